@@ -1,0 +1,43 @@
+"""Time as a port: what waits or stamps takes a clock, so that tests need not wait."""
+
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Tells the time, and waits."""
+
+    def now_ms(self) -> int:
+        """Return the time of day in ms since 1970, UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back, for deadlines."""
+        ...
+
+    def wait(self, seconds: float) -> None:
+        """Return after so many seconds."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now_ms(self) -> int:
+        """Return the time of day in ms since 1970, UTC."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back, for deadlines."""
+        return time.monotonic()
+
+    def wait(self, seconds: float) -> None:
+        """Return after so many seconds."""
+        time.sleep(seconds)
+
+
+def iso(time_ms: int) -> str:
+    """Return a time of day as "2026-11-21T06:39:24.123Z"."""
+    moment = datetime.fromtimestamp(time_ms // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"

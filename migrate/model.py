@@ -1,0 +1,255 @@
+"""The values that all steps share. Frozen, compared by value, and free of any input or output.
+
+Vocabulary: a *source* is the cluster that the groups leave, a *target* the one they move to. An offset's
+name says its side. A committed offset is the next record that the group wants. All offsets are >= 0;
+"none" is `None` only where the name says what is absent (`target_prior`: nothing was committed).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Side(StrEnum):
+    """Which cluster a fact was read from."""
+
+    SOURCE = "source"
+    TARGET = "target"
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class TopicPartition:
+    """One partition of one topic, on a cluster that the context names."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class GroupPartition:
+    """One committed offset's place: a group and a partition, by the source's topic name."""
+
+    group: str
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A committed offset as the coordinator stores it, with the metadata that the consumer attached.
+
+    `leader_epoch` is the source's own and is never carried to the target (it would feed the consumer's
+    truncation check there); it is kept as evidence.
+    """
+
+    offset: int
+    metadata: str = ""
+    leader_epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogRange:
+    """A partition's log at the moment it was pinned: `start` inclusive, `end` exclusive.
+
+    `end` is the last stable offset: an open transaction below the log end would commit underneath the plan.
+    """
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """A group as its coordinator describes it.
+
+    `state` is Kafka's own word ("Empty", "Dead", "Stable", "PreparingRebalance", ..., "Unknown").
+    `kind` is "classic", "consumer" or "other" ("other": not a consumer group, such as a Connect worker's).
+    `members` names the members as "client-id@host", at most a few dozen; `member_count` counts all.
+    """
+
+    state: str
+    member_count: int = 0
+    members: tuple[str, ...] = ()
+    kind: str = "classic"
+
+    @property
+    def is_stopped(self) -> bool:
+        """True if no member holds the group: Empty, or Dead (also what brokers say of a group they lack)."""
+        return self.state in ("Empty", "Dead") and self.member_count == 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What a cluster says of itself. `may_describe` is None where the broker did not tell its ACL verdict."""
+
+    cluster_id: str
+    brokers: int
+    may_describe: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call's answer for one group or partition that is not a result.
+
+    `code` is Kafka's name of the error ("GROUP_AUTHORIZATION_FAILED", "_TIMED_OUT").
+    `outcome_unknown` is True where a write may have been carried out: read back before deciding.
+    """
+
+    code: str
+    message: str
+    retriable: bool = False
+    outcome_unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """MM2's newest checkpoint of one group and partition.
+
+    `position` is the record's own offset in the checkpoints topic, `timestamp` its time in ms.
+    """
+
+    source_offset: int
+    target_offset: int
+    position: int
+    timestamp: int
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class OffsetSync:
+    """The source's record at `source_offset` was written to the target at `target_offset`.
+
+    `position` is the sync's own offset in the offset-syncs topic: the order in which MM2 wrote them.
+    """
+
+    position: int
+    source_offset: int
+    target_offset: int
+
+
+class Decision(StrEnum):
+    """What `apply` does with a row."""
+
+    SET = "set"
+    REMOVE = "remove"
+    KEEP = "keep"
+    SKIP = "skip"
+    BLOCK = "block"
+
+
+class Method(StrEnum):
+    """How a row's target offset was found."""
+
+    MATCH = "match"
+    SYNC = "sync"
+    END = "end"
+    WINDOW = "window"
+    TIMESTAMP = "timestamp"
+    CHECKPOINT = "checkpoint"
+    EXPLICIT = "explicit"
+
+
+class Grade(StrEnum):
+    """How much is proven about a row's target offset (docs/translation.md, "Grades")."""
+
+    EXACT = "exact"
+    BOUNDED = "bounded"
+    ESTIMATED = "estimated"
+
+
+class Level(StrEnum):
+    """A check's verdict on one subject."""
+
+    PASS = "pass"
+    WARN = "warn"
+    BLOCK = "block"
+    NOT_VISIBLE = "not-visible"
+
+
+class Scope(StrEnum):
+    """What a check's subject is: a block on it blocks the groups that it touches."""
+
+    CLUSTER = "cluster"
+    TOPIC = "topic"
+    GROUP = "group"
+    ROW = "row"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One named check's verdict on one subject.
+
+    `subject` is what `--accept CHECK:SUBJECT` names: a group, a topic, "group/topic/partition" or a cluster
+    alias. `accepted` is True where a waiver turned the block into a warning: the report says so.
+    `counts_as` is the level that decides (a `not-visible` counts as its check's block or warn).
+    """
+
+    check: str
+    level: Level
+    scope: Scope
+    subject: str
+    expected: str
+    seen: str
+    todo: str = ""
+    accepted: bool = False
+    counts_as: Level = Level.PASS
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One committed offset and what becomes of it. The fields are the plan file's, in its order.
+
+    `decision`, `reason` (a code such as "already-there") and `sentence` are never empty.
+    `target_offset` is None only where nothing is planned (block without translation, skip, remove).
+    `rereads_at_most` is a proven bound, None where none is proven; `rereads_estimate` is what the window's
+    width suggests and bounds nothing. The `lower_` and `upper_` pairs are the window's ends: the syncs on
+    either side of the committed offset; `lower_kind` says what stands at the lower end.
+    """
+
+    group: str
+    source_topic: str
+    target_topic: str
+    partition: int
+    source_committed: int | None
+    source_metadata: str
+    source_log_start: int | None
+    source_log_end: int | None
+    target_log_start: int | None
+    target_log_end: int | None
+    target_prior: int | None
+    target_prior_metadata: str
+    decision: Decision
+    target_offset: int | None
+    method: Method | None
+    grade: Grade | None
+    rereads_at_most: int | None
+    rereads_estimate: int | None
+    reason: str
+    sentence: str
+    lower_kind: str = ""
+    lower_source_offset: int | None = None
+    lower_target_offset: int | None = None
+    upper_source_offset: int | None = None
+    upper_target_offset: int | None = None
+    checkpoint_source_offset: int | None = None
+    checkpoint_target_offset: int | None = None
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """The sort key of a plan's rows: group, source topic, partition."""
+        return (self.group, self.source_topic, self.partition)
+
+    @property
+    def target_partition(self) -> TopicPartition:
+        """The partition on the target that this row commits."""
+        return TopicPartition(self.target_topic, self.partition)
+
+    @property
+    def subject(self) -> str:
+        """The row's name in checks and waivers: "group/topic/partition"."""
+        return f"{self.group}/{self.source_topic}/{self.partition}"
+
+
+Commits = Mapping[TopicPartition, Commit]

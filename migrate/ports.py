@@ -1,0 +1,87 @@
+"""What the tool needs of a Kafka cluster and of the person who waits: small protocols, two adapters each.
+
+`migrate.kafka.admin` is the confluent-kafka adapter, `migrate.spark.javaadmin` the Java one (commits only).
+Every question gets an answer: a call returns one entry for each thing asked about, a `Failure` where the
+cluster gave none; a whole call that could not be made raises `ClusterError`.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from migrate.model import ClusterFacts, Commits, Failure, GroupState, LogRange, Side, TopicPartition
+
+
+class CommitReader(Protocol):
+    """Reads groups' committed offsets."""
+
+    def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
+        """Return all committed offsets of each group, read with `requireStable` (KIP-447).
+
+        A group without any commit, or that does not exist, has an empty mapping. A group whose transaction
+        is still open on an offset is `Failure("UNSTABLE_OFFSET_COMMIT", ...)`, unless `require_stable` is
+        False: then what is committed so far is returned.
+        """
+        ...
+
+
+class ClusterAdmin(CommitReader, Protocol):
+    """Lists, describes and alters one cluster. `side` and `alias` name it in messages."""
+
+    side: Side
+    alias: str
+
+    def facts(self) -> ClusterFacts:
+        """Return the cluster's id and what it lets us see; raises `ClusterError` if it cannot be reached."""
+        ...
+
+    def topics(self) -> Mapping[str, int]:
+        """Return partition counts by topic name, of every topic the cluster shows us. Creates none."""
+        ...
+
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        """Return the topic ids (KIP-516) of those of `topics` that exist, as Kafka prints them."""
+        ...
+
+    def groups(self) -> frozenset[str]:
+        """List consumer groups (simple, classic, KIP-848).
+
+        Raises `ClusterError` if any broker's part is missing: a short list would be a smaller plan.
+        """
+        ...
+
+    def group_states(self, groups: Collection[str]) -> Mapping[str, GroupState | Failure]:
+        """Describe each group; one that does not exist is `GroupState("Dead")`."""
+        ...
+
+    def log_ranges(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange | Failure]:
+        """Return log start and last stable offset of each partition."""
+        ...
+
+    def alter(
+        self, wanted: Mapping[str, Mapping[TopicPartition, int]]
+    ) -> Mapping[str, Mapping[TopicPartition, Failure | None]]:
+        """Commit the offsets of each group, all groups in flight at once (callers pass at most 100).
+
+        Returns for each partition None (written) or the `Failure`. No metadata, no leader epoch.
+        """
+        ...
+
+    def delete_group(self, group: str) -> Failure | None:
+        """Delete an empty group with all its offsets; None when done."""
+        ...
+
+    def renewed(self) -> "ClusterAdmin":
+        """Return a new client to the same cluster: a fresh one has no stale coordinator in its cache."""
+        ...
+
+
+class Progress(Protocol):
+    """Tells the person what is going on. The default (`migrate.progress.Silent`) does nothing."""
+
+    def step(self, text: str) -> None:
+        """Begin a step, e.g. "reading commits of 312 groups on A"."""
+        ...
+
+    def advance(self, done: int, total: int) -> None:
+        """Say how far the present step is."""
+        ...

@@ -1,0 +1,66 @@
+"""The import rules: pure modules stay pure, heavy libraries are imported late, nothing points the wrong way."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import migrate
+
+PACKAGE = Path(migrate.__file__).parent
+PURE = (
+    "checklist", "checks", "clusterchecks", "drift", "errors", "filters", "flow", "groupchecks", "jaas", "mirror",
+    "model", "naming", "plan", "policies", "ports", "rowchecks", "rows", "table", "translation", "undo", "wire",
+)  # fmt: skip
+EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "datetime", "random", "socket", "subprocess"}
+
+
+def imported(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+@pytest.mark.parametrize("module", PURE)
+def test_a_pure_module_imports_no_edge(module):
+    names = imported(PACKAGE / f"{module}.py")
+    assert not {name.split(".")[0] for name in names} & EDGES
+    assert not {n for n in names if n.startswith(("migrate.spark", "migrate.kafka", "migrate.cli"))}
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_spark_and_kafka_adapters_do_not_know_each_other_and_nothing_imports_the_command_line(path):
+    names = imported(path)
+    folder = path.parent.name
+    if folder == "spark":
+        assert not {n for n in names if n.startswith("migrate.kafka")}
+    if folder == "kafka":
+        assert not {n for n in names if n.startswith("migrate.spark")}
+    if path.name not in ("__main__.py",):
+        assert "migrate.cli" not in names
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_a_module_stays_small_enough_to_read(path):
+    assert len(path.read_text().splitlines()) <= 400
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"import sys; {statement}; print(chr(10).join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    return {name.split(".")[0] for name in done.stdout.split()}
+
+
+def test_importing_the_package_and_its_command_line_loads_no_heavy_library():
+    heavy = {"pyspark", "py4j", "confluent_kafka", "fastavro"}
+    assert not loaded_by("import migrate, migrate.cli") & heavy
+
+
+def test_showing_a_plan_loads_neither_spark_nor_the_kafka_client():
+    assert not loaded_by("import migrate.planfile, migrate.show") & {"pyspark", "py4j", "confluent_kafka"}
