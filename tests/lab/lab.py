@@ -1,0 +1,135 @@
+"""Two clusters and a MirrorMaker 2 between them, up and down as one."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from tests.lab.cluster import Cluster, start_clusters
+from tests.lab.jars import DEFAULT_VERSION, kafka_jars
+from tests.lab.mirror import MirrorMaker
+from tests.lab.options import MirrorOptions
+from tests.lab.process import java_command
+
+TOOL_DEADLINE_SECONDS = 120.0
+
+
+class Lab:
+    """A source cluster, a target cluster and a MirrorMaker 2 from one to the other.
+
+    Use it with `with`, or call `up` and `down`. Without a folder it works in a temporary one that `down`
+    removes. With `start_mirror=False`, MM2 is configured but not started: `lab.mirror.start()`. The
+    clusters exist from `__init__` on, `mirror` from `up` on, because it needs to know their ports.
+    """
+
+    external = False
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        version: str = DEFAULT_VERSION,
+        mirror: MirrorOptions | None = None,
+        start_mirror: bool = True,
+        brokers: int = 1,
+        source_overrides: Mapping[str, str] | None = None,
+        target_overrides: Mapping[str, str] | None = None,
+    ) -> None:
+        self.version = version
+        self.jars = kafka_jars(version)
+        self.options = mirror or MirrorOptions()
+        self._temporary = folder is None
+        self._start_mirror = start_mirror
+        self._mirror: MirrorMaker | None = None
+        self.folder = Path(tempfile.mkdtemp(prefix="mm2-lab-")) if folder is None else folder.absolute()
+        self.source = Cluster("source", self.folder / "source", version, brokers, source_overrides)
+        self.target = Cluster("target", self.folder / "target", version, brokers, target_overrides)
+        self.source_properties = self.folder / "source.properties"
+        self.target_properties = self.folder / "target.properties"
+        self.mm2_properties = self.folder / "mm2.properties"
+
+    @property
+    def source_bootstrap(self) -> str:
+        return self.source.bootstrap
+
+    @property
+    def target_bootstrap(self) -> str:
+        return self.target.bootstrap
+
+    @property
+    def mirror(self) -> MirrorMaker:
+        assert self._mirror is not None, "the lab is not up"
+        return self._mirror
+
+    def up(self) -> Lab:
+        """Start everything and wait until it can be used. Nothing is left running if that fails."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            start_clusters(self.source, self.target)
+            for path, cluster in ((self.source_properties, self.source), (self.target_properties, self.target)):
+                path.write_text(f"bootstrap.servers={cluster.bootstrap}\n")
+            self._mirror = MirrorMaker(
+                self.folder / "mirror",
+                self.source.bootstrap,
+                self.target.bootstrap,
+                self.options,
+                self.version,
+                self.mm2_properties,
+            )
+            if self._start_mirror:
+                self._mirror.start()
+                self._mirror.wait_ready()
+        except BaseException:
+            self.down()
+            raise
+        return self
+
+    def down(self) -> None:
+        """Kill everything, without ceremony, and remove a temporary folder."""
+        if self._mirror is not None:
+            self._mirror.kill()
+        for cluster in (self.source, self.target):
+            for broker in cluster.brokers:
+                broker.formatter.kill()
+            cluster.kill()
+        if self._temporary:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Lab:
+        return self.up()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.down()
+
+    def pids(self) -> list[int]:
+        """The process ids of every JVM that runs now."""
+        mirror = [self._mirror.pid] if self._mirror is not None and self._mirror.running else []
+        return self.source.pids() + self.target.pids() + [pid for pid in mirror if pid is not None]
+
+    def kafka_tool(
+        self, main_class: str, *args: str, deadline_seconds: float = TOOL_DEADLINE_SECONDS
+    ) -> subprocess.CompletedProcess[str]:
+        """Run one of Kafka's command line tools by its main class; output is captured, status not checked."""
+        return run_kafka_tool(self.jars, main_class, *args, deadline_seconds=deadline_seconds)
+
+
+def run_kafka_tool(
+    jars: Path, main_class: str, *args: str, deadline_seconds: float = TOOL_DEADLINE_SECONDS
+) -> subprocess.CompletedProcess[str]:
+    """The same without a lab, for example against clusters that somebody else runs."""
+    return subprocess.run(
+        java_command(jars, main_class, *args),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=deadline_seconds,
+    )

@@ -1,0 +1,103 @@
+"""A dedicated MirrorMaker 2 that belongs to this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.lab.jars import DEFAULT_VERSION, kafka_jars
+from tests.lab.options import MirrorOptions
+from tests.lab.process import GuardedProcess, java_command
+from tests.lab.progress import DEADLINE_SECONDS, MirrorProgress
+
+MIRROR_HEAP = "768m"
+READY_DEADLINE_SECONDS = 120.0
+
+
+class MirrorMaker:
+    """One MM2 process copying from one cluster to another.
+
+    `properties_path` is its mm2.properties, which is also what the migration tool reads. `progress` offers
+    the waiting conditions and MM2's newest checkpoints and syncs.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        source_bootstrap: str,
+        target_bootstrap: str,
+        options: MirrorOptions | None = None,
+        version: str = DEFAULT_VERSION,
+        properties_path: Path | None = None,
+    ) -> None:
+        self.options = options or MirrorOptions()
+        self.progress = MirrorProgress(self.options, source_bootstrap, target_bootstrap)
+        self.properties_path = properties_path or folder / "mm2.properties"
+        self._heartbeats_from = 0
+        main, path = "org.apache.kafka.connect.mirror.MirrorMaker", str(self.properties_path)
+        command = java_command(kafka_jars(version), main, path, heap=MIRROR_HEAP)
+        self.process = GuardedProcess(f"MirrorMaker {self.options.flow}", command, folder / "mirror.log")
+        self.write_properties()
+
+    @property
+    def running(self) -> bool:
+        return self.process.running
+
+    @property
+    def pid(self) -> int | None:
+        return self.process.pid
+
+    def write_properties(self) -> None:
+        lines = self.options.properties(self.progress.source_bootstrap, self.progress.target_bootstrap)
+        self.properties_path.parent.mkdir(parents=True, exist_ok=True)
+        self.properties_path.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
+
+    def start(self) -> None:
+        """Start the process; `wait_ready` does the waiting."""
+        self._heartbeats_from = self.progress.heartbeats_end()
+        self.process.start()
+
+    def wait_ready(self, deadline_seconds: float = READY_DEADLINE_SECONDS) -> None:
+        """Wait until its internal topics exist and this run of it has written a heartbeat."""
+
+        def ready() -> bool:
+            return not self.progress.missing_topics() and self.progress.has_heartbeat_from(self._heartbeats_from)
+
+        self.process.wait_ready(ready, deadline_seconds, "its topics and a heartbeat were there")
+
+    def stop(self, deadline_seconds: float = 60.0) -> bool:
+        """A clean stop; False if it had to be killed after the deadline."""
+        return self.process.stop(deadline_seconds)
+
+    def kill(self) -> None:
+        """kill -9. Without exactly-once, the next run copies some records a second time."""
+        self.process.kill()
+
+    def restart(self) -> None:
+        """Stop cleanly if it runs, start and wait until ready."""
+        self.stop()
+        self.start()
+        self.wait_ready()
+
+    def pause(self) -> None:
+        """SIGSTOP: replication stands still until `resume`."""
+        self.process.pause()
+
+    def resume(self) -> None:
+        self.process.resume()
+
+    def wait_until_replicated(
+        self, topics: Iterable[str], deadline_seconds: float = DEADLINE_SECONDS, compare_last: bool = True
+    ) -> None:
+        """See MirrorProgress.wait_until_replicated."""
+        self.progress.wait_until_replicated(topics, deadline_seconds, compare_last)
+
+    def wait_checkpoints(
+        self,
+        groups: Iterable[str],
+        deadline_seconds: float = DEADLINE_SECONDS,
+        caught_up: bool = False,
+        quiet_seconds: float = 3.0,
+    ) -> None:
+        """See MirrorProgress.wait_checkpoints."""
+        self.progress.wait_checkpoints(groups, deadline_seconds, caught_up, quiet_seconds)

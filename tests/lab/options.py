@@ -1,0 +1,101 @@
+"""What can be chosen about a MirrorMaker 2 flow in the lab, and the names that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+IDENTITY_POLICY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+
+
+@dataclass(frozen=True)
+class MirrorOptions:
+    """One flow, source alias -> target alias. `extra` lines are added last and win."""
+
+    source_alias: str = "A"
+    target_alias: str = "B"
+    exactly_once: bool = False
+    offset_syncs_location: Literal["source", "target"] = "source"
+    policy: Literal["default", "identity"] = "default"
+    separator: str = "."
+    offset_lag_max: int = 10
+    topics: str = ".*"
+    groups: str = ".*"
+    sync_group_offsets: bool = False
+    tasks_max: int = 1
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def flow(self) -> str:
+        return f"{self.source_alias}->{self.target_alias}"
+
+    @property
+    def checkpoints_topic(self) -> str:
+        """On the target."""
+        return f"{self.source_alias}{self.separator}checkpoints{self.separator}internal"
+
+    @property
+    def offset_syncs_topic(self) -> str:
+        """On the cluster named by `offset_syncs_location`; it carries the other cluster's alias."""
+        other = self.target_alias if self.offset_syncs_location == "source" else self.source_alias
+        return f"mm2-offset-syncs{self.separator}{other}{self.separator}internal"
+
+    @property
+    def connect_offsets_topic(self) -> str:
+        """On the target; MM2's own progress."""
+        return f"mm2-offsets.{self.source_alias}.internal"
+
+    def target_topic(self, topic: str) -> str:
+        """The name of a source topic's copy."""
+        return topic if self.policy == "identity" else f"{self.source_alias}{self.separator}{topic}"
+
+    def properties(self, source_bootstrap: str, target_bootstrap: str) -> dict[str, str]:
+        """The lines of mm2.properties, with every interval as short as MM2 allows."""
+        source, target, flow = self.source_alias, self.target_alias, self.flow
+        back = f"{target}->{source}"
+        lines = {
+            "clusters": f"{source}, {target}",
+            f"{source}.bootstrap.servers": source_bootstrap,
+            f"{target}.bootstrap.servers": target_bootstrap,
+            f"{flow}.enabled": "true",
+            f"{flow}.topics": self.topics,
+            f"{flow}.groups": self.groups,
+            f"{flow}.offset.lag.max": str(self.offset_lag_max),
+            f"{flow}.offset-syncs.topic.location": self.offset_syncs_location,
+            f"{flow}.sync.group.offsets.enabled": str(self.sync_group_offsets).lower(),
+            f"{back}.enabled": "false",
+            f"{back}.emit.heartbeats.enabled": "false",
+            "replication.factor": "1",
+            "checkpoints.topic.replication.factor": "1",
+            "heartbeats.topic.replication.factor": "1",
+            "offset-syncs.topic.replication.factor": "1",
+            "offset.storage.replication.factor": "1",
+            "status.storage.replication.factor": "1",
+            "config.storage.replication.factor": "1",
+            "offset.storage.partitions": "1",
+            "status.storage.partitions": "1",
+            "refresh.topics.interval.seconds": "1",
+            "refresh.groups.interval.seconds": "1",
+            "emit.checkpoints.interval.seconds": "1",
+            "emit.heartbeats.interval.seconds": "1",
+            "sync.group.offsets.interval.seconds": "1",
+            "consumer.poll.timeout.ms": "200",
+            "sync.topic.acls.enabled": "false",
+            # Settings of the Connect worker count only under the alias of the cluster it writes to.
+            f"{target}.offset.flush.interval.ms": "1000",
+            f"{target}.plugin.discovery": "service_load",
+            # A killed worker is forgotten soon, and its work handed to the next one without delay.
+            f"{target}.session.timeout.ms": "4000",
+            f"{target}.heartbeat.interval.ms": "1000",
+            f"{target}.scheduled.rebalance.max.delay.ms": "0",
+            "tasks.max": str(self.tasks_max),
+        }
+        if self.policy == "identity":
+            lines["replication.policy.class"] = IDENTITY_POLICY
+        if self.separator != ".":
+            lines["replication.policy.separator"] = self.separator
+        if self.exactly_once:
+            lines[f"{target}.exactly.once.source.support"] = "enabled"
+            lines[f"{source}.consumer.isolation.level"] = "read_committed"
+        return lines | dict(self.extra)
