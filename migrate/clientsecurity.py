@@ -1,0 +1,258 @@
+"""The part of a Java client's properties that says who we are and whom we trust, in librdkafka's words.
+
+Refused by name is what librdkafka cannot do (Java key stores, Kerberos, Java classes). Values never reach a
+message, paths of files excepted.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import wrap
+
+from migrate.errors import ConfigError
+from migrate.jaas import LoginModule, parse_jaas
+from migrate.properties import BLANKS, PROVIDERS, refuse_references
+
+_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+_CREDENTIALS = "sasl.oauthbearer.client.credentials.client"
+_GRANT = "Only the client credentials grant can be used."
+_NO_JAVA_CODE = "loads Java code, which this version cannot use"
+_OTHER_CLASS = "names a class that this version cannot use"
+_TO_PEM = "keytool -list -rfc -keystore {} > ca.pem; then set {} to that file and {} to PEM"
+_TO_PKCS12 = (
+    "keytool -importkeystore -srckeystore {} -destkeystore client.p12 -deststoretype PKCS12; then set {} to "
+    "that file and {} to PKCS12"
+)
+_PEM = re.compile(r"(-----BEGIN [^-]+-----)([^-:]*)(-----END [^-]+-----)")
+
+
+class Settings:
+    """One run over one file's properties: what librdkafka gets, and which settings were dealt with so far."""
+
+    def __init__(self, properties: Mapping[str, str], origin: str) -> None:
+        self.properties = properties
+        self.origin = origin
+        self.config: dict[str, str] = {}
+        self.taken: set[str] = set()
+
+    def take(self, key: str) -> str:
+        """Return a setting's value, "" if it is absent or blank; raises `ConfigError` for a reference."""
+        self.taken.add(key)
+        refuse_references(self.properties, (key,), self.properties.get(PROVIDERS), self.origin)
+        return self.properties.get(key, "").strip(BLANKS)
+
+    def refusal(self, key: str, why: str, todo: str) -> ConfigError:
+        """Return the error that names a setting, but not its value."""
+        return ConfigError(f"{key} in {self.origin} {why}.", todo)
+
+    def existing(self, key: str, location: str) -> str:
+        """Return the path of a file that a setting names; raises `ConfigError` if it is not there."""
+        if not Path(location).is_file():
+            raise self.refusal(
+                key,
+                f"names {location}, and there is no such file",
+                "Check the path; a relative one starts where the command runs.",
+            )
+        return location
+
+
+def map_sasl(settings: Settings) -> None:
+    """Map the login; raises `ConfigError` for a mechanism or a login module that librdkafka cannot use."""
+    mechanism = settings.take("sasl.mechanism").upper()
+    if mechanism not in _MECHANISMS:
+        unset = "is not set, which means GSSAPI (Kerberos);"
+        raise settings.refusal(
+            "sasl.mechanism",
+            f"{'names a mechanism' if mechanism else unset + ' that is one'} that this version cannot use",
+            f"Use one of {', '.join(_MECHANISMS)}: brokers can offer one of these beside the present one.",
+        )
+    settings.config["sasl.mechanism"] = mechanism
+    for key in ("sasl.client.callback.handler.class", "sasl.login.class"):
+        if settings.take(key):
+            raise settings.refusal(key, _NO_JAVA_CODE, "Log in without it.")
+    handler = settings.take("sasl.login.callback.handler.class").rpartition(".")[2]
+    if handler and (mechanism, handler) != ("OAUTHBEARER", "OAuthBearerLoginCallbackHandler"):
+        raise settings.refusal(
+            "sasl.login.callback.handler.class",
+            _OTHER_CLASS,
+            "Of callback handlers only Kafka's own OAuthBearerLoginCallbackHandler can be used; else use one of "
+            f"{', '.join(_MECHANISMS[:3])}.",
+        )
+    text = settings.take("sasl.jaas.config")
+    module = parse_jaas(text, settings.origin) if text else None
+    if mechanism == "OAUTHBEARER":
+        _oauth(settings, module)
+    else:
+        _user(settings, module, "PlainLoginModule" if mechanism == "PLAIN" else "ScramLoginModule")
+
+
+def map_tls(settings: Settings) -> None:
+    """Map trust and key store; raises `ConfigError` for a store that librdkafka cannot read."""
+    if "ssl.endpoint.identification.algorithm" in settings.properties:
+        checked = settings.take("ssl.endpoint.identification.algorithm").lower()
+        if checked not in ("", "https"):
+            raise settings.refusal(
+                "ssl.endpoint.identification.algorithm",
+                "is neither https nor empty",
+                "Use https; empty means that names in certificates are not checked.",
+            )
+        settings.config["ssl.endpoint.identification.algorithm"] = checked or "none"
+    if settings.take("ssl.engine.factory.class"):
+        raise settings.refusal(
+            "ssl.engine.factory.class",
+            _NO_JAVA_CODE,
+            "Give PEM files by ssl.truststore.location and ssl.keystore.location.",
+        )
+    _trust_store(settings)
+    _key_store(settings)
+
+
+def _login_module(settings: Settings, module: LoginModule | None, wanted: str) -> LoginModule:
+    if module is None:
+        raise ConfigError(
+            f"{settings.origin} has no sasl.jaas.config, which SASL needs.",
+            "Add it; a JAAS file that a Java system property names is not read.",
+        )
+    if module.short_name != wanted:
+        raise settings.refusal(
+            "sasl.jaas.config",
+            f"does not name the {wanted} that sasl.mechanism asks for",
+            "Make the two agree.",
+        )
+    return module
+
+
+def _user(settings: Settings, module: LoginModule | None, wanted: str) -> None:
+    options = _login_module(settings, module, wanted).options
+    if options.get("tokenauth", "").lower() == "true":
+        raise settings.refusal(
+            "sasl.jaas.config",
+            "logs in with a delegation token (tokenauth), which this version cannot use",
+            "Use a user and a password.",
+        )
+    for option in ("username", "password"):
+        if not options.get(option):
+            raise settings.refusal("sasl.jaas.config", f"has no option {option}", f'Add {option}="...".')
+        settings.config[f"sasl.{option}"] = options[option]
+
+
+def _oauth(settings: Settings, module: LoginModule | None) -> None:
+    options = dict(_login_module(settings, module, "OAuthBearerLoginModule").options)
+    for key, option in (
+        (f"{_CREDENTIALS}.id", "clientId"),
+        (f"{_CREDENTIALS}.secret", "clientSecret"),
+        ("sasl.oauthbearer.scope", "scope"),
+    ):
+        if value := settings.take(key):
+            options[option] = value
+    for option, named in (("clientId", "id"), ("clientSecret", "secret")):
+        if not options.get(option):
+            raise settings.refusal(
+                "sasl.jaas.config", f"has no option {option}, and {_CREDENTIALS}.{named} is not set", _GRANT
+            )
+    url = settings.take("sasl.oauthbearer.token.endpoint.url")
+    if not url.lower().startswith(("https://", "http://")):
+        raise settings.refusal(
+            "sasl.oauthbearer.token.endpoint.url",
+            "is not the http address of a token endpoint",
+            "Give the https:// address that hands out tokens; token files cannot be used.",
+        )
+    retriever = settings.take("sasl.oauthbearer.jwt.retriever.class").rpartition(".")[2]
+    if retriever not in ("", "DefaultJwtRetriever", "ClientCredentialsJwtRetriever"):
+        raise settings.refusal("sasl.oauthbearer.jwt.retriever.class", _OTHER_CLASS, _GRANT)
+    settings.take("sasl.oauthbearer.jwt.validator.class")
+    extensions = [
+        f"{k.removeprefix('extension_')}={v}" for k, v in options.items() if k.startswith("extension_")
+    ]
+    found = {
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": url,
+        "sasl.oauthbearer.client.id": options["clientId"],
+        "sasl.oauthbearer.client.secret": options["clientSecret"],
+        "sasl.oauthbearer.scope": options.get("scope", ""),
+        "sasl.oauthbearer.sub.claim.name": settings.take("sasl.oauthbearer.sub.claim.name"),
+        "sasl.oauthbearer.extensions": ",".join(extensions),
+        "https.ca.location": _token_endpoint_trust(settings, options),
+    }
+    settings.config |= {name: value for name, value in found.items() if value}
+
+
+def _token_endpoint_trust(settings: Settings, options: Mapping[str, str]) -> str:
+    """The login module's own ssl.* options say which certificates the token endpoint may have."""
+    given = {name: value for name, value in options.items() if name.startswith("ssl.")}
+    location = given.pop("ssl.truststore.location", "")
+    kind = given.pop("ssl.truststore.type", "JKS").upper()
+    given.pop("ssl.protocol", "")
+    if given or (location and kind != "PEM"):
+        raise settings.refusal(
+            "sasl.jaas.config",
+            "has options for the token endpoint's TLS other than a PEM trust store",
+            f"Convert it: {_TO_PEM.format('STORE', 'ssl.truststore.location', 'ssl.truststore.type')}.",
+        )
+    return settings.existing("sasl.jaas.config", location) if location else ""
+
+
+def _trust_store(settings: Settings) -> None:
+    location, inline = settings.take("ssl.truststore.location"), settings.take("ssl.truststore.certificates")
+    kind = settings.take("ssl.truststore.type").upper() or "JKS"
+    settings.take("ssl.truststore.password")
+    if location and kind != "PEM":
+        raise _store_refusal(settings, "ssl.truststore", kind, location, _TO_PEM)
+    if location:
+        settings.config["ssl.ca.location"] = settings.existing("ssl.truststore.location", location)
+    elif inline:
+        settings.config["ssl.ca.pem"] = _in_lines(inline)
+
+
+def _key_store(settings: Settings) -> None:
+    location, kind = (
+        settings.take("ssl.keystore.location"),
+        settings.take("ssl.keystore.type").upper() or "JKS",
+    )
+    key, chain = settings.take("ssl.keystore.key"), settings.take("ssl.keystore.certificate.chain")
+    password, key_password = settings.take("ssl.keystore.password"), settings.take("ssl.key.password")
+    if location and kind == "PKCS12":
+        if key_password and key_password != password:
+            raise settings.refusal(
+                "ssl.key.password",
+                "differs from ssl.keystore.password, which PKCS12 does not allow",
+                "Give the key the store's password.",
+            )
+        settings.config["ssl.keystore.location"] = settings.existing("ssl.keystore.location", location)
+        settings.config["ssl.keystore.password"] = password
+        return
+    if location and kind != "PEM":
+        raise _store_refusal(settings, "ssl.keystore", kind, location, _TO_PKCS12)
+    if location:
+        path = settings.existing("ssl.keystore.location", location)
+        settings.config |= {"ssl.key.location": path, "ssl.certificate.location": path}
+    elif key and chain:
+        settings.config |= {"ssl.key.pem": _in_lines(key), "ssl.certificate.pem": _in_lines(chain)}
+    elif key or chain:
+        present, absent = ("key", "certificate.chain") if key else ("certificate.chain", "key")
+        raise settings.refusal(
+            f"ssl.keystore.{present}", f"stands without ssl.keystore.{absent}", "Give both."
+        )
+    if key_password and (location or key):
+        settings.config["ssl.key.password"] = key_password
+
+
+def _store_refusal(settings: Settings, store: str, kind: str, location: str, convert: str) -> ConfigError:
+    is_set = f"{store}.type is {kind if kind in ('JKS', 'PKCS12') else 'one'}"
+    unset = f"{store}.type is not set, so it is JKS"
+    return settings.refusal(
+        f"{store}.location",
+        f"cannot be used: {is_set if store + '.type' in settings.properties else unset}, which this version "
+        "cannot read",
+        f"If the file is PEM, set {store}.type=PEM. Else convert it: "
+        f"{convert.format(location, f'{store}.location', f'{store}.type')}.",
+    )
+
+
+def _in_lines(text: str) -> str:
+    """Return PEM text in lines: Java takes a whole block on one line, OpenSSL does not."""
+
+    def wrapped(match: re.Match[str]) -> str:
+        return "\n".join((match[1], *wrap("".join(match[2].split()), 64), match[3])) + "\n"
+
+    return _PEM.sub(wrapped, text)

@@ -1,0 +1,159 @@
+"""The tool's own filters: which groups and topics a plan is about.
+
+Pure but for `read_groups_file`. Regular expressions match in full, as in MM2; excludes win. What a filter
+takes is counted by its name, so that rows + filtered = commits read.
+"""
+
+import re
+import warnings
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from migrate.errors import UsageError
+
+DEFAULT_EXCLUDES = ("__.*", "console-consumer-.*")
+
+GROUPS_FILE = "groups-file"
+EXCLUDE_GROUP = "exclude-group"
+DEFAULT_EXCLUDE = "default-exclude"
+GROUP = "group"
+EXCLUDE_TOPIC = "exclude-topic"
+TOPIC = "topic"
+FILTER_NAMES = (EXCLUDE_GROUP, DEFAULT_EXCLUDE, GROUPS_FILE, GROUP, EXCLUDE_TOPIC, TOPIC)
+
+_DEFAULT_EXCLUDES = tuple(re.compile(text) for text in DEFAULT_EXCLUDES)
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What was given by `--group`, `--exclude-group`, `--topic`, `--exclude-topic` and `--groups-file`.
+
+    An empty tuple, or None for the file, takes nothing away. Given together they narrow each other. The
+    default excludes do not hold for a group that is named literally: a pattern equal to its name, or a line
+    of the groups file.
+    """
+
+    groups: tuple[re.Pattern[str], ...] = ()
+    exclude_groups: tuple[re.Pattern[str], ...] = ()
+    topics: tuple[re.Pattern[str], ...] = ()
+    exclude_topics: tuple[re.Pattern[str], ...] = ()
+    groups_file: frozenset[str] | None = None
+
+    @classmethod
+    def from_options(
+        cls,
+        groups: Sequence[str] = (),
+        exclude_groups: Sequence[str] = (),
+        topics: Sequence[str] = (),
+        exclude_topics: Sequence[str] = (),
+        groups_file: Path | None = None,
+    ) -> "Filters":
+        """Compile the options' texts and read the file.
+
+        Raises `UsageError` naming the option, and which of its uses is wrong.
+        """
+        return cls(
+            _compiled("--group", groups),
+            _compiled("--exclude-group", exclude_groups),
+            _compiled("--topic", topics),
+            _compiled("--exclude-topic", exclude_topics),
+            None if groups_file is None else read_groups_file(groups_file),
+        )
+
+    def verdict(self, group: str, topic: str) -> str | None:
+        """Return the name of the filter that takes this commit away; None if it stays.
+
+        `topic` is the source's name. Filters on groups come before those on topics.
+        """
+        return self.group_verdict(group) or self._topic_verdict(topic)
+
+    def group_verdict(self, group: str) -> str | None:
+        """Return the name of the filter that takes the whole group away; None if none does."""
+        if _matches(self.exclude_groups, group):
+            return EXCLUDE_GROUP
+        listed = self.groups_file is not None and group in self.groups_file
+        literal = any(pattern.pattern == group for pattern in self.groups)
+        if _matches(_DEFAULT_EXCLUDES, group) and not (literal or listed):
+            return DEFAULT_EXCLUDE
+        if self.groups_file is not None and not listed:
+            return GROUPS_FILE
+        if self.groups and not _matches(self.groups, group) and not literal:
+            return GROUP
+        return None
+
+    def unknown_names(self, existing: Collection[str]) -> tuple[str, ...]:
+        """Return the groups of the groups file that are not among `existing`, sorted."""
+        return tuple(sorted((self.groups_file or frozenset()).difference(existing)))
+
+    def settings(self) -> dict[str, str]:
+        """Return what was given, for a plan's header: by option name, patterns one per line."""
+        given = {
+            GROUP: [p.pattern for p in self.groups],
+            EXCLUDE_GROUP: [p.pattern for p in self.exclude_groups],
+            TOPIC: [p.pattern for p in self.topics],
+            EXCLUDE_TOPIC: [p.pattern for p in self.exclude_topics],
+            GROUPS_FILE: sorted(self.groups_file or ()),
+        }
+        return {name: "\n".join(values) for name, values in given.items() if values}
+
+    def _topic_verdict(self, topic: str) -> str | None:
+        if _matches(self.exclude_topics, topic):
+            return EXCLUDE_TOPIC
+        if self.topics and not _matches(self.topics, topic):
+            return TOPIC
+        return None
+
+
+def parse_groups(text: str) -> frozenset[str]:
+    """Return the group ids of a groups file: one per line; blank lines and lines that start with # are not."""
+    lines = (line.strip() for line in text.split("\n"))
+    return frozenset(line for line in lines if line and not line.startswith("#"))
+
+
+def read_groups_file(path: Path) -> frozenset[str]:
+    """Read a groups file (UTF-8); raises `UsageError` if it cannot be read or names no group."""
+    try:
+        groups = parse_groups(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UsageError(
+            f"--groups-file {path} cannot be read: {error.strerror}.", "Check the path."
+        ) from None
+    except UnicodeDecodeError:
+        raise UsageError(f"--groups-file {path} is not UTF-8 text.", "Write one group id per line.") from None
+    if not groups:
+        raise UsageError(f"--groups-file {path} names no group.", "Write one group id per line.")
+    return groups
+
+
+def java_pattern(text: str) -> re.Pattern[str]:
+    """Compile a regular expression that Java would read in the same way.
+
+    Raises `re.error` where Python's syntax differs or the expression is wrong; its text says where.
+    """
+    with warnings.catch_warnings():
+        # Character class operations (`[a-z&&[^x]]`) are read otherwise by Python, which only warns of them.
+        warnings.simplefilter("error", FutureWarning)
+        try:
+            return re.compile(text, re.ASCII)
+        except FutureWarning:
+            raise re.error("character class operations are not supported", text) from None
+        except (OverflowError, RecursionError):
+            raise re.error("the expression is too large", text) from None
+
+
+def _compiled(option: str, texts: Sequence[str]) -> tuple[re.Pattern[str], ...]:
+    patterns = []
+    for number, text in enumerate(texts, 1):
+        try:
+            patterns.append(java_pattern(text))
+        except re.error as error:
+            raise UsageError(
+                f"{option} {text!r} (number {number}) is not a regular expression: {error}.",
+                "The whole name must match; write \\. for a dot and .* for anything.",
+            ) from None
+    return tuple(patterns)
+
+
+def _matches(patterns: Iterable[re.Pattern[str]], name: str) -> bool:
+    return any(pattern.fullmatch(name) for pattern in patterns)

@@ -1,0 +1,127 @@
+"""The setting `sasl.jaas.config`: one login module with its options.
+
+Pure. The rules are those of Kafka's `JaasConfig`, which reads it with a `java.io.StreamTokenizer`. Messages
+tell places by count and by well-known option names only, because any token may be part of a password.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from migrate.errors import ConfigError
+
+FLAGS = ("required", "requisite", "sufficient", "optional")
+KNOWN_OPTIONS = frozenset(
+    ("username", "password", "tokenauth", "clientId", "clientSecret", "scope", "keyTab", "principal")
+)
+
+_TOKENS = re.compile(
+    r"""
+      (?P<blank>[\x00-\x20]+ | /\*.*?(?:\*/|\Z) | /[^\r\n]*)
+    | (?P<number>-?[0-9.]+)
+    | (?P<word>[A-Za-z_$\u00a0-\U0010ffff][A-Za-z0-9_$.\-\u00a0-\U0010ffff]*)
+    | (?P<quoted>"(?:\\.|[^"\\\r\n])*" | '(?:\\.|[^'\\\r\n])*')
+    | (?P<open>["'])
+    | (?P<sign>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
+_ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_QUOTING = (
+    'Put values in double quotes, with \\" for a quote and \\\\ for a backslash inside; a .properties file '
+    "takes one backslash of each pair away first, so double them there."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoginModule:
+    """A login module's class, its control flag in lower case, and its options, which may be secret."""
+
+    name: str
+    flag: str
+    options: Mapping[str, str] = field(repr=False)
+
+    @property
+    def short_name(self) -> str:
+        """The class's name without its package."""
+        return self.name.rpartition(".")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str = field(repr=False)
+
+    @property
+    def is_text(self) -> bool:
+        return self.kind in ("word", "quoted")
+
+    def is_sign(self, sign: str) -> bool:
+        return self.kind == "sign" and self.text == sign
+
+
+def parse_jaas(text: str, origin: str) -> LoginModule:
+    """Return the login module that the setting names.
+
+    `origin` names the file, for errors. Raises `ConfigError` where Kafka would not take the setting either.
+    """
+    tokens = list(_tokens(text))
+    if not tokens:
+        raise _error(origin, "is empty", 'Write LoginModuleClass required key="value";')
+    if any(token.kind == "open" for token in tokens):
+        raise _error(origin, "has a quote that is not closed on its line", _QUOTING)
+    if not tokens[0].is_text:
+        raise _error(origin, "does not start with the class of a login module", "Put the class first.")
+    if len(tokens) < 2 or not tokens[1].is_text or tokens[1].text.lower() not in FLAGS:
+        raise _error(
+            origin, f"does not have one of {', '.join(FLAGS)} after the login module", "Write required there."
+        )
+    options, end = _options(tokens, origin)
+    if end < len(tokens):
+        raise _error(
+            origin,
+            "goes on after the first ';'",
+            "A Kafka client takes one login module: leave out the others.",
+        )
+    return LoginModule(tokens[0].text, tokens[1].text.lower(), options)
+
+
+def _options(tokens: list[_Token], origin: str) -> tuple[dict[str, str], int]:
+    """Return the options, and the place behind the ';' that ends them."""
+    options: dict[str, str] = {}
+    at = 2
+    while at < len(tokens) and not tokens[at].is_sign(";"):
+        key, rest = tokens[at], tokens[at + 1 : at + 3]
+        named = f"option {(at - 2) // 3 + 1}"
+        if key.is_text and key.text in KNOWN_OPTIONS:
+            named += f" ({key.text})"
+        if not key.is_text:
+            raise _error(origin, f"has a character that must stand in quotes at or before {named}", _QUOTING)
+        if len(rest) < 2 or not rest[0].is_sign("=") or not rest[1].is_text:
+            raise _error(origin, f"has no value that can be read for {named}", _QUOTING)
+        options[key.text] = rest[1].text
+        at += 3
+    if at >= len(tokens):
+        raise _error(
+            origin, "does not end with ';'", f"End it with ';'. An unquoted / starts a comment. {_QUOTING}"
+        )
+    return options, at + 1
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    for match in _TOKENS.finditer(text):
+        kind = match.lastgroup or ""
+        if kind == "quoted":
+            yield _Token(kind, _ESCAPE.sub(_unescaped, match[0][1:-1]))
+        elif kind != "blank":
+            yield _Token(kind, match[0])
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1]
+    return chr(int(code, 8)) if code[0] in "01234567" else _ESCAPED.get(code, code)
+
+
+def _error(origin: str, what: str, todo: str) -> ConfigError:
+    return ConfigError(f"sasl.jaas.config in {origin} {what}.", todo)

@@ -1,0 +1,294 @@
+"""A flow from MM2's own mm2.properties, or from two client property files, and what options change in it.
+
+The rules are those of Kafka's `MirrorMakerConfig` and `MirrorConnectorConfig`: a setting of the flow
+(`A->B.topics`) wins over the same at the top (`topics`); a connection setting of a cluster
+(`A.security.protocol`) over the same at the top, and one of its admin or consumer client over both.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from migrate.errors import ConfigError
+from migrate.filters import java_pattern
+from migrate.flow import Cluster, Flow, TopicFilter
+from migrate.model import Side
+from migrate.naming import HEARTBEATS, PolicyKind, ReplicationPolicy
+from migrate.properties import BLANKS, PROVIDERS, read_properties, refuse_references
+
+# Kafka 4.x. Earlier versions exclude more (.*[\-\.]internal): whether such a topic is there, the target tells.
+TOPICS_EXCLUDE = r"mm2.*\.internal, .*\.replica, __.*"
+GROUPS_EXCLUDE = "console-consumer-.*, connect-.*, __.*"
+
+_POLICIES = {
+    "org.apache.kafka.connect.mirror.DefaultReplicationPolicy": PolicyKind.DEFAULT,
+    "org.apache.kafka.connect.mirror.IdentityReplicationPolicy": PolicyKind.IDENTITY,
+    "io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy": PolicyKind.IDENTITY,
+}
+_CONNECTION = ("security.", "sasl.", "ssl.")
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What options say of the flow's names; None where they do not."""
+
+    replication_policy: str | None = None
+    separator: str | None = None
+    syncs_side: Side | None = None
+    checkpoints_topic: str | None = None
+    offset_syncs_topic: str | None = None
+
+
+NO_OVERRIDES = Overrides()
+
+
+def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overrides = NO_OVERRIDES) -> Flow:
+    """Return the flow between two aliases of an mm2.properties file, with what the options change in it.
+
+    Raises `ConfigError` if the file cannot be read, an alias or the flow is not in it, or a setting is one that
+    this version cannot follow.
+    """
+    settings = _Settings(path, read_properties(path), source_alias, target_alias)
+    settings.require_flow()
+    flow = _named_flow(
+        Cluster(Side.SOURCE, source_alias, settings.connection(source_alias)),
+        Cluster(Side.TARGET, target_alias, settings.connection(target_alias)),
+        settings.policy(overrides),
+        overrides.syncs_side or settings.syncs_side(),
+    )
+    return override(
+        replace(
+            flow,
+            topic_filter=settings.name_filter("topic", TOPICS_EXCLUDE, also=HEARTBEATS),
+            group_filter=settings.name_filter("group", GROUPS_EXCLUDE),
+            group_sync=settings.is_on("sync.group.offsets.enabled", default=False),
+            emits_offset_syncs=settings.is_on("emit.offset-syncs.enabled", default=True),
+            mm2_isolation_level=settings.isolation_level(),
+        ),
+        overrides,
+    )
+
+
+def client_flow(
+    source: Mapping[str, str],
+    target: Mapping[str, str],
+    source_alias: str,
+    target_alias: str,
+    overrides: Overrides = NO_OVERRIDES,
+) -> Flow:
+    """Return the flow between the clusters of two client property files; names are MM2's defaults or options."""
+    flow = _named_flow(
+        Cluster(Side.SOURCE, source_alias, dict(source)),
+        Cluster(Side.TARGET, target_alias, dict(target)),
+        ReplicationPolicy(PolicyKind.DEFAULT, source_alias, target_alias),
+        Side.SOURCE,
+    )
+    return override(flow, overrides)
+
+
+def override(flow: Flow, overrides: Overrides) -> Flow:
+    """Return the flow with what the options say put in place; names not given follow from the others."""
+    given, policy = overrides, flow.policy
+    if given.replication_policy is not None:
+        policy = replace(policy, kind=PolicyKind(given.replication_policy))
+    if given.separator is not None:
+        policy = replace(policy, separator=given.separator)
+    side = given.syncs_side or flow.syncs_side
+    named = _named_flow(flow.source, flow.target, policy, side)
+    kept = {topic for topic in (flow.checkpoints_topic, flow.offset_syncs_topic) if topic in flow.named}
+    checkpoints = given.checkpoints_topic or (
+        flow.checkpoints_topic if flow.checkpoints_topic in kept else named.checkpoints_topic
+    )
+    syncs = given.offset_syncs_topic or (
+        flow.offset_syncs_topic if flow.offset_syncs_topic in kept else named.offset_syncs_topic
+    )
+    by_option = {given.checkpoints_topic, given.offset_syncs_topic} - {None, ""}
+    return replace(
+        flow,
+        policy=policy,
+        syncs_side=side,
+        checkpoints_topic=checkpoints,
+        offset_syncs_topic=syncs,
+        topic_filter=_without_internal(flow.topic_filter, policy),
+        named=frozenset({checkpoints, syncs} & (kept | by_option)),
+    )
+
+
+def with_clients(flow: Flow, source: Mapping[str, str] | None, target: Mapping[str, str] | None) -> Flow:
+    """Return the flow with the connections that client property files give, where there is one.
+
+    A file's settings replace all those of its cluster, but for the brokers where it names none: half of one
+    login and half of another would be neither.
+    """
+    return replace(flow, source=_with_client(flow.source, source), target=_with_client(flow.target, target))
+
+
+def _with_client(cluster: Cluster, properties: Mapping[str, str] | None) -> Cluster:
+    if properties is None:
+        return cluster
+    brokers = {"bootstrap.servers": cluster.bootstrap} if cluster.bootstrap else {}
+    return replace(cluster, properties=brokers | dict(properties))
+
+
+def _named_flow(source: Cluster, target: Cluster, policy: ReplicationPolicy, side: Side) -> Flow:
+    checkpoints, syncs = policy.checkpoints_topic(), policy.offset_syncs_topic(side)
+    return Flow(source, target, policy, side, checkpoints, syncs)
+
+
+def _without_internal(names: TopicFilter | None, policy: ReplicationPolicy) -> TopicFilter | None:
+    """Add what MM2 never copies, whatever its filter says (`ReplicationPolicy.isInternalTopic`, KIP-1074)."""
+    if names is None:
+        return None
+    separator = re.escape(policy.internal_separator)
+    internal = (f"mm2.*{separator}internal", f".*{separator}checkpoints{separator}internal", "__.*", r"\..*")
+    there = {pattern.pattern for pattern in names.exclude}
+    added = tuple(re.compile(text) for text in internal if text not in there)
+    return replace(names, exclude=names.exclude + added)
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """An mm2.properties file, read for one flow."""
+
+    path: Path
+    values: Mapping[str, str] = field(repr=False)
+    source: str
+    target: str
+
+    def require_flow(self) -> None:
+        clusters = [name.strip(BLANKS) for name in self.values.get("clusters", "").split(",")]
+        clusters = [name for name in clusters if name]
+        if not clusters:
+            raise ConfigError(
+                f"{self.path} has no setting clusters, so it is not the file of a dedicated MM2.",
+                "Name the mm2.properties that MM2 is started with; for MM2 on Kafka Connect, give "
+                "--source-config and --target-config.",
+            )
+        for option, alias in (("--source", self.source), ("--target", self.target)):
+            if alias not in clusters:
+                raise ConfigError(
+                    f"{option} {alias}: {self.path} has no cluster of that alias; its clusters are "
+                    f"{', '.join(clusters)}.",
+                    "Aliases are spelt as in the file, capitals included.",
+                )
+        if not self._is_enabled(self.source, self.target):
+            pairs = ((a, b) for a in clusters for b in clusters if a != b)
+            enabled = ", ".join(f"{a}->{b}" for a, b in pairs if self._is_enabled(a, b))
+            state = "is not true" if f"{self.source}->{self.target}.enabled" in self.values else "is not set"
+            raise ConfigError(
+                f"The flow {self.source}->{self.target} is not enabled in {self.path}: "
+                f"{self.source}->{self.target}.enabled {state}, and MM2's default is false. Enabled there: "
+                f"{enabled or 'no flow'}.",
+                "Name an enabled flow with --source and --target, or name the file that MM2 ran with.",
+            )
+
+    def connection(self, alias: str) -> dict[str, str]:
+        """The connection settings of one cluster, as MM2's admin client (else its consumer) there has them."""
+        found = self._connection_under("")
+        found |= self._connection_under(f"{alias}.")
+        found |= self._connection_under(f"{alias}.admin.") or self._connection_under(f"{alias}.consumer.")
+        if not found.get("bootstrap.servers", "").strip(BLANKS):
+            raise ConfigError(
+                f"{self.path} has no {alias}.bootstrap.servers.",
+                f"Name the file that MM2 is started with, or add {alias}.bootstrap.servers = HOST:PORT.",
+            )
+        if PROVIDERS in self.values:
+            found[PROVIDERS] = self.values[PROVIDERS]
+        return found
+
+    def policy(self, overrides: Overrides) -> ReplicationPolicy:
+        name = (self.flow("replication.policy.class") or next(iter(_POLICIES))).strip(BLANKS)
+        kind = _POLICIES.get(name)
+        if overrides.replication_policy is not None:
+            kind = PolicyKind(overrides.replication_policy)
+        own_names = overrides.checkpoints_topic and overrides.offset_syncs_topic
+        if kind is None or (name not in _POLICIES and not own_names):
+            raise ConfigError(
+                f"replication.policy.class in {self.path} is {name}, whose names this tool does not know.",
+                "Say what it does with --replication-policy default or identity, --checkpoints-topic and "
+                "--offset-syncs-topic.",
+            )
+        separator = self.flow("replication.policy.separator")
+        return ReplicationPolicy(
+            kind,
+            self.source,
+            self.target,
+            "." if separator is None else separator,
+            self.is_on("replication.policy.internal.topic.separator.enabled", default=True),
+        )
+
+    def syncs_side(self) -> Side:
+        location = (self.flow("offset-syncs.topic.location") or "source").strip(BLANKS)
+        if location not in ("source", "target"):
+            raise ConfigError(
+                f"offset-syncs.topic.location in {self.path} is neither source nor target.",
+                "Correct it, or say --offset-syncs-location.",
+            )
+        return Side(location)
+
+    def name_filter(self, what: str, default_exclude: str, also: str = "") -> TopicFilter | None:
+        """MM2's filter on topics or groups; None where a class of the user's own decides."""
+        own = (self.flow(f"{what}.filter.class") or "").strip(BLANKS)
+        if own and not own.startswith("org.apache.kafka.connect.mirror.Default"):
+            return None
+        exclude = self.flow(f"{what}s.exclude")
+        if exclude is None:
+            exclude = self.flow(f"{what}s.blacklist")
+        include = self.flow(f"{what}s")
+        return TopicFilter(
+            self._patterns(f"{what}s", ".*" if include is None else include)
+            + ((re.compile(also),) if also else ()),
+            self._patterns(f"{what}s.exclude", default_exclude if exclude is None else exclude),
+        )
+
+    def isolation_level(self) -> str:
+        """That of MM2's source consumer, whose default is Java's; exactly-once alone does not change it."""
+        flow, key = f"{self.source}->{self.target}", "consumer.isolation.level"
+        for name in (f"{flow}.source.{key}", f"{self.source}.{key}", f"{flow}.{key}"):
+            if value := self._resolved(name):
+                return value.strip(BLANKS).lower()
+        return "read_uncommitted"
+
+    def flow(self, key: str) -> str | None:
+        """A setting of the flow, else the one at the top; None if neither is there."""
+        own = self._resolved(f"{self.source}->{self.target}.{key}")
+        return self._resolved(key) if own is None else own
+
+    def is_on(self, key: str, default: bool) -> bool:
+        value = self.flow(key)
+        if value is None:
+            return default
+        if value.strip(BLANKS).lower() not in ("true", "false"):
+            raise ConfigError(f"{key} in {self.path} is neither true nor false.", "Correct it.")
+        return value.strip(BLANKS).lower() == "true"
+
+    def _is_enabled(self, source: str, target: str) -> bool:
+        value = self.values.get(f"{source}->{target}.enabled", self.values.get("enabled", "false"))
+        return value.strip(BLANKS).lower() == "true"
+
+    def _resolved(self, key: str) -> str | None:
+        refuse_references(self.values, (key,), self.values.get(PROVIDERS), str(self.path))
+        return self.values.get(key)
+
+    def _connection_under(self, prefix: str) -> dict[str, str]:
+        names = {
+            key.removeprefix(prefix): value for key, value in self.values.items() if key.startswith(prefix)
+        }
+        return {k: v for k, v in names.items() if k == "bootstrap.servers" or k.startswith(_CONNECTION)}
+
+    def _patterns(self, key: str, value: str) -> tuple[re.Pattern[str], ...]:
+        """Compile a comma-separated list as MM2 does: trimmed, an empty one matches nothing."""
+        texts = re.split(r"\s*,\s*", value.strip(BLANKS)) if value.strip(BLANKS) else []
+        try:
+            return tuple(java_pattern(text) for text in texts)
+        except re.error:
+            pass
+        try:
+            # MM2 joins the list with |, so a comma inside parentheses, as in (a,b), works there by accident.
+            return (java_pattern("|".join(texts)),)
+        except re.error as error:
+            raise ConfigError(
+                f"{key} in {self.path} has a regular expression that this version cannot read: {error}.",
+                "Write it without what only Java knows.",
+            ) from None

@@ -1,0 +1,132 @@
+"""How MirrorMaker 2 names topics in one flow: its own, and the copies of the source's.
+
+Pure. The rules are those of Kafka's `DefaultReplicationPolicy`, `IdentityReplicationPolicy`,
+`MirrorSourceConnector.isCycle` and `MirrorCheckpointTask.renameTopicPartition`, as of Kafka 4.x; where 3.x
+calls more topics internal (all that end in `.internal` or `-internal`), the narrower rule of 4.x stands
+here: whether such a topic was copied is then told by the target. Invariant: for every topic that is
+replicated, `source_topic(target_topic(topic)) == topic`.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from migrate.model import Side
+
+HEARTBEATS = "heartbeats"
+
+
+class PolicyKind(StrEnum):
+    """The two ways in which MM2 names copies: with the source's alias in front, or unchanged."""
+
+    DEFAULT = "default"
+    IDENTITY = "identity"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicationPolicy:
+    """The names of one flow, from `source_alias` to `target_alias`.
+
+    `separator` is `replication.policy.separator`, `internal_separator_enabled` is
+    `replication.policy.internal.topic.separator.enabled` (KIP-949): without it, MM2's own topics have dots.
+    """
+
+    kind: PolicyKind
+    source_alias: str
+    target_alias: str
+    separator: str = "."
+    internal_separator_enabled: bool = True
+
+    def target_topic(self, source_topic: str) -> str:
+        """Return the target's name of a source topic, as MM2 writes it into checkpoints.
+
+        A topic that came from the target (its prefix is the target's alias) is given back its original name.
+        """
+        if self._origin(source_topic) == self.target_alias:
+            return self._original(source_topic)
+        if self.kind is PolicyKind.IDENTITY and not source_topic.endswith(HEARTBEATS):
+            return source_topic
+        return f"{self.source_alias}{self.separator}{source_topic}"
+
+    def source_topic(self, target_topic: str) -> str | None:
+        """Return the source topic whose copy in this flow has this name; None where there is none."""
+        prefix = f"{self.source_alias}{self.separator}"
+        renamed = self.kind is PolicyKind.DEFAULT or target_topic.endswith(HEARTBEATS)
+        if renamed and not target_topic.startswith(prefix):
+            return None
+        source_topic = target_topic.removeprefix(prefix) if renamed else target_topic
+        if not source_topic or self.target_topic(source_topic) != target_topic:
+            return None
+        return source_topic
+
+    def why_not_replicated(self, source_topic: str) -> str | None:
+        """Return the sentence that says why a topic of this name is never copied; None where it may be.
+
+        MM2's `topics` and `topics.exclude` are not asked here (`Flow.topic_filter`).
+        """
+        if self.is_internal(source_topic):
+            return f"{source_topic} is an internal topic of Kafka or MM2, which MM2 never copies."
+        if self._is_cycle(source_topic):
+            return f"By its name {source_topic} came from {self.target_alias}, and MM2 copies nothing back."
+        return None
+
+    def replicates(self, source_topic: str) -> bool:
+        """True if this flow's names do not rule the topic out."""
+        return self.why_not_replicated(source_topic) is None
+
+    def is_internal(self, topic: str) -> bool:
+        """True if MM2 never copies a topic of this name (`ReplicationPolicy.isInternalTopic`, KIP-1074)."""
+        is_mm2s = topic.startswith("mm2") and topic.endswith(f"{self.internal_separator}internal")
+        return is_mm2s or topic.startswith(("__", ".")) or topic.endswith(self._checkpoints_suffix)
+
+    def checkpoints_topic(self) -> str:
+        """Return the name of the flow's checkpoints topic, which is on the target."""
+        return f"{self.source_alias}{self._checkpoints_suffix}"
+
+    def offset_syncs_topic(self, side: Side) -> str:
+        """Return the name of the flow's offset-syncs topic where it is on `side`: it names the other side."""
+        other = self.target_alias if side is Side.SOURCE else self.source_alias
+        return f"mm2-offset-syncs{self.internal_separator}{other}{self.internal_separator}internal"
+
+    def heartbeats_topic(self) -> str:
+        """Return the name of the heartbeats topic, which never has a separator in it."""
+        return HEARTBEATS
+
+    @property
+    def internal_separator(self) -> str:
+        """What stands between the parts of the names of MM2's own topics."""
+        return self.separator if self.internal_separator_enabled else "."
+
+    @property
+    def _checkpoints_suffix(self) -> str:
+        return f"{self.internal_separator}checkpoints{self.internal_separator}internal"
+
+    def _origin(self, topic: str) -> str | None:
+        """The alias of the cluster that a topic came from, by its name; None for a cluster's own topic."""
+        if self.kind is PolicyKind.IDENTITY and not topic.endswith(HEARTBEATS):
+            return self.source_alias
+        # As Java's split: empty parts at the end do not count, so "a." has no origin.
+        parts = topic.split(self.separator) if self.separator else list(topic)
+        while parts and not parts[-1]:
+            parts.pop()
+        return parts[0] if len(parts) > 1 else None
+
+    def _upstream(self, topic: str) -> str | None:
+        """The topic's name one cluster earlier; None where the name tells of no earlier one."""
+        if self.kind is PolicyKind.IDENTITY and not topic.endswith(HEARTBEATS):
+            return None
+        origin = self._origin(topic)
+        return None if origin is None else topic[len(origin) + len(self.separator) :]
+
+    def _original(self, topic: str) -> str:
+        upstream = self._upstream(topic)
+        while upstream is not None:
+            topic, upstream = upstream, self._upstream(upstream)
+        return topic
+
+    def _is_cycle(self, topic: str) -> bool:
+        at: str | None = topic
+        while at is not None:
+            if self._origin(at) == self.target_alias:
+                return True
+            at = self._upstream(at)
+        return False

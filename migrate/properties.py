@@ -1,0 +1,91 @@
+"""Files of Java properties, read by the rules of `java.util.Properties`.
+
+Values are never part of a message: they may be passwords.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from io import BytesIO
+from pathlib import Path
+
+from javaproperties import InvalidUEscapeError, KeyValue, parse
+
+from migrate.errors import ConfigError
+
+# As Java's String.trim(), which Kafka applies to every setting that is not a plain map entry.
+BLANKS = "".join(map(chr, range(0x21)))
+PROVIDERS = "config.providers"
+
+_MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_REFERENCE = re.compile(r"\$\{([^}:]*):[^}]*\}")
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """Return the settings of a .properties file; of a key that stands there twice the last wins, as in Java.
+
+    Bytes are ISO-8859-1, which is how Kafka's own tools and MM2 read them. Raises `ConfigError` if the file
+    cannot be read, starts with a byte order mark, holds NUL bytes, or has a malformed \\u escape.
+    """
+    content = _content(path)
+    for mark, encoding in _MARKS.items():
+        if content.startswith(mark):
+            raise ConfigError(
+                f"{path}, line 1: the file starts with a {encoding} byte order mark, which Java takes for part "
+                "of the first key.",
+                "Save it without the mark, in ASCII; write other characters as \\uXXXX.",
+            )
+    if b"\0" in content:
+        line = content[: content.index(b"\0")].count(b"\n") + 1
+        raise ConfigError(
+            f"{path}, line {line}: there is a NUL byte, so this is not a .properties file in text form.",
+            "Name a text file of lines such as bootstrap.servers=broker:9092.",
+        )
+    line = 1
+    settings: dict[str, str] = {}
+    try:
+        for element in parse(BytesIO(content)):
+            line += len(re.findall(r"\r\n|\r|\n", element.source))
+            if isinstance(element, KeyValue):
+                settings[element.key] = element.value
+    except InvalidUEscapeError:
+        raise ConfigError(
+            f"{path}, line {line}: a backslash and u stand there without four hexadecimal digits behind them.",
+            "Write a backslash in a value as two backslashes.",
+        ) from None
+    return settings
+
+
+def refuse_references(
+    properties: Mapping[str, str], keys: Iterable[str], providers: str | None, origin: str
+) -> None:
+    """Raise `ConfigError` if one of `keys` has a value that Kafka would ask a configuration provider for.
+
+    `providers` is the file's `config.providers`: a reference to a provider not named there is plain text to
+    Kafka too (`ConfigTransformer`). `origin` names the file.
+    """
+    declared = {name.strip(BLANKS) for name in (providers or "").split(",")} - {""}
+    for key in keys:
+        for name in _REFERENCE.findall(properties.get(key, "")):
+            if name in declared:
+                raise ConfigError(
+                    f"{key} in {origin} refers to the configuration provider {name}; such references are not "
+                    "resolved by this version.",
+                    "Put the value itself there, or name a client properties file that has it with "
+                    "--source-config or --target-config.",
+                )
+
+
+def without_providers(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings without those that set up configuration providers."""
+    return {k: v for k, v in properties.items() if k != PROVIDERS and not k.startswith(f"{PROVIDERS}.")}
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file.", "Check the path.") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{path} is a directory.", "Name a .properties file.") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.", "Check its permissions.") from None

@@ -1,0 +1,119 @@
+"""The tool's own filters: full match, excludes win, and the taker is named."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.errors import UsageError
+from migrate.filters import FILTER_NAMES, Filters, java_pattern, parse_groups, read_groups_file
+
+NAMES = st.text("ab_-.c", min_size=1, max_size=6) | st.sampled_from(
+    ["__x", "console-consumer-1", "connect-s"]
+)
+PATTERNS = st.lists(st.sampled_from(["a.*", "b", ".*", "__x", "c+", "connect-.*"]), max_size=2)
+
+
+def test_without_options_everything_stays_but_kafkas_own_groups():
+    filters = Filters.from_options()
+    assert filters.verdict("orders", "t") is None
+    assert filters.verdict("connect-sink", "t") is None
+    assert filters.verdict("__internal", "t") == "default-exclude"
+    assert filters.verdict("console-consumer-123", "t") == "default-exclude"
+
+
+def test_patterns_match_in_full_and_each_taker_is_named():
+    filters = Filters.from_options(
+        groups=["team-.*", "x"], exclude_groups=["team-b.*"], topics=["o.*"], exclude_topics=["other"]
+    )
+    assert filters.verdict("team-a", "orders") is None
+    assert filters.verdict("x", "orders") is None
+    assert filters.verdict("xx", "orders") == "group"
+    assert filters.verdict("my-team-a", "orders") == "group"
+    assert filters.verdict("team-b1", "orders") == "exclude-group"
+    assert filters.verdict("team-a", "other") == "exclude-topic"
+    assert filters.verdict("team-a", "a.orders") == "topic"
+
+
+def test_the_default_exclude_holds_unless_the_group_is_named_literally(tmp_path):
+    assert Filters.from_options(groups=[".*"]).verdict("__x", "t") == "default-exclude"
+    assert Filters.from_options(groups=["__x"]).verdict("__x", "t") is None
+    assert (
+        Filters.from_options(groups=["__x"], exclude_groups=["__.*"]).verdict("__x", "t") == "exclude-group"
+    )
+    wave = tmp_path / "wave.txt"
+    wave.write_text("__x\n")
+    assert Filters.from_options(groups_file=wave).verdict("__x", "t") is None
+
+
+def test_a_literal_group_is_meant_even_where_it_reads_as_another_expression():
+    assert Filters.from_options(groups=["a+b"]).verdict("a+b", "t") is None
+
+
+def test_a_groups_file_narrows_and_names_what_the_cluster_lacks(tmp_path):
+    wave = tmp_path / "wave.txt"
+    wave.write_bytes("# wave 1\r\n\r\n  orders \r\npaymënts\r\na#b\r\n".encode())
+    filters = Filters.from_options(groups_file=wave)
+    assert filters.groups_file == {"orders", "paymënts", "a#b"}
+    assert filters.verdict("orders", "t") is None
+    assert filters.verdict("other", "t") == "groups-file"
+    assert Filters.from_options(groups=["pay.*"], groups_file=wave).verdict("orders", "t") == "group"
+    assert filters.unknown_names({"orders", "x"}) == ("a#b", "paymënts")
+    assert Filters.from_options().unknown_names({"x"}) == ()
+
+
+def test_a_groups_file_that_cannot_serve_is_refused_by_name(tmp_path):
+    with pytest.raises(UsageError, match=r"--groups-file .*none.txt cannot be read"):
+        read_groups_file(tmp_path / "none.txt")
+    empty = tmp_path / "empty.txt"
+    empty.write_text("# nothing\n\n")
+    with pytest.raises(UsageError, match="names no group"):
+        read_groups_file(empty)
+    empty.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="is not UTF-8"):
+        read_groups_file(empty)
+
+
+@pytest.mark.parametrize(
+    ("option", "argument"),
+    [("--group", "groups"), ("--exclude-group", "exclude_groups"), ("--topic", "topics"),
+     ("--exclude-topic", "exclude_topics")],
+)  # fmt: skip
+def test_a_bad_expression_is_told_with_its_option_and_its_place(option, argument):
+    with pytest.raises(UsageError, match=rf"{option} '\(x' \(number 2\)"):
+        Filters.from_options(**{argument: ["ok", "(x"]})
+
+
+@pytest.mark.parametrize("text", [r"\p{Lu}", "[a-z&&[^b]]", "[[a]", r"\Qx\E", "a{99999999999}", "("])
+def test_an_expression_that_java_reads_otherwise_is_refused(text):
+    with pytest.raises(UsageError, match="number 1"):
+        Filters.from_options(groups=[text])
+
+
+def test_classes_are_ascii_as_in_java():
+    assert not java_pattern(r"\w+").fullmatch("é")
+
+
+@given(PATTERNS, PATTERNS, PATTERNS, PATTERNS, NAMES, NAMES)
+def test_every_commit_stays_or_is_taken_by_one_filter_that_was_given(
+    groups, no_groups, topics, no_topics, group, topic
+):
+    filters = Filters.from_options(groups, no_groups, topics, no_topics)
+    verdict = filters.verdict(group, topic)
+    assert verdict is None or verdict in FILTER_NAMES
+    given_for = {"group": groups, "exclude-group": no_groups, "topic": topics, "exclude-topic": no_topics}
+    assert verdict is None or given_for.get(verdict, True)
+    if any(p.fullmatch(group) for p in filters.exclude_groups):
+        assert verdict == "exclude-group"
+
+
+def test_what_was_given_is_told_by_option(tmp_path):
+    wave = tmp_path / "wave.txt"
+    wave.write_text("z\ny\n")
+    assert Filters.from_options().settings() == {}
+    told = Filters.from_options(["a", "b"], (), ["t"], (), wave).settings()
+    assert told == {"group": "a\nb", "topic": "t", "groups-file": "y\nz"}
+
+
+@given(st.sets(st.text("abc#", min_size=1).filter(lambda g: not g.startswith("#"))))
+def test_groups_come_back_from_a_file_as_written(groups):
+    assert parse_groups("\n".join(sorted(groups))) == groups

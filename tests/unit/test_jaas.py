@@ -1,0 +1,100 @@
+r"""JAAS settings, against what Kafka 4.3.1's JaasContext answers (recorded by asking it)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.errors import ConfigError
+from migrate.jaas import FLAGS, LoginModule, parse_jaas
+
+READ = [
+    ("M required;", {}),
+    ("M Required a=b;", {"a": "b"}),
+    ("M required username='u' password='a\"b';", {"password": 'a"b', "username": "u"}),
+    (r'M required p="a\"b\\c\n\101\u0041";', {"p": 'a"b\\c\nAu0041'}),
+    (r'M required p="\400\18\9";', {"p": " 0\x0189"}),
+    (r'M required p="\a\b\f\r\t\v";', {"p": "\x07\x08\x0c\r\t\x0b"}),
+    ('M required p = "x" ;', {"p": "x"}),
+    ("M required p=a-b.c_d$1;", {"p": "a-b.c_d$1"}),
+    ("M required p=_x;", {"p": "_x"}),
+    ("M required p=é;", {"p": "é"}),
+    ("M required p=€;", {"p": "€"}),
+    ('M required p="x" // c\n;', {"p": "x"}),
+    ('M required /* c\n */ p="x";', {"p": "x"}),
+    ('M required p="a//b/*c*/;d";', {"p": "a//b/*c*/;d"}),
+    ('M required p="";', {"p": ""}),
+    ('M required "p"="x";', {"p": "x"}),
+    ("'M' \"required\" p=x;", {"p": "x"}),
+    ("M required p=x q=y p=z;", {"p": "z", "q": "y"}),
+    ('M required p="x"q="y";', {"p": "x", "q": "y"}),
+]
+REFUSED = [
+    "M required p=12345secret;",
+    "M required p=-secret;",
+    "M required p=pp@secret;",
+    "M required p=a+secret;",
+    "M required p=a/secret;",
+    "M required password=.secret;",
+    "M required password=secret,q=y;",
+    'M required password="secret"',
+    'M required password="secret;',
+    'M required password="x\nsecret";',
+    "M required secret;",
+    "M required password secret;",
+    "M required password=;secret",
+    "M required 1=secret;",
+    "M required",
+    "M",
+    "",
+    "  ",
+    "M secret p=x;",
+    'M required p="secret"; N required;',
+    "; M required secret=secret;",
+    "M required p=\u0085secret;",
+]
+
+
+@pytest.mark.parametrize(("text", "options"), READ)
+def test_what_kafka_reads_is_read_alike(text, options):
+    assert parse_jaas(text, "f") == LoginModule("M", "required", options)
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_kafka_refuses_is_refused_without_telling_a_value(text):
+    with pytest.raises(ConfigError) as caught:
+        parse_jaas(text, "a.properties")
+    assert "sasl.jaas.config in a.properties" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_an_error_says_which_option_by_count_and_by_name_only_where_the_name_is_well_known():
+    with pytest.raises(ConfigError, match=r"option 2 \(password\)"):
+        parse_jaas('M required username="u" password=123;', "f")
+    with pytest.raises(ConfigError, match=r"option 2\. "):
+        parse_jaas('M required username="u" hunter2=123;', "f")
+
+
+def test_a_login_module_does_not_show_its_options():
+    assert "hunter2" not in repr(parse_jaas('a.b.M required password="hunter2";', "f"))
+    assert parse_jaas("a.b.M required;", "f").short_name == "M"
+
+
+@given(
+    st.sampled_from(FLAGS),
+    st.dictionaries(st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_.]{0,8}", fullmatch=True), st.text(), max_size=4),
+)
+def test_quoted_values_come_back_whole(flag, options):
+    def quoted(value):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+        return f'"{escaped}"'
+
+    text = f"a.M {flag} {' '.join(f'{k}={quoted(v)}' for k, v in options.items())};"
+    assert parse_jaas(text, "f") == LoginModule("a.M", flag, options)
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused_as_a_setting_at_fault(text):
+    try:
+        parse_jaas(text, "f")
+    except ConfigError as error:
+        assert error.problem.startswith("sasl.jaas.config in f ")

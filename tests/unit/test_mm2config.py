@@ -1,0 +1,287 @@
+"""Flows from mm2.properties and from client files."""
+
+import pytest
+
+from migrate.clientconfig import librdkafka_config
+from migrate.errors import ConfigError
+from migrate.mm2config import Overrides, client_flow, override, read_flow, with_clients
+from migrate.model import Side
+from migrate.naming import PolicyKind
+
+IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+BASE = """
+clusters = A, B ,C
+A.bootstrap.servers = a:1
+B.bootstrap.servers = b:1
+C.bootstrap.servers = c:1
+A->B.enabled = true
+B->A.enabled = false
+C->A.enabled = TRUE
+"""
+
+
+@pytest.fixture
+def flow_of(tmp_path):
+    """Return a function that reads a flow from BASE and further lines."""
+
+    def read(lines="", source="A", target="B", overrides=None):
+        path = tmp_path / "mm2.properties"
+        path.write_text(BASE + lines)
+        return read_flow(path, source, target, overrides or Overrides())
+
+    return read
+
+
+def refusal(flow_of, *args, **kwargs):
+    with pytest.raises(ConfigError) as caught:
+        flow_of(*args, **kwargs)
+    assert caught.value.todo
+    return str(caught.value)
+
+
+def test_a_file_without_anything_special_gives_mm2s_defaults(flow_of):
+    flow = flow_of()
+    assert (flow.source.side, flow.source.alias, flow.source.bootstrap) == (Side.SOURCE, "A", "a:1")
+    assert (flow.target.side, flow.target.alias, flow.target.bootstrap) == (Side.TARGET, "B", "b:1")
+    assert flow.policy.kind is PolicyKind.DEFAULT
+    assert flow.syncs_side is Side.SOURCE
+    assert flow.checkpoints_topic == "A.checkpoints.internal"
+    assert flow.offset_syncs_topic == "mm2-offset-syncs.B.internal"
+    assert flow.named == frozenset()
+    assert flow.group_sync is False
+    assert flow.emits_offset_syncs is True
+    assert flow.mm2_isolation_level == "read_uncommitted"
+
+
+def test_an_alias_that_is_not_there_is_told_with_those_that_are(flow_of):
+    text = refusal(flow_of, source="a")
+    assert "--source a" in text
+    assert "A, B, C" in text
+    assert "--target D" in refusal(flow_of, target="D")
+
+
+def test_a_flow_that_is_not_enabled_is_told_with_the_default_and_those_that_are(flow_of):
+    for source, target, state in (("B", "A", "is not true"), ("A", "C", "is not set")):
+        text = refusal(flow_of, source=source, target=target)
+        assert f"{source}->{target}.enabled {state}" in text
+        assert "MM2's default is false" in text
+        assert "A->B, C->A" in text
+    assert flow_of("enabled = true\n", "A", "C").target.alias == "C"
+
+
+def test_a_file_that_is_not_mm2s_is_told_as_such(tmp_path):
+    path = tmp_path / "client.properties"
+    path.write_text("bootstrap.servers=a:1\n")
+    with pytest.raises(ConfigError, match="has no setting clusters"):
+        read_flow(path, "A", "B")
+
+
+def test_a_cluster_without_brokers_is_told(tmp_path):
+    path = tmp_path / "mm2.properties"
+    path.write_text("clusters=A,B\nA->B.enabled=true\nA.bootstrap.servers=a:1\n")
+    with pytest.raises(ConfigError, match=r"has no B\.bootstrap\.servers"):
+        read_flow(path, "A", "B")
+
+
+def test_a_setting_of_the_flow_wins_over_the_same_at_the_top_and_other_flows_do_not_count(flow_of):
+    flow = flow_of(
+        "topics = top.*\nA->B.topics = own.*\nC->A.topics = other.*\n"
+        "sync.group.offsets.enabled = true\nA->B.emit.offset-syncs.enabled = False\n"
+        "A->B.offset-syncs.topic.location = target\n"
+    )
+    assert flow.topic_filter.accepts("own1")
+    assert not flow.topic_filter.accepts("top1")
+    assert flow.group_sync is True
+    assert flow.emits_offset_syncs is False
+    assert flow.syncs_side is Side.TARGET
+    assert flow.offset_syncs_topic == "mm2-offset-syncs.A.internal"
+
+
+def test_policy_and_separator_make_the_names(flow_of):
+    flow = flow_of(
+        f"replication.policy.class = {IDENTITY}\nreplication.policy.separator = __\n"
+        "A->B.replication.policy.internal.topic.separator.enabled = false\n"
+    )
+    assert flow.policy.kind is PolicyKind.IDENTITY
+    assert flow.policy.separator == "__"
+    assert flow.checkpoints_topic == "A.checkpoints.internal"
+    assert flow.policy.target_topic("t") == "t"
+    strimzi = "replication.policy.class=io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy\n"
+    assert flow_of(strimzi).policy.kind is PolicyKind.IDENTITY
+    dashes = flow_of("replication.policy.separator=-\n")
+    assert dashes.checkpoints_topic == "A-checkpoints-internal"
+    assert not dashes.topic_filter.accepts("A-checkpoints-internal")
+
+
+def test_a_policy_of_the_users_own_needs_all_three_names(flow_of):
+    own = "replication.policy.class = com.example.MyPolicy\n"
+    for given in (
+        Overrides(),
+        Overrides(replication_policy="identity"),
+        Overrides(checkpoints_topic="c", offset_syncs_topic="s"),
+    ):
+        text = refusal(flow_of, own, overrides=given)
+        assert "com.example.MyPolicy" in text
+        for option in ("--replication-policy", "--checkpoints-topic", "--offset-syncs-topic"):
+            assert option in text
+    flow = flow_of(own, overrides=Overrides("identity", None, None, "c", "s"))
+    assert (flow.policy.kind, flow.checkpoints_topic, flow.offset_syncs_topic) == ("identity", "c", "s")
+    assert flow.named == {"c", "s"}
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("offset-syncs.topic.location = both\n", "offset-syncs.topic.location"),
+        ("sync.group.offsets.enabled = yes\n", "sync.group.offsets.enabled"),
+        ("topics = (a\n", "topics"),
+        ("groups.exclude = a, [a-z&&[^b]]\n", "groups.exclude"),
+        ("config.providers=f\ntopics = ${f:/x:topics}\n", "provider f"),
+    ],
+)
+def test_a_setting_that_cannot_be_followed_is_named(flow_of, line, names):
+    assert names in refusal(flow_of, line)
+
+
+@pytest.mark.parametrize(
+    ("topic", "taken"),
+    [("orders", True), ("foo.internal", True), ("heartbeats", True), ("a.replica", False), ("__x", False),
+     ("mm2-offset-syncs.B.internal", False), ("A.checkpoints.internal", False), (".x", False)],
+)  # fmt: skip
+def test_the_default_topic_filter_is_that_of_kafka_4_with_internal_topics_left_out(flow_of, topic, taken):
+    assert flow_of().topic_filter.accepts(topic) is taken
+
+
+def test_internal_topics_stay_out_whatever_the_filter_says(flow_of):
+    accepts = flow_of("topics = x.*, __.*, mm2.*\ntopics.exclude =\n").topic_filter.accepts
+    assert accepts("x.replica")
+    assert accepts("heartbeats")
+    assert not accepts("__consumer_offsets")
+    assert not accepts("mm2-configs.A.internal")
+    assert not accepts("y")
+
+
+def test_lists_are_read_as_mm2_reads_them(flow_of):
+    flow = flow_of("topics = a ,b.*\ngroups =\ngroups.exclude = z\n")
+    assert [p.pattern for p in flow.topic_filter.include] == ["a", "b.*", "heartbeats"]
+    assert not flow.group_filter.accepts("anything")
+    assert flow_of("topics = (a,b)x\n").topic_filter.accepts("bx")
+    assert flow_of("groups.blacklist = z.*\n").group_filter.accepts("connect-sink")
+    assert not flow_of("groups.blacklist = z.*\n").group_filter.accepts("z1")
+
+
+def test_the_default_group_filter_leaves_connect_and_console_groups_out(flow_of):
+    accepts = flow_of().group_filter.accepts
+    assert [accepts(g) for g in ("g", "connect-s", "console-consumer-1", "__g")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_a_filter_class_of_the_users_own_makes_the_filter_unknown(flow_of):
+    flow = flow_of("topic.filter.class = com.example.F\n")
+    assert flow.topic_filter is None
+    assert flow.group_filter is not None
+
+
+@pytest.mark.parametrize(
+    ("lines", "level"),
+    [
+        ("A.consumer.isolation.level = read_committed\n", "read_committed"),
+        ("A->B.consumer.isolation.level = read_committed\n", "read_committed"),
+        ("A->B.consumer.isolation.level = read_committed\nA.consumer.isolation.level = read_uncommitted\n",
+         "read_uncommitted"),
+        ("A->B.source.consumer.isolation.level = read_committed\nA.consumer.isolation.level = x\n", "read_committed"),
+        ("B.consumer.isolation.level = read_committed\nconsumer.isolation.level = read_committed\n",
+         "read_uncommitted"),
+        ("B.exactly.once.source.support = enabled\n", "read_uncommitted"),
+    ],
+)  # fmt: skip
+def test_the_isolation_level_is_that_of_mm2s_source_consumer(flow_of, lines, level):
+    assert flow_of(lines).mm2_isolation_level == level
+
+
+def test_connections_come_from_the_top_then_the_alias_then_its_admin_or_consumer(flow_of):
+    lines = """
+security.protocol = SSL
+ssl.truststore.type = PEM
+ssl.truststore.location = /top.pem
+B.ssl.truststore.location = /b.pem
+A.security.protocol = SASL_SSL
+A.admin.sasl.mechanism = PLAIN
+A.consumer.sasl.mechanism = SCRAM-SHA-256
+B.consumer.security.protocol = PLAINTEXT
+A.consumer.fetch.max.bytes = 5
+A.producer.security.protocol = PLAINTEXT
+B.offset.flush.interval.ms = 1000
+B.exactly.once.source.support = enabled
+B.client.id = mm2s-own
+"""
+    flow = flow_of(lines)
+    assert flow.source.properties == {
+        "bootstrap.servers": "a:1",
+        "security.protocol": "SASL_SSL",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": "/top.pem",
+        "sasl.mechanism": "PLAIN",
+    }
+    assert flow.target.properties == {
+        "bootstrap.servers": "b:1",
+        "security.protocol": "PLAINTEXT",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": "/b.pem",
+    }
+
+
+def test_a_reference_in_a_connection_is_refused_unless_a_client_file_stands_in(flow_of):
+    flow = flow_of("config.providers=file\nA.security.protocol=SSL\nA.ssl.truststore.location=${file:/x:y}\n")
+    with pytest.raises(ConfigError, match="provider file"):
+        librdkafka_config(flow.source.properties, "A")
+    helped = with_clients(flow, {"security.protocol": "PLAINTEXT"}, None)
+    config = librdkafka_config(helped.source.properties, "A").config
+    assert (config["bootstrap.servers"], config["security.protocol"]) == ("a:1", "PLAINTEXT")
+
+
+def test_client_files_win_for_credentials_and_replace_them_whole(flow_of):
+    flow = flow_of("security.protocol = SASL_SSL\nsasl.mechanism = PLAIN\nsasl.jaas.config = x\n")
+    changed = with_clients(flow, {"bootstrap.servers": "other:9", "security.protocol": "SSL"}, None)
+    assert changed.source.properties == {"bootstrap.servers": "other:9", "security.protocol": "SSL"}
+    assert changed.target == flow.target
+    assert (changed.policy, changed.checkpoints_topic) == (flow.policy, flow.checkpoints_topic)
+
+
+def test_options_change_the_names_that_the_file_gave(flow_of):
+    flow = flow_of(
+        "offset-syncs.topic.location = target\n",
+        overrides=Overrides("identity", "__", Side.SOURCE, None, "mine"),
+    )
+    assert flow.policy.kind is PolicyKind.IDENTITY
+    assert flow.syncs_side is Side.SOURCE
+    assert flow.checkpoints_topic == "A__checkpoints__internal"
+    assert flow.offset_syncs_topic == "mine"
+    assert flow.named == {"mine"}
+    assert not flow.topic_filter.accepts("x__checkpoints__internal")
+
+
+def test_names_given_once_stay_when_other_names_change_later():
+    flow = client_flow({}, {}, "A", "B", Overrides(checkpoints_topic="mine"))
+    later = override(flow, Overrides(separator="-"))
+    assert later.checkpoints_topic == "mine"
+    assert later.offset_syncs_topic == "mm2-offset-syncs-B-internal"
+    assert later.named == {"mine"}
+
+
+def test_two_client_files_give_a_flow_with_mm2s_default_names():
+    flow = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
+    assert (flow.source.bootstrap, flow.target.bootstrap) == ("a:1", "b:1")
+    assert flow.checkpoints_topic == "A.checkpoints.internal"
+    assert flow.offset_syncs_topic == "mm2-offset-syncs.B.internal"
+    assert (flow.topic_filter, flow.group_filter, flow.group_sync, flow.mm2_isolation_level) == (None,) * 4
+
+
+def test_no_secret_of_a_file_is_shown_by_its_flow(flow_of):
+    flow = flow_of("A.ssl.key.password = hunter2\n")
+    assert flow.source.properties["ssl.key.password"] == "hunter2"
+    assert "hunter2" not in repr(flow)

@@ -1,0 +1,132 @@
+"""Names, against what the classes of Kafka 4.3.1 and 3.9.2 answer (recorded by asking them)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.model import Side
+from migrate.naming import PolicyKind, ReplicationPolicy
+
+DEFAULT = ReplicationPolicy(PolicyKind.DEFAULT, "source1", "target2")
+IDENTITY = ReplicationPolicy(PolicyKind.IDENTITY, "source1", "target2")
+SEPARATORS = st.sampled_from([".", "-", "__", "_", ""])
+POLICIES = st.builds(
+    ReplicationPolicy,
+    st.sampled_from(PolicyKind),
+    st.sampled_from(["A", "source1"]),
+    st.sampled_from(["B", "target2"]),
+    SEPARATORS,
+    st.booleans(),
+)
+TOPICS = st.text("AB12srcetag._-", min_size=1, max_size=14) | st.sampled_from(
+    ["heartbeats", "B.heartbeats", "A.t", "B.t", "source1.t", "target2.t", "a.", "..a", "xheartbeats"]
+)
+
+
+@pytest.mark.parametrize(
+    ("topic", "copy"),
+    [
+        ("topic3", "source1.topic3"),
+        ("target2.topic3", "topic3"),
+        ("source6.topic7", "source1.source6.topic7"),
+        ("target2.orders.v1", "v1"),
+        ("target2..t", "t"),
+        ("target2.", "source1.target2."),
+        ("x.target2.t", "source1.x.target2.t"),
+        ("source1.t", "source1.source1.t"),
+        ("heartbeats", "source1.heartbeats"),
+        ("target2.heartbeats", "heartbeats"),
+        ("a.", "source1.a."),
+        ("..a", "source1...a"),
+    ],
+)
+def test_the_default_policy_renames_as_mm2_does_in_its_checkpoints(topic, copy):
+    assert DEFAULT.target_topic(topic) == copy
+
+
+@pytest.mark.parametrize(
+    ("topic", "copy"),
+    [
+        ("topic3", "topic3"),
+        ("target2.topic3", "target2.topic3"),
+        ("orders.v1", "orders.v1"),
+        ("heartbeats", "source1.heartbeats"),
+        ("xheartbeats", "source1.xheartbeats"),
+        ("target2.heartbeats", "heartbeats"),
+    ],
+)
+def test_the_identity_policy_keeps_names_but_for_heartbeats(topic, copy):
+    assert IDENTITY.target_topic(topic) == copy
+
+
+@pytest.mark.parametrize(
+    ("separator", "enabled", "checkpoints", "on_source", "on_target"),
+    [
+        (".", True, "source1.checkpoints.internal", "mm2-offset-syncs.target2.internal",
+         "mm2-offset-syncs.source1.internal"),
+        ("__", True, "source1__checkpoints__internal", "mm2-offset-syncs__target2__internal",
+         "mm2-offset-syncs__source1__internal"),
+        ("__", False, "source1.checkpoints.internal", "mm2-offset-syncs.target2.internal",
+         "mm2-offset-syncs.source1.internal"),
+        ("-", True, "source1-checkpoints-internal", "mm2-offset-syncs-target2-internal",
+         "mm2-offset-syncs-source1-internal"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", list(PolicyKind))
+def test_mm2s_own_topics_use_the_separator_unless_that_is_disabled(
+    kind, separator, enabled, checkpoints, on_source, on_target
+):
+    policy = ReplicationPolicy(kind, "source1", "target2", separator, enabled)
+    assert policy.checkpoints_topic() == checkpoints
+    assert policy.offset_syncs_topic(Side.SOURCE) == on_source
+    assert policy.offset_syncs_topic(Side.TARGET) == on_target
+    assert policy.heartbeats_topic() == "heartbeats"
+
+
+@pytest.mark.parametrize(
+    ("topic", "internal"),
+    [
+        ("mm2-offset-syncs.target2.internal", True),
+        ("mm2x.internal", True),
+        ("source1.checkpoints.internal", True),
+        ("__consumer_offsets", True),
+        (".a", True),
+        ("foo.internal", False),
+        ("foo-internal", False),
+        ("mm2internal", False),
+        ("topic3", False),
+    ],
+)
+@pytest.mark.parametrize("policy", [DEFAULT, IDENTITY])
+def test_internal_topics_are_those_of_kafka_4(policy, topic, internal):
+    assert policy.is_internal(topic) is internal
+
+
+def test_a_topic_that_came_from_the_target_is_not_replicated_and_the_reason_says_so():
+    assert DEFAULT.replicates("orders")
+    assert DEFAULT.replicates("source6.orders")
+    assert not DEFAULT.replicates("x.target2.t")
+    reason = DEFAULT.why_not_replicated("target2.orders")
+    assert reason is not None
+    assert "target2" in reason
+    assert IDENTITY.replicates("target2.orders")
+    assert not IDENTITY.replicates("target2.heartbeats")
+
+
+@given(POLICIES, TOPICS)
+def test_a_replicated_topic_is_found_again_from_its_copys_name(policy, topic):
+    if policy.replicates(topic):
+        assert policy.source_topic(policy.target_topic(topic)) == topic
+
+
+@given(POLICIES, TOPICS)
+def test_a_source_topic_is_named_only_for_what_is_really_its_copy(policy, name):
+    source_topic = policy.source_topic(name)
+    assert source_topic is None or policy.target_topic(source_topic) == name
+
+
+@given(st.sampled_from(PolicyKind), SEPARATORS, st.booleans(), st.sampled_from(Side))
+def test_mm2s_own_topics_are_internal(kind, separator, enabled, side):
+    policy = ReplicationPolicy(kind, "A", "B", separator, enabled)
+    assert policy.is_internal(policy.checkpoints_topic())
+    assert policy.is_internal(policy.offset_syncs_topic(side))
