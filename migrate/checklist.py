@@ -1,0 +1,66 @@
+"""All checks, in the order in which they are told, and what their blocks touch.
+
+To add a check: write it in the module of its subject, name it in `CHECKS`, and list it in docs and tests.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from migrate import clusterchecks, groupchecks, rowchecks
+from migrate.checks import Check, CheckFacts, capital
+from migrate.model import CheckResult, Level, Row, Scope
+from migrate.policies import NEVER_ACCEPTABLE, Policies
+
+
+def run(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> tuple[CheckResult, ...]:
+    """Run all checks, and turn blocks that a waiver covers into accepted warnings."""
+    results = [result for check in CHECKS for result in check(facts, rows, policies)]
+    return tuple(_waived(result, policies) for result in results)
+
+
+def blocked_groups(results: Iterable[CheckResult], rows: Iterable[Row]) -> dict[str, tuple[str, str]]:
+    """Return the groups that blocking results touch, each with the first such (check, sentence).
+
+    A cluster's block touches every group, a topic's the groups with a row on it, a group's itself. Row blocks
+    are in the rows already.
+    """
+    blocking = [r for r in results if r.counts_as is Level.BLOCK and r.scope is not Scope.ROW]
+    of_cluster = [r for r in blocking if r.scope is Scope.CLUSTER]
+    of_topic = {r.subject: r for r in reversed(blocking) if r.scope is Scope.TOPIC}
+    of_group = {r.subject: r for r in reversed(blocking) if r.scope is Scope.GROUP}
+    blocked: dict[str, tuple[str, str]] = {}
+    for row in rows:
+        if row.group in blocked:
+            continue
+        found = of_cluster[0] if of_cluster else of_group.get(row.group) or of_topic.get(row.source_topic)
+        if found is not None:
+            blocked[row.group] = (found.check, f"{capital(found.seen)}; expected {found.expected}.")
+    return blocked
+
+
+def _waived(result: CheckResult, policies: Policies) -> CheckResult:
+    if result.counts_as is not Level.BLOCK or result.check in NEVER_ACCEPTABLE:
+        return result
+    if not policies.accepts(result.check, result.subject):
+        return result
+    return replace(result, level=Level.WARN, counts_as=Level.WARN, accepted=True)
+
+
+CHECKS: tuple[Check, ...] = (
+    clusterchecks.clusters_differ,
+    clusterchecks.listing_complete,
+    clusterchecks.mm2_topics,
+    groupchecks.named_groups_exist,
+    groupchecks.source_down,
+    clusterchecks.target_topics,
+    groupchecks.target_group_empty,
+    groupchecks.source_group_stopped,
+    groupchecks.pending_transactions,
+    rowchecks.row_blocks,
+    rowchecks.untranslatable_rows,
+    groupchecks.reread_limit,
+    groupchecks.never_committed,
+    clusterchecks.left_out_by_mm2,
+    rowchecks.estimated,
+    groupchecks.undo_limits,
+)

@@ -1,0 +1,92 @@
+"""What a check is: a named, pure function from the facts and the rows to results, one per subject.
+
+A check gives one result for every subject that does not pass, and a single `pass` that counts the rest, so
+that 10,000 fine groups stay one line. A fact that could not be read is `not-visible`, which counts as its
+check's block or warn, never as a pass. `migrate.checklist` names all checks and runs them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope
+from migrate.policies import Policies
+
+
+@dataclass(frozen=True, slots=True)
+class TopicShape:
+    """What one of MM2's topics turned out to hold.
+
+    `wanted` is the record kind it should hold ("checkpoint" or "offset-sync"), `counts` records by kind as
+    read ("undecodable:<reason>" for those of no kind). `found` is False where the cluster has no such topic.
+    """
+
+    side: str
+    topic: str
+    wanted: str
+    found: bool
+    named: bool
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class CheckFacts:
+    """What the checks look at, beside the rows.
+
+    `source_states` and `target_states` hold each group's state or the failure to describe it; a group that two
+    listings, a settle time apart, did not show is `GroupState("Absent")`. `topic_partitions` maps a source
+    topic to (source partitions or None, target topic, target partitions or None). `never_committed` maps a
+    group to the partitions of its topics that it has no commit for. `checkpointed_only` are groups that MM2
+    checkpointed and the source does not list; `unknown_names` the names asked for that no cluster lists.
+    `unstable_groups` have transactional offsets pending.
+    """
+
+    source_alias: str
+    target_alias: str
+    source_cluster_id: str
+    target_cluster_id: str
+    source_down: bool
+    may_describe: Mapping[str, bool | None]
+    shapes: tuple[TopicShape, ...]
+    source_states: Mapping[str, GroupState | Failure]
+    target_states: Mapping[str, GroupState | Failure]
+    topic_partitions: Mapping[str, tuple[int | None, str, int | None]]
+    never_committed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unstable_groups: frozenset[str] = frozenset()
+    checkpointed_only: tuple[str, ...] = ()
+    unknown_names: tuple[str, ...] = ()
+    left_out_by_mm2: tuple[str, ...] = ()
+    unknown_when_down: tuple[str, ...] = ()
+
+
+Check = Callable[[CheckFacts, tuple[Row, ...], Policies], Iterable[CheckResult]]
+
+
+def result(
+    level: Level, check: str, scope: Scope, subject: str, expected: str, seen: str, todo: str = ""
+) -> CheckResult:
+    """Return a result whose level is also what decides."""
+    return CheckResult(check, level, scope, subject, expected, seen, todo, False, level)
+
+
+def unseen(
+    counts_as: Level, check: str, scope: Scope, subject: str, expected: str, seen: str, todo: str
+) -> CheckResult:
+    """Return a `not-visible` result that counts as `counts_as`."""
+    return CheckResult(check, Level.NOT_VISIBLE, scope, subject, expected, seen, todo, False, counts_as)
+
+
+def groups_of(rows: Iterable[Row]) -> list[str]:
+    """Return the groups of the rows, sorted."""
+    return sorted({row.group for row in rows})
+
+
+def some(names: Iterable[str], most: int = 10) -> str:
+    """Return at most `most` names in a sentence, and how many more there are."""
+    listed = list(names)
+    tail = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + tail
+
+
+def capital(text: str) -> str:
+    """Return the text with its first letter in upper case."""
+    return text[:1].upper() + text[1:]

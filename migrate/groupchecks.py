@@ -1,0 +1,145 @@
+"""Checks on consumer groups: stopped on both sides, whole, within limits, and what a rollback can restore."""
+
+from collections.abc import Iterable, Mapping
+
+from migrate.checks import CheckFacts, groups_of, result, some, unseen
+from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, Scope
+from migrate.policies import Policies
+
+
+def named_groups_exist(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block on a group asked for by name that has nothing to move: most likely a misspelt name."""
+    for name in facts.unknown_names:
+        yield result(
+            Level.BLOCK, "named-groups-exist", Scope.GROUP, name, "a group with committed offsets",
+            "no such group has commits in this flow",
+            "Correct the name, or waive with --accept named-groups-exist:NAME if it has nothing to move.",
+        )  # fmt: skip
+
+
+def target_group_empty(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block groups that have members on the target."""
+    yield from _stopped(
+        "target-group-empty", facts.target_alias, facts.target_states, groups_of(rows),
+        "Stop these consumers: the broker refuses to set offsets under a live group.",
+    )  # fmt: skip
+
+
+def source_group_stopped(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block groups that still have members on the source."""
+    if facts.source_down:
+        return
+    yield from _stopped(
+        "source-group-stopped", facts.source_alias, facts.source_states, groups_of(rows),
+        "Stop these consumers, then plan again: what they commit from now on is not in the plan.",
+    )  # fmt: skip
+
+
+def _stopped(
+    check: str,
+    alias: str,
+    states: Mapping[str, GroupState | Failure],
+    groups: Iterable[str],
+    todo: str,
+) -> Iterable[CheckResult]:
+    fine = 0
+    expected = f"no member on {alias}"
+    for group in groups:
+        state = states.get(group)
+        if state is None or isinstance(state, Failure):
+            why = "no answer" if state is None else f"{state.code}: {state.message}"
+            yield unseen(
+                Level.BLOCK, check, Scope.GROUP, group, expected, f"its state could not be read ({why})",
+                f"Grant DESCRIBE on the group, or try again when {alias} is well.",
+            )  # fmt: skip
+        elif state.is_stopped or state.state == "Absent":
+            fine += 1
+        else:
+            who = f": {some(state.members)}" if state.members else ""
+            seen = f"{state.state} on {alias} with {state.member_count} members{who}"
+            yield result(Level.BLOCK, check, Scope.GROUP, group, expected, seen, todo)
+    if fine:
+        yield result(Level.PASS, check, Scope.GROUP, f"{fine} groups", expected, "Empty, Dead or absent")
+
+
+def pending_transactions(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block groups with transactional offsets pending (KIP-447): they may still commit."""
+    for group in sorted(facts.unstable_groups):
+        yield result(
+            Level.BLOCK, "pending-transactions", Scope.GROUP, group, "no transaction open on its offsets",
+            "a transaction has offsets of this group pending: they may still commit",
+            "Stop the transactional producer; the coordinator aborts it after transaction.timeout.ms.",
+        )  # fmt: skip
+
+
+def reread_limit(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block groups that would read more records twice than `--max-rereads` allows."""
+    totals: dict[str, int] = {}
+    for row in rows:
+        if row.decision is not Decision.SKIP:
+            known = row.rereads_at_most if row.rereads_at_most is not None else row.rereads_estimate
+            totals[row.group] = totals.get(row.group, 0) + (known or 0)
+    expected = f"at most {policies.max_rereads} records read twice per group"
+    for group, total in sorted(totals.items()):
+        if total > policies.max_rereads:
+            yield result(
+                Level.BLOCK, "re-read-limit", Scope.GROUP, group, expected, f"about {total} records",
+                "Raise --max-rereads, or waive with --accept re-read-limit:GROUP.",
+            )  # fmt: skip
+    if totals and max(totals.values()) <= policies.max_rereads:
+        seen = f"about {max(totals.values())} at most, about {sum(totals.values())} in all"
+        yield result(Level.PASS, "re-read-limit", Scope.GROUP, f"{len(totals)} groups", expected, seen)
+
+
+def source_down(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block every group planned without the source until a reviewer accepts it by name."""
+    if not facts.source_down:
+        return
+    for group in groups_of(rows):
+        yield result(
+            Level.BLOCK, "source-down", Scope.GROUP, group, "the group's live commits, read on the source",
+            "planned from MM2's checkpoints on the target alone, which nothing here can refute",
+            "If the source is lost for good, accept with --accept source-down or source-down:GROUP.",
+        )  # fmt: skip
+    for words in facts.unknown_when_down:
+        yield unseen(
+            Level.WARN, "groups-unknown", Scope.CLUSTER, facts.source_alias, "every group of the source",
+            f"groups that match MM2's exclusion {words!r} have no checkpoints: whether there are any is unknown",
+            "Find their last offsets by other means before their consumers start on the target.",
+        )  # fmt: skip
+
+
+def never_committed(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Name partitions of a group's topics where `auto.offset.reset` will decide."""
+    for group, partitions in sorted(facts.never_committed.items()):
+        yield result(
+            Level.WARN, "partitions-never-committed", Scope.GROUP, group,
+            "a commit on every partition of its topics", f"none on {some(partitions)}",
+            "There auto.offset.reset decides on the target: set it to earliest, or use --uncommitted earliest.",
+        )  # fmt: skip
+
+
+def undo_limits(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Name, before anything is written, what a rollback by the present client could not restore."""
+    by_group: dict[str, list[Row]] = {}
+    with_prior = {row.group for row in rows if row.target_prior is not None}
+    for row in rows:
+        if row.decision is Decision.SET:
+            by_group.setdefault(row.group, []).append(row)
+    for group, written in sorted(by_group.items()):
+        new = [r for r in written if r.target_prior is None]
+        with_metadata = [r for r in written if r.target_prior_metadata]
+        if new and group in with_prior:
+            yield result(
+                Level.WARN, "rollback-limits", Scope.GROUP, group, "prior state that a rollback can restore",
+                f"{len(new)} partitions have no prior offset while others do: this client can delete a whole "
+                "group, not single offsets",
+                "After a rollback these keep the offsets set here, unless removed with kafka-consumer-groups "
+                "--delete-offsets.",
+            )  # fmt: skip
+        if with_metadata:
+            yield result(
+                Level.WARN, "rollback-limits", Scope.GROUP, group, "prior state that a rollback can restore",
+                f"{len(with_metadata)} prior offsets carry metadata that this client can not write back",
+                "A rollback will refuse these rows.",
+            )  # fmt: skip

@@ -1,0 +1,157 @@
+"""The plan: a header, rows and check results, and the fingerprint that people approve.
+
+Invariants:
+- Rows are sorted by (group, source topic, partition), and no two have the same key.
+- rows + filtered = commits read + rows added by `--uncommitted` (promise 3).
+- The fingerprint is SHA-256 over every header field and every row; nothing in a plan is outside it.
+- A plan is never edited: a changed mind is a new plan.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from migrate.model import CheckResult, Decision, Level, Row, Scope
+
+FORMAT_VERSION = 1
+MIN_APPROVAL_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedRange:
+    """A log range that the plan was made from; `apply` reads it again (drift)."""
+
+    side: str
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedGroupState:
+    """A group's state on one side when the plan was made; "Absent" where two listings did not show it."""
+
+    side: str
+    group: str
+    state: str
+    member_count: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """All of a plan but its rows. Plain values only, so that it serialises canonically.
+
+    `kind` is "plan" or "undo". Cluster ids are "" where that cluster was not read (source down).
+    `flow` are the names used (policy, separator, MM2 topics), `settings` the options chosen (filters,
+    policies, limits) and `waivers` the `--accept` values. `counts` hold "commits_read", "rows",
+    "uncommitted_added" and one "filtered:<filter>" per filter that took something; `mm2_counts` what was
+    read from MM2's topics, rejects by reason included. `timings` are seconds per step.
+    """
+
+    format_version: int
+    tool_version: str
+    kind: str
+    created_at_ms: int
+    source_alias: str
+    target_alias: str
+    source_cluster_id: str
+    target_cluster_id: str
+    source_down: bool
+    flow: Mapping[str, str]
+    settings: Mapping[str, str]
+    waivers: tuple[str, ...]
+    target_topic_ids: Mapping[str, str]
+    pinned: tuple[PinnedRange, ...]
+    group_states: tuple[PlannedGroupState, ...]
+    checks: tuple[CheckResult, ...]
+    counts: Mapping[str, int]
+    mm2_counts: Mapping[str, int]
+    timings: Mapping[str, float]
+    undoes: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A header and its rows, with the fingerprint computed from them."""
+
+    header: Header
+    rows: tuple[Row, ...]
+    fingerprint: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fingerprint", fingerprint(self.header, self.rows))
+
+    @property
+    def short_fingerprint(self) -> str:
+        """The first 12 digits: what people type, and the journal's name."""
+        return self.fingerprint[:MIN_APPROVAL_DIGITS]
+
+    def decisions(self) -> Counter[Decision]:
+        """Count rows by decision."""
+        return Counter(row.decision for row in self.rows)
+
+    def groups(self) -> dict[str, list[Row]]:
+        """Return rows by group, in the plan's order."""
+        grouped: dict[str, list[Row]] = {}
+        for row in self.rows:
+            grouped.setdefault(row.group, []).append(row)
+        return grouped
+
+    def blocked_groups(self) -> frozenset[str]:
+        """Return the groups that `apply` will not touch: a group is set whole or not at all."""
+        return frozenset(row.group for row in self.rows if row.decision is Decision.BLOCK)
+
+    def blocks(self) -> tuple[CheckResult, ...]:
+        """Return the check results that block something and were not accepted."""
+        return tuple(c for c in self.header.checks if c.counts_as is Level.BLOCK)
+
+    def is_clean(self) -> bool:
+        """True if `plan` exits 0: no row is blocked, and no check blocks."""
+        return not self.blocked_groups() and not self.blocks()
+
+    def cluster_blocked(self) -> bool:
+        """True if a check on a cluster as a whole blocks everything."""
+        return any(c.scope is Scope.CLUSTER for c in self.blocks())
+
+
+def header_document(header: Header) -> dict[str, Any]:
+    """Return the header as plain JSON-able values."""
+    return asdict(header)
+
+
+def row_document(row: Row) -> dict[str, Any]:
+    """Return a row as plain values, keyed by the names of the plan file's fields."""
+    document = {name: getattr(row, name) for name in ROW_FIELDS}
+    for name in ("decision", "method", "grade"):
+        document[name] = None if document[name] is None else str(document[name])
+    return document
+
+
+ROW_FIELDS: tuple[str, ...] = tuple(Row.__dataclass_fields__)
+
+
+def canonical(document: Mapping[str, Any]) -> bytes:
+    """Return the one byte form of a document that is hashed: sorted keys, no spaces, UTF-8."""
+    # surrogatepass: a group's name may come from bytes that are not UTF-8; it must still hash to something.
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def fingerprint(header: Header, rows: Iterable[Row]) -> str:
+    """Return the SHA-256, in hex, over every header field and row."""
+    digest = hashlib.sha256(canonical(header_document(header)))
+    for row in rows:
+        digest.update(b"\n")
+        digest.update(canonical(row_document(row)))
+    return digest.hexdigest()
+
+
+def approves(approval: str, plan: Plan) -> bool:
+    """True if `approval` names this plan: its fingerprint, or the first 12 digits of it or more."""
+    given = approval.strip().lower()
+    return len(given) >= MIN_APPROVAL_DIGITS and plan.fingerprint.startswith(given)

@@ -1,0 +1,64 @@
+"""Checks whose subject is one committed offset: they report what `migrate.rows` decided."""
+
+from collections.abc import Iterable
+
+from migrate.checks import CheckFacts, result
+from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
+from migrate.policies import BEYOND_LOG_END, Policies
+from migrate.rows import METADATA_NEEDS_JAVA
+
+
+def row_blocks(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """One result per row that blocks by itself, under the check that its reason names."""
+    expectations = {
+        "inside-target-log": ("an offset inside the target's log", "Plan again; see docs/translation.md."),
+        "rewind": ("no committed offset beyond the planned one", "Choose --rewind keep or --rewind set."),
+        BEYOND_LOG_END: (
+            "a committed offset inside the source's log",
+            "Reset the group on the source, or choose --untranslatable commit-beyond-log-end=earliest|latest.",
+        ),
+        METADATA_NEEDS_JAVA: (
+            "a commit without metadata",
+            "Reset the offset without metadata on the source, or leave the group out of this plan.",
+        ),
+        "log-not-visible": ("a log whose ends can be read", "Grant DESCRIBE on the topic, or try again."),
+    }
+    seen: dict[str, int] = dict.fromkeys(expectations, 0)
+    for row in rows:
+        if row.decision is Decision.BLOCK and row.reason in expectations:
+            expected, todo = expectations[row.reason]
+            seen[row.reason] += 1
+            yield result(Level.BLOCK, row.reason, Scope.ROW, row.subject, expected, row.sentence.rstrip("."), todo)
+    for check in ("inside-target-log", "rewind", BEYOND_LOG_END):
+        if rows and not seen[check]:
+            yield result(Level.PASS, check, Scope.ROW, f"{len(rows)} rows", expectations[check][0], "all of them")
+
+
+def untranslatable_rows(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Report commits that no law translates, per reason and topic."""
+    reasons = {
+        "topic-not-replicated", "target-partition-missing", "source-topic-missing",
+        "source-gone-without-checkpoint",
+    }  # fmt: skip
+    counted: dict[tuple[str, str], int] = {}
+    for row in rows:
+        if row.decision is Decision.BLOCK and row.reason in reasons:
+            counted[row.reason, row.source_topic] = counted.get((row.reason, row.source_topic), 0) + 1
+    for (reason, topic), count in sorted(counted.items()):
+        yield result(
+            Level.BLOCK, reason, Scope.ROW, topic, "a commit that can be translated",
+            f"{count} rows of {topic} can not be ({reason})",
+            f"Choose --untranslatable {reason}=skip (or another choice), or --exclude-topic.",
+        )  # fmt: skip
+
+
+def estimated(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Count the rows whose offset rests on unproven syncs, and say under which premise they hold."""
+    count = sum(row.grade is Grade.ESTIMATED for row in rows)
+    if count:
+        yield result(
+            Level.WARN, "estimated-rows", Scope.CLUSTER, facts.target_alias, "rows proven by their records",
+            f"{count} rows are estimated: this version does not compare records, so they rest on MM2's syncs",
+            "Loss-free while those syncs tell the truth: not after a target topic was re-created "
+            "without MM2 having written a sync since.",
+        )  # fmt: skip

@@ -1,0 +1,179 @@
+"""Every commit becomes one row with a decision, a reason and a sentence."""
+
+from dataclasses import replace
+
+import pytest
+
+from migrate.model import Commit, Decision, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
+from migrate.policies import Policies, Rewind, Untranslatable
+from migrate.rows import CheckpointHint, RowFacts, build_row, uncommitted_row, with_blocks
+from migrate.translation import Window
+
+BELOW, ABOVE = OffsetSync(1, 100, 110), OffsetSync(2, 200, 208)
+FACTS = RowFacts(
+    key=GroupPartition("g", "t", 0),
+    target_topic="A.t",
+    commit=Commit(150),
+    source_log=LogRange(0, 1000),
+    target_log=LogRange(0, 1100),
+    target_partitions=1,
+    not_replicated="",
+    prior=None,
+    around=Window(BELOW, ABOVE),
+    checkpoint=CheckpointHint(150, 105),
+)
+
+
+def row(policies: Policies | None = None, source_down: bool = False, **changes):
+    return build_row(replace(FACTS, **changes), policies or Policies(), source_down)
+
+
+def test_a_commit_between_two_syncs_is_set_behind_the_lower_one_and_graded_estimated():
+    made = row()
+    assert (made.decision, made.target_offset, made.method, made.grade) == (
+        Decision.SET, 111, Method.WINDOW, Grade.ESTIMATED,
+    )  # fmt: skip
+    assert (made.lower_source_offset, made.upper_source_offset) == (100, 200)
+    assert (made.checkpoint_source_offset, made.checkpoint_target_offset) == (150, 105)
+
+
+def test_no_row_claims_a_proven_bound_because_no_record_was_compared():
+    assert row().rereads_at_most is None and row().rereads_estimate == 49
+
+
+def test_a_commit_on_a_sync_is_set_to_its_target_offset():
+    made = row(commit=Commit(100))
+    assert (made.target_offset, made.method) == (110, Method.SYNC)
+
+
+def test_a_commit_without_any_sync_below_is_set_to_the_target_log_start():
+    made = row(around=Window(None, ABOVE), target_log=LogRange(7, 1100))
+    assert (made.decision, made.target_offset, made.lower_kind) == (Decision.SET, 7, "log-start")
+
+
+def test_a_commit_behind_the_sources_retention_is_still_owed_what_the_target_has():
+    made = row(source_log=LogRange(180, 1000))
+    assert (made.decision, made.target_offset) == (Decision.SET, 111)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"target_partitions": None, "target_log": None}, "target-topic-missing"),
+        ({"key": GroupPartition("g", "t", 3), "target_log": None}, "target-partition-missing"),
+        ({"not_replicated": "MM2's filter does not take t."}, "topic-not-replicated"),
+        ({"commit": Commit(1001)}, "commit-beyond-log-end"),
+        ({"source_log": None}, "source-topic-missing"),
+        ({"target_log": Failure("LEADER_NOT_AVAILABLE", "no leader")}, "log-not-visible"),
+        ({"source_log": Failure("LEADER_NOT_AVAILABLE", "no leader")}, "log-not-visible"),
+    ],
+)
+def test_what_no_law_vouches_for_is_blocked_by_name_and_has_no_grade(changes, reason):
+    made = row(**changes)
+    assert (made.decision, made.reason, made.target_offset, made.grade) == (Decision.BLOCK, reason, None, None)
+    assert made.sentence.endswith(".")
+
+
+def test_a_commit_at_the_sources_end_is_not_beyond_it():
+    assert row(commit=Commit(1000)).decision is Decision.SET
+
+
+@pytest.mark.parametrize(
+    ("choice", "decision", "target_offset"),
+    [
+        (Untranslatable.SKIP, Decision.SKIP, None),
+        (Untranslatable.EARLIEST, Decision.SET, 0),
+        (Untranslatable.LATEST, Decision.SET, 1100),
+    ],
+)
+def test_a_reviewer_decides_on_an_untranslatable_commit_by_name(choice, decision, target_offset):
+    policies = Policies(untranslatable_by_reason={"commit-beyond-log-end": choice})
+    made = row(policies, commit=Commit(1001))
+    assert (made.decision, made.target_offset, made.grade) == (decision, target_offset, None)
+    assert made.reason == "commit-beyond-log-end"
+
+
+def test_a_log_that_can_not_be_seen_is_blocked_whatever_the_policy():
+    made = row(Policies(untranslatable=Untranslatable.SKIP), target_log=Failure("X", "y"))
+    assert made.decision is Decision.BLOCK
+
+
+def test_a_group_that_already_stands_there_is_kept():
+    made = row(prior=Commit(111))
+    assert (made.decision, made.reason) == (Decision.KEEP, "already-there")
+
+
+def test_a_group_that_stands_behind_the_planned_offset_is_set():
+    assert row(prior=Commit(50)).decision is Decision.SET
+
+
+@pytest.mark.parametrize(
+    ("rewind", "decision", "reason"),
+    [
+        (Rewind.BLOCK, Decision.BLOCK, "rewind"),
+        (Rewind.KEEP, Decision.KEEP, "ahead-kept"),
+        (Rewind.SET, Decision.SET, "rewound"),
+    ],
+)
+def test_a_group_that_stands_beyond_the_planned_offset_is_the_reviewers_choice(rewind, decision, reason):
+    made = row(Policies(rewind=rewind), prior=Commit(500))
+    assert (made.decision, made.reason, made.target_offset) == (decision, reason, 111)
+
+
+def test_commit_metadata_blocks_a_set_row_and_not_one_that_is_already_there():
+    with_metadata = Commit(150, "streams-time")
+    assert row(commit=with_metadata).reason == "metadata-needs-java-admin"
+    assert row(commit=with_metadata, prior=Commit(111)).decision is Decision.KEEP
+
+
+def test_with_the_source_down_the_smaller_of_window_and_checkpoint_is_taken():
+    by_window = row(source_down=True, source_log=None, checkpoint=CheckpointHint(150, 140))
+    assert (by_window.target_offset, by_window.method) == (111, Method.WINDOW)
+    by_checkpoint = row(source_down=True, source_log=None)
+    assert (by_checkpoint.target_offset, by_checkpoint.method) == (105, Method.CHECKPOINT)
+    assert by_window.reason == by_checkpoint.reason == "source-down"
+
+
+def test_with_the_source_down_and_no_syncs_the_checkpoint_is_the_last_resort():
+    made = row(source_down=True, source_log=None, around=Window(None, None))
+    assert (made.target_offset, made.method) == (105, Method.CHECKPOINT)
+
+
+def test_with_the_source_down_a_checkpoint_outside_the_target_log_is_blocked():
+    made = row(source_down=True, source_log=None, around=Window(None, None), target_log=LogRange(0, 90))
+    assert (made.decision, made.reason) == (Decision.BLOCK, "inside-target-log")
+
+
+def test_with_the_source_down_and_no_checkpoint_the_row_is_untranslatable():
+    made = row(source_down=True, source_log=None, commit=None, checkpoint=None)
+    assert made.reason == "source-gone-without-checkpoint"
+
+
+def test_an_uncommitted_partition_is_set_to_the_target_log_start():
+    made = uncommitted_row(replace(FACTS, commit=None, target_log=LogRange(4, 9)), Policies())
+    assert (made.decision, made.target_offset, made.method) == (Decision.SET, 4, Method.EXPLICIT)
+
+
+def test_one_blocked_row_blocks_its_whole_group_and_no_other():
+    rows = [
+        row(),
+        row(key=GroupPartition("g", "t", 1), target_partitions=1, target_log=None),
+        row(key=GroupPartition("other", "t", 0)),
+    ]
+    laid = {r.key: r for r in with_blocks(rows, {})}
+    assert laid["g", "t", 0].decision is Decision.BLOCK and laid["g", "t", 0].reason == "group-blocked"
+    assert laid["g", "t", 0].target_offset == 111
+    assert laid["g", "t", 1].reason == "target-partition-missing"
+    assert laid["other", "t", 0].decision is Decision.SET
+
+
+def test_a_check_that_blocks_a_group_gives_its_rows_their_reason_and_keeps_the_translation():
+    laid = with_blocks([row()], {"g": ("target-group-empty", "Stable with 2 members; expected none.")})
+    assert (laid[0].decision, laid[0].reason, laid[0].target_offset) == (
+        Decision.BLOCK, "target-group-empty", 111,
+    )  # fmt: skip
+
+
+def test_rows_come_out_sorted_by_group_topic_and_partition():
+    rows = [row(key=GroupPartition(g, "t", p), target_partitions=20) for g, p in (("b", 10), ("b", 2), ("a", 0))]
+    assert [r.key for r in with_blocks(rows, {})] == [("a", "t", 0), ("b", "t", 2), ("b", "t", 10)]
