@@ -1,0 +1,135 @@
+"""What of a plan needs a person's attention, worst first: blocks, skips and rewinds, waivers, warnings.
+
+Results of one check that say the same to do stand together, so that 300 live groups are one finding.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from migrate.model import CheckResult, Decision, Level, Row, Scope
+from migrate.plan import Plan
+from migrate.totals import may_skip, rewinds
+
+
+class Kind(StrEnum):
+    """What sort of finding it is, as it is printed in front of it."""
+
+    BLOCK = "BLOCK"
+    MAY_SKIP = "MAY SKIP"
+    REWIND = "REWIND"
+    ACCEPTED = "ACCEPTED"
+    WARN = "WARN"
+
+    @property
+    def is_grave(self) -> bool:
+        """True for what stops the night or may cost data."""
+        return self in (Kind.BLOCK, Kind.MAY_SKIP, Kind.REWIND)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to look at: a check or a row's reason, the subjects it was seen on, and what to do.
+
+    `seen` are (subject, what was seen) pairs. `what` counts the subjects ("3 groups").
+    """
+
+    kind: Kind
+    name: str
+    what: str
+    expected: str
+    seen: tuple[tuple[str, str], ...]
+    todo: str
+
+
+def findings(plan: Plan) -> tuple[Finding, ...]:
+    """Return all findings, worst first; within a kind in the order in which the checks told them."""
+    found = [
+        *_of_checks(plan.header.checks),
+        *_blocks_without_check(plan),
+        *_of_rows(plan),
+        *_undecodable(plan),
+    ]
+    order = list(Kind)
+    return tuple(sorted(found, key=lambda f: order.index(f.kind)))
+
+
+def passed(plan: Plan) -> tuple[str, ...]:
+    """Return the names of the checks of which every result is a pass."""
+    names = dict.fromkeys(c.check for c in plan.header.checks)
+    other = {c.check for c in plan.header.checks if c.level is not Level.PASS}
+    return tuple(name for name in names if name not in other)
+
+
+def _of_checks(checks: Iterable[CheckResult]) -> Iterator[Finding]:
+    grouped: dict[tuple[Kind, bool, str, Scope, str, str], list[tuple[str, str]]] = {}
+    for c in checks:
+        if c.level is Level.PASS:
+            continue
+        if c.accepted:
+            kind = Kind.ACCEPTED
+        elif c.counts_as is Level.BLOCK:
+            kind = Kind.BLOCK
+        else:
+            kind = Kind.WARN
+        todo = "Waived by --accept: it will be applied all the same." if c.accepted else c.todo
+        key = (kind, c.level is Level.NOT_VISIBLE, c.check, c.scope, c.expected, todo)
+        grouped.setdefault(key, []).append((c.subject, c.seen))
+    for (kind, hidden, check, scope, expected, todo), seen in grouped.items():
+        name = f"{check} (not visible)" if hidden else check
+        yield Finding(kind, name, _many(len(seen), str(scope)), expected, tuple(seen), todo)
+
+
+def _blocks_without_check(plan: Plan) -> Iterator[Finding]:
+    """Name blocked rows whose reason no blocking check tells: no block may be found only in the long list."""
+    told = {c.check for c in plan.blocks()}
+    explained = {row.group for row in plan.rows if row.decision is Decision.BLOCK and row.reason in told}
+    rows = [
+        row
+        for row in plan.rows
+        if row.decision is Decision.BLOCK
+        and row.reason not in told
+        and not (row.reason == "group-blocked" and row.group in explained)
+    ]
+    yield from _by_reason(Kind.BLOCK, rows, "")
+
+
+def _of_rows(plan: Plan) -> Iterator[Finding]:
+    skipping = [row for row in plan.rows if may_skip(row)]
+    left = [row for row in skipping if row.decision is Decision.SKIP]
+    yield from _by_reason(
+        Kind.MAY_SKIP, left, "No offset is set there: auto.offset.reset decides where these consumers start."
+    )
+    yield from _by_reason(
+        Kind.MAY_SKIP,
+        [row for row in skipping if row.decision is not Decision.SKIP],
+        "Chosen by option: records between the two offsets are not read on the target.",
+    )
+    if plan.header.kind == "plan":  # an undo moves groups back by its nature
+        yield from _by_reason(
+            Kind.REWIND,
+            [row for row in plan.rows if rewinds(row)],
+            "Chosen by option: the group reads again what it has read on the target.",
+        )
+
+
+def _by_reason(kind: Kind, rows: Iterable[Row], todo: str) -> Iterator[Finding]:
+    grouped: dict[str, list[tuple[str, str]]] = {}
+    for row in rows:
+        grouped.setdefault(row.reason, []).append((row.subject, row.sentence))
+    for reason, seen in grouped.items():
+        yield Finding(kind, reason, _many(len(seen), "row"), "", tuple(seen), todo)
+
+
+def _undecodable(plan: Plan) -> Iterator[Finding]:
+    seen = tuple((k, _many(n, "record")) for k, n in plan.header.mm2_counts.items() if n and "undecodable" in k)
+    if seen:
+        count = sum(n for k, n in plan.header.mm2_counts.items() if "undecodable" in k)
+        yield Finding(
+            Kind.WARN, "undecodable records in MM2's topics", _many(count, "record"), "", seen,
+            "They were left aside. Find out who writes them.",
+        )  # fmt: skip
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

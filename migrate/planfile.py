@@ -1,0 +1,225 @@
+"""The plan file: an Avro object container that any Avro reader opens, one record per row.
+
+The header stands as canonical JSON in the file's metadata, next to the format version and the fingerprint.
+Invariants:
+
+- The same plan gives the same bytes (fixed sync marker, fixed codec, canonical header).
+- A file is complete or not there: it is written beside its place, synced, and renamed.
+- What `read_plan` returns has the fingerprint that its maker stored; anything else is refused.
+"""
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any
+
+from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
+from migrate.journal import journal_path
+from migrate.model import CheckResult, Decision, Grade, Level, Method, Row, Scope
+from migrate.plan import (
+    FORMAT_VERSION,
+    Header,
+    PinnedRange,
+    Plan,
+    PlannedGroupState,
+    header_document,
+    row_document,
+)
+from migrate.planschema import ROW_SCHEMA
+
+FORMAT_KEY = "mm2-migrate.format"
+HEADER_KEY = "mm2-migrate.header"
+FINGERPRINT_KEY = "mm2-migrate.fingerprint"
+MAGIC = b"Obj\x01"
+SYNC_MARKER = b"mm2-migrate-plan"
+
+
+def write_plan(plan: Plan, path: Path) -> None:
+    """Write the plan durably, readable by its owner only (mode 0600).
+
+    Raises `Refused` as `refuse_overwrite` does, `UsageError` if the folder is missing, `MigrateError` if the
+    file system will not have it; then nothing is left behind.
+    """
+    refuse_overwrite(path)
+    try:
+        _replace_durably(plan, path)
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"The plan can not be written to {path}: there is no folder {path.parent}.",
+            "Make it, or name another.",
+        ) from error
+    except UnicodeEncodeError as error:
+        raise MigrateError(
+            f"The plan can not be written to {path}: the name {ascii(error.object)} is no Unicode text.",
+            "Leave it out with --exclude-group or --exclude-topic.",
+        ) from error
+    except OSError as error:
+        raise MigrateError(
+            f"The plan can not be written to {path}: {error.strerror}.", "Mend that, or choose another --out."
+        ) from error
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a plan and recompute its fingerprint.
+
+    Raises `UnreadablePlan` for a file that is missing, no plan, cut short, damaged or of an unknown format,
+    and `Refused` for one whose contents are not those that its stored fingerprint was made of.
+    """
+    content = _content(path)
+    metadata = _metadata(content, path)
+    try:
+        plan = Plan(_header(json.loads(metadata[HEADER_KEY])), tuple(_rows(content)))
+    except Exception as error:  # a damaged file can fail in any way in any layer: Avro, deflate, JSON, types
+        raise UnreadablePlan(
+            f"{path} is a plan, but it is damaged or cut short ({type(error).__name__}: {str(error)[:200]}).",
+            "Get the file again from where it was made, or make a new plan.",
+        ) from error
+    stored = metadata[FINGERPRINT_KEY]
+    if stored != plan.fingerprint:
+        raise Refused(
+            f"{path} was edited or damaged after it was made: its fingerprint says {stored[:12]}, "
+            f"its contents give {plan.fingerprint[:12]}.",
+            "A plan is never edited: get the file again from where it was made, or make a new plan.",
+        )
+    return plan
+
+
+def refuse_overwrite(path: Path) -> None:
+    """Raise `Refused` if `path` holds a plan that has a journal, or anything that is not a plan.
+
+    The journal is the way back from what was applied, and means nothing without its plan.
+    """
+    if not path.exists() and not path.is_symlink():
+        return
+    try:
+        fingerprint = stored_fingerprint(path)
+    except UnreadablePlan as error:
+        raise Refused(
+            f"{path} exists and is not a plan that can be read: it is not overwritten.",
+            "Choose another --out, or move that file away.",
+        ) from error
+    journal = journal_path(path, fingerprint)
+    if journal.exists():
+        raise Refused(
+            f"{path} holds a plan that has a journal ({journal.name}): it is not overwritten, being the way back.",
+            "Choose another --out.",
+        )
+
+
+def stored_fingerprint(path: Path) -> str:
+    """Return the fingerprint that stands in the file, unchecked; raises `UnreadablePlan` if it is no plan."""
+    return _metadata(_content(path), path)[FINGERPRINT_KEY]
+
+
+def _replace_durably(plan: Plan, path: Path) -> None:
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # made with mode 0600
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            _write(plan, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _write(plan: Plan, file: IO[bytes]) -> None:
+    import fastavro
+
+    fastavro.writer(
+        file,
+        fastavro.parse_schema(ROW_SCHEMA),
+        (row_document(row) for row in plan.rows),
+        codec="deflate",
+        sync_marker=SYNC_MARKER,
+        strict=True,
+        metadata={
+            FORMAT_KEY: str(FORMAT_VERSION),
+            # ASCII, for Avro readers decode metadata as UTF-8 and an option may hold bytes that are not
+            HEADER_KEY: json.dumps(header_document(plan.header), sort_keys=True, separators=(",", ":")),
+            FINGERPRINT_KEY: plan.fingerprint,
+        },
+    )
+
+
+def _content(path: Path) -> bytes:
+    """Return the whole file: from memory, a damaged length can not make the reader ask for terabytes."""
+    todo = "Name the plan file that `mm2-migrate plan` wrote (--out, by default cutover.plan)."
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(MAGIC))
+            if magic != MAGIC:
+                raise UnreadablePlan(f"{path} is not a plan file: it does not begin as an Avro file does.", todo)
+            return magic + file.read()
+    except OSError as error:
+        raise UnreadablePlan(f"The plan {path} can not be read: {error.strerror}.", todo) from error
+
+
+def _metadata(content: bytes, path: Path) -> Mapping[str, str]:
+    """Return the file's three entries of ours; raises `UnreadablePlan` if any is missing or unknown."""
+    import fastavro
+
+    try:
+        entries = fastavro.reader(BytesIO(content)).metadata
+    except Exception as error:  # see read_plan
+        raise UnreadablePlan(
+            f"{path} is damaged or cut short ({type(error).__name__}: {str(error)[:200]}).",
+            "Get the file again from where it was made, or make a new plan.",
+        ) from error
+    missing = [key for key in (FORMAT_KEY, HEADER_KEY, FINGERPRINT_KEY) if key not in entries]
+    if missing:
+        raise UnreadablePlan(
+            f"{path} is an Avro file, but not a plan: its metadata lacks {', '.join(missing)}.",
+            "Name the plan file that `mm2-migrate plan` wrote.",
+        )
+    if entries[FORMAT_KEY] != str(FORMAT_VERSION):
+        raise UnreadablePlan(
+            f"{path} has plan format {entries[FORMAT_KEY][:20]!r}; this version reads format {FORMAT_VERSION}.",
+            "Use the version of mm2-migrate that made it, or make a new plan.",
+        )
+    if not re.fullmatch("[0-9a-f]{64}", entries[FINGERPRINT_KEY]):
+        raise UnreadablePlan(
+            f"{path} is damaged: what it says of its fingerprint is none.",
+            "Get the file again from where it was made, or make a new plan.",
+        )
+    return {key: entries[key] for key in (FORMAT_KEY, HEADER_KEY, FINGERPRINT_KEY)}
+
+
+def _rows(content: bytes) -> Iterator[Row]:
+    import fastavro
+
+    known: dict[str, str] = {}  # a million rows share a few thousand names
+    records: Iterator[Any] = fastavro.reader(BytesIO(content))
+    for record in records:
+        for name in ("group", "source_topic", "target_topic", "reason", "lower_kind"):
+            record[name] = known.setdefault(record[name], record[name])
+        record["decision"] = Decision(record["decision"])
+        record["method"] = None if record["method"] is None else Method(record["method"])
+        record["grade"] = None if record["grade"] is None else Grade(record["grade"])
+        yield Row(**record)
+
+
+def _header(document: dict[str, Any]) -> Header:
+    """Build the header from its JSON form; raises TypeError, KeyError or ValueError where it does not fit."""
+    document["waivers"] = tuple(document["waivers"])
+    document["pinned"] = tuple(PinnedRange(**entry) for entry in document["pinned"])
+    document["group_states"] = tuple(PlannedGroupState(**entry) for entry in document["group_states"])
+    document["checks"] = tuple(_check(entry) for entry in document["checks"])
+    return Header(**document)
+
+
+def _check(entry: dict[str, Any]) -> CheckResult:
+    for name, kind in (("level", Level), ("scope", Scope), ("counts_as", Level)):
+        entry[name] = kind(entry[name])
+    return CheckResult(**entry)

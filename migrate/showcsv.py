@@ -1,0 +1,157 @@
+"""A plan as comma-separated values: for a spreadsheet, and for Kafka's own kafka-consumer-groups.
+
+Quoting is that of RFC 4180, lines end with a line feed. The spreadsheet form has the column names of Aiven's
+MM2 offset-sync inspector where they mean the same, then ours.
+"""
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import StringIO
+
+from migrate.model import Decision, Row
+from migrate.plan import Plan
+from migrate.table import wrapped
+from migrate.terminal import safe, shell_word
+from migrate.totals import lag
+
+Value = str | int | None
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+MANY_GROUPS = 20
+
+
+def csv_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a heading and a line per row. Absent numbers are empty cells.
+
+    Text that a spreadsheet would run as a formula gets a leading apostrophe, and control characters are
+    escaped: the exact names are in the JSON forms.
+    """
+    states = {(s.side, s.group): s.state for s in plan.header.group_states}
+    pair = f"{plan.header.source_alias}->{plan.header.target_alias}"
+    columns = _columns(pair, states)
+    write = _Lines()
+    yield write.line(columns)
+    for row in rows:
+        yield write.line(_harmless(value(row)) for value in columns.values())
+
+
+def kcg_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield `group,topic,partition,offset` for each `set` row, by the target's topic names, without a heading.
+
+    What `kafka-consumer-groups --reset-offsets --from-file` reads (KIP-122, KIP-379). Names stand exactly.
+    """
+    write = _Lines()
+    for row in rows:
+        if row.decision is Decision.SET:
+            yield write.line((row.group, row.target_topic, row.partition, row.target_offset))
+
+
+def kcg_companion(plan: Plan, path: str, rows: Sequence[Row] | None = None) -> str:
+    """Return what a person must know to use the kcg file, with the commands; `path` is the plan's.
+
+    `rows` are those of the file; all of the plan's by default. For stderr: the file itself has no room for it.
+    """
+    setting = [row for row in (plan.rows if rows is None else rows) if row.decision is Decision.SET]
+    groups = list(dict.fromkeys(row.group for row in setting))
+    if not groups:
+        return "There is no row to set: the file is empty."
+    lost = sum(bool(row.source_metadata) for row in setting)
+    file = shell_word(f"{path}.csv")
+    brokers = shell_word(plan.header.flow.get("target_bootstrap") or "HOST:PORT")
+    base = f"kafka-consumer-groups --bootstrap-server {brokers} --reset-offsets --from-file {file}"
+    told = (
+        f"{len(setting)} rows of {len(groups)} groups. This way drops commit metadata ({lost} of the rows have "
+        "some), keeps no prior state to roll back to, clamps offsets that lie outside the log, and exits 0 even "
+        "when it fails: read what it prints. A group that does not exist on the target yet is taken only if "
+        f"--group names it. With the file saved as {file} (and --command-config FILE if the cluster asks for a "
+        "login):"
+    )
+    lines = [*wrapped(told, 80), ""]
+    if len(groups) <= MANY_GROUPS:
+        named = "".join(f" --group {shell_word(group)}" for group in groups)
+        lines.append(f"  {base}{named} --dry-run")
+    else:
+        lines += [
+            "  groups=()",
+            '  while IFS= read -r g; do groups+=(--group "$g"); done < <(',
+            f"    mm2-migrate show {shell_word(path)} --format jsonl --only set |",
+            "    jq -r 'select(.type == \"row\") | .group' | sort -u)",
+            f"  {base} \\",
+            '    "${groups[@]}" --dry-run',
+        ]
+    lines += ["", "--execute instead of --dry-run writes."]
+    return "\n".join(lines)
+
+
+def _columns(pair: str, states: dict[tuple[str, str], str]) -> dict[str, Callable[[Row], Value]]:
+    return {
+        "CLUSTER PAIR": lambda r: pair,
+        "TOPIC": lambda r: r.source_topic,
+        "PARTITION": lambda r: r.partition,
+        "GROUP": lambda r: r.group,
+        "SOURCE TOPIC EARLIEST OFFSET": lambda r: r.source_log_start,
+        "SOURCE TOPIC LATEST OFFSET": lambda r: r.source_log_end,
+        "SOURCE GROUP STATE": lambda r: states.get(("source", r.group), ""),
+        "SOURCE GROUP OFFSET": lambda r: r.source_committed,
+        "SOURCE GROUP LAG": lag,
+        "TARGET TOPIC EARLIEST OFFSET": lambda r: r.target_log_start,
+        "TARGET TOPIC LATEST OFFSET": lambda r: r.target_log_end,
+        "TARGET GROUP STATE": lambda r: states.get(("target", r.group), ""),
+        "TARGET GROUP OFFSET": lambda r: r.target_prior,
+        "TARGET GROUP LAG": _target_lag,
+        "IS OK": lambda r: "false" if r.decision is Decision.BLOCK else "true",
+        "MESSAGE": lambda r: r.sentence,
+        "TARGET TOPIC": lambda r: r.target_topic,
+        "DECISION": lambda r: r.decision,
+        "NEW OFFSET": lambda r: r.target_offset,
+        "DELTA": _delta,
+        "METHOD": lambda r: r.method,
+        "GRADE": lambda r: r.grade,
+        "REASON": lambda r: r.reason,
+        "REREADS AT MOST": lambda r: r.rereads_at_most,
+        "REREADS ESTIMATE": lambda r: r.rereads_estimate,
+        "CHECKPOINT SOURCE OFFSET": lambda r: r.checkpoint_source_offset,
+        "CHECKPOINT TARGET OFFSET": lambda r: r.checkpoint_target_offset,
+        "LOWER KIND": lambda r: r.lower_kind,
+        "LOWER SOURCE OFFSET": lambda r: r.lower_source_offset,
+        "LOWER TARGET OFFSET": lambda r: r.lower_target_offset,
+        "UPPER SOURCE OFFSET": lambda r: r.upper_source_offset,
+        "UPPER TARGET OFFSET": lambda r: r.upper_target_offset,
+        "SOURCE METADATA": lambda r: r.source_metadata,
+        "TARGET GROUP METADATA": lambda r: r.target_prior_metadata,
+    }
+
+
+def _target_lag(row: Row) -> int | None:
+    if row.target_prior is None or row.target_log_end is None:
+        return None
+    return row.target_log_end - row.target_prior
+
+
+def _delta(row: Row) -> int | None:
+    """Return how far the target group's offset moves; None where it has none, or gets none."""
+    if row.decision is not Decision.SET or row.target_prior is None or row.target_offset is None:
+        return None
+    return row.target_offset - row.target_prior
+
+
+def _harmless(value: Value) -> Value:
+    if not isinstance(value, str):
+        return value
+    shown = safe(value)
+    return f"'{shown}" if value.startswith(FORMULA_STARTS) else shown
+
+
+class _Lines:
+    """The csv module's quoting, a line at a time."""
+
+    def __init__(self) -> None:
+        self._buffer = StringIO()
+        self._writer = csv.writer(self._buffer, lineterminator="")
+
+    def line(self, values: Iterable[Value]) -> str:
+        """Return one line without its end; a quoted line feed inside a name stays."""
+        self._writer.writerow(values)
+        text = self._buffer.getvalue()
+        self._buffer.seek(0)
+        self._buffer.truncate()
+        return text

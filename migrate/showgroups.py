@@ -1,0 +1,225 @@
+"""Every group of a plan as text: one line per group, then its rows under the headings of kafka-consumer-groups.
+
+Two layouts: on a wide page every row names its group and topic (so that `grep` finds them); on a narrow one,
+or beside long names, the topic stands above its rows and the words behind the numbers wrap.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from migrate.model import Decision, Grade, Row
+from migrate.plan import Plan
+from migrate.table import Column, Layout, layout, wrapped
+from migrate.terminal import Colour, cells, name, paint, safe
+from migrate.totals import lag, may_skip, rereads, rewinds
+
+NUMBERS = (
+    "PARTITION",
+    "CURRENT-OFFSET",
+    "LOG-END-OFFSET",
+    "LAG",
+    "TARGET-OFFSET",
+    "MM2-OFFSET",
+    "RE-READS",
+)
+LEGEND = (
+    "CURRENT-OFFSET, LOG-END-OFFSET and LAG are the source's. TARGET-OFFSET is this plan's, MM2-OFFSET what "
+    "MM2's newest checkpoint says. RE-READS: ~ is an estimate and bounds nothing, <= a proven bound."
+)
+NARROW_TEXT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """The widest number in each column, and the widest names."""
+
+    numbers: tuple[int, ...]
+    prior: int
+    group: int
+    topic: int
+    target_topic: int
+    reason: int
+
+
+def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> Iterator[str]:
+    """Yield each group's line and rows. A group's line counts all its rows, `rows` are those to show."""
+    if not rows:
+        yield "No rows."
+        return
+    yield from wrapped(LEGEND, width)
+    sizes = _sizes(rows)
+    wide = _wide(sizes, width)
+    narrow = None if wide.width <= width else _narrow(sizes, width)
+    whole = plan.groups()
+    states = _states(plan)
+    for group, listed in groupby(rows, key=lambda r: r.group):
+        yield ""
+        yield from _group_line(group, whole[group], states.get(group, ""), width, colour)
+        if narrow is None:
+            yield from _wide_rows(listed, wide, bool(sizes.target_topic), colour)
+        else:
+            yield from _narrow_rows(listed, narrow, width, colour)
+
+
+def _group_line(group: str, rows: Sequence[Row], states: str, width: int, colour: bool) -> Iterator[str]:
+    decisions = {d: sum(r.decision is d for r in rows) for d in Decision}
+    word, paint_as = _group_word(rows)
+    behind = [max(0, n) for n in map(lag, rows) if n is not None]  # a commit beyond the end is no negative lag
+    counted = [n for n in map(rereads, rows) if n is not None]
+    guessed = any(r.rereads_at_most is None and r.rereads_estimate is not None for r in rows)
+    parts = [
+        ", ".join(f"{n} {d}" for d, n in decisions.items() if n),
+        f"lag {sum(behind)}" if behind else "lag unknown",
+        f"re-reads {'~' if guessed else '<='}{sum(counted)}" if counted else "re-reads unknown",
+    ]
+    if states:
+        parts.append(states)
+    head = f"{name(group)}  {word}"
+    for i, line in enumerate(wrapped("; ".join(parts), width, f"{head}  ", "    ")):
+        yield paint(head, paint_as, colour) + line[len(head) :] if i == 0 else line
+
+
+def _group_word(rows: Sequence[Row]) -> tuple[str, Colour]:
+    decisions = {row.decision for row in rows}
+    if Decision.BLOCK in decisions:
+        return "BLOCK", Colour.RED
+    if decisions & {Decision.SET, Decision.REMOVE}:
+        return "SET", Colour.GREEN
+    return ("KEEP", Colour.BOLD) if Decision.KEEP in decisions else ("SKIP", Colour.RED)
+
+
+def _states(plan: Plan) -> dict[str, str]:
+    """Return "Empty on A, Absent on B" per group, as the coordinators said when the plan was made."""
+    aliases = {"source": plan.header.source_alias, "target": plan.header.target_alias}
+    told: dict[str, list[str]] = {}
+    for s in plan.header.group_states:
+        members = f" ({s.member_count} members)" if s.member_count else ""
+        told.setdefault(s.group, []).append(f"{safe(s.state)}{members} on {name(aliases.get(s.side, s.side))}")
+    return {group: ", ".join(states) for group, states in told.items()}
+
+
+def _numbers(row: Row) -> list[str]:
+    return [
+        str(row.partition),
+        _number(row.source_committed),
+        _number(row.source_log_end),
+        _number(lag(row)),
+        _number(row.target_offset),
+        _number(row.checkpoint_target_offset),
+        _rereads(row),
+    ]
+
+
+def _rereads(row: Row) -> str:
+    if row.rereads_at_most is not None:
+        return f"{'' if row.grade is Grade.EXACT else '<='}{row.rereads_at_most}"
+    return "-" if row.rereads_estimate is None else f"~{row.rereads_estimate}"
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def _sizes(rows: Sequence[Row]) -> _Sizes:
+    numbers = [0] * len(NUMBERS)
+    prior = reason = 0
+    for row in rows:
+        for i, text in enumerate(_numbers(row)):
+            if len(text) > numbers[i]:
+                numbers[i] = len(text)
+        prior = max(prior, len(_number(row.target_prior)))
+        reason = max(reason, len(row.reason))
+    topics = {(row.source_topic, row.target_topic) for row in rows}
+    renamed = any(source != target for source, target in topics)
+    return _Sizes(
+        tuple(numbers),
+        prior,
+        max(cells(name(group)) for group in {row.group for row in rows}),
+        max(cells(name(source)) for source, _ in topics),
+        max(cells(name(target)) for _, target in topics) if renamed else 0,
+        reason,
+    )
+
+
+def _wide(sizes: _Sizes, width: int) -> Layout:
+    numbers = [Column(heading, w) for heading, w in zip(NUMBERS, sizes.numbers, strict=True)]
+    renamed = [Column("TARGET-TOPIC", sizes.target_topic, False)] if sizes.target_topic else []
+    return layout(
+        [
+            Column("GROUP", sizes.group, False),
+            Column("TOPIC", sizes.topic, False),
+            *numbers[:4],
+            *renamed,
+            Column("PRIOR-OFFSET", sizes.prior),
+            *numbers[4:],
+            Column("DECISION", 0, False),
+            Column("METHOD", len("checkpoint"), False),
+            Column("GRADE", len("estimated"), False),
+            Column("REASON", sizes.reason, False),
+        ],
+        width,
+    )
+
+
+def _narrow(sizes: _Sizes, width: int) -> Layout:
+    numbers = [Column(heading, w) for heading, w in zip(NUMBERS, sizes.numbers, strict=True)]
+    return layout(numbers, width - NARROW_TEXT - 4, gap=1)
+
+
+def _wide_rows(rows: Iterable[Row], wide: Layout, renamed: bool, colour: bool) -> Iterator[str]:
+    for heading in wide.headings:
+        yield paint(heading, Colour.DIM, colour)
+    for row in rows:
+        numbers = _numbers(row)
+        values = [
+            name(row.group),
+            name(row.source_topic),
+            *numbers[:4],
+            *([name(row.target_topic)] if renamed else []),
+            _number(row.target_prior),
+            *numbers[4:],
+            str(row.decision),
+            str(row.method or "-"),
+            str(row.grade or "-"),
+            safe(row.reason),
+        ]
+        yield _painted(wide.line(values), row, colour)
+
+
+def _narrow_rows(rows: Iterable[Row], narrow: Layout, width: int, colour: bool) -> Iterator[str]:
+    room = width - 2 - narrow.width - 2
+    for heading in narrow.headings:
+        yield paint(f"  {heading}", Colour.DIM, colour)
+    for (source, target), listed in groupby(rows, key=lambda r: (r.source_topic, r.target_topic)):
+        yield f"  {name(source)}" + (f" -> {name(target)}" if target != source else "")
+        for row in listed:
+            numbers = "  " + narrow.line(_numbers(row)) + "  "
+            for line in _beside(numbers, _words(row), room, width):
+                yield _painted(line, row, colour)
+
+
+def _beside(numbers: str, text: str, room: int, width: int) -> Iterator[str]:
+    """Yield the words beside the numbers, on two lines at most; else the decision there and the rest below."""
+    lines = list(wrapped(text, width, numbers, " " * cells(numbers)))
+    if room >= NARROW_TEXT and len(lines) <= 2 and all(cells(line) <= width for line in lines):
+        yield from lines
+        return
+    decision, _, rest = text.partition(" ")
+    yield numbers + decision
+    if rest:
+        yield from wrapped(rest, width, " " * 12)
+
+
+def _words(row: Row) -> str:
+    words = [str(row.decision)]
+    if row.reason != "translated":
+        words.append(safe(row.reason))
+    words += [str(word) for word in (row.method, row.grade) if word is not None]
+    text = " ".join(words)
+    return text if row.target_prior is None else f"{text}, was {row.target_prior}"
+
+
+def _painted(text: str, row: Row, colour: bool) -> str:
+    """Paint a row red if it is blocked, may skip or rewinds."""
+    return paint(text, Colour.RED, colour and (row.decision is Decision.BLOCK or may_skip(row) or rewinds(row)))

@@ -1,0 +1,217 @@
+"""A plan as text for a person at 3 a.m.: verdict, totals, what needs attention, every group, what to type next.
+
+Nothing is ever cut: what does not fit the width goes on the next line. ASCII but for the names themselves.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from migrate.attention import Finding, Kind, findings, passed
+from migrate.model import Decision, Grade, Row, Scope
+from migrate.plan import Plan
+from migrate.showgroups import group_lines
+from migrate.table import aligned, wrapped
+from migrate.terminal import Colour, name, paint, safe, shell_word
+from migrate.totals import Mm2Comparison, Totals, totals
+
+WHY_ESTIMATED = (
+    "No records of the two sides were compared. An estimated offset skips nothing as long as MM2's own "
+    "offset syncs tell the truth; what is read twice is a guess and bounds nothing."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """How to print: the plan's file name as it is typed, columns to fill, colour or not."""
+
+    path: str
+    width: int = 80
+    colour: bool = False
+
+
+def table(plan: Plan, rows: Sequence[Row], page: Page) -> Iterator[str]:
+    """Yield the whole table; `rows` are those selected, while verdict and totals are always the whole plan's."""
+    counted = totals(plan)
+    yield from _top(plan, counted, page)
+    yield paint("GROUPS", Colour.BOLD, page.colour)
+    if len(rows) != len(plan.rows):
+        yield f"{len(rows)} of {len(plan.rows)} rows are shown, as --group and --only say."
+    yield from group_lines(plan, rows, page.width, page.colour)
+    yield ""
+    yield from _next(plan, counted, page)
+
+
+def overview(plan: Plan, page: Page) -> Iterator[str]:
+    """Yield the table without the groups' rows: what `plan` prints when it is done."""
+    counted = totals(plan)
+    yield from _top(plan, counted, page)
+    yield from _next(plan, counted, page)
+
+
+def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
+    """Return the plan's one-line verdict and its colour."""
+    undo = "UNDO: " if plan.header.kind == "undo" else ""
+    writes = counted.decisions.get(Decision.SET, 0) + counted.decisions.get(Decision.REMOVE, 0)
+    if plan.cluster_blocked():
+        checks = ", ".join(dict.fromkeys(c.check for c in plan.blocks() if c.scope is Scope.CLUSTER))
+        return f"{undo}BLOCKED: everything, by {checks}", Colour.RED
+    if counted.groups_blocked:
+        rest = counted.groups_to_write
+        tail = f"; {_many(rest, 'other')} can be applied with --allow-partial" if rest else ""
+        return f"{undo}BLOCKED: {counted.groups_blocked} of {_many(counted.groups, 'group')}{tail}", Colour.RED
+    if not plan.is_clean():
+        return f"{undo}BLOCKED: {_many(len(plan.blocks()), 'check')}, see below", Colour.RED
+    if not plan.rows:
+        return f"{undo}NOTHING TO DO: no commit is inside the filters", Colour.YELLOW
+    if not writes:
+        return f"{undo}NOTHING TO DO: no row changes an offset", Colour.GREEN
+    text = f"{undo}READY TO APPLY: {_many(writes, 'offset')} of {_many(counted.groups_to_write, 'group')}"
+    risks = []
+    if counted.skipping_rows:
+        risks.append(f"{_many(counted.skipping_rows, 'row')} may skip records")
+    if counted.rewinding_rows:
+        risks.append(f"{_many(counted.rewinding_rows, 'row')} {'rewinds' if counted.rewinding_rows == 1 else 'rewind'}")
+    return (f"{text}; but {' and '.join(risks)}, see below", Colour.YELLOW) if risks else (text, Colour.GREEN)
+
+
+def _top(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
+    text, colour = verdict(plan, counted)
+    for line in wrapped(text, page.width):
+        yield paint(line, colour, page.colour)
+    yield ""
+    # painted before it is wrapped: the digits are one word, so the colour never crosses a line's end
+    yield f"Fingerprint  {paint(plan.short_fingerprint, Colour.BOLD, page.colour)}{plan.fingerprint[12:]}"
+    yield from aligned(_identity(plan, page), page.width)
+    yield ""
+    for label, line in _totals(plan, counted):
+        painted = Colour.RED if label == "MISSING" else None
+        for text in aligned([(f"{label:<11}", line)], page.width):
+            yield paint(text, painted, page.colour) if painted else text
+    yield ""
+    yield from _attention(plan, page)
+
+
+def _identity(plan: Plan, page: Page) -> list[tuple[str, str]]:
+    h = plan.header
+    made = datetime.fromtimestamp(h.created_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    seconds = sum(h.timings.values())
+    source = "down, not read" if h.source_down else f"cluster id {safe(h.source_cluster_id) or 'not read'}"
+    lines = [
+        ("Plan", f"{name(page.path)}, made {made} by mm2-migrate {safe(h.tool_version)} in {seconds:.0f} s"),
+        ("Source", f"{name(h.source_alias)}, {source}"),
+        ("Target", f"{name(h.target_alias)}, cluster id {safe(h.target_cluster_id) or 'not read'}"),
+    ]
+    if h.undoes:
+        lines.insert(1, ("Undoes", f"the plan {safe(h.undoes)}"))
+    if h.flow:
+        lines.append(("MM2", "; ".join(f"{safe(k)}={safe(v)}" for k, v in h.flow.items() if v)))
+    if h.settings:
+        lines.append(("Settings", "; ".join(f"{safe(k)}={safe(v)}" for k, v in h.settings.items())))
+    lines.append(("Waivers", ", ".join(safe(w) for w in h.waivers) or "none"))
+    return [(f"{label:<11}", text) for label, text in lines]
+
+
+def _totals(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
+    filtered = sum(t.filtered.values())
+    by_filter = ", ".join(f"{name(k)} {n}" for k, n in t.filtered.items())
+    added = f" + {t.added} never committed, added" if t.added else ""
+    yield "Commits", (
+        f"{t.commits_read} read{added} = {_many(t.rows, 'row')} + {filtered} filtered"
+        + (f" ({by_filter})" if by_filter else "")
+    )
+    if not t.add_up:
+        yield "MISSING", "These do not add up: commits are missing from this plan. Do not apply it; report this."
+    yield "Rows", ", ".join(f"{t.decisions[d]} {d}" for d in Decision if t.decisions.get(d)) or "none"
+    left = t.groups - t.groups_to_write - t.groups_blocked
+    yield "Groups", f"{t.groups_to_write} to write, {t.groups_blocked} blocked, {left} left as they are"
+    if not t.rows:
+        return
+    untranslated = t.grades.get(None, 0)
+    graded = [f"{t.grades[g]} {g}" for g in Grade if t.grades.get(g)]
+    yield "Grades", ", ".join(graded + [f"{untranslated} without one"] * bool(untranslated))
+    yield "Re-reads", "; ".join(_rereads(t)) or "none: nothing is translated"
+    yield "MM2 itself", "; ".join(_beside_mm2(t))
+    if t.grades.get(Grade.ESTIMATED):
+        yield "Estimated", WHY_ESTIMATED
+
+
+def _rereads(t: Totals) -> Iterator[str]:
+    if t.estimated_rows:
+        yield f"about {t.rereads_estimated} records on {_many(t.estimated_rows, 'row')} (estimate)"
+    if t.bounded_rows:
+        yield f"at most {t.rereads_bounded} records on {_many(t.bounded_rows, 'row')}"
+    if t.unknown_rows:
+        yield f"unknown on {_many(t.unknown_rows, 'row')}"
+
+
+def _beside_mm2(t: Totals) -> Iterator[str]:
+    """Say what following MM2's newest checkpoints would cost, against this plan."""
+    mm2 = t.mm2
+    if mm2.behind_rows:
+        yield f"its checkpoints would re-read {mm2.behind_records} records more on {_many(mm2.behind_rows, 'row')}"
+    if mm2.beyond_rows:
+        yield (
+            f"on {_many(mm2.beyond_rows, 'row')} they lie {mm2.beyond_records} records beyond this plan "
+            "(they may skip, or the plan is more careful)"
+        )
+    if mm2.equal_rows:
+        yield f"the same offset on {_many(mm2.equal_rows, 'row')}"
+    if mm2.absent_rows:
+        yield f"no checkpoint for {_many(mm2.absent_rows, 'row')}"
+    if mm2 == Mm2Comparison():
+        yield "nothing to compare"
+
+
+def _attention(plan: Plan, page: Page) -> Iterator[str]:
+    found = findings(plan)
+    yield paint("NEEDS ATTENTION" if found else "NOTHING NEEDS ATTENTION", Colour.BOLD, page.colour)
+    for finding in found:
+        yield from _finding(finding, page)
+    fine = passed(plan)
+    if fine:
+        yield from wrapped(f"Passed: {', '.join(fine)}", page.width, "", "  ")
+    yield ""
+
+
+def _finding(finding: Finding, page: Page) -> Iterator[str]:
+    colour = Colour.RED if finding.kind.is_grave else Colour.YELLOW
+    head = f"{finding.kind}  {safe(finding.name)}, {finding.what}"
+    expected = f": expected {safe(finding.expected)}" if finding.expected else ""
+    for i, line in enumerate(wrapped(head + expected, page.width, "", "  ")):
+        if i == 0 and line.startswith(head):
+            yield paint(head, colour, page.colour) + line[len(head) :]
+        else:
+            yield line
+    # a block stops by itself; a row that skips or rewinds will be applied, so each one is red
+    red = finding.kind in (Kind.MAY_SKIP, Kind.REWIND)
+    for subject, seen in finding.seen:
+        for line in wrapped(f"{name(subject)}: {safe(seen)}", page.width, "    ", "      "):
+            yield paint(line, Colour.RED, page.colour and red)
+    if finding.todo:
+        yield from wrapped(safe(finding.todo), page.width, "  > ")
+
+
+def _next(plan: Plan, t: Totals, page: Page) -> Iterator[str]:
+    """Yield the commands to type next, whole on one line each: they are copied."""
+    path = shell_word(page.path)
+    yield paint("NEXT", Colour.BOLD, page.colour)
+    writes = t.groups_to_write and not plan.cluster_blocked()
+    if not writes:
+        yield "There is nothing to apply." if plan.is_clean() else "Mend what is blocked, then make a new plan."
+        return
+    partial = "" if plan.is_clean() else " --allow-partial"
+    if partial:
+        yield from wrapped(
+            "Mend what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:",
+            page.width,
+        )
+    yield from wrapped("With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):", page.width)
+    yield f"  mm2-migrate apply {path}{partial}"
+    yield "      dry run: every check, nothing written"
+    yield f"  mm2-migrate apply {path}{partial} --approve {plan.short_fingerprint} --execute"
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+

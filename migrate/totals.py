@@ -1,0 +1,139 @@
+"""A plan in numbers: what every format and report adds up, counted in one place.
+
+Re-reads and the comparison with MM2 are over all rows that have a translation, blocked ones too: a rehearsal
+on a running system blocks every row, and is made to see these numbers.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from migrate.model import Decision, Grade, Method, Row
+from migrate.plan import Plan
+
+FILTERED = "filtered:"
+
+
+@dataclass(frozen=True, slots=True)
+class Mm2Comparison:
+    """The plan's target offsets beside MM2's newest checkpoints, in rows and records.
+
+    `behind`: following MM2 would read more records again. `beyond`: MM2 points further than the plan does;
+    it may skip records, or the plan is more careful. `absent`: MM2 has no checkpoint.
+    """
+
+    behind_rows: int = 0
+    behind_records: int = 0
+    beyond_rows: int = 0
+    beyond_records: int = 0
+    equal_rows: int = 0
+    absent_rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Rows by decision and grade, groups by what becomes of them, commits read and filtered, re-reads.
+
+    `rereads_counted` is over rows with a proven bound, `rereads_estimated` over the others that have an
+    estimate; `unknown_rows` have a translation and neither. An undo rewinds by its nature: not counted there.
+    """
+
+    rows: int
+    decisions: Mapping[Decision, int]
+    grades: Mapping[Grade | None, int]
+    groups: int
+    groups_to_write: int
+    groups_blocked: int
+    commits_read: int
+    added: int
+    filtered: Mapping[str, int]
+    bounded_rows: int
+    rereads_bounded: int
+    estimated_rows: int
+    rereads_estimated: int
+    unknown_rows: int
+    skipping_rows: int
+    rewinding_rows: int
+    mm2: Mm2Comparison
+
+    @property
+    def add_up(self) -> bool:
+        """True if rows + filtered = commits read + rows added: no commit is silently absent (promise 3)."""
+        return self.rows + sum(self.filtered.values()) == self.commits_read + self.added
+
+
+def totals(plan: Plan) -> Totals:
+    """Count a plan's rows, groups and records."""
+    blocked = plan.blocked_groups()
+    writing = {r.group for r in plan.rows if r.decision in (Decision.SET, Decision.REMOVE)}
+    counts = plan.header.counts
+    placed = [r for r in plan.rows if r.target_offset is not None]
+    bounded = [r.rereads_at_most for r in placed if r.rereads_at_most is not None]
+    guessed = [r.rereads_estimate for r in placed if r.rereads_at_most is None and r.rereads_estimate is not None]
+    return Totals(
+        rows=len(plan.rows),
+        decisions=plan.decisions(),
+        grades=Counter(r.grade for r in plan.rows),
+        groups=len({r.group for r in plan.rows}),
+        groups_to_write=len(writing - blocked),
+        groups_blocked=len(blocked),
+        commits_read=counts.get("commits_read", 0),
+        added=counts.get("uncommitted_added", 0),
+        filtered={k.removeprefix(FILTERED): n for k, n in counts.items() if k.startswith(FILTERED)},
+        bounded_rows=len(bounded),
+        rereads_bounded=sum(bounded),
+        estimated_rows=len(guessed),
+        rereads_estimated=sum(guessed),
+        unknown_rows=len(placed) - len(bounded) - len(guessed),
+        skipping_rows=sum(map(may_skip, plan.rows)),
+        rewinding_rows=sum(map(rewinds, plan.rows)) if plan.header.kind == "plan" else 0,
+        mm2=compare_with_mm2(placed),
+    )
+
+
+def compare_with_mm2(rows: Iterable[Row]) -> Mm2Comparison:
+    """Compare translations with MM2's newest checkpoints; offsets chosen by option are none, and left out."""
+    behind, beyond, equal, absent = [], [], 0, 0
+    for row in rows:
+        if row.target_offset is None or row.method is Method.EXPLICIT:
+            continue
+        if row.checkpoint_target_offset is None:
+            absent += 1
+        elif row.checkpoint_target_offset < row.target_offset:
+            behind.append(row.target_offset - row.checkpoint_target_offset)
+        elif row.checkpoint_target_offset > row.target_offset:
+            beyond.append(row.checkpoint_target_offset - row.target_offset)
+        else:
+            equal += 1
+    return Mm2Comparison(len(behind), sum(behind), len(beyond), sum(beyond), equal, absent)
+
+
+def lag(row: Row) -> int | None:
+    """Return how many records lie between the committed offset and the source's end; None where either is not."""
+    if row.source_committed is None or row.source_log_end is None:
+        return None
+    return row.source_log_end - row.source_committed
+
+
+def rereads(row: Row) -> int | None:
+    """Return a row's re-reads: the proven bound if there is one, else the estimate, else None."""
+    return row.rereads_at_most if row.rereads_at_most is not None else row.rereads_estimate
+
+
+def rewinds(row: Row) -> bool:
+    """True if the row sets the target group back behind where it stands."""
+    return (
+        row.decision is Decision.SET
+        and row.target_prior is not None
+        and row.target_offset is not None
+        and row.target_offset < row.target_prior
+    )
+
+
+def may_skip(row: Row) -> bool:
+    """True if a reviewer's choice lets this row pass over records: skipped, kept ahead, or set to the log end."""
+    return (
+        row.decision is Decision.SKIP
+        or (row.decision is Decision.KEEP and row.reason == "ahead-kept")
+        or (row.decision is Decision.SET and row.lower_kind == "log-latest")
+    )

@@ -1,0 +1,252 @@
+"""The plan file: what is written is read back, the same plan is the same bytes, and no damage goes unnoticed."""
+
+import json
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+
+import fastavro
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.errors import EXIT_FAILED, EXIT_REFUSED, MigrateError, Refused, UnreadablePlan, UsageError
+from migrate.journal import journal_path
+from migrate.model import Row
+from migrate.plan import PinnedRange, Plan, PlannedGroupState
+from migrate.planfile import FINGERPRINT_KEY, FORMAT_KEY, HEADER_KEY, read_plan, refuse_overwrite, write_plan
+from migrate.planschema import ROW_SCHEMA
+from tests.builders import make_check, make_header, make_plan, make_row
+from tests.unit.goldenplan import golden_plan
+
+SCHEMA_SHA256 = "f2253ce31deb745acc0600135a59cbb312177219ab23e97f3779c0f426bcafe5"
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    path = tmp_path / "cutover.plan"
+    write_plan(golden_plan(), path)
+    return path
+
+
+def test_a_plan_is_read_back_as_it_was(written):
+    assert read_plan(written) == golden_plan()
+
+
+def test_every_field_of_the_header_is_read_back(tmp_path):
+    plan = make_plan(
+        [make_row()],
+        waivers=("a:b", "c"),
+        target_topic_ids={"A.orders": "id"},
+        pinned=(PinnedRange("source", "orders", 0, 0, 1000),),
+        group_states=(PlannedGroupState("target", "billing", "Absent", 0, "classic"),),
+        checks=(make_check(),),
+        mm2_counts={"checkpoints topic: checkpoint": 3},
+        timings={"commits": 0.1 + 0.2},
+        kind="undo",
+        undoes="ab" * 32,
+    )
+    write_plan(plan, tmp_path / "p")
+    assert asdict(read_plan(tmp_path / "p").header) == asdict(plan.header)
+
+
+def test_a_plan_without_rows_is_read_back(tmp_path):
+    write_plan(make_plan(), tmp_path / "p")
+    assert read_plan(tmp_path / "p") == make_plan()
+
+
+names = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+offsets = st.none() | st.integers(0, 2**63 - 1)
+
+
+@given(group=names, topic=names, metadata=names, offset=offsets, setting=st.text(max_size=8))
+def test_any_name_and_offset_survives_the_file(tmp_path_factory, group, topic, metadata, offset, setting):
+    row = make_row(group, topic, source_metadata=metadata, source_committed=offset, target_prior=offset)
+    plan = make_plan([row], settings={"group": setting})
+    path = tmp_path_factory.mktemp("any") / "p"
+    write_plan(plan, path)
+    assert read_plan(path) == plan
+
+
+def test_a_name_that_is_no_unicode_text_is_refused_by_name_and_leaves_nothing(tmp_path):
+    with pytest.raises(MigrateError, match=r"x\\udc80"):
+        write_plan(make_plan([make_row("x\udc80")]), tmp_path / "p")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_same_plan_gives_the_same_bytes(tmp_path):
+    write_plan(golden_plan(), tmp_path / "one")
+    write_plan(golden_plan(), tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_only_the_owner_may_read_a_plan_and_no_other_file_is_left(written):
+    assert written.stat().st_mode & 0o777 == 0o600
+    assert [p.name for p in written.parent.iterdir()] == ["cutover.plan"]
+
+
+def test_any_avro_reader_can_read_a_plan(written):
+    with written.open("rb") as file:
+        reader = fastavro.reader(file)
+        rows = list(reader)
+    plan = golden_plan()
+    assert [row["group"] for row in rows] == [row.group for row in plan.rows]
+    assert [row["decision"] for row in rows] == [str(row.decision) for row in plan.rows]
+    assert reader.metadata[FORMAT_KEY] == "1"
+    assert reader.metadata[FINGERPRINT_KEY] == plan.fingerprint
+    assert json.loads(reader.metadata[HEADER_KEY])["source_alias"] == "A"
+
+
+def test_the_schema_has_the_rows_fields_in_their_order_each_with_a_document():
+    assert [f["name"] for f in ROW_SCHEMA["fields"]] == [f.name for f in fields(Row)]
+    assert all(f["doc"] for f in ROW_SCHEMA["fields"])
+
+
+def test_the_schema_changes_only_on_purpose():
+    canonical = fastavro.schema.to_parsing_canonical_form(ROW_SCHEMA)
+    assert fastavro.schema.fingerprint(canonical, "sha256") == SCHEMA_SHA256, "raise FORMAT_VERSION or add with default"
+
+
+@pytest.mark.parametrize("position", ["start", "every"])
+def test_a_plan_that_was_cut_short_is_unreadable(written, position):
+    content = written.read_bytes()
+    lengths = range(64) if position == "start" else range(64, len(content), 37)
+    for length in lengths:
+        written.write_bytes(content[:length])
+        with pytest.raises(UnreadablePlan, match=r"cutover\.plan"):
+            read_plan(written)
+
+
+def test_a_flipped_bit_is_told_or_changes_nothing(tmp_path):
+    path = tmp_path / "p"
+    plan = make_plan([make_row(), make_row("payments")], checks=(make_check(),))
+    write_plan(plan, path)
+    content = path.read_bytes()
+    told = 0
+    for i in range(0, len(content), 5):
+        damaged = bytearray(content)
+        damaged[i] ^= 1 << (i % 8)
+        path.write_bytes(damaged)
+        try:
+            assert read_plan(path) == plan  # a document's text, or padding: nothing that counts
+        except (UnreadablePlan, Refused) as error:
+            told += 1
+            assert str(path) in str(error)
+            assert error.todo
+    assert told > len(content) // 5 // 3
+
+
+def rewrite(path: Path, plan: Plan, **metadata: str) -> None:
+    """Write a plan's file with other metadata, as somebody would who edits it with an Avro tool."""
+    with path.open("rb") as file:
+        reader = fastavro.reader(file)
+        entries = {k: v for k, v in reader.metadata.items() if not k.startswith("avro.")} | metadata
+        schema = reader.writer_schema
+    rows = [{f.name: getattr(row, f.name) for f in fields(Row)} for row in plan.rows]
+    rows = [{k: str(v) if k in ("decision", "method", "grade") and v else v for k, v in r.items()} for r in rows]
+    with path.open("wb") as file:
+        fastavro.writer(file, schema, rows, metadata={k: v for k, v in entries.items() if v}, codec="deflate")
+
+
+def test_an_edited_row_is_refused_and_both_fingerprints_are_named(written):
+    plan = golden_plan()
+    edited = Plan(plan.header, (replace(plan.rows[0], target_offset=651), *plan.rows[1:]))
+    rewrite(written, edited)
+    with pytest.raises(Refused, match="edited or damaged") as refused:
+        read_plan(written)
+    assert refused.value.exit_code == EXIT_REFUSED
+    assert plan.fingerprint[:12] in str(refused.value)
+    assert edited.fingerprint[:12] in str(refused.value)
+
+
+def test_a_row_taken_out_is_refused(written):
+    plan = golden_plan()
+    rewrite(written, Plan(plan.header, plan.rows[:-1]))
+    with pytest.raises(Refused):
+        read_plan(written)
+
+
+def test_an_edited_header_is_refused(written):
+    header = asdict(golden_plan().header)
+    header["target_cluster_id"] = "another"
+    rewrite(written, golden_plan(), **{HEADER_KEY: json.dumps(header)})
+    with pytest.raises(Refused):
+        read_plan(written)
+
+
+def test_rewriting_the_same_plan_with_another_tool_is_no_edit(written):
+    rewrite(written, golden_plan())
+    assert read_plan(written) == golden_plan()
+
+
+def test_an_unknown_format_says_which_version_it_is_and_what_to_do(written):
+    rewrite(written, golden_plan(), **{FORMAT_KEY: "2"})
+    with pytest.raises(UnreadablePlan, match="format '2'.*reads format 1.*version of mm2-migrate that made it"):
+        read_plan(written)
+
+
+@pytest.mark.parametrize("key", [FORMAT_KEY, HEADER_KEY, FINGERPRINT_KEY])
+def test_an_avro_file_that_lacks_our_metadata_is_no_plan(written, key):
+    rewrite(written, golden_plan(), **{key: ""})
+    with pytest.raises(UnreadablePlan, match="but not a plan"):
+        read_plan(written)
+
+
+@pytest.mark.parametrize("content", [b"", b"Obj", b"Obj\x01", b"PK\x03\x04", b'{"a": 1}\n', b"\x00" * 999])
+def test_a_file_that_is_no_plan_is_unreadable_and_named(tmp_path, content):
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with pytest.raises(UnreadablePlan, match=r"notes\.txt") as unreadable:
+        read_plan(path)
+    assert unreadable.value.todo
+    assert unreadable.value.exit_code == EXIT_FAILED
+
+
+def test_a_missing_file_and_a_folder_are_unreadable_and_named(tmp_path):
+    with pytest.raises(UnreadablePlan, match=r"nowhere\.plan.*No such file"):
+        read_plan(tmp_path / "nowhere.plan")
+    with pytest.raises(UnreadablePlan, match="directory"):
+        read_plan(tmp_path)
+
+
+def test_a_plan_without_a_journal_may_be_overwritten(written):
+    write_plan(make_plan([make_row()]), written)
+    assert read_plan(written) == make_plan([make_row()])
+
+
+def test_a_plan_with_a_journal_is_not_overwritten(written):
+    before = written.read_bytes()
+    journal_path(written, golden_plan().fingerprint).write_text("{}\n")
+    with pytest.raises(Refused, match="journal"):
+        refuse_overwrite(written)
+    with pytest.raises(Refused, match="journal"):
+        write_plan(make_plan(), written)
+    assert written.read_bytes() == before
+
+
+def test_the_journal_of_another_plan_of_that_name_does_not_hinder(written):
+    journal_path(written, "0" * 64).write_text("{}\n")
+    refuse_overwrite(written)
+
+
+@pytest.mark.parametrize("content", [b"", b"a letter", b"Obj\x01 damaged"])
+def test_a_file_that_is_no_plan_is_not_overwritten(tmp_path, content):
+    path = tmp_path / "letter.txt"
+    path.write_bytes(content)
+    with pytest.raises(Refused, match="not overwritten"):
+        write_plan(make_plan(), path)
+    assert path.read_bytes() == content
+
+
+def test_a_folder_that_is_not_there_is_wrong_use(tmp_path):
+    with pytest.raises(UsageError, match="no folder"):
+        write_plan(make_plan(), tmp_path / "nowhere" / "p")
+
+
+def test_the_file_holds_no_more_than_the_plan(tmp_path):
+    """What is not in header or rows is in no plan: `Cluster.properties` with passwords can not slip in."""
+    write_plan(make_plan([make_row()]), tmp_path / "p")
+    with (tmp_path / "p").open("rb") as file:
+        reader = fastavro.reader(file)
+    ours = {k for k in reader.metadata if not k.startswith("avro.")}
+    assert ours == {FORMAT_KEY, HEADER_KEY, FINGERPRINT_KEY}
+    assert set(json.loads(reader.metadata[HEADER_KEY])) == {f.name for f in fields(make_header())}

@@ -1,0 +1,453 @@
+"""`show`: five formats of one plan that agree with each other, hide nothing, and obey no name."""
+
+import csv
+import json
+import os
+import re
+from collections import Counter
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.errors import EXIT_USAGE, UsageError
+from migrate.model import Decision, Grade, Level, Scope
+from migrate.plan import PlannedGroupState
+from migrate.show import FORMATS, kcg_companion, render, select, summary
+from migrate.terminal import cells
+from migrate.totals import totals
+from tests.builders import make_check, make_plan, make_row, make_untranslated
+from tests.unit.goldenplan import golden_plan
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+HOSTILE = "=cmd|' /C calc'!A0\x1b[2J\r\n\"quo,te\"\u202e注文"
+
+
+def lines(plan, form="table", **options):
+    return list(render(plan, form, "cutover.plan", **options))
+
+
+def text(plan, form="table", **options):
+    return "\n".join(lines(plan, form, **options)) + "\n"
+
+
+def compare_with_golden(name: str, shown: str) -> None:
+    """Compare with a file of tests/golden; MM2_MIGRATE_REWRITE_GOLDEN=1 rewrites it, to be read as a diff."""
+    path = GOLDEN / name
+    if os.environ.get("MM2_MIGRATE_REWRITE_GOLDEN"):
+        path.write_text(shown)
+    assert shown == path.read_text()
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_table_looks_as_it_was_agreed(width):
+    compare_with_golden(f"table-{width}.txt", text(golden_plan(), width=width))
+
+
+def test_the_coloured_table_differs_in_nothing_but_colour():
+    coloured = text(golden_plan(), colour=True)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == text(golden_plan())
+    assert coloured != text(golden_plan())
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "csv", "kcg"])
+def test_the_other_formats_look_as_they_were_agreed(form):
+    compare_with_golden(f"plan.{form}", text(golden_plan(), form))
+
+
+def test_the_summary_is_the_table_without_the_rows():
+    table, short = text(golden_plan()), "\n".join(summary(golden_plan(), "cutover.plan")) + "\n"
+    before, after = table.split("GROUPS\n")[0], table[table.index("NEXT\n") :]
+    assert short == before + after
+
+
+# Every row in every format, and the same numbers.
+
+
+def rows_of_table(shown: str) -> list[list[str]]:
+    """Return the cells of the wide table's rows: lines of 15 cells that are no heading."""
+    found = [re.split(" {2,}", line.strip()) for line in shown.splitlines()]
+    return [r for r in found if len(r) == 15 and r[2].isdigit()]
+
+
+def number(value: object) -> str:
+    return "-" if value is None else str(value)
+
+
+def test_every_row_stands_in_the_wide_table_with_its_numbers():
+    found = rows_of_table(text(golden_plan(), width=200))
+    assert [(r[0], r[1], r[2], r[3], r[4], r[8], r[9], r[11], r[14]) for r in found] == [
+        (
+            row.group, row.source_topic, str(row.partition), number(row.source_committed),
+            number(row.source_log_end), number(row.target_offset), number(row.checkpoint_target_offset),
+            str(row.decision), row.reason,
+        )
+        for row in golden_plan().rows
+    ]  # fmt: skip
+
+
+def test_every_row_stands_in_the_narrow_table_with_its_numbers():
+    shown = text(golden_plan(), width=80)
+    found = re.findall(r"^ +(\d+) +(\d+|-) +(\d+|-) +(-?\d+|-) +(\d+|-) +(\d+|-) +\S+ +(\w+)", shown, re.M)
+    assert [(f[0], f[1], f[2], f[4], f[5], f[6]) for f in found] == [
+        (
+            str(row.partition), number(row.source_committed), number(row.source_log_end),
+            number(row.target_offset), number(row.checkpoint_target_offset), str(row.decision),
+        )
+        for row in golden_plan().rows
+    ]  # fmt: skip
+
+
+def test_json_is_one_document_with_header_checks_and_all_rows():
+    plan = golden_plan()
+    document = json.loads(text(plan, "json"))
+    assert document["fingerprint"] == plan.fingerprint
+    assert document["header"]["source_alias"] == "A"
+    assert len(document["checks"]) == len(plan.header.checks)
+    assert [row["target_offset"] for row in document["rows"]] == [row.target_offset for row in plan.rows]
+    assert document["rows_in_plan"] == len(plan.rows)
+
+
+def test_json_lines_are_the_header_then_a_row_per_line_and_say_the_same_as_json():
+    plan = golden_plan()
+    header, *rows = [json.loads(line) for line in lines(plan, "jsonl")]
+    document = json.loads(text(plan, "json"))
+    assert header.pop("type") == "header"
+    assert header["checks"] == document["checks"]
+    assert [{k: v for k, v in row.items() if k != "type"} for row in rows] == document["rows"]
+    assert {row["type"] for row in rows} == {"row"}
+
+
+def test_csv_parses_back_with_the_numbers_of_json():
+    plan = golden_plan()
+    rows = list(csv.DictReader(StringIO(text(plan, "csv"))))
+    columns = {
+        "GROUP": "group", "TOPIC": "source_topic", "TARGET TOPIC": "target_topic", "PARTITION": "partition",
+        "SOURCE GROUP OFFSET": "source_committed", "SOURCE TOPIC LATEST OFFSET": "source_log_end",
+        "TARGET GROUP OFFSET": "target_prior", "NEW OFFSET": "target_offset", "DECISION": "decision",
+        "METHOD": "method", "GRADE": "grade", "REASON": "reason", "MESSAGE": "sentence",
+        "CHECKPOINT TARGET OFFSET": "checkpoint_target_offset", "REREADS ESTIMATE": "rereads_estimate",
+    }  # fmt: skip
+    documents = json.loads(text(plan, "json"))["rows"]
+    for name, key in columns.items():
+        assert [r[name] for r in rows] == ["" if d[key] is None else str(d[key]) for d in documents], name
+
+
+def test_csv_has_the_column_names_of_the_inspector_that_people_know():
+    header = next(csv.reader(lines(golden_plan(), "csv")))
+    assert header[:4] == ["CLUSTER PAIR", "TOPIC", "PARTITION", "GROUP"]
+    assert {"SOURCE GROUP LAG", "TARGET GROUP STATE", "IS OK", "MESSAGE"} <= set(header)
+
+
+def test_kcg_holds_the_set_rows_only_by_the_targets_names():
+    plan = golden_plan()
+    assert list(csv.reader(lines(plan, "kcg"))) == [
+        [row.group, row.target_topic, str(row.partition), str(row.target_offset)]
+        for row in plan.rows
+        if row.decision is Decision.SET
+    ]
+
+
+decisions = st.sampled_from([Decision.SET, Decision.KEEP, Decision.BLOCK])
+many_rows = st.lists(
+    st.builds(
+        make_row,
+        st.sampled_from(["a", "b", "c"]),
+        st.sampled_from(["t", "u"]),
+        st.integers(0, 9),
+        decision=decisions,
+        checkpoint_target_offset=st.none() | st.integers(0, 1200),
+        target_offset=st.integers(0, 960),
+        target_prior=st.none() | st.integers(0, 960),
+    ),
+    max_size=20,
+    unique_by=lambda row: row.key,
+)
+
+
+@given(many_rows, st.sampled_from([60, 80, 120, 200]))
+def test_the_table_shows_as_many_rows_of_each_decision_as_the_plan_has(rows, width):
+    plan = make_plan(rows)
+    told = re.search(r"^Rows +(.*)$", text(plan, width=width), re.M)
+    assert told
+    counted = {word: int(n) for n, word in re.findall(r"(\d+) (\w+)", told[1])}
+    assert counted == {str(d): n for d, n in plan.decisions().items()}
+
+
+@given(many_rows)
+def test_totals_of_mm2_cover_every_translated_row_once(rows):
+    counted = totals(make_plan(rows))
+    mm2 = counted.mm2
+    assert mm2.behind_rows + mm2.beyond_rows + mm2.equal_rows + mm2.absent_rows == len(rows)
+    offsets = [(r.target_offset, r.checkpoint_target_offset) for r in rows]
+    assert mm2.behind_records == sum(max(0, t - c) for t, c in offsets if c is not None)
+    assert mm2.beyond_records == sum(max(0, c - t) for t, c in offsets if c is not None)
+
+
+@given(many_rows)
+def test_every_group_is_written_blocked_or_left(rows):
+    plan = make_plan(rows)
+    counted = totals(plan)
+    assert counted.groups_to_write + counted.groups_blocked <= counted.groups == len(plan.groups())
+
+
+# What a person must see.
+
+
+def first(plan):
+    return lines(plan)[0]
+
+
+@pytest.mark.parametrize(
+    ("plan", "verdict"),
+    [
+        (make_plan([make_row()]), "READY TO APPLY: 1 offset of 1 group"),
+        (
+            make_plan([make_row(), make_row("x", decision=Decision.BLOCK, reason="rewind")]),
+            "BLOCKED: 1 of 2 groups; 1 other can be applied with --allow-partial",
+        ),
+        (
+            make_plan([make_row(decision=Decision.BLOCK)],
+                      checks=(make_check("clusters-differ", "B", scope=Scope.CLUSTER),)),
+            "BLOCKED: everything, by clusters-differ",
+        ),
+        (make_plan([make_row()], checks=(make_check("named-groups-exist", "x"),)), "BLOCKED: 1 check, see below"),
+        (make_plan([]), "NOTHING TO DO: no commit is inside the filters"),
+        (make_plan([make_row(decision=Decision.KEEP, reason="already-there")]),
+         "NOTHING TO DO: no row changes an offset"),
+        (make_plan([make_row(target_prior=900, reason="rewound")]),
+         "READY TO APPLY: 1 offset of 1 group; but 1 row rewinds, see below"),
+        (make_plan([make_row(decision=Decision.REMOVE)], kind="undo"), "UNDO: READY TO APPLY: 1 offset of 1 group"),
+    ],
+)  # fmt: skip
+def test_the_first_line_is_the_verdict(plan, verdict):
+    assert first(plan) == verdict
+
+
+def test_a_plan_is_ready_exactly_if_nothing_blocks_it():
+    blocked = make_plan([make_row()], checks=(make_check(level=Level.NOT_VISIBLE, counts_as=Level.BLOCK),))
+    assert first(blocked).startswith("BLOCKED")
+    accepted = make_plan([make_row()], checks=(make_check(level=Level.WARN, accepted=True),))
+    assert first(accepted).startswith("READY")
+    assert "ACCEPTED  source-group-stopped" in text(accepted)
+
+
+def test_commits_that_are_nowhere_are_shouted_about():
+    assert "MISSING" not in text(golden_plan())
+    assert "Do not apply" in " ".join(text(make_plan([make_row()], counts={"commits_read": 2})).split())
+
+
+def test_rows_and_filtered_stand_beside_commits_read():
+    counts = {"commits_read": 5, "rows": 1, "uncommitted_added": 0, "filtered:exclude-group": 4}
+    assert "5 read = 1 row + 4 filtered (exclude-group 4)" in text(make_plan([make_row()], counts=counts))
+
+
+def test_estimated_rows_say_why_and_exact_ones_do_not():
+    assert "No records of the two sides were compared" in text(make_plan([make_row()]))
+    exact = make_row(grade=Grade.EXACT, rereads_at_most=0, rereads_estimate=None)
+    assert "No records" not in text(make_plan([exact]))
+
+
+def test_blocks_stand_before_everything_else_that_needs_attention():
+    shown = text(golden_plan())
+    kinds = re.findall(r"^(BLOCK|MAY SKIP|REWIND|ACCEPTED|WARN)  ", shown, re.M)
+    assert kinds == sorted(kinds, key=["BLOCK", "MAY SKIP", "REWIND", "ACCEPTED", "WARN"].index)
+    assert set(kinds) == {"BLOCK", "MAY SKIP", "REWIND", "ACCEPTED", "WARN"}
+    assert shown.index("NEEDS ATTENTION") < shown.index("GROUPS\n")
+
+
+def test_every_blocked_group_is_named_where_attention_is_asked_for():
+    plan = golden_plan()
+    attention = text(plan).split("NEEDS ATTENTION")[1].split("GROUPS\n")[0]
+    for group in plan.blocked_groups():
+        assert group in attention
+
+
+def test_results_of_one_check_stand_together_and_each_subject_is_named():
+    plan = make_plan([make_row()], checks=tuple(make_check(subject=f"g{i}") for i in range(300)))
+    shown = text(plan)
+    assert shown.count("BLOCK  source-group-stopped, 300 groups") == 1
+    assert all(f" g{i}: " in shown for i in range(300))
+
+
+def test_rows_that_skip_or_rewind_are_red():
+    red = re.findall(r"\x1b\[1;31m([^\x1b]*)", text(golden_plan(), colour=True, width=200))
+    for group in ("kept-ahead", "reset-to-latest", "left-alone"):
+        assert any(line.startswith(group) and " A." in line for line in red), group
+    assert any("rewound" in line and "payments" in line for line in red)
+
+
+def test_undecodable_records_are_counted_by_reason():
+    shown = text(make_plan([], mm2_counts={"checkpoints topic: undecodable:bad-length": 2}))
+    assert "checkpoints topic: undecodable:bad-length: 2 records" in shown
+
+
+def test_the_next_command_can_be_pasted_and_only_where_there_is_something_to_apply():
+    plan = make_plan([make_row()])
+    shown = list(render(plan, "table", "my plans/a'b.plan"))
+    assert f"""  mm2-migrate apply 'my plans/a'"'"'b.plan' --approve {plan.fingerprint[:12]} --execute""" in shown
+    assert "mm2-migrate apply" not in text(make_plan([make_row(decision=Decision.BLOCK)]))
+    assert "mm2-migrate apply" not in text(make_plan([make_row(decision=Decision.KEEP)]))
+    partly = make_plan([make_row(), make_row("x", decision=Decision.BLOCK)])
+    assert "--allow-partial --approve" in text(partly)
+
+
+def test_states_of_a_group_stand_in_its_line():
+    states = (PlannedGroupState("target", "billing", "Stable", 3, "classic"),)
+    assert "Stable (3 members) on B" in text(make_plan([make_row()], group_states=states))
+
+
+# Widths: nothing is cut.
+
+LONG = "a-very-long-group-name-that-somebody-generated-from-a-deployment-" + "x" * 150
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+@pytest.mark.parametrize("size", [10**3, 10**18])
+def test_no_name_and_no_number_is_ever_cut(width, size):
+    row = make_row(LONG, f"{LONG}-topic", source_committed=size, source_log_end=size + 1, target_offset=size)
+    shown = text(make_plan([row]), width=width)
+    assert LONG in shown
+    assert f"A.{LONG}-topic" in shown
+    assert f" {size} " in shown
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_lines_keep_within_the_page_where_their_words_allow(width):
+    for line in lines(golden_plan(), width=width):
+        assert cells(line) <= width or len(line.split()) == 1 or "--approve" in line, line
+
+
+# Hostile names.
+
+
+def hostile_plan():
+    return make_plan(
+        [make_row(HOSTILE, f"{HOSTILE}.t", source_metadata=HOSTILE)],
+        checks=(make_check(subject=HOSTILE, seen=f"members: {HOSTILE}", level=Level.WARN),),
+        settings={"group": HOSTILE},
+        group_states=(PlannedGroupState("source", HOSTILE, HOSTILE, 1, "classic"),),
+        counts={"commits_read": 1, "rows": 1, f"filtered:{HOSTILE}": 0},
+        waivers=(HOSTILE,),
+        source_alias=HOSTILE,
+    )
+
+
+@pytest.mark.parametrize("form", ["table", "json", "jsonl", "csv"])
+@pytest.mark.parametrize("width", [80, 400])
+def test_a_hostile_name_reaches_no_terminal(form, width):
+    for line in lines(hostile_plan(), form, width=width):
+        assert line.isprintable(), line
+
+
+def test_a_hostile_name_is_exact_in_json_and_in_kcg():
+    plan = hostile_plan()
+    assert json.loads(text(plan, "json"))["rows"][0]["group"] == HOSTILE
+    assert next(csv.reader(StringIO(text(plan, "kcg"), newline="")))[0] == HOSTILE
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_no_spreadsheet_runs_a_name_or_metadata_as_a_formula(start):
+    plan = make_plan([make_row(f"{start}1+1", source_metadata=f"{start}2")])
+    row = next(csv.DictReader(lines(plan, "csv")))
+    assert row["GROUP"].startswith("'")
+    assert row["SOURCE METADATA"].startswith("'")
+
+
+def test_negative_numbers_stay_numbers_in_csv():
+    row = next(csv.DictReader(lines(make_plan([make_row(source_committed=1200)]), "csv")))
+    assert row["SOURCE GROUP LAG"] == "-200"
+
+
+def test_the_companion_text_names_each_group_for_a_shell_and_shows_no_control_character():
+    told = kcg_companion(hostile_plan(), "cutover.plan")
+    assert all(line.isprintable() for line in told.splitlines())
+    assert "--group $'=cmd" in told
+
+
+def test_the_companion_text_says_what_is_lost_and_gives_the_dry_run():
+    told = kcg_companion(make_plan([make_row("a b"), make_row("c", source_metadata="x")]), "cutover.plan")
+    assert "drops commit metadata (1 of the rows have" in " ".join(told.split())
+    assert (
+        "kafka-consumer-groups --bootstrap-server b1:9092 --reset-offsets --from-file cutover.plan.csv "
+        "--group 'a b' --group c --dry-run"
+    ) in told
+
+
+def test_for_many_groups_the_companion_text_shows_how_to_build_the_flags():
+    told = kcg_companion(make_plan([make_row(f"g{i}") for i in range(500)]), "cutover.plan")
+    assert len(told) < 2000
+    assert '"${groups[@]}" --dry-run' in told
+
+
+def test_the_companion_text_of_a_plan_that_sets_nothing_says_so():
+    assert "empty" in kcg_companion(make_plan(), "cutover.plan")
+
+
+# Selection.
+
+
+def test_a_group_is_selected_by_expressions_that_match_in_full():
+    plan = golden_plan()
+    assert {row.group for row in select(plan, ["bill.*", "undone"])} == {"billing", "undone"}
+    with pytest.raises(UsageError, match="bill matches none"):
+        select(plan, ["bill"])
+
+
+def test_only_widens_within_a_kind_and_narrows_across_kinds():
+    plan = golden_plan()
+    both = select(plan, only=["set", "keep"])
+    assert {row.decision for row in both} == {Decision.SET, Decision.KEEP}
+    exact = select(plan, only=["set", "keep", "exact"])
+    assert [row.grade for row in exact] == [Grade.EXACT]
+    assert {row.reason for row in select(plan, only=["rewound"])} == {"rewound"}
+
+
+def test_a_decision_or_grade_that_no_row_has_selects_nothing():
+    assert select(make_plan([make_row()]), only=["remove"]) == ()
+    assert "No rows." in text(make_plan([make_row()]), only=["exact"])
+
+
+def test_an_unknown_word_names_the_valid_ones():
+    with pytest.raises(UsageError, match="nonsense") as error:
+        select(golden_plan(), only=["nonsense"])
+    assert error.value.exit_code == EXIT_USAGE
+    for word in ("set", "block", "estimated", "group-blocked", "rewound"):
+        assert word in error.value.todo
+
+
+def test_a_bad_expression_is_wrong_use():
+    with pytest.raises(UsageError, match="no regular expression"):
+        select(golden_plan(), ["("])
+
+
+def test_a_selection_is_the_same_in_every_format_and_the_verdict_stays_the_plans():
+    plan = golden_plan()
+    options = {"groups": ["billing", "payments"], "only": ["set"]}
+    wanted = select(plan, **options)
+    assert len(json.loads(text(plan, "json", **options))["rows"]) == len(wanted)
+    assert len(lines(plan, "jsonl", **options)) == len(wanted) + 1
+    assert len(lines(plan, "csv", **options)) == len(wanted) + 1
+    assert len(lines(plan, "kcg", **options)) == len(wanted)
+    shown = text(plan, width=200, **options)
+    assert len(rows_of_table(shown)) == len(wanted)
+    assert f"{len(wanted)} of {len(plan.rows)} rows are shown" in shown
+    assert shown.splitlines()[0] == first(plan)
+
+
+def test_the_golden_plan_has_every_decision_and_every_grade():
+    assert set(golden_plan().decisions()) == set(Decision)
+    assert {row.grade for row in golden_plan().rows} == {*Grade, None}
+
+
+def test_an_unknown_format_is_wrong_use():
+    with pytest.raises(UsageError, match="no format"):
+        render(make_plan(), "xml", "p")
+    assert Counter(FORMATS) == Counter(["table", "json", "jsonl", "csv", "kcg"])
+
+
+def test_untranslated_rows_show_no_offset():
+    plan = make_plan([make_untranslated(Decision.BLOCK, "topic-not-replicated")])
+    assert next(csv.DictReader(lines(plan, "csv")))["NEW OFFSET"] == ""

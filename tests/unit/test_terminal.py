@@ -1,0 +1,89 @@
+"""Other people's names on a terminal: shown, never obeyed."""
+
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.terminal import Colour, cells, name, paint, safe, shell_word, wants_colour
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("billing", "billing"),
+        ("a b", "a b"),
+        ("zahlungen-größe", "zahlungen-größe"),
+        ("注文", "注文"),
+        ("a\nb", r"a\nb"),
+        ("a\x1b[2Jb", r"a\x1b[2Jb"),
+        ("a\x9b2Jb", r"a\x9b2Jb"),
+        ("a\x00", r"a\x00"),
+        ("evil\u202etxt", r"evil\u202etxt"),
+        ("zero\u200bwidth", r"zero\u200bwidth"),
+        ("line\u2028end", r"line\u2028end"),
+        ("no-break\xa0space", r"no-break\xa0space"),
+        ("lone\udc80", r"lone\udc80"),
+        (r"back\slash", r"back\slash"),
+    ],
+)
+def test_what_is_not_plainly_visible_is_escaped_and_all_else_kept(text, shown):
+    assert safe(text) == shown
+
+
+@given(st.text(st.characters()))
+def test_safe_text_is_printable_and_encodes_to_utf_8(text):
+    assert safe(text).isprintable()
+    safe(text).encode()
+
+
+@given(st.text(st.characters()))
+def test_safe_text_is_not_escaped_twice(text):
+    assert safe(safe(text)) == safe(text)
+
+
+@pytest.mark.parametrize(("text", "shown"), [("", '""'), (" a", '" a"'), ("a ", '"a "'), ("a", "a")])
+def test_a_name_whose_ends_nobody_would_see_stands_in_quotes(text, shown):
+    assert name(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"), [("abc", 3), ("größe", 5), ("注文", 4), ("e\u0301", 1), ("", 0), ("\uff71", 1)]
+)
+def test_width_is_what_a_terminal_takes(text, columns):
+    assert cells(text) == columns
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "environment", "wanted"),
+    [
+        (True, {}, True),
+        (True, {"TERM": "xterm-256color"}, True),
+        (False, {}, False),
+        (True, {"NO_COLOR": "1"}, False),
+        (True, {"NO_COLOR": ""}, True),
+        (True, {"TERM": "dumb"}, False),
+    ],
+)
+def test_colour_is_for_terminals_that_want_it(is_terminal, environment, wanted):
+    assert wants_colour(is_terminal, environment) is wanted
+
+
+def test_paint_adds_nothing_but_the_colour_and_nothing_at_all_when_off():
+    assert paint("x", Colour.RED, True) == "\x1b[1;31mx\x1b[0m"
+    assert paint("x", Colour.RED, False) == "x"
+    assert paint("", Colour.RED, True) == ""
+
+
+HOSTILE = ["a", "a b", "it's", "$(id)", "`id`", "a\nb", "a\tb", "\x1b[2J", "注文\u200b", "\\x41'\n", "-x", "x\x1b41"]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.parametrize("text", HOSTILE)
+def test_bash_reads_a_shell_word_as_exactly_the_name(text):
+    word = shell_word(text)
+    assert word.isprintable()
+    done = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True)  # noqa: S607
+    assert done.stdout.decode() == text
