@@ -1,0 +1,274 @@
+"""What applying a plan would do now, group by group: the list that a dry run prints and a run walks.
+
+A group is written whole or not at all: one blocked row, or one difference from the plan's world, leaves out
+the group, or its other partitions would fall to `auto.offset.reset`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from migrate.drift import (
+    ACCEPT_PENDING,
+    UNDO,
+    Drift,
+    SideWorld,
+    World,
+    accepts,
+    cluster_drift,
+    group_drift,
+    pending_rows,
+    to_write,
+)
+from migrate.errors import ClusterError
+from migrate.history import GroupTrace, JournalState
+from migrate.model import Commits, Decision, Failure, Row, Scope, TopicPartition
+from migrate.plan import Header, Plan
+from migrate.ports import ClusterAdmin, Progress
+
+
+class Fate(StrEnum):
+    """What becomes of a group."""
+
+    WRITE = "write"
+    DONE = "done"
+    NOTHING = "nothing"
+    BLOCKED = "blocked"
+    DRIFTED = "drifted"
+    NOT_UNDOABLE = "not-undoable"
+
+
+REFUSED = frozenset({Fate.BLOCKED, Fate.DRIFTED, Fate.NOT_UNDOABLE})
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAssessment:
+    """One group's fate, why (empty for a group that is written or done), and its rows still to be written."""
+
+    group: str
+    fate: Fate
+    reasons: tuple[str, ...] = ()
+    pending: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotUndoable:
+    """A row that, once written, the client at hand could not bring back to what it was, and why."""
+
+    subject: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """A plan held against the world and its journal.
+
+    `refusals` concern everything (another cluster); `notes` are what could not be looked at.
+    """
+
+    plan: Plan
+    groups: tuple[GroupAssessment, ...]
+    refusals: tuple[str, ...]
+    notes: tuple[str, ...]
+    not_undoable: tuple[NotUndoable, ...]
+    target_commits: Mapping[str, Commits]
+    journal: JournalState
+
+    @property
+    def refused(self) -> tuple[GroupAssessment, ...]:
+        """Groups that must not be written."""
+        return tuple(g for g in self.groups if g.fate in REFUSED)
+
+    @property
+    def writable(self) -> tuple[GroupAssessment, ...]:
+        """Groups that are to be written."""
+        return () if self.refusals else tuple(g for g in self.groups if g.fate is Fate.WRITE)
+
+    @property
+    def is_clean(self) -> bool:
+        """True if nothing is refused."""
+        return not self.refusals and not self.refused
+
+
+def assess(
+    plan: Plan,
+    target: ClusterAdmin,
+    source: ClusterAdmin | None,
+    journal: JournalState,
+    traces: Mapping[str, GroupTrace],
+    progress: Progress,
+) -> Assessment:
+    """Read the world again and hold the plan against it; changes nothing.
+
+    `source` is None where the plan was made without it. A source that does not answer is noted, not an error;
+    a target that does not answer is a `ClusterError`.
+    """
+    blocked = _blocked(plan)
+    wanted = {g: rows for g, rows in plan.groups().items() if g not in blocked and to_write(rows)}
+    world, notes = _read_world(plan, wanted, target, source, progress)
+    refusals = tuple(str(drift) for drift in cluster_drift(plan, world))
+    refusals += tuple(
+        f"{c.subject}: {c.check}: expected {c.expected}, seen {c.seen}"
+        for c in plan.blocks()
+        if c.scope is Scope.CLUSTER
+    )
+    groups = []
+    for group, rows in plan.groups().items():
+        if group in blocked:
+            groups.append(GroupAssessment(group, Fate.BLOCKED, blocked[group]))
+        elif group not in wanted:
+            groups.append(GroupAssessment(group, Fate.NOTHING))
+        elif not refusals:
+            groups.append(_assess_group(plan, group, rows, world, traces.get(group)))
+        else:
+            groups.append(GroupAssessment(group, Fate.DRIFTED, refusals))
+    commits = {g: c for g, c in world.target.commits.items() if not isinstance(c, Failure)}
+    lasting = _not_undoable(groups, {**commits, **journal.prior}) if plan.header.kind != UNDO else ()
+    return Assessment(plan, tuple(groups), refusals, notes, lasting, commits, journal)
+
+
+def _assess_group(
+    plan: Plan, group: str, rows: Collection[Row], world: World, trace: GroupTrace | None
+) -> GroupAssessment:
+    drifts = group_drift(plan, group, rows, world, trace)
+    if drifts:
+        return GroupAssessment(group, Fate.DRIFTED, _reasons(drifts))
+    commits = world.target.commits[group]
+    assert not isinstance(commits, Failure), "an unreadable group is drift"
+    pending = tuple(pending_rows(rows, commits, trace))
+    if not pending:
+        return GroupAssessment(group, Fate.DONE)
+    stuck = _not_removable(pending, commits)
+    if stuck:
+        return GroupAssessment(group, Fate.NOT_UNDOABLE, stuck)
+    return GroupAssessment(group, Fate.WRITE, (), pending)
+
+
+def _reasons(drifts: Iterable[Drift]) -> tuple[str, ...]:
+    return tuple(str(drift) for drift in drifts)
+
+
+def _blocked(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Return the reasons of each blocked group, each reason once with how many rows it has."""
+    blocked: dict[str, tuple[str, ...]] = {}
+    for group, rows in plan.groups().items():
+        counted: dict[tuple[str, str], list[str]] = {}
+        for row in rows:
+            if row.decision is Decision.BLOCK:
+                counted.setdefault((row.reason, row.sentence), []).append(row.subject)
+        if counted:
+            blocked[group] = tuple(
+                f"{subjects[0]}{_and_more(len(subjects) - 1)}: {reason}: {sentence}"
+                for (reason, sentence), subjects in counted.items()
+            )
+    return blocked
+
+
+def _and_more(count: int) -> str:
+    return f" and {count} more row{'s' if count > 1 else ''}" if count else ""
+
+
+def _not_removable(pending: Collection[Row], commits: Commits) -> tuple[str, ...]:
+    """Name the rows to remove that would need one offset deleted: this client deletes whole groups only."""
+    removals = {row.target_partition: row for row in pending if row.decision is Decision.REMOVE}
+    if not removals:
+        return ()
+    staying = sorted(str(p) for p in commits if p not in removals)
+    setting = sorted(str(r.target_partition) for r in pending if r.decision is Decision.SET)
+    others = sorted({*staying, *setting})
+    if not others:
+        return ()
+    named = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
+    return tuple(
+        f"{row.subject}: its offset cannot be removed by this client: it can only delete the whole group, "
+        f"which also holds {named}. Remove it with kafka-consumer-groups --delete-offsets "
+        f"--group {row.group} --topic {row.target_topic}:{row.partition}"
+        for row in removals.values()
+    )
+
+
+def _not_undoable(groups: Iterable[GroupAssessment], prior: Mapping[str, Commits]) -> tuple[NotUndoable, ...]:
+    """Name the rows about to be written that a rollback through this client could not restore."""
+    found = []
+    for assessed in groups:
+        commits = prior.get(assessed.group, {})
+        for row in assessed.pending:
+            before = commits.get(row.target_partition)
+            if before is None and commits:
+                sentence = "had no offset while its group had others: a rollback cannot remove one offset"
+                found.append(NotUndoable(row.subject, sentence))
+            elif before is not None and before.metadata:
+                sentence = "had an offset with metadata: a rollback cannot write metadata"
+                found.append(NotUndoable(row.subject, sentence))
+    return tuple(found)
+
+
+def _read_world(
+    plan: Plan,
+    wanted: Mapping[str, Collection[Row]],
+    target: ClusterAdmin,
+    source: ClusterAdmin | None,
+    progress: Progress,
+) -> tuple[World, tuple[str, ...]]:
+    header = plan.header
+    undo = header.kind == UNDO
+    notes: tuple[str, ...] = ()
+    progress.step(f"reading {len(wanted)} groups again on {target.side} {target.alias}")
+    target_id = target.facts().cluster_id
+    source_id = ""
+    if undo or header.source_down:
+        source = None
+    elif source is None:
+        notes = (f"source {header.source_alias} was not asked: its groups and logs were not compared",)
+    else:
+        try:
+            source_id = source.facts().cluster_id
+        except ClusterError as error:
+            source = None
+            notes = (f"{error.problem} Its group states, commits and log ends were not compared.",)
+    if _differ(header.target_cluster_id, target_id) or _differ(header.source_cluster_id, source_id):
+        # The wrong cluster: what its groups look like is of no interest.
+        wanted = {}
+    here = _read_target(header, wanted, target, target_id, undo)
+    there = _read_source(header, wanted, source, source_id, progress) if source else None
+    topics = {row.target_topic for rows in wanted.values() for row in rows}
+    known = topics & header.target_topic_ids.keys()
+    ids = target.topic_ids(sorted(known)) if known else {}
+    return World(here, there, ids), notes
+
+
+def _differ(planned: str, now: str) -> bool:
+    return bool(planned and now and planned != now)
+
+
+def _compared(wanted: Mapping[str, Collection[Row]]) -> list[Row]:
+    kinds = (Decision.SET, Decision.KEEP)
+    return [row for rows in wanted.values() for row in rows if row.decision in kinds]
+
+
+def _read_target(
+    header: Header, wanted: Mapping[str, Collection[Row]], target: ClusterAdmin, cluster_id: str, undo: bool
+) -> SideWorld:
+    commits = target.commits(wanted) if wanted else {}
+    states = target.group_states(wanted) if wanted else {}
+    partitions = [] if undo else sorted({row.target_partition for row in _compared(wanted)})
+    return SideWorld(cluster_id, target.log_ranges(partitions) if partitions else {}, states, commits)
+
+
+def _read_source(
+    header: Header,
+    wanted: Mapping[str, Collection[Row]],
+    source: ClusterAdmin,
+    cluster_id: str,
+    progress: Progress,
+) -> SideWorld:
+    progress.step(f"reading {len(wanted)} groups again on {source.side} {source.alias}")
+    pending = [group for group in wanted if accepts(header, ACCEPT_PENDING, group)]
+    stable = [group for group in wanted if group not in set(pending)]
+    commits = dict(source.commits(stable)) if stable else {}
+    if pending:
+        # The open transaction was accepted in the plan, which read what was committed so far.
+        commits |= source.commits(pending, require_stable=False)
+    states = source.group_states(wanted) if wanted else {}
+    partitions = sorted({TopicPartition(r.source_topic, r.partition) for r in _compared(wanted)})
+    return SideWorld(cluster_id, source.log_ranges(partitions) if partitions else {}, states, commits)

@@ -1,0 +1,271 @@
+"""What has changed between a plan and the world that it is about to be applied to. Pure.
+
+Any difference refuses its group (a difference of a whole cluster: all groups), with these readings:
+
+- A row that already stands at its planned offset is done, not drift; a group all of whose rows are done is
+  left alone, alive or not: its consumers may have been started since.
+- A row that an earlier run wrote and read back, and that stands beyond its planned offset now, is done too.
+- A source group whose being alive was accepted in the plan (`--accept source-group-stopped[:GROUP]`) moves
+  all the time: its source state, commits and log ends are not compared.
+- A source that does not answer is not compared: the caller has to say so.
+- An undo restores what was there: only the cluster, the topics, the group's state and its offsets count.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from migrate.history import GroupTrace
+from migrate.model import (
+    Commits,
+    Decision,
+    Failure,
+    GroupState,
+    LogRange,
+    Row,
+    Scope,
+    Side,
+    TopicPartition,
+)
+from migrate.plan import Header, Plan
+
+ACCEPT_ALIVE = "source-group-stopped"
+ACCEPT_PENDING = "pending-transactions"
+UNDO = "undo"
+RESTORE_MOVED = "restore"
+
+
+@dataclass(frozen=True, slots=True)
+class SideWorld:
+    """One cluster as it is now, read for the groups and partitions of a plan."""
+
+    cluster_id: str
+    ranges: Mapping[TopicPartition, LogRange | Failure]
+    states: Mapping[str, GroupState | Failure]
+    commits: Mapping[str, Commits | Failure]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Both clusters as they are now. `source` is None where it does not answer, or is not needed."""
+
+    target: SideWorld
+    source: SideWorld | None
+    target_topic_ids: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One difference. `group` is None where it concerns every group; `what` names the fact that differs."""
+
+    scope: Scope
+    subject: str
+    group: str | None
+    what: str
+    expected: str
+    seen: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.what}: expected {self.expected}, seen {self.seen}"
+
+
+def accepts(header: Header, check: str, subject: str) -> bool:
+    """True if the plan's waivers cover this check's block on this subject."""
+    return check in header.waivers or f"{check}:{subject}" in header.waivers
+
+
+def to_write(rows: Collection[Row]) -> list[Row]:
+    """Return the rows that change the target."""
+    return [row for row in rows if row.decision in (Decision.SET, Decision.REMOVE)]
+
+
+def committed(row: Row, commits: Commits) -> int | None:
+    """Return what the target has committed for a row now; None for nothing."""
+    commit = commits.get(row.target_partition)
+    return None if commit is None else commit.offset
+
+
+def is_done(row: Row, commits: Commits, trace: GroupTrace | None) -> bool:
+    """True if a row to write needs no writing any more.
+
+    Without a record of our own read-back, an offset beyond the planned one is somebody else's: not done.
+    """
+    now = committed(row, commits)
+    if now == row.target_offset:
+        return True
+    if trace is None or not trace.read_back or row.target_partition not in trace.planned:
+        return False
+    return now is not None and row.target_offset is not None and now > row.target_offset
+
+
+def pending_rows(rows: Collection[Row], commits: Commits, trace: GroupTrace | None) -> list[Row]:
+    """Return the rows of a group that are still to be written."""
+    return [row for row in to_write(rows) if not is_done(row, commits, trace)]
+
+
+def cluster_drift(plan: Plan, world: World) -> tuple[Drift, ...]:
+    """Return what differs of a cluster as a whole: it refuses everything."""
+    header = plan.header
+    found = []
+    sides = [(Side.TARGET, header.target_alias, header.target_cluster_id, world.target)]
+    if world.source is not None:
+        sides.append((Side.SOURCE, header.source_alias, header.source_cluster_id, world.source))
+    for side, alias, expected, now in sides:
+        if expected and now.cluster_id != expected:
+            seen = now.cluster_id
+            found.append(Drift(Scope.CLUSTER, f"{side} {alias}", None, "cluster id", expected, seen))
+    return tuple(found)
+
+
+def group_drift(
+    plan: Plan, group: str, rows: Collection[Row], world: World, trace: GroupTrace | None = None
+) -> tuple[Drift, ...]:
+    """Return what differs for one group; empty where all its rows are done.
+
+    `trace` is what earlier runs of the same command did to the group.
+    """
+    commits = world.target.commits.get(group, _NOT_READ)
+    if isinstance(commits, Failure):
+        return (_unreadable(group, "target committed offsets", commits),)
+    if not pending_rows(rows, commits, trace):
+        return ()
+    undo = plan.header.kind == UNDO
+    found = [
+        *_group_state(group, Side.TARGET, world.target.states.get(group, _NOT_READ)),
+        *_topic_ids(plan.header, group, rows, world),
+        *_target_offsets(plan.header, group, rows, commits, trace),
+    ]
+    if not undo:
+        found += _target_logs(group, rows, world)
+        if world.source is not None and not accepts(plan.header, ACCEPT_ALIVE, group):
+            found += _source(group, rows, world.source)
+    return tuple(found)
+
+
+_NOT_READ = Failure("NOT_READ", "it was not asked for")
+
+
+def _compared(rows: Collection[Row]) -> Iterator[Row]:
+    """Yield the rows whose facts the group's move stands on: a skipped row is the reviewer's own choice."""
+    return (row for row in rows if row.decision in (Decision.SET, Decision.REMOVE, Decision.KEEP))
+
+
+def _unreadable(group: str, what: str, failure: Failure) -> Drift:
+    return Drift(Scope.GROUP, group, group, what, "an answer", f"{failure.code}: {failure.message}")
+
+
+def _group_state(group: str, side: Side, state: GroupState | Failure) -> Iterator[Drift]:
+    what = f"{side} group state"
+    if isinstance(state, Failure):
+        yield _unreadable(group, what, state)
+    elif not state.is_stopped:
+        who = f" ({', '.join(state.members)})" if state.members else ""
+        kind = "" if state.kind in ("classic", "consumer") else ", not a consumer group"
+        seen = f"{state.state}{kind}, {_count(state.member_count, 'member')}{who}"
+        yield Drift(Scope.GROUP, group, group, what, "stopped (Empty, or absent)", seen)
+
+
+def _topic_ids(header: Header, group: str, rows: Collection[Row], world: World) -> Iterator[Drift]:
+    for topic in sorted({row.target_topic for row in _compared(rows)}):
+        expected = header.target_topic_ids.get(topic)
+        now = world.target_topic_ids.get(topic)
+        if expected and now != expected:
+            seen = f"{now}: the topic was re-created" if now else "no such topic"
+            yield Drift(Scope.TOPIC, topic, group, "target topic id", expected, seen)
+
+
+def _target_offsets(
+    header: Header, group: str, rows: Collection[Row], commits: Commits, trace: GroupTrace | None
+) -> Iterator[Drift]:
+    undo = header.kind == UNDO
+    restore = undo and header.settings.get("moved") == RESTORE_MOVED
+    for row in _compared(rows):
+        now = committed(row, commits)
+        if now == row.target_prior or restore:
+            continue
+        if row.decision is not Decision.KEEP and is_done(row, commits, trace):
+            continue
+        expected = f"{_offset(row.target_prior)} ({'what apply set' if undo else 'as planned from'})"
+        seen = _offset(now) + _moved(row, now, trace, undo)
+        yield Drift(Scope.ROW, row.subject, group, "target committed offset", expected, seen)
+
+
+def _moved(row: Row, now: int | None, trace: GroupTrace | None, undo: bool) -> str:
+    ours = row.target_prior if undo else row.target_offset
+    written = undo or (trace is not None and row.target_partition in trace.written())
+    if now is None or ours is None or not written:
+        return ""
+    if now > ours:
+        return f": moved on by {now - ours} since the apply: a consumer ran"
+    return f": moved back by {ours - now} since the apply"
+
+
+def _target_logs(group: str, rows: Collection[Row], world: World) -> Iterator[Drift]:
+    for row in _compared(rows):
+        if row.target_log_start is None or row.target_log_end is None:
+            continue
+        now = world.target.ranges.get(row.target_partition, _NOT_READ)
+        where = str(row.target_partition)
+        if isinstance(now, Failure):
+            yield Drift(Scope.ROW, where, group, "target log", "an answer", f"{now.code}: {now.message}")
+            continue
+        planned = LogRange(row.target_log_start, row.target_log_end)
+        yield from _range_drift(where, group, Side.TARGET, planned, now)
+
+
+def _range_drift(
+    where: str, group: str, side: Side, planned: LogRange, now: LogRange, start_counts: bool = True
+) -> Iterator[Drift]:
+    if start_counts and now.start != planned.start:
+        yield Drift(Scope.ROW, where, group, f"{side} log start", str(planned.start), str(now.start))
+    if now.end > planned.end:
+        seen = f"{now.end}: {_count(now.end - planned.end, 'record')} written since the plan"
+        yield Drift(Scope.ROW, where, group, f"{side} log end", str(planned.end), seen)
+    elif now.end < planned.end:
+        seen = f"{now.end}: the log was cut or re-created"
+        yield Drift(Scope.ROW, where, group, f"{side} log end", str(planned.end), seen)
+
+
+def _source(group: str, rows: Collection[Row], source: SideWorld) -> Iterator[Drift]:
+    yield from _group_state(group, Side.SOURCE, source.states.get(group, _NOT_READ))
+    commits = source.commits.get(group, _NOT_READ)
+    if isinstance(commits, Failure):
+        yield _unreadable(group, "source committed offsets", commits)
+    else:
+        yield from _source_commits(group, rows, commits)
+    for row in _compared(rows):
+        if row.source_log_start is None or row.source_log_end is None:
+            continue
+        where = f"{row.source_topic}-{row.partition}"
+        now = source.ranges.get(TopicPartition(row.source_topic, row.partition), _NOT_READ)
+        if isinstance(now, Failure):
+            yield Drift(Scope.ROW, where, group, "source log", "an answer", f"{now.code}: {now.message}")
+            continue
+        planned = LogRange(row.source_log_start, row.source_log_end)
+        # Retention goes on at the source, and takes nothing that the plan stands on.
+        yield from _range_drift(where, group, Side.SOURCE, planned, now, start_counts=False)
+
+
+def _source_commits(group: str, rows: Collection[Row], commits: Commits) -> Iterator[Drift]:
+    what = "source committed offset"
+    for row in _compared(rows):
+        commit = commits.get(TopicPartition(row.source_topic, row.partition))
+        now = None if commit is None else commit.offset
+        if now != row.source_committed:
+            expected, seen = _offset(row.source_committed), _offset(now)
+            yield Drift(Scope.ROW, row.subject, group, what, expected, seen)
+    planned = {TopicPartition(row.source_topic, row.partition) for row in rows}
+    topics = {p.topic for p in planned}
+    # A new commit on a topic of the plan has no row: its partition would fall to auto.offset.reset.
+    for partition in sorted(commits.keys() - planned):
+        if partition.topic in topics:
+            subject = f"{group}/{partition.topic}/{partition.partition}"
+            seen = str(commits[partition].offset)
+            yield Drift(Scope.ROW, subject, group, what, "none", seen)
+
+
+def _offset(offset: int | None) -> str:
+    return "none" if offset is None else str(offset)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,153 @@
+"""What a journal tells, folded from its events. Pure.
+
+- The first backup of a group counts, whatever later runs write: they may see what we set ourselves.
+- An intent without an outcome is "unknown": it may have been written.
+- What was ever set stays set, and what was ever unknown is not made "failed" by a later failure.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from migrate.errors import UnreadablePlan
+from migrate.model import Commit, Commits, TopicPartition
+
+APPLY = "apply"
+ROLLBACK = "rollback"
+SET = "set"
+REMOVED = "removed"
+FAILED = "failed"
+UNKNOWN = "unknown"
+_STRENGTH = {FAILED: 0, UNKNOWN: 1, SET: 2, REMOVED: 2}
+
+Offsets = Mapping[TopicPartition, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTrace:
+    """What one command (apply, or rollback) did to one group, over all its runs.
+
+    `planned` are the offsets that were about to be written (None: to be removed), `results` the strongest
+    answer per partition: "set" and "removed" beat "unknown", which beats "failed". An intent without a
+    result is "unknown". `read_back` is None until a reading, then whether it was as planned.
+    """
+
+    planned: Offsets
+    results: Mapping[TopicPartition, str]
+    read_back: bool | None = None
+
+    def written(self) -> frozenset[TopicPartition]:
+        """Return the partitions that were, or may have been, written."""
+        return frozenset(p for p in self.planned if self.results.get(p, UNKNOWN) != FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class JournalState:
+    """A journal, folded: prior commits and what was done since. Empty where there is no journal."""
+
+    prior: Mapping[str, Commits] = field(default_factory=dict)
+    applied: Mapping[str, GroupTrace] = field(default_factory=dict)
+    rolled_back: Mapping[str, GroupTrace] = field(default_factory=dict)
+    spent_by: str = ""
+    events: int = 0
+    torn: bool = False
+    last_writer: str = ""
+
+    @property
+    def is_spent(self) -> bool:
+        """True once a rollback was begun: the plan must not be applied any more."""
+        return bool(self.spent_by)
+
+    def traces(self, command: str) -> Mapping[str, GroupTrace]:
+        """Return what `command` did, by group."""
+        return self.rolled_back if command == ROLLBACK else self.applied
+
+
+def read_history(content: bytes, name: str, fingerprint: str) -> JournalState:
+    """Return what a journal's bytes tell; `name` is the file's, for messages.
+
+    Raises `UnreadablePlan` for a damaged line, and for the journal of another plan. A last line without its line
+    feed was torn off by a crash: dropped, and told by `torn`.
+    """
+    *lines, rest = content.split(b"\n")
+    told = _Telling()
+    for number, line in enumerate(lines, 1):
+        try:
+            event = json.loads(line)
+            if event["fingerprint"] == fingerprint:
+                told.take(event)
+                continue
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise UnreadablePlan(
+                f"Line {number} of the journal {name} is damaged.",
+                "It says what was backed up and written. Restore the file from a copy; do not delete it.",
+            ) from None
+        raise UnreadablePlan(
+            f"Line {number} of the journal {name} belongs to plan {event['fingerprint']}, not to {fingerprint}.",
+            "Name the plan file that this journal was written for.",
+        )
+    return told.state(len(lines), bool(rest))
+
+
+class _Telling:
+    """The state while events are taken one after the other."""
+
+    def __init__(self) -> None:
+        self._prior: dict[str, Commits] = {}
+        self._traces: dict[str, dict[str, GroupTrace]] = {APPLY: {}, ROLLBACK: {}}
+        self._command = APPLY
+        self._spent_by = ""
+        self._last_writer = ""
+
+    def state(self, events: int, torn: bool) -> JournalState:
+        traces = self._traces
+        return JournalState(
+            self._prior, traces[APPLY], traces[ROLLBACK], self._spent_by, events, torn, self._last_writer
+        )
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Fold one event in; a field that is missing or of the wrong kind raises."""
+        kind = event["event"]
+        if kind == "begin":
+            self._command = ROLLBACK if event["command"] == ROLLBACK else APPLY
+            self._last_writer = f"process {event['pid']} on {event['host']}"
+            if self._command == ROLLBACK:
+                self._spent_by = ROLLBACK
+        elif kind == "spent":
+            self._spent_by = str(event["by"])
+        elif kind == "backup":
+            self._prior.setdefault(event["group"], _commits(event["prior"]))
+        elif kind in ("intent", "outcome", "readback"):
+            self._trace(kind, event["group"], event)
+        elif kind != "end":
+            raise ValueError(kind)
+
+    def _trace(self, kind: str, group: str, event: Mapping[str, Any]) -> None:
+        traces = self._traces[self._command]
+        known = traces.get(group, GroupTrace({}, {}))
+        if kind == "intent":
+            planned = {_partition(p): p["offset"] for p in event["planned"]}
+            # A new attempt: until its answer is there, what had failed for sure may have been written now.
+            results = {p: UNKNOWN if r == FAILED and p in planned else r for p, r in known.results.items()}
+            traces[group] = GroupTrace({**known.planned, **planned}, results)
+        elif kind == "outcome":
+            traces[group] = _answered(known, event["results"])
+        else:
+            traces[group] = replace(known, read_back=bool(event["ok"]))
+
+
+def _answered(trace: GroupTrace, answers: Iterable[Mapping[str, Any]]) -> GroupTrace:
+    results = dict(trace.results)
+    for answer in answers:
+        partition, status = _partition(answer), str(answer["status"])
+        results[partition] = max(results.get(partition, FAILED), status, key=lambda s: _STRENGTH[s])
+    return replace(trace, results=results)
+
+
+def _commits(saved: Iterable[Mapping[str, Any]]) -> Commits:
+    return {_partition(p): Commit(p["offset"], p["metadata"]) for p in saved if p["offset"] is not None}
+
+
+def _partition(place: Mapping[str, Any]) -> TopicPartition:
+    return TopicPartition(place["topic"], place["partition"])

@@ -1,0 +1,1 @@
+"""Adapters over confluent-kafka: the admin client behind `migrate.ports`."""

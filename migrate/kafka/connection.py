@@ -1,0 +1,230 @@
+"""One librdkafka admin client: made late, watched while it is used, dropped when it hangs.
+
+Invariants, each against a fault of librdkafka 2.16:
+- Every call has the longest `request_timeout`; the deadline is our own. A shorter one aborts the process
+  while a coordinator is being looked up (librdkafka #4605).
+- A client that missed a deadline is dropped, never asked again.
+- librdkafka writes nothing to stderr; what its error callback says becomes the reason in a `ClusterError`.
+- No request creates a topic: metadata is only ever asked for the whole cluster.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import Any, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from migrate.errors import ClusterError
+from migrate.flow import Cluster
+from migrate.kafka.errors import code_of, error_of, failure_of, timed_out
+from migrate.model import Failure
+
+REQUEST_TIMEOUT_SECONDS = 3600.0
+PREFLIGHT_SECONDS = 15.0
+_SLICE_SECONDS = 0.1
+_FIRST_TRY_SECONDS = 0.5
+_SECRET_WORDS = ("password", "secret", "jaas", ".pem", "oauthbearer.config")
+# A second try cannot help: credentials and certificates do not change by themselves.
+_HOPELESS = frozenset({"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
+
+K = TypeVar("K")
+
+
+class Connection:
+    """A client to one cluster, with the causes of trouble that its error callback reported.
+
+    `deadline_seconds` is how long any one call may stay without an answer.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        config: Mapping[str, str],
+        deadline_seconds: float,
+        secrets: Collection[str] = (),
+    ) -> None:
+        self.cluster = cluster
+        self.config = dict(config)
+        self.deadline_seconds = deadline_seconds
+        own = (v for k, v in config.items() if v and any(word in k for word in _SECRET_WORDS))
+        self._secrets = sorted({*secrets, *own} - {""}, key=len, reverse=True)
+        self._client: AdminClient | None = None
+        self._causes: dict[str, str] = {}
+
+    @property
+    def name(self) -> str:
+        """The cluster in messages: "target B (broker:9092)"."""
+        return f"{self.cluster.side} {self.cluster.alias} ({self.cluster.bootstrap})"
+
+    def client(self) -> AdminClient:
+        """Return a client that has reached the cluster and was let in; raises `ClusterError` otherwise."""
+        if self._client is None:
+            client = self._create()
+            self._reach(client)
+            self._client = client
+        return self._client
+
+    def drop(self) -> None:
+        """Forget the client: the next call makes a new one."""
+        self._client = None
+
+    def metadata(self) -> Any:
+        """Return librdkafka's metadata of all topics and brokers."""
+        client = self.client()
+        try:
+            return client.list_topics(timeout=self.deadline_seconds)
+        except KafkaException as error:
+            self.drop()
+            raise self._unreachable(code_of(error), error_of(error).str()) from None
+
+    def answer(self, what: str, submit: Callable[[AdminClient], "Future[Any]"]) -> Any:
+        """Return one call's result; raises `ClusterError` saying that `what` could not be done."""
+        got = self.collect(lambda client: {what: submit(client)})[what]
+        if isinstance(got, Failure):
+            raise ClusterError(
+                f"{self.name} could not {what}: {got.code}: {got.message}.",
+                "Nothing was changed by this. Check the cluster and the rights of the principal, then run again.",
+            )
+        return got
+
+    def collect(self, submit: Callable[[AdminClient], "Mapping[K, Future[Any]]"]) -> dict[K, Any]:
+        """Return the result, or a `Failure`, of each part of one call that asks many things. For reads."""
+        client = self.client()
+        futures = submit(client)
+        end = time.monotonic() + self.deadline_seconds
+        while (left := end - time.monotonic()) > 0:
+            # All are waited for in slices, in between the client may say why it cannot get on.
+            if not wait(futures.values(), timeout=min(left, _SLICE_SECONDS)).not_done:
+                break
+            client.poll(0)
+        if any(not future.done() for future in futures.values()):
+            self.drop()
+        late = timed_out(self.deadline_seconds)
+        return {key: _outcome(future) if future.done() else late for key, future in futures.items()}
+
+    def gather(
+        self,
+        keys: Iterable[K],
+        submit: Callable[[AdminClient, K], "Future[Any]"],
+        concurrency: int,
+        writing: bool = False,
+    ) -> dict[K, Any]:
+        """Return for each key its call's result, or a `Failure`; at most `concurrency` calls in flight.
+
+        After a missed deadline reads that were in flight are asked again of a new client, writes are
+        `outcome_unknown`. If since the last missed deadline no answer came, the rest is not asked any more.
+        """
+        waiting = deque(keys)
+        answers: dict[K, Any] = {}
+        running: dict[Future[Any], tuple[K, float]] = {}
+        answered = True
+        while waiting or running:
+            client = self.client()
+            while waiting and len(running) < concurrency:
+                key = waiting.popleft()
+                try:
+                    running[submit(client, key)] = (key, time.monotonic() + self.deadline_seconds)
+                except (KafkaException, ValueError, TypeError) as error:
+                    answers[key] = failure_of(error)
+            wait(running, timeout=_SLICE_SECONDS, return_when=FIRST_COMPLETED)
+            client.poll(0)
+            for future in [f for f in running if f.done()]:
+                answers[running.pop(future)[0]] = _outcome(future, writing)
+                answered = True
+            now = time.monotonic()
+            if any(deadline <= now for _, deadline in running.values()):
+                for key, deadline in running.values():
+                    if writing or deadline <= now or not answered:
+                        answers[key] = timed_out(self.deadline_seconds, writing)
+                    else:
+                        waiting.append(key)
+                running.clear()
+                self.drop()
+                if not answered:
+                    answers |= {key: timed_out(self.deadline_seconds) for key in waiting}
+                    waiting.clear()
+                answered = False
+        return answers
+
+    def _create(self) -> AdminClient:
+        self._causes = {}
+        settings: dict[str, Any] = {
+            "client.id": "mm2-migrate",
+            **self.config,
+            "log_level": 0,
+            "error_cb": self._note,
+        }
+        try:
+            return AdminClient(settings)
+        except (KafkaException, ValueError, TypeError) as error:
+            raise ClusterError(
+                f"{self.name} cannot be used with these settings: {self._readable(error_of(error).str())}.",
+                "Correct the client properties of this cluster.",
+            ) from None
+
+    def _note(self, error: KafkaError) -> None:
+        code, text = code_of(error), error.str()
+        # The same trouble comes in several wordings; the longest one guesses at its cause.
+        self._causes[code] = max(self._causes.get(code, ""), text, key=len)
+
+    def _reach(self, client: AdminClient) -> None:
+        """Wait for the first metadata, the proof of reachability and authentication."""
+        end = time.monotonic() + min(self.deadline_seconds, PREFLIGHT_SECONDS)
+        # In tries that grow: between them the error callback may tell that waiting is in vain.
+        patience = _FIRST_TRY_SECONDS
+        while True:
+            try:
+                client.list_topics(timeout=max(_SLICE_SECONDS, min(end - time.monotonic(), patience)))
+                return
+            except KafkaException as error:
+                last = error_of(error)
+            patience *= 2
+            client.poll(0)
+            for code in self._causes:
+                if code in _HOPELESS:
+                    raise self._unreachable(code, self._causes[code])
+            if time.monotonic() >= end:
+                raise self._unreachable(code_of(last), last.str())
+
+    def _unreachable(self, code: str, text: str) -> ClusterError:
+        # "All broker connections are down" and a bare timeout name no cause; the transport error before does.
+        for telling in ("_AUTHENTICATION", "_SSL", "_RESOLVE", "_TRANSPORT"):
+            if telling in self._causes and code not in _HOPELESS:
+                code, text = telling, self._causes[telling]
+        kind, todo = _EXPLANATIONS.get(code, ("no answer", _CHECK_BROKERS))
+        return ClusterError(f"{self.name} cannot be reached: {kind}: {self._readable(text)}.", todo)
+
+    def _readable(self, text: str) -> str:
+        """Return librdkafka's text on one line, without any secret of the settings."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return " ".join(text.split()).rstrip(".")
+
+
+def _outcome(future: "Future[Any]", writing: bool = False) -> Any:
+    error = future.exception()
+    return future.result() if error is None else failure_of(error, writing)
+
+
+_CHECK_BROKERS = (
+    "Check bootstrap.servers and security.protocol, that the brokers run, and that this machine may connect to them."
+)
+_EXPLANATIONS = {
+    "_AUTHENTICATION": (
+        "authentication failed",
+        "Check the user, the password and sasl.mechanism in the client properties of this cluster.",
+    ),
+    "SASL_AUTHENTICATION_FAILED": (
+        "authentication failed",
+        "Check the user, the password and sasl.mechanism in the client properties of this cluster.",
+    ),
+    "_SSL": (
+        "TLS failed",
+        "Check security.protocol and the certificates (ssl.*) in the client properties of this cluster.",
+    ),
+    "_RESOLVE": ("the host name is not known", "Check the host names in bootstrap.servers."),
+    "_TRANSPORT": ("the connection failed", _CHECK_BROKERS),
+}

@@ -1,0 +1,89 @@
+"""What librdkafka's errors mean for a caller who must decide: try again, read back, or give up.
+
+`KafkaError.retriable()` is False for every admin error, even where a second try is right, so the table is here.
+"""
+
+from confluent_kafka import KafkaError, KafkaException
+
+from migrate.model import Failure
+
+# Kafka's own names where librdkafka shortens them: plans and journals are read beside Kafka's documentation.
+_KAFKA_NAMES = {
+    "UNKNOWN_TOPIC_OR_PART": "UNKNOWN_TOPIC_OR_PARTITION",
+    "NOT_LEADER_FOR_PARTITION": "NOT_LEADER_OR_FOLLOWER",
+    "UNKNOWN": "UNKNOWN_SERVER_ERROR",
+}
+RETRIABLE = frozenset(
+    {
+        "_TIMED_OUT",
+        "_TIMED_OUT_QUEUE",
+        "_TRANSPORT",
+        "_WAIT_COORD",
+        "_DESTROY",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "COORDINATOR_NOT_AVAILABLE",
+        "LEADER_NOT_AVAILABLE",
+        "NETWORK_EXCEPTION",
+        "NOT_COORDINATOR",
+        "NOT_LEADER_OR_FOLLOWER",
+        "REQUEST_TIMED_OUT",
+        "THROTTLING_QUOTA_EXCEEDED",
+        "UNSTABLE_OFFSET_COMMIT",
+    }
+)
+# The request may have reached the broker's log although no answer, or this one, came back.
+OUTCOME_UNKNOWN = frozenset(
+    {
+        "_TIMED_OUT",
+        "_TRANSPORT",
+        "_DESTROY",
+        "NETWORK_EXCEPTION",
+        "REQUEST_TIMED_OUT",
+        "UNKNOWN_SERVER_ERROR",
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+    }
+)
+_REMEDIES = {
+    "UNKNOWN_MEMBER_ID": "the group has active members: stop its consumers on this cluster, then run again",
+    "STALE_MEMBER_EPOCH": "the group is active: stop its consumers on this cluster, then run again",
+    "ILLEGAL_GENERATION": "the group is active: stop its consumers on this cluster, then run again",
+    "REBALANCE_IN_PROGRESS": "the group is rebalancing: stop its consumers on this cluster, then run again",
+    "NON_EMPTY_GROUP": "the group has active members: stop its consumers on this cluster, then run again",
+    "GROUP_AUTHORIZATION_FAILED": "grant the principal READ and DESCRIBE on the group",
+    "TOPIC_AUTHORIZATION_FAILED": "grant the principal READ and DESCRIBE on the topic",
+    "CLUSTER_AUTHORIZATION_FAILED": "grant the principal DESCRIBE on the cluster",
+    "UNKNOWN_TOPIC_OR_PARTITION": "the cluster has no such partition",
+    "UNSTABLE_OFFSET_COMMIT": "a transaction that commits offsets of this group is still open",
+}
+
+
+def error_of(reason: BaseException | KafkaError) -> KafkaError:
+    """Return the KafkaError inside an exception, or one that carries its text."""
+    if isinstance(reason, KafkaError):
+        return reason
+    if isinstance(reason, KafkaException) and reason.args and isinstance(reason.args[0], KafkaError):
+        return reason.args[0]
+    return KafkaError(KafkaError._FAIL, str(reason) or type(reason).__name__)
+
+
+def code_of(reason: BaseException | KafkaError) -> str:
+    """Return Kafka's name of an error, e.g. "UNKNOWN_MEMBER_ID"; librdkafka's own begin with "_"."""
+    name = error_of(reason).name()
+    return _KAFKA_NAMES.get(name, name)
+
+
+def failure_of(reason: BaseException | KafkaError, writing: bool = False) -> Failure:
+    """Return the `Failure` for one group or partition, with the next step where it is known.
+
+    `writing` says that the call changes the cluster: only then can an outcome be unknown.
+    """
+    code = code_of(reason)
+    text = error_of(reason).str()
+    remedy = _REMEDIES.get(code)
+    message = f"{text} ({remedy})" if remedy else text
+    return Failure(code, message, code in RETRIABLE, writing and code in OUTCOME_UNKNOWN)
+
+
+def timed_out(seconds: float, writing: bool = False) -> Failure:
+    """Return the `Failure` of a call that got no answer within our own deadline."""
+    return Failure("_TIMED_OUT", f"no answer within {seconds:g} s", True, writing)

@@ -1,0 +1,115 @@
+"""Does the target hold what a plan says? Reading is one call; the comparison is pure.
+
+A group that stands beyond its planned offset has been consumed on the target: that is what a cutover is for.
+One that stands below, or has no offset, is a failure.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from migrate.errors import EXIT_DONE, EXIT_FAILED
+from migrate.model import Commits, Decision, Failure, Row, TopicPartition
+from migrate.plan import Plan
+from migrate.ports import CommitReader, Progress
+
+READ_BATCH = 1000
+
+
+class Standing(StrEnum):
+    """Where a committed offset stands against its planned one."""
+
+    EQUAL = "equal"
+    AHEAD = "ahead"
+    BEHIND = "behind"
+    MISSING = "missing"
+    NOT_REMOVED = "not-removed"
+    UNREADABLE = "unreadable"
+
+
+GOOD = frozenset({Standing.EQUAL, Standing.AHEAD})
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One row compared. `expected` and `seen` are target offsets, None for no commit."""
+
+    key: tuple[str, str, int]
+    target_partition: TopicPartition
+    expected: int | None
+    seen: int | None
+    standing: Standing
+    sentence: str
+
+    @property
+    def group(self) -> str:
+        """The row's group."""
+        return self.key[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """All rows compared, in the plan's order. `moving` are groups that moved between two readings."""
+
+    findings: tuple[Finding, ...]
+    moving: frozenset[str] = frozenset()
+
+    @property
+    def exit_code(self) -> int:
+        """0 if every row is equal or ahead, else 1."""
+        return EXIT_DONE if all(f.standing in GOOD for f in self.findings) else EXIT_FAILED
+
+    def counts(self) -> Counter[Standing]:
+        """Count findings by standing."""
+        return Counter(finding.standing for finding in self.findings)
+
+    def after(self, earlier: "Verification") -> "Verification":
+        """Return this second reading with the groups that moved since the `earlier` one."""
+        before = {f.key: f.seen for f in earlier.findings}
+        moving = frozenset(f.group for f in self.findings if before.get(f.key, f.seen) != f.seen)
+        return Verification(self.findings, moving)
+
+
+def verify(plan: Plan, reader: CommitReader, progress: Progress) -> Verification:
+    """Read the target afresh and compare; raises `ClusterError` if it cannot be reached."""
+    groups = sorted({row.group for row in _verified(plan.rows)})
+    progress.step(f"reading committed offsets of {len(groups)} groups on {plan.header.target_alias}")
+    commits: dict[str, Commits | Failure] = {}
+    for start in range(0, len(groups), READ_BATCH):
+        commits.update(reader.commits(groups[start : start + READ_BATCH]))
+        progress.advance(min(start + READ_BATCH, len(groups)), len(groups))
+    return compare(plan, commits)
+
+
+def compare(plan: Plan, commits: Mapping[str, Commits | Failure]) -> Verification:
+    """Compare every row that was to be written or kept with what is committed. Pure."""
+    return Verification(tuple(_finding(row, commits.get(row.group, {})) for row in _verified(plan.rows)))
+
+
+def _verified(rows: Collection[Row]) -> list[Row]:
+    return [row for row in rows if row.decision in (Decision.SET, Decision.REMOVE, Decision.KEEP)]
+
+
+def _finding(row: Row, commits: Commits | Failure) -> Finding:
+    # A kept row is held to what it was kept at: an `ahead-kept` one stands beyond its translation.
+    expected = row.target_prior if row.decision is Decision.KEEP else row.target_offset
+    if isinstance(commits, Failure):
+        sentence = f"could not be read: {commits.code}: {commits.message}"
+        return Finding(row.key, row.target_partition, expected, None, Standing.UNREADABLE, sentence)
+    commit = commits.get(row.target_partition)
+    seen = None if commit is None else commit.offset
+    standing, sentence = _stand(expected, seen)
+    return Finding(row.key, row.target_partition, expected, seen, standing, sentence)
+
+
+def _stand(expected: int | None, seen: int | None) -> tuple[Standing, str]:
+    if expected == seen:
+        return Standing.EQUAL, "as planned"
+    if expected is None:
+        return Standing.NOT_REMOVED, f"stands at {seen}, where none was to be left"
+    if seen is None:
+        return Standing.MISSING, f"no committed offset, expected {expected}"
+    if seen > expected:
+        return Standing.AHEAD, f"moved on by {seen - expected}"
+    return Standing.BEHIND, f"stands at {seen}, {expected - seen} below {expected}: these are read again"

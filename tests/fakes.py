@@ -1,0 +1,190 @@
+"""A Kafka cluster in memory, behind `migrate.ports.ClusterAdmin`, and a clock that does not wait."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from migrate.errors import ClusterError
+from migrate.model import (
+    ClusterFacts,
+    Commit,
+    Commits,
+    Failure,
+    GroupState,
+    LogRange,
+    Side,
+    TopicPartition,
+)
+
+EMPTY = GroupState("Empty")
+ALIVE = GroupState("Stable", 1, ("app@10.0.0.7",))
+
+
+class Crash(BaseException):
+    """The process is gone: nothing in the product may catch it."""
+
+
+@dataclass
+class Script:
+    """One answer given instead of the real one. `applied` writes all the same: an unknown outcome."""
+
+    failure: Failure
+    applied: bool = False
+
+
+@dataclass
+class FakeCluster:
+    """Groups, offsets and logs of one cluster; every `renewed()` client shares them.
+
+    `scripts[call, group]` is a queue of answers for that call on that group ("alter", "commits", "delete",
+    "states"). `crash_after` raises `Crash` right after so many groups were written, before any answer.
+    `on_call` is told each call's name before it is carried out. `down` makes every call a `ClusterError`.
+    """
+
+    side: Side = Side.TARGET
+    alias: str = "B"
+    cluster_id: str = "target-id"
+    offsets: dict[str, dict[TopicPartition, Commit]] = field(default_factory=dict)
+    states: dict[str, GroupState] = field(default_factory=dict)
+    ranges: dict[TopicPartition, LogRange] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+    scripts: dict[tuple[str, str], list[Script]] = field(default_factory=dict)
+    unstable: set[str] = field(default_factory=set)
+    crash_after: int | None = None
+    down: bool = False
+    on_call: Callable[[str], None] = lambda call: None
+    calls: Counter[str] = field(default_factory=Counter)
+    widest_alter: int = 0
+    clients: int = 1
+
+    def commit(self, group: str, topic: str, partition: int, offset: int, metadata: str = "") -> None:
+        self.offsets.setdefault(group, {})[TopicPartition(topic, partition)] = Commit(offset, metadata)
+        self.states.setdefault(group, EMPTY)
+
+    def script(self, call: str, group: str, *answers: Script) -> None:
+        self.scripts.setdefault((call, group), []).extend(answers)
+
+    def held(self, group: str) -> dict[tuple[str, int], int]:
+        """What the group has committed, as plain values."""
+        return {(p.topic, p.partition): c.offset for p, c in self.offsets.get(group, {}).items()}
+
+    @property
+    def writes(self) -> int:
+        return self.calls["alter"] + self.calls["delete"]
+
+    def facts(self) -> ClusterFacts:
+        self._called("facts")
+        return ClusterFacts(self.cluster_id, 1, True)
+
+    def topics(self) -> Mapping[str, int]:
+        self._called("topics")
+        return dict(Counter(p.topic for p in self.ranges))
+
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        self._called("topic_ids")
+        return {t: self.ids[t] for t in topics if t in self.ids}
+
+    def groups(self) -> frozenset[str]:
+        self._called("groups")
+        return frozenset(self.offsets.keys() | self.states.keys())
+
+    def group_states(self, groups: Collection[str]) -> Mapping[str, GroupState | Failure]:
+        self._called("states")
+        return {g: self._scripted("states", g) or self.states.get(g, GroupState("Dead")) for g in groups}
+
+    def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
+        self._called("commits")
+        return {g: self._commits(g, require_stable) for g in groups}
+
+    def log_ranges(
+        self, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, LogRange | Failure]:
+        self._called("log_ranges")
+        return {p: self.ranges.get(p, Failure("UNKNOWN_TOPIC_OR_PARTITION", "no such")) for p in partitions}
+
+    def alter(
+        self, wanted: Mapping[str, Mapping[TopicPartition, int]]
+    ) -> Mapping[str, Mapping[TopicPartition, Failure | None]]:
+        self._called("alter")
+        self.widest_alter = max(self.widest_alter, len(wanted))
+        return {group: self._alter(group, offsets) for group, offsets in wanted.items()}
+
+    def delete_group(self, group: str) -> Failure | None:
+        self._called("delete")
+        script = self._script("delete", group)
+        if script is None or script.applied:
+            if self.states.get(group, EMPTY).member_count:
+                return Failure("NON_EMPTY_GROUP", "the group is not empty")
+            self.offsets.pop(group, None)
+            self.states.pop(group, None)
+            self._crash()
+        return script.failure if script else None
+
+    def renewed(self) -> "FakeCluster":
+        self.clients += 1
+        return self
+
+    def _commits(self, group: str, require_stable: bool) -> Commits | Failure:
+        failure = self._scripted("commits", group)
+        if failure is None and group in self.unstable and require_stable:
+            failure = Failure("UNSTABLE_OFFSET_COMMIT", "open transaction", retriable=True)
+        return failure or dict(self.offsets.get(group, {}))
+
+    def _alter(
+        self, group: str, offsets: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, Failure | None]:
+        if self.states.get(group, EMPTY).member_count:
+            return dict.fromkeys(offsets, Failure("UNKNOWN_MEMBER_ID", "the group has active members"))
+        script = self._script("alter", group)
+        if script is None or script.applied:
+            for partition, offset in offsets.items():
+                self.commit(group, partition.topic, partition.partition, offset)
+            self._crash()
+        return dict.fromkeys(offsets, script.failure if script else None)
+
+    def _crash(self) -> None:
+        if self.crash_after is not None:
+            self.crash_after -= 1
+            if self.crash_after <= 0:
+                self.crash_after = None
+                raise Crash
+
+    def _called(self, call: str) -> None:
+        self.on_call(call)
+        self.calls[call] += 1
+        if self.down:
+            raise ClusterError(f"{self.side} {self.alias} cannot be reached.", "Start it.")
+
+    def _script(self, call: str, group: str) -> Script | None:
+        queue = self.scripts.get((call, group))
+        return queue.pop(0) if queue else None
+
+    def _scripted(self, call: str, group: str) -> Failure | None:
+        script = self._script(call, group)
+        return script.failure if script else None
+
+
+class FakeClock:
+    """Time passes only by waiting."""
+
+    def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
+        self._now_ms = now_ms
+        self.waited = 0.0
+
+    def now_ms(self) -> int:
+        return self._now_ms + int(self.waited * 1000)
+
+    def monotonic(self) -> float:
+        return self.waited
+
+    def wait(self, seconds: float) -> None:
+        assert seconds > 0, "a wait of no length is a busy loop"
+        self.waited += seconds
+
+
+class NoProgress:
+    """Says nothing."""
+
+    def step(self, text: str) -> None: ...
+
+    def advance(self, done: int, total: int) -> None: ...

@@ -1,0 +1,291 @@
+"""The confluent-kafka adapter against a real broker: what it answers, and how it fails."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from migrate.errors import ClusterError
+from migrate.flow import Cluster as FlowCluster
+from migrate.kafka.admin import ConfluentAdmin
+from migrate.model import Commit, Failure, GroupState, LogRange, Side, TopicPartition
+from tests.lab.cluster import QUIET_CLIENT, Cluster, free_ports
+from tests.lab.waiting import wait_until
+
+pytestmark = pytest.mark.kafka
+
+JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+PASSWORD = "the-right-one-4711"
+WRONG = "the-wrong-one-0815"
+
+
+class Broker:
+    """One broker that would create topics on request, with a second listener that wants a password."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cluster = Cluster("admin", folder)
+        self.cluster.pick_ports()
+        port = free_ports(1)[0]
+        self.guarded = f"127.0.0.1:{port}"
+        base = self.cluster.settings(self.cluster.brokers[0])
+        self.cluster.overrides |= {
+            "auto.create.topics.enable": "true",
+            "listeners": f"{base['listeners']},GUARDED://{self.guarded}",
+            "advertised.listeners": f"{base['advertised.listeners']},GUARDED://{self.guarded}",
+            "listener.security.protocol.map": f"{base['listener.security.protocol.map']},GUARDED:SASL_PLAINTEXT",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.guarded.plain.sasl.jaas.config": f'{JAAS} user_mover="{PASSWORD}";',
+        }
+        self.bootstrap = self.cluster.bootstrap
+
+    def admin(self, bootstrap: str = "", deadline_seconds: float = 20.0, **config: str) -> ConfluentAdmin:
+        settings = {"bootstrap.servers": bootstrap or self.bootstrap}
+        settings |= {key.replace("_", "."): value for key, value in config.items()}
+        flow_side = FlowCluster(Side.TARGET, "B", settings)
+        return ConfluentAdmin(flow_side, settings, deadline_seconds)
+
+    def topic(self, partitions: int = 2) -> str:
+        name = f"t-{uuid4().hex[:8]}"
+        self.cluster.create_topic(name, partitions)
+        return name
+
+    def produce(self, topic: str, count: int, partition: int = 0, transactional: str = "") -> Producer:
+        config = {"bootstrap.servers": self.bootstrap, **QUIET_CLIENT}
+        if transactional:
+            config["transactional.id"] = transactional
+        producer = Producer(config)
+        if transactional:
+            producer.init_transactions(30)
+            producer.begin_transaction()
+        for n in range(count):
+            producer.produce(topic, str(n).encode(), partition=partition)
+        producer.flush(30)
+        return producer
+
+    @contextmanager
+    def consumer(self, group: str, topic: str, **config: str) -> Iterator[Consumer]:
+        """A member that has joined and holds the partitions."""
+        settings = {"bootstrap.servers": self.bootstrap, "group.id": group, "client.id": "app"}
+        settings |= {"enable.auto.commit": "false", **QUIET_CLIENT}
+        consumer = Consumer(settings | {key.replace("_", "."): value for key, value in config.items()})
+        try:
+            consumer.subscribe([topic])
+
+            def joined() -> bool:
+                consumer.poll(0.1)
+                return bool(consumer.assignment())
+
+            wait_until(joined, 60, f"{group} to join")
+            yield consumer
+        finally:
+            consumer.close()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The broker keeps its connections and says nothing."""
+        (pid,) = self.cluster.pids()
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    made = Broker(tmp_path_factory.mktemp("broker"))
+    made.cluster.start()
+    try:
+        yield made
+    finally:
+        made.cluster.stop()
+
+
+@pytest.fixture
+def group() -> str:
+    return f"g-{uuid4().hex[:8]}"
+
+
+def offsets(topic: str, *values: int) -> dict[TopicPartition, int]:
+    return {TopicPartition(topic, partition): value for partition, value in enumerate(values)}
+
+
+def only(error: Callable[[], object]) -> str:
+    with pytest.raises(ClusterError) as caught:
+        error()
+    text = str(caught.value)
+    assert "\n" not in text and "target B" in text and caught.value.todo
+    return text
+
+
+def test_a_cluster_tells_its_id_and_that_we_may_describe_it(broker: Broker) -> None:
+    facts = broker.admin().facts()
+    assert facts.cluster_id == broker.cluster.cluster_id and facts.brokers == 1
+    assert facts.may_describe is True
+
+
+def test_topics_and_their_ids_are_read_and_none_is_created(broker: Broker) -> None:
+    admin, topic, absent = broker.admin(), broker.topic(3), f"absent-{uuid4().hex}"
+    assert admin.topics()[topic] == 3
+    ids = admin.topic_ids([topic, absent])
+    assert set(ids) == {topic} and len(ids[topic]) == 22
+    ranges = admin.log_ranges([TopicPartition(absent, 0), TopicPartition(topic, 99)])
+    assert {r.code for r in ranges.values() if isinstance(r, Failure)} == {"UNKNOWN_TOPIC_OR_PARTITION"}
+    answer = admin.alter({"g-absent": offsets(absent, 1)})["g-absent"]
+    assert [f.code for f in answer.values() if f] == ["UNKNOWN_TOPIC_OR_PARTITION"]
+    assert absent not in admin.renewed().topics()
+
+
+def test_offsets_are_set_read_and_deleted_with_their_group(broker: Broker, group: str) -> None:
+    admin, topic = broker.admin(), broker.topic()
+    other = f"{group}-other"
+    result = admin.alter({group: offsets(topic, 5, 0), other: offsets(topic, 7)})
+    assert result == {group: dict.fromkeys(offsets(topic, 5, 0)), other: dict.fromkeys(offsets(topic, 7))}
+    fresh = admin.renewed()
+    assert fresh.commits([group, other, "nobody"]) == {
+        group: {p: Commit(o) for p, o in offsets(topic, 5, 0).items()},
+        other: {p: Commit(o) for p, o in offsets(topic, 7).items()},
+        "nobody": {},
+    }
+    assert {group, other} <= fresh.groups()
+    assert fresh.group_states([group, "nobody"]) == {group: GroupState("Empty"), "nobody": GroupState("Dead")}
+    assert fresh.delete_group(group) is None
+    assert group not in fresh.groups()
+    gone = fresh.delete_group(group)
+    assert gone is not None and gone.code == "GROUP_ID_NOT_FOUND"
+
+
+def test_results_are_per_partition_the_good_one_is_written(broker: Broker, group: str) -> None:
+    admin, topic = broker.admin(), broker.topic(1)
+    result = admin.alter({group: offsets(topic, 3, 4)})[group]
+    assert result[TopicPartition(topic, 0)] is None
+    failure = result[TopicPartition(topic, 1)]
+    assert failure is not None and failure.code == "UNKNOWN_TOPIC_OR_PARTITION"
+    assert not failure.retriable and not failure.outcome_unknown
+    assert admin.commits([group])[group] == {TopicPartition(topic, 0): Commit(3)}
+
+
+def test_more_partitions_than_fit_one_request_are_written_in_several(broker: Broker, group: str) -> None:
+    admin, topic = broker.admin(deadline_seconds=60), broker.topic(1)
+    wanted = {TopicPartition(topic, 0): 1} | {TopicPartition(topic, n): 1 for n in range(1, 4500)}
+    result = admin.alter({group: wanted})[group]
+    assert len(result) == 4500 and [p.partition for p, f in result.items() if f is None] == [0]
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_live_group_is_described_and_the_broker_refuses_to_set_or_delete_it(
+    broker: Broker, group: str, protocol: str
+) -> None:
+    admin, topic = broker.admin(), broker.topic()
+    with broker.consumer(group, topic, group_protocol=protocol):
+        state = admin.group_states([group])[group]
+        assert isinstance(state, GroupState) and not state.is_stopped
+        assert (state.member_count, state.kind) == (1, protocol)
+        assert state.members[0].startswith("app@")
+        result = admin.alter({group: offsets(topic, 1, 1)})[group]
+        assert {f.code for f in result.values() if f} == {"UNKNOWN_MEMBER_ID"} and all(result.values())
+        deleted = admin.delete_group(group)
+        assert deleted is not None and deleted.code == "NON_EMPTY_GROUP"
+        assert admin.commits([group])[group] == {}
+    wait_until(
+        lambda: getattr(admin.group_states([group])[group], "is_stopped", False), 60, f"{group} to be stopped"
+    )
+
+
+def test_the_end_of_a_log_is_its_last_stable_offset(broker: Broker) -> None:
+    admin, topic = broker.admin(), broker.topic(1)
+    here = TopicPartition(topic, 0)
+    broker.produce(topic, 4)
+    open_one = broker.produce(topic, 3, transactional=f"tx-{uuid4().hex}")
+    try:
+        assert admin.log_ranges([here]) == {here: LogRange(0, 4)}
+    finally:
+        open_one.commit_transaction(30)
+    wait_until(lambda: admin.log_ranges([here]) == {here: LogRange(0, 8)}, 30, "the commit marker")
+
+
+def test_a_pending_transactional_commit_is_a_failure_unless_asked_otherwise(broker: Broker, group: str) -> None:
+    admin, topic = broker.admin(), broker.topic(1)
+    here = TopicPartition(topic, 0)
+    other = f"{group}-other"
+    admin.alter({other: {here: 1}})
+    producer = broker.produce(topic, 1, transactional=f"tx-{uuid4().hex}")
+    with broker.consumer(group, topic) as reader:
+        # Brokers list the partitions that have an offset: a first commit that is still open shows nowhere.
+        reader.commit(offsets=[KafkaPartition(topic, 0, 0)], asynchronous=False)
+        members = reader.consumer_group_metadata()
+        producer.send_offsets_to_transaction([KafkaPartition(topic, 0, 1)], members, 30)
+        try:
+            found = admin.commits([group, other])
+            assert found[other] == {here: Commit(1)}
+            unstable = found[group]
+            assert isinstance(unstable, Failure) and unstable.code == "UNSTABLE_OFFSET_COMMIT"
+            assert admin.commits([group], require_stable=False)[group] == {here: Commit(0)}
+        finally:
+            producer.abort_transaction(30)
+
+
+def test_metadata_is_read_as_the_consumer_wrote_it(broker: Broker, group: str) -> None:
+    admin, topic = broker.admin(), broker.topic(1)
+    with broker.consumer(group, topic) as consumer:
+        consumer.commit(offsets=[KafkaPartition(topic, 0, 3, "AAA=")], asynchronous=False)
+    found = admin.commits([group])[group]
+    assert not isinstance(found, Failure) and found[TopicPartition(topic, 0)].metadata == "AAA="
+
+
+def test_a_broker_that_is_not_there_is_one_paragraph_that_names_it(broker: Broker, capfd) -> None:  # type: ignore[no-untyped-def]
+    nobody = f"127.0.0.1:{free_ports(1)[0]}"
+    text = only(broker.admin(nobody, deadline_seconds=1).facts)
+    assert nobody in text and "Connection refused" in text and "bootstrap.servers" in text
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_wrong_password_ends_the_call_and_shows_no_secret(broker: Broker, capfd) -> None:  # type: ignore[no-untyped-def]
+    sasl = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_username": "mover"}
+    admin = broker.admin(broker.guarded, deadline_seconds=60, **sasl, sasl_password=WRONG)
+    text = only(admin.groups)
+    assert "authentication failed" in text and broker.guarded in text and WRONG not in text
+    assert broker.admin(broker.guarded, **sasl, sasl_password=PASSWORD).facts().brokers == 1
+    assert capfd.readouterr() == ("", "")
+
+
+def test_tls_to_a_plain_listener_says_so(broker: Broker) -> None:
+    text = only(broker.admin(deadline_seconds=2, security_protocol="SSL").topics)
+    assert "SSL connection closed by peer" in text and "security.protocol" in text
+
+
+def test_settings_that_the_library_refuses_are_an_error_of_this_cluster(broker: Broker) -> None:
+    text = only(broker.admin(security_protocol="SASL_SSL", sasl_mechanism="GSSAPI").topics)
+    assert "GSSAPI" in text
+
+
+def test_a_silent_broker_costs_one_deadline_and_never_the_process(broker: Broker, group: str) -> None:
+    admin, topic = broker.admin(deadline_seconds=2), broker.topic(1)
+    here = TopicPartition(topic, 0)
+    many = [f"{group}-{n}" for n in range(150)]
+    assert admin.commits([group])[group] == {}
+    with broker.paused():
+        written = admin.alter({group: {here: 1}})[group][here]
+        assert written is not None and (written.code, written.outcome_unknown) == ("_TIMED_OUT", True)
+        only(lambda: admin.commits(many))
+        only(admin.groups)
+        fresh = admin.renewed()
+        only(lambda: fresh.group_states([group]))
+    wait_until(lambda: broker.admin().facts().brokers == 1, 60, "the broker to answer again")
+    assert broker.admin().commits([group])[group] in ({}, {here: Commit(1)})
+
+
+def test_reads_in_flight_when_the_broker_falls_silent_are_failures_of_their_groups(
+    broker: Broker, group: str
+) -> None:
+    admin = broker.admin(deadline_seconds=2)
+    assert admin.facts().brokers == 1
+    with broker.paused():
+        found = admin.commits([group])
+    assert isinstance(found[group], Failure) and found[group].code == "_TIMED_OUT"  # type: ignore[union-attr]

@@ -1,0 +1,475 @@
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from migrate.application import ApplyOptions, ApplyResult, RowStatus, apply_plan
+from migrate.assessment import Assessment, Fate
+from migrate.errors import ClusterError, Refused
+from migrate.history import APPLY, ROLLBACK
+from migrate.journal import Journal, journal_path
+from migrate.model import Decision, Failure, LogRange, Method, TopicPartition
+from migrate.plan import Plan
+from migrate.undo import MOVED_RESTORE, undo_plan
+from tests.fakes import ALIVE, EMPTY, Crash, FakeClock, FakeCluster, NoProgress, Script
+from tests.unit.plans import clusters, plan, row
+
+TIMED_OUT = Failure("_TIMED_OUT", "no answer", retriable=True, outcome_unknown=True)
+DENIED = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
+MOVED = Failure("NOT_COORDINATOR", "moved", retriable=True)
+UNSURE = Failure("UNKNOWN_SERVER_ERROR", "?", retriable=False, outcome_unknown=True)
+
+
+@dataclass
+class Scene:
+    """A plan, the clusters that fit it, and a folder for its journal."""
+
+    plan: Plan
+    folder: Path
+    clock: FakeClock = field(default_factory=FakeClock)
+    reviewed: list[Assessment] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.target, self.source = clusters(self.plan)
+        self.journal = Journal(
+            journal_path(self.folder / "cutover.plan", self.plan.fingerprint), self.plan.fingerprint,
+            self.clock.now_ms,
+        )  # fmt: skip
+
+    def apply(self, source: FakeCluster | None = None, **options: Any) -> ApplyResult:
+        options = {"execute": True, **options}
+        return apply_plan(
+            self.plan, self.target, source or self.source, self.journal, self.clock, NoProgress(),
+            ApplyOptions(**options), review=self.reviewed.append,
+        )  # fmt: skip
+
+    def undo(self, moved: str = "refuse") -> Plan:
+        return undo_plan(self.plan, self.journal.read(), self.clock.now_ms(), "0", moved)
+
+    def rollback(self, moved: str = "refuse", **options: Any) -> ApplyResult:
+        options = {"execute": True, **options}
+        return apply_plan(
+            self.undo(moved), self.target, None, self.journal, self.clock, NoProgress(),
+            ApplyOptions(**options), ROLLBACK,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+
+
+def three_groups(folder: Path) -> Scene:
+    return Scene(
+        plan(
+            row("a", target_prior=10), row("a", partition=1, offset=61, target_prior=11),
+            row("b", offset=70), row("b", "bills", offset=71),
+            row("c", offset=80, target_prior=30),
+        ),
+        folder,
+    )  # fmt: skip
+
+
+def statuses(result: ApplyResult) -> dict[tuple[str, str, int], RowStatus]:
+    return {r.key: r.status for r in result.rows}
+
+
+def text(result: ApplyResult) -> str:
+    return "\n".join(reason for g in result.assessment.groups for reason in g.reasons)
+
+
+def test_a_dry_run_assesses_all_and_writes_nothing_not_even_a_journal(folder: Path) -> None:
+    scene = three_groups(folder)
+    result = scene.apply(execute=False)
+    assert (result.exit_code, result.executed) == (0, False)
+    assert set(statuses(result).values()) == {RowStatus.PLANNED}
+    assert scene.target.writes == 0 and list(folder.iterdir()) == []
+
+
+def test_apply_sets_every_row_and_reads_it_back(folder: Path) -> None:
+    scene = three_groups(folder)
+    result = scene.apply()
+    assert result.exit_code == 0 and set(statuses(result).values()) == {RowStatus.SET}
+    assert scene.target.held("a") == {("A.orders", 0): 60, ("A.orders", 1): 61}
+    assert scene.target.held("b") == {("A.orders", 0): 70, ("A.bills", 0): 71}
+    assert all(trace.read_back for trace in scene.journal.read().applied.values())
+    assert all(r.seen_offset == r2.target_offset for r, r2 in zip(result.rows, scene.plan.rows, strict=True))
+
+
+def test_prior_offsets_and_the_intent_are_on_disk_before_the_first_write(folder: Path) -> None:
+    scene = three_groups(folder)
+    seen = []
+    scene.target.on_call = lambda call: seen.append(scene.journal.read()) if call == "alter" else None
+    scene.apply()
+    at_first_write = seen[0]
+    assert set(at_first_write.prior) == {"a", "b", "c"} and at_first_write.prior["b"] == {}
+    assert at_first_write.applied["a"].planned == {
+        TopicPartition("A.orders", 0): 60, TopicPartition("A.orders", 1): 61,
+    }  # fmt: skip
+
+
+def test_the_same_command_again_does_nothing_even_when_consumers_have_started(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.apply()
+    writes = scene.target.writes
+    scene.target.states["a"] = ALIVE
+    scene.target.commit("a", "A.orders", 0, 90)
+    again = scene.apply()
+    assert again.exit_code == 0 and set(statuses(again).values()) == {RowStatus.ALREADY}
+    assert scene.target.writes == writes
+
+
+def test_an_offset_moved_on_by_somebody_else_is_not_taken_for_ours(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.target.commit("a", "A.orders", 0, 90)
+    result = scene.apply()
+    assert result.exit_code == 3 and "a/orders/0: target committed offset: expected 10" in text(result)
+
+
+@pytest.mark.parametrize("crash_after", [1, 2, 3])
+def test_killed_between_intent_and_outcome_a_second_run_finishes(folder: Path, crash_after: int) -> None:
+    scene = three_groups(folder)
+    scene.target.crash_after = crash_after
+    with pytest.raises(Crash):
+        scene.apply(concurrency=1)
+    assert scene.journal.read().applied
+    result = scene.apply(concurrency=1)
+    assert result.exit_code == 0
+    assert set(statuses(result).values()) <= {RowStatus.SET, RowStatus.ALREADY}
+    assert [scene.target.held(g)[("A.orders", 0)] for g in "abc"] == [60, 70, 80]
+
+
+def test_killed_anywhere_the_rollback_still_restores_the_first_state(folder: Path) -> None:
+    scene = three_groups(folder)
+    before = {g: scene.target.held(g) for g in "abc"}
+    scene.target.crash_after = 2
+    with pytest.raises(Crash):
+        scene.apply(concurrency=1)
+    scene.apply()
+    assert scene.rollback().exit_code == 0
+    assert {g: scene.target.held(g) for g in "abc"} == before
+
+
+def test_a_killed_rollback_is_finished_by_the_same_command(folder: Path) -> None:
+    scene = three_groups(folder)
+    before = {g: scene.target.held(g) for g in "abc"}
+    scene.apply()
+    scene.target.crash_after = 2
+    with pytest.raises(Crash):
+        scene.rollback(concurrency=1)
+    assert scene.rollback().exit_code == 0
+    assert {g: scene.target.held(g) for g in "abc"} == before
+    assert scene.rollback().exit_code == 0
+
+
+def test_a_blocked_group_stops_everything_and_is_named(folder: Path) -> None:
+    blocked = row("b", decision=Decision.BLOCK, reason="rewind", sentence="It would rewind.")
+    scene = Scene(plan(row("a"), blocked, row("b", partition=1)), folder)
+    result = scene.apply()
+    assert result.exit_code == 3 and scene.target.writes == 0 and list(folder.iterdir()) == []
+    assert text(result) == "b/orders/0: rewind: It would rewind."
+    assert statuses(result)[("a", "orders", 0)] is RowStatus.PLANNED
+    assert statuses(result)[("b", "orders", 1)] is RowStatus.LEFT_OUT
+
+
+def test_allow_partial_leaves_out_whole_groups_and_exits_4(folder: Path) -> None:
+    blocked = row("b", decision=Decision.BLOCK, reason="rewind", sentence="It would rewind.")
+    scene = Scene(plan(row("a"), blocked, row("b", partition=1), row("c")), folder)
+    scene.target.states["c"] = ALIVE
+    result = scene.apply(allow_partial=True)
+    assert result.exit_code == 4
+    assert scene.target.held("a") and not scene.target.held("b") and not scene.target.held("c")
+    assert set(scene.journal.read().prior) == {"a"}
+    assert scene.apply(allow_partial=True, execute=False).exit_code == 4
+
+
+def test_allow_partial_with_nothing_left_to_write_is_a_refusal(folder: Path) -> None:
+    scene = Scene(plan(row("a")), folder)
+    scene.target.states["a"] = ALIVE
+    result = scene.apply(allow_partial=True)
+    assert result.exit_code == 3 and scene.target.writes == 0
+    assert "app@10.0.0.7" in text(result)
+
+
+def test_another_cluster_refuses_everything_whatever_is_allowed(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.target.cluster_id = "somewhere-else"
+    result = scene.apply(allow_partial=True)
+    assert result.exit_code == 3 and scene.target.writes == 0
+    assert result.assessment.refusals == ("target B: cluster id: expected target-id, seen somewhere-else",)
+    assert scene.target.calls["commits"] == 0
+
+
+def test_a_source_that_does_not_answer_is_noted_and_not_compared(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.source.down = True
+    result = scene.apply(execute=False)
+    assert result.exit_code == 0
+    assert "were not compared" in result.assessment.notes[0]
+
+
+def test_a_target_that_does_not_answer_is_an_error(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.target.down = True
+    with pytest.raises(ClusterError):
+        scene.apply()
+    assert list(folder.iterdir()) == []
+
+
+def test_an_unknown_outcome_that_was_applied_is_settled_by_reading_back(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.target.script("alter", "a", Script(TIMED_OUT, applied=True))
+    result = scene.apply()
+    assert result.exit_code == 0 and set(statuses(result).values()) == {RowStatus.SET}
+    assert scene.target.calls["alter"] == 1
+
+
+def test_an_unknown_outcome_that_was_not_applied_is_tried_again(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.target.script("alter", "a", Script(TIMED_OUT), Script(TIMED_OUT))
+    result = scene.apply()
+    assert result.exit_code == 0 and scene.target.calls["alter"] == 3
+    assert scene.target.held("a")[("A.orders", 0)] == 60
+
+
+def test_a_passing_failure_is_tried_again_with_a_fresh_client_until_the_group_timeout(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.target.script("alter", "c", *[Script(MOVED)] * 1000)
+    result = scene.apply(group_timeout_seconds=30)
+    assert result.exit_code == 4
+    assert statuses(result)[("c", "orders", 0)] is RowStatus.FAILED
+    assert 30 <= scene.clock.waited < 40 and scene.target.clients > 5
+    assert "NOT_COORDINATOR" in [r.error for r in result.rows if r.key[0] == "c"][0]
+
+
+def test_what_is_denied_fails_at_once_and_the_rest_is_written(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.target.script("alter", "b", Script(DENIED))
+    result = scene.apply()
+    assert result.exit_code == 4 and scene.clock.waited == 0
+    assert statuses(result)[("b", "bills", 0)] is RowStatus.FAILED
+    assert statuses(result)[("a", "orders", 0)] is RowStatus.SET
+    assert scene.apply().exit_code == 0
+
+
+def test_exit_1_only_if_nothing_at_all_was_written(folder: Path) -> None:
+    scene = Scene(plan(row("a")), folder)
+    scene.target.script("alter", "a", Script(DENIED))
+    assert scene.apply().exit_code == 1
+
+
+def test_an_uncertain_answer_without_the_offset_is_unknown_not_failed(folder: Path) -> None:
+    scene = Scene(plan(row("a")), folder)
+    scene.target.script("alter", "a", Script(UNSURE))
+    result = scene.apply()
+    assert result.exit_code == 4 and statuses(result)[("a", "orders", 0)] is RowStatus.UNKNOWN
+    assert len(scene.undo().rows) == 1
+
+
+def test_what_cannot_be_read_back_is_not_called_set(folder: Path) -> None:
+    scene = Scene(plan(row("a")), folder)
+    denied = Script(Failure("GROUP_AUTHORIZATION_FAILED", "no"))
+    scene.target.on_call = lambda call: scene.target.script("commits", "a", denied) if call == "alter" else None
+    result = scene.apply()
+    assert result.exit_code == 4 and statuses(result)[("a", "orders", 0)] is RowStatus.UNKNOWN
+
+
+def test_an_offset_that_somebody_overwrote_at_once_is_a_failure(folder: Path) -> None:
+    scene = Scene(plan(row("a"), row("b")), folder)
+    calls: list[str] = []
+
+    def overwrite(call: str) -> None:
+        if call == "commits" and "alter" in calls:
+            scene.target.commit("a", "A.orders", 0, 99)
+        calls.append(call)
+
+    scene.target.on_call = overwrite
+    result = scene.apply()
+    assert result.exit_code == 4 and statuses(result)[("a", "orders", 0)] is RowStatus.FAILED
+    assert "read back 99 instead of 60" in result.rows[0].error
+    assert scene.apply().exit_code == 3
+
+
+def test_a_consumer_that_joins_after_the_check_is_refused_by_the_cluster_itself(folder: Path) -> None:
+    scene = Scene(plan(row("a"), row("b")), folder)
+
+    def join(call: str) -> None:
+        if call == "alter":
+            scene.target.states["b"] = ALIVE
+
+    scene.target.on_call = join
+    result = scene.apply()
+    assert result.exit_code == 4 and statuses(result)[("b", "orders", 0)] is RowStatus.FAILED
+    assert scene.target.held("b") == {}
+
+
+def test_at_most_100_groups_are_in_flight(folder: Path) -> None:
+    scene = Scene(plan(*(row(f"g{n:03}") for n in range(250))), folder)
+    assert scene.apply(concurrency=1000).exit_code == 0
+    assert scene.target.widest_alter == 100 and scene.target.calls["alter"] == 3
+
+
+def test_kept_and_skipped_rows_are_not_written(folder: Path) -> None:
+    kept = row("a", target_prior=60, decision=Decision.KEEP, reason="already-there")
+    skipped = row("b", decision=Decision.SKIP, offset=None, method=Method.EXPLICIT)
+    scene = Scene(plan(kept, skipped), folder)
+    result = scene.apply()
+    assert result.exit_code == 0 and scene.target.writes == 0
+    assert {g.fate for g in result.assessment.groups} == {Fate.NOTHING}
+    assert set(statuses(result).values()) == {RowStatus.KEPT, RowStatus.SKIPPED}
+
+
+def test_rollback_restores_offsets_and_deletes_a_group_that_had_none(folder: Path) -> None:
+    scene = three_groups(folder)
+    before = {g: scene.target.held(g) for g in "abc"}
+    scene.apply()
+    result = scene.rollback()
+    assert result.exit_code == 0
+    assert {g: scene.target.held(g) for g in "abc"} == before and "b" not in scene.target.groups()
+    assert statuses(result)[("b", "orders", 0)] is RowStatus.REMOVED
+    assert statuses(result)[("a", "orders", 1)] is RowStatus.SET
+
+
+def test_after_a_rollback_the_plan_is_spent(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.apply()
+    scene.rollback()
+    with pytest.raises(Refused, match="spent"):
+        scene.apply(execute=False)
+
+
+def test_a_rollback_dry_run_does_not_spend_the_plan(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.apply()
+    assert scene.rollback(execute=False).exit_code == 0
+    assert scene.apply().exit_code == 0
+
+
+def test_rollback_of_what_consumers_moved_on_is_refused_with_how_far(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.apply()
+    scene.target.commit("a", "A.orders", 0, 75)
+    result = scene.rollback()
+    assert result.exit_code == 3
+    assert "moved on by 15 since the apply: a consumer ran" in text(result)
+    assert scene.rollback(allow_partial=True).exit_code == 4
+    assert scene.target.held("a")[("A.orders", 0)] == 75 and "b" not in scene.target.groups()
+    assert scene.rollback(moved=MOVED_RESTORE).exit_code == 0
+    assert scene.target.held("a") == {("A.orders", 0): 10, ("A.orders", 1): 11}
+
+
+def test_rollback_never_deletes_a_group_that_holds_more_than_the_journal_set(folder: Path) -> None:
+    scene = Scene(plan(row("b"), row("c", target_prior=5)), folder)
+    scene.apply()
+    scene.target.commit("b", "local", 0, 7)
+    result = scene.rollback()
+    assert result.exit_code == 3 and scene.target.calls["delete"] == 0
+    assert "b/orders/0: its offset cannot be removed by this client" in text(result)
+    assert "local-0" in text(result)
+    assert scene.rollback(allow_partial=True).exit_code == 4
+    assert scene.target.held("b") == {("A.orders", 0): 60, ("local", 0): 7}
+
+
+def test_a_group_that_changes_between_the_check_and_the_deletion_is_not_deleted(folder: Path) -> None:
+    scene = Scene(plan(row("b")), folder)
+    scene.apply()
+    reads: list[str] = []
+
+    def commit_late(call: str) -> None:
+        reads.append(call)
+        if reads.count("commits") == 2:
+            scene.target.commit("b", "local", 0, 7)
+
+    scene.target.on_call = commit_late
+    assert scene.rollback().exit_code == 1
+    assert scene.target.calls["delete"] == 0 and scene.target.held("b")[("local", 0)] == 7
+
+
+def test_rollback_of_a_live_group_is_refused(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.apply()
+    scene.target.states["b"] = ALIVE
+    assert scene.rollback().exit_code == 3
+    scene.target.states["b"] = EMPTY
+    assert scene.rollback().exit_code == 0
+
+
+def test_rollback_touches_only_what_apply_wrote(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.target.script("alter", "b", Script(DENIED))
+    scene.apply()
+    scene.target.commit("b", "A.orders", 0, 1)
+    assert {r.group for r in scene.undo().rows} == {"a", "c"}
+    assert scene.rollback().exit_code == 0
+    assert scene.target.held("b") == {("A.orders", 0): 1}
+
+
+def test_rows_that_no_rollback_could_restore_are_named_before_the_first_write(folder: Path) -> None:
+    scene = Scene(
+        plan(
+            row("a", target_prior=10), row("a", partition=1),
+            row("b", target_prior=10, target_prior_metadata="m"), row("c"),
+        ),
+        folder,
+    )  # fmt: skip
+    scene.apply(execute=False)
+    assert [n.subject for n in scene.reviewed[0].not_undoable] == ["a/orders/1", "b/orders/0"]
+
+
+def test_an_undo_plan_applied_as_its_own_plan_spends_the_first_one(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.apply()
+    undo = scene.undo()
+    own = Journal(journal_path(folder / "undo.plan", undo.fingerprint), undo.fingerprint, scene.clock.now_ms)
+    result = apply_plan(
+        undo, scene.target, None, own, scene.clock, NoProgress(), ApplyOptions(execute=True), APPLY,
+        spends=scene.journal,
+    )  # fmt: skip
+    assert result.exit_code == 0 and scene.target.held("c") == {("A.orders", 0): 30}
+    assert scene.journal.read().spent_by == undo.fingerprint
+    with pytest.raises(Refused, match="spent"):
+        scene.apply()
+
+
+def test_a_second_run_at_the_same_time_is_refused(folder: Path) -> None:
+    scene = three_groups(folder)
+    with scene.journal.open(APPLY, {}), pytest.raises(Refused, match="in use by process"):
+        scene.apply()
+    assert scene.target.writes == 0
+
+
+def test_an_unexpected_fault_leaves_a_journal_that_the_next_run_goes_on_from(folder: Path) -> None:
+    scene = three_groups(folder)
+
+    def fail(call: str) -> None:
+        if call == "alter" and scene.target.calls["alter"] == 1:
+            raise RuntimeError("bug")
+
+    scene.target.on_call = fail
+    with pytest.raises(RuntimeError):
+        scene.apply(concurrency=1)
+    scene.target.on_call = lambda call: None
+    assert scene.apply().exit_code == 0
+
+
+def test_a_partition_that_grew_since_the_plan_leaves_out_its_groups_only(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.target.ranges[TopicPartition("A.bills", 0)] = LogRange(0, 101)
+    result = scene.apply(allow_partial=True)
+    assert result.exit_code == 4
+    fates = {g.group: g.fate for g in result.assessment.groups}
+    assert fates == {"a": Fate.WRITE, "b": Fate.DRIFTED, "c": Fate.WRITE}
+
+
+def test_a_source_group_whose_open_transaction_was_accepted_is_compared_by_what_is_committed(
+    folder: Path,
+) -> None:
+    made = plan(row("a"))
+    scene = Scene(Plan(replace(made.header, waivers=("pending-transactions:a",)), made.rows), folder)
+    scene.source.unstable = {"a"}
+    assert scene.apply(execute=False).exit_code == 0
+    scene = Scene(made, folder)
+    scene.source.unstable = {"a"}
+    assert scene.apply(execute=False).exit_code == 3

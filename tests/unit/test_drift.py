@@ -1,0 +1,179 @@
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from migrate.drift import Drift, SideWorld, World, cluster_drift, group_drift
+from migrate.history import GroupTrace
+from migrate.model import Commit, Decision, Failure, GroupState, LogRange, TopicPartition
+from migrate.plan import Plan
+from tests.fakes import ALIVE, FakeCluster
+from tests.unit.plans import clusters, plan, row
+
+HERE = TopicPartition("A.orders", 0)
+THERE = TopicPartition("orders", 0)
+Change = Callable[[FakeCluster, FakeCluster], object]
+
+
+def world(made: Plan, change: Change = lambda target, source: None, source_answers: bool = True) -> World:
+    target, source = clusters(made)
+    change(target, source)
+    groups = list(made.groups())
+    sides = [
+        SideWorld(c.cluster_id, c.log_ranges(c.ranges.keys()), c.group_states(groups), c.commits(groups))
+        for c in (target, source)
+    ]
+    return World(sides[0], sides[1] if source_answers else None, target.ids)
+
+
+def drift(made: Plan, change: Change = lambda t, s: None, trace: GroupTrace | None = None) -> tuple[Drift, ...]:
+    return group_drift(made, "g", made.groups()["g"], world(made, change), trace)
+
+
+def test_an_unchanged_world_has_no_drift() -> None:
+    made = plan(row("g", target_prior=10), row("g", "bills", 3))
+    assert drift(made) == () and cluster_drift(made, world(made)) == ()
+
+
+CHANGES: list[tuple[str, Change]] = [
+    ("target topic id", lambda t, s: t.ids.update({"A.orders": "another"})),
+    ("target topic id", lambda t, s: t.ids.pop("A.orders")),
+    ("target log start", lambda t, s: t.ranges.update({HERE: LogRange(61, 100)})),
+    ("target log start", lambda t, s: t.ranges.update({HERE: LogRange(1, 100)})),
+    ("target log end", lambda t, s: t.ranges.update({HERE: LogRange(0, 101)})),
+    ("target log end", lambda t, s: t.ranges.update({HERE: LogRange(0, 99)})),
+    ("target log", lambda t, s: t.ranges.pop(HERE)),
+    ("target group state", lambda t, s: t.states.update({"g": ALIVE})),
+    ("target group state", lambda t, s: t.states.update({"g": GroupState("Unknown", kind="other")})),
+    ("target group state", lambda t, s: t.states.update({"g": GroupState("Unknown")})),
+    ("target committed offset", lambda t, s: t.commit("g", "A.orders", 0, 11)),
+    ("target committed offset", lambda t, s: t.offsets.pop("g")),
+    ("source group state", lambda t, s: s.states.update({"g": ALIVE})),
+    ("source committed offset", lambda t, s: s.commit("g", "orders", 0, 121)),
+    ("source committed offset", lambda t, s: s.offsets.pop("g")),
+    ("source committed offset", lambda t, s: s.commit("g", "orders", 7, 1)),
+    ("source committed offsets", lambda t, s: s.unstable.add("g")),
+    ("source log end", lambda t, s: s.ranges.update({THERE: LogRange(0, 203)})),
+    ("source log end", lambda t, s: s.ranges.update({THERE: LogRange(0, 199)})),
+    ("source log", lambda t, s: s.ranges.pop(THERE)),
+]
+
+
+@pytest.mark.parametrize(("what", "change"), CHANGES)
+def test_each_difference_is_drift_of_its_group_and_named(what: str, change: Change) -> None:
+    found = drift(plan(row("g", target_prior=10)), change)
+    assert [d.what for d in found] == [what]
+    assert found[0].group == "g" and found[0].expected and found[0].seen
+
+
+@pytest.mark.parametrize(("what", "change"), CHANGES)
+def test_a_group_whose_rows_are_done_is_left_alone_whatever_changed(what: str, change: Change) -> None:
+    def done(target: FakeCluster, source: FakeCluster) -> None:
+        change(target, source)
+        target.commit("g", "A.orders", 0, 60)
+
+    assert drift(plan(row("g", target_prior=10)), done) == ()
+
+
+def test_how_many_records_producers_wrote_is_said() -> None:
+    (found,) = drift(plan(row("g")), lambda t, s: s.ranges.update({THERE: LogRange(0, 203)}))
+    assert str(found) == "orders-0: source log end: expected 200, seen 203: 3 records written since the plan"
+
+
+def test_retention_on_the_source_is_no_drift() -> None:
+    assert drift(plan(row("g")), lambda t, s: s.ranges.update({THERE: LogRange(50, 200)})) == ()
+
+
+def test_only_what_the_source_shows_is_excused_where_it_was_accepted_alive() -> None:
+    def moves(target: FakeCluster, source: FakeCluster) -> None:
+        source.states["g"] = ALIVE
+        source.commit("g", "orders", 0, 150)
+        source.ranges[THERE] = LogRange(0, 300)
+
+    for waiver in ("source-group-stopped", "source-group-stopped:g"):
+        assert drift(plan(row("g"), waivers=(waiver,)), moves) == ()
+    assert drift(plan(row("g"), waivers=("source-group-stopped:h",)), moves) != ()
+    made = plan(row("g"), waivers=("source-group-stopped",))
+    assert drift(made, lambda t, s: t.states.update({"g": ALIVE})) != ()
+
+
+def test_a_source_that_does_not_answer_is_not_compared() -> None:
+    made = plan(row("g"))
+    now = world(made, lambda t, s: s.states.update({"g": ALIVE}), source_answers=False)
+    assert group_drift(made, "g", made.groups()["g"], now) == ()
+
+
+def test_skipped_rows_are_the_reviewers_own_choice() -> None:
+    made = plan(row("g"), row("g", "bills", decision=Decision.SKIP, offset=None))
+    assert drift(made, lambda t, s: t.commit("g", "A.bills", 0, 5)) == ()
+
+
+def test_a_kept_row_that_moved_refuses_its_group() -> None:
+    made = plan(row("g"), row("g", "bills", decision=Decision.KEEP, target_prior=60))
+    assert drift(made, lambda t, s: t.commit("g", "A.bills", 0, 61)) != ()
+
+
+def test_a_half_done_group_is_checked_for_its_other_rows() -> None:
+    made = plan(row("g", target_prior=10), row("g", "bills", target_prior=10))
+    half = lambda t, s: t.commit("g", "A.orders", 0, 60)  # noqa: E731
+    assert drift(made, half) == ()
+
+    def half_and_alive(target: FakeCluster, source: FakeCluster) -> None:
+        half(target, source)
+        target.states["g"] = ALIVE
+
+    assert [d.what for d in drift(made, half_and_alive)] == ["target group state"]
+
+
+def test_ahead_is_done_only_where_our_own_write_was_read_back() -> None:
+    made = plan(row("g"))
+    ahead = lambda t, s: t.commit("g", "A.orders", 0, 75)  # noqa: E731
+    trace = GroupTrace({HERE: 60}, {HERE: "set"}, read_back=True)
+    assert drift(made, ahead, trace) == ()
+    assert drift(made, ahead, replace(trace, read_back=None)) != ()
+    assert drift(made, ahead) != ()
+    assert drift(made, lambda t, s: t.commit("g", "A.orders", 0, 59), trace) != ()
+
+
+def test_a_target_that_cannot_be_read_is_drift() -> None:
+    made = plan(row("g"))
+    now = world(made)
+    unread = replace(now.target, commits={"g": Failure("GROUP_AUTHORIZATION_FAILED", "no")})
+    (found,) = group_drift(made, "g", made.groups()["g"], replace(now, target=unread))
+    assert "GROUP_AUTHORIZATION_FAILED" in found.seen
+
+
+def test_each_cluster_is_known_by_its_id() -> None:
+    made = plan(row("g"))
+    now = world(made)
+    other = replace(now, source=replace(now.source or now.target, cluster_id="x"))
+    assert [d.subject for d in cluster_drift(made, other)] == ["source A"]
+    other = replace(now, target=replace(now.target, cluster_id="x"))
+    assert [d.subject for d in cluster_drift(made, other)] == ["target B"]
+
+
+def test_an_undo_looks_at_the_target_group_only() -> None:
+    made = plan(row("g", offset=10, target_prior=60), kind="undo")
+
+    def all_moves(target: FakeCluster, source: FakeCluster) -> None:
+        source.states["g"] = ALIVE
+        source.commit("g", "orders", 0, 190)
+        target.ranges[HERE] = LogRange(20, 500)
+
+    assert drift(made, all_moves) == ()
+    (found,) = drift(made, lambda t, s: t.commit("g", "A.orders", 0, 180))
+    assert found.seen == "180: moved on by 120 since the apply: a consumer ran"
+    (found,) = drift(made, lambda t, s: t.states.update({"g": ALIVE}))
+    assert found.what == "target group state"
+
+
+def test_an_undo_that_restores_what_moved_still_needs_the_group_stopped() -> None:
+    made = plan(row("g", offset=10, target_prior=60), kind="undo", settings={"moved": "restore"})
+    assert drift(made, lambda t, s: t.commit("g", "A.orders", 0, 180)) == ()
+    assert drift(made, lambda t, s: t.states.update({"g": ALIVE})) != ()
+
+
+def test_a_target_commit_without_value_is_told_as_none() -> None:
+    made = plan(row("g", target_prior=10))
+    (found,) = drift(made, lambda t, s: t.offsets["g"].clear())
+    assert found.seen == "none" and Commit(10).offset == 10

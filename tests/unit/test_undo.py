@@ -1,0 +1,60 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.history import GroupTrace, JournalState
+from migrate.model import Commit, Commits, Decision, TopicPartition
+from migrate.plan import Plan
+from migrate.undo import undo_plan
+from tests.unit.plans import plan, row
+
+P0, P1 = TopicPartition("A.orders", 0), TopicPartition("A.orders", 1)
+
+
+def undo(made: Plan, prior: dict[str, Commits], results: dict[TopicPartition, str]) -> Plan:
+    planned = {p: r.target_offset for r in made.rows for p in [r.target_partition] if p in results}
+    state = JournalState(prior=prior, applied={"g": GroupTrace(planned, results)})
+    return undo_plan(made, state, 5, "9")
+
+
+def test_a_written_row_goes_back_to_its_prior_offset() -> None:
+    made = plan(row("g", target_prior=10))
+    back = undo(made, {"g": {P0: Commit(10)}}, {P0: "set"})
+    (only,) = back.rows
+    assert (only.decision, only.target_prior, only.target_offset) == (Decision.SET, 60, 10)
+    assert (back.header.kind, back.header.undoes) == ("undo", made.fingerprint)
+    assert back.fingerprint != made.fingerprint
+
+
+def test_a_row_without_prior_offset_is_removed() -> None:
+    (only,) = undo(plan(row("g")), {"g": {}}, {P0: "set"}).rows
+    assert (only.decision, only.target_prior, only.target_offset) == (Decision.REMOVE, 60, None)
+
+
+def test_the_backup_decides_not_what_the_plan_saw() -> None:
+    (only,) = undo(plan(row("g", target_prior=10)), {"g": {P0: Commit(12)}}, {P0: "set"}).rows
+    assert only.target_offset == 12
+
+
+def test_unknown_outcomes_are_undone_failed_ones_are_not() -> None:
+    made = plan(row("g"), row("g", partition=1))
+    rows = undo(made, {"g": {}}, {P0: "unknown", P1: "failed"}).rows
+    assert [r.partition for r in rows] == [0]
+
+
+def test_what_was_never_reached_is_not_in_the_undo() -> None:
+    assert undo(plan(row("g"), row("other")), {"g": {}}, {P0: "set"}).groups().keys() == {"g"}
+    assert undo_plan(plan(row("g")), JournalState(), 0, "9").rows == ()
+
+
+def test_metadata_blocks_because_this_client_would_change_it() -> None:
+    (only,) = undo(plan(row("g")), {"g": {P0: Commit(10, "AAA=")}}, {P0: "set"}).rows
+    assert (only.decision, only.reason) == (Decision.BLOCK, "metadata-needs-java-admin")
+
+
+@given(st.dictionaries(st.integers(0, 30), st.none() | st.integers(0, 100), min_size=1), st.data())
+def test_undoing_restores_exactly_the_backup(priors: dict[int, int | None], data: st.DataObject) -> None:
+    made = plan(*(row("g", partition=p, offset=data.draw(st.integers(0, 100))) for p in priors))
+    before = {TopicPartition("A.orders", p): Commit(o) for p, o in priors.items() if o is not None}
+    back = undo(made, {"g": before}, {TopicPartition("A.orders", p): "set" for p in priors})
+    assert {r.partition: r.target_offset for r in back.rows} == priors
+    assert all(r.sentence and r.reason for r in back.rows)
