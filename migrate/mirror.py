@@ -1,0 +1,77 @@
+"""What is read from MirrorMaker 2's two topics, as values, and the port it is read through.
+
+`migrate.spark.mirror` is the adapter: it reads the topics in full with Spark. Record kinds in `counts`:
+"checkpoint", "offset-sync", "heartbeat", "tombstone", ... and "undecodable:<reason>" (see `migrate.wire`).
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from migrate.model import LogRange, Side
+from migrate.translation import Window
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointKey:
+    """What a checkpoint is about; the topic is the target's name, as MM2 renames it."""
+
+    group: str
+    target_topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRecord:
+    """MM2's newest checkpoint of a key: last in log order, never by time. `timestamp` is in ms."""
+
+    source_offset: int
+    target_offset: int
+    metadata: str
+    position: int
+    timestamp: int
+
+
+@dataclass(frozen=True)
+class CheckpointReading:
+    """All of a checkpoints topic: the newest record per key, and how many records of which kind were read."""
+
+    latest: Mapping[CheckpointKey, CheckpointRecord]
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowQuestion:
+    """A committed offset whose window is wanted, with the log ends that bound the chain (Law 1).
+
+    `source_end` is None while the source is down: then syncs are not checked against it.
+    """
+
+    source_topic: str
+    partition: int
+    source_committed: int
+    source_end: int | None
+    target_end: int
+
+
+@dataclass(frozen=True)
+class SyncReading:
+    """All of an offset-syncs topic: the window around each offset asked about, and the counts by kind.
+
+    Every question has an answer, `Window(None, None)` where the chain is empty.
+    """
+
+    windows: Mapping[WindowQuestion, Window]
+    counts: Mapping[str, int]
+
+
+class MirrorReader(Protocol):
+    """Reads MM2's topics, each up to an end that was pinned once."""
+
+    def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
+        """Read the checkpoints topic, which is on the target."""
+        ...
+
+    def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
+        """Read the offset-syncs topic on `side`, and find each question's window."""
+        ...

@@ -1,0 +1,178 @@
+"""From a survey to a plan: rows, checks, header. Pure: the same survey and time give the same bytes."""
+
+from collections.abc import Mapping
+
+from migrate import __version__, checklist
+from migrate.checks import CheckFacts, TopicShape
+from migrate.flow import Flow
+from migrate.mirror import CheckpointKey
+from migrate.model import Commit, Failure, GroupPartition, GroupState, LogRange, Row, Side, TopicPartition
+from migrate.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
+from migrate.rows import CheckpointHint, RowFacts, build_row, uncommitted_row, with_blocks
+from migrate.survey import Mm2Topic, PlanRequest, Survey, window_question
+from migrate.translation import Window
+
+
+def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
+    """Translate every commit of the survey, run the checks, and lay their blocks over the rows."""
+    rows = tuple(_row(key, commit, request, survey) for key, commit in survey.keys.items())
+    facts = _check_facts(request, survey)
+    results = checklist.run(facts, rows, request.policies)
+    committed = sum(commit is not None for commit in survey.keys.values())
+    flow = request.flow
+    header = Header(
+        format_version=FORMAT_VERSION,
+        tool_version=__version__,
+        kind="plan",
+        created_at_ms=now_ms,
+        source_alias=flow.source.alias,
+        target_alias=flow.target.alias,
+        source_cluster_id=facts.source_cluster_id,
+        target_cluster_id=facts.target_cluster_id,
+        source_down=request.source_down,
+        flow=_flow_names(flow),
+        settings=request.settings,
+        waivers=tuple(str(w) for w in request.policies.waivers),
+        target_topic_ids=survey.target_topic_ids,
+        pinned=_pinned(survey),
+        group_states=_planned_states(Side.SOURCE, survey.source_states)
+        + _planned_states(Side.TARGET, survey.target_states),
+        checks=results,
+        counts={
+            "commits_read": survey.wanted.commits_read,
+            "rows": len(rows),
+            "uncommitted_added": len(survey.keys) - committed,
+            **{f"filtered:{name}": count for name, count in sorted(survey.wanted.filtered.items())},
+        },
+        mm2_counts={
+            **{f"checkpoints topic: {kind}": n for kind, n in sorted(survey.checkpoints.counts.items())},
+            **{f"offset-syncs topic: {kind}": n for kind, n in sorted(survey.syncs.counts.items())},
+        },
+        timings=survey.timings,
+    )
+    return Plan(header, with_blocks(rows, checklist.blocked_groups(results, rows)))
+
+
+def _check_facts(request: PlanRequest, survey: Survey) -> CheckFacts:
+    flow, down = request.flow, request.source_down
+    may_describe = {flow.target.alias: survey.target_facts.may_describe}
+    if survey.source_facts is not None:
+        may_describe = {flow.source.alias: survey.source_facts.may_describe, **may_describe}
+    targets = {topic: flow.policy.target_topic(topic) for topic in {key.topic for key in survey.keys}}
+    excluded = flow.group_filter.exclude if flow.group_filter else ()
+    return CheckFacts(
+        source_alias=flow.source.alias,
+        target_alias=flow.target.alias,
+        source_cluster_id=survey.source_facts.cluster_id if survey.source_facts else "",
+        target_cluster_id=survey.target_facts.cluster_id,
+        source_down=down,
+        may_describe=may_describe,
+        shapes=(
+            _shape(flow, survey.checkpoints_topic, "checkpoint", survey.checkpoints.counts),
+            _shape(flow, survey.syncs_topic, "offset-sync", survey.syncs.counts),
+        ),
+        source_states=survey.source_states,
+        target_states=survey.target_states,
+        topic_partitions={
+            topic: (survey.source_topics.get(topic), name, survey.target_topics.get(name))
+            for topic, name in targets.items()
+        },
+        never_committed=_never_committed(survey),
+        unstable_groups=survey.unstable,
+        checkpointed_only=()
+        if down
+        else tuple(sorted({key.group for key in survey.checkpoints.latest} - survey.source_listed)),
+        unknown_names=tuple(request.filters.unknown_names(survey.wanted.groups_seen)),
+        left_out_by_mm2=tuple(
+            g for g in survey.groups if flow.group_filter is not None and not flow.group_filter.accepts(g)
+        ),
+        unknown_when_down=(tuple(p.pattern for p in excluded) or ("groups.exclude",)) if down else (),
+    )
+
+
+def _shape(flow: Flow, read: Mm2Topic, wanted: str, counts: Mapping[str, int]) -> TopicShape:
+    alias = flow.source.alias if read.side is Side.SOURCE else flow.target.alias
+    return TopicShape(alias, read.topic, wanted, read.found, read.topic in flow.named, counts)
+
+
+def _row(key: GroupPartition, commit: Commit | None, request: PlanRequest, survey: Survey) -> Row:
+    flow = request.flow
+    target_topic = flow.policy.target_topic(key.topic)
+    target_partition = TopicPartition(target_topic, key.partition)
+    question = window_question(key, commit, flow, survey.logs)
+    nothing = Window(None, None)
+    record = survey.checkpoints.latest.get(CheckpointKey(key.group, target_topic, key.partition))
+    facts = RowFacts(
+        key=key,
+        target_topic=target_topic,
+        commit=commit,
+        source_log=survey.logs.source.get(TopicPartition(key.topic, key.partition)),
+        target_log=survey.logs.target.get(target_partition),
+        target_partitions=survey.target_topics.get(target_topic),
+        not_replicated=_not_replicated(key.topic, flow),
+        prior=survey.priors.get(key.group, {}).get(target_partition),
+        around=survey.syncs.windows.get(question, nothing) if question else nothing,
+        checkpoint=CheckpointHint(record.source_offset, record.target_offset) if record else None,
+    )
+    if commit is None and not request.source_down:
+        return uncommitted_row(facts, request.policies)
+    return build_row(facts, request.policies, request.source_down)
+
+
+def _not_replicated(topic: str, flow: Flow) -> str:
+    why = flow.policy.why_not_replicated(topic)
+    if why is not None:
+        return why
+    if flow.topic_filter is not None and not flow.topic_filter.accepts(topic):
+        return f"MM2's topic filter (topics, topics.exclude) does not take {topic}."
+    return ""
+
+
+def _never_committed(survey: Survey) -> dict[str, tuple[str, ...]]:
+    missing: dict[str, tuple[str, ...]] = {}
+    for group, topic in sorted({(key.group, key.topic) for key in survey.keys}):
+        absent = tuple(
+            f"{topic}-{partition}"
+            for partition in range(survey.source_topics.get(topic, 0))
+            if GroupPartition(group, topic, partition) not in survey.keys
+        )
+        if absent:
+            missing[group] = missing.get(group, ()) + absent
+    return missing
+
+
+def _flow_names(flow: Flow) -> dict[str, str]:
+    return {
+        "replication_policy": str(flow.policy.kind),
+        "separator": flow.policy.separator,
+        "offset_syncs_location": str(flow.syncs_side),
+        "checkpoints_topic": flow.checkpoints_topic,
+        "offset_syncs_topic": flow.offset_syncs_topic,
+        "source_bootstrap": flow.source.bootstrap,
+        "target_bootstrap": flow.target.bootstrap,
+        "topics": ",".join(p.pattern for p in flow.topic_filter.include) if flow.topic_filter else "",
+        "topics_exclude": ",".join(p.pattern for p in flow.topic_filter.exclude) if flow.topic_filter else "",
+    }
+
+
+def _pinned(survey: Survey) -> tuple[PinnedRange, ...]:
+    ranges = [
+        PinnedRange(str(side), tp.topic, tp.partition, log.start, log.end)
+        for side, found in ((Side.SOURCE, survey.logs.source), (Side.TARGET, survey.logs.target))
+        for tp, log in found.items()
+        if isinstance(log, LogRange)
+    ]
+    ranges += [
+        PinnedRange(str(read.side), read.topic, 0, read.pinned.start, read.pinned.end)
+        for read in (survey.checkpoints_topic, survey.syncs_topic)
+        if read.pinned
+    ]
+    return tuple(sorted(ranges, key=lambda r: (r.side, r.topic, r.partition)))
+
+
+def _planned_states(side: Side, states: Mapping[str, GroupState | Failure]) -> tuple[PlannedGroupState, ...]:
+    return tuple(
+        PlannedGroupState(str(side), group, state.state, state.member_count, state.kind)
+        for group, state in sorted(states.items())
+        if isinstance(state, GroupState)
+    )

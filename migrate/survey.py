@@ -1,0 +1,137 @@
+"""What `plan` asks for and what it read: the values between the clusters and the plan."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from migrate.clock import Clock
+from migrate.filters import Filters
+from migrate.flow import Flow
+from migrate.mirror import CheckpointReading, MirrorReader, SyncReading, WindowQuestion
+from migrate.model import (
+    ClusterFacts,
+    Commit,
+    Commits,
+    Failure,
+    GroupPartition,
+    GroupState,
+    LogRange,
+    Side,
+    TopicPartition,
+)
+from migrate.policies import Policies
+from migrate.ports import ClusterAdmin, CommitReader, Progress
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """What is asked of `plan`: the flow, the filters, the policies, and the settings as the header tells them."""
+
+    flow: Flow
+    filters: Filters
+    policies: Policies
+    source_down: bool
+    settle_seconds: float
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The edges that `plan` reads through. `source` and `source_commits` are None while the source is down."""
+
+    source: ClusterAdmin | None
+    target: ClusterAdmin
+    source_commits: CommitReader | None
+    target_commits: CommitReader
+    mirror: MirrorReader
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The commits inside the filters, what the filters took (by filter), and how many were read in all.
+
+    `unstable` are wanted groups with transactional offsets pending, `groups_seen` all that have commits.
+    """
+
+    commits: Mapping[GroupPartition, Commit]
+    commits_read: int
+    filtered: Mapping[str, int]
+    unstable: frozenset[str]
+    groups_seen: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Logs:
+    """Log ranges by partition on either side, pinned; a `Failure` where a cluster did not tell."""
+
+    source: Mapping[TopicPartition, LogRange | Failure]
+    target: Mapping[TopicPartition, LogRange | Failure]
+
+
+@dataclass(frozen=True)
+class Mm2Topic:
+    """One of MM2's topics: where it should be, whether it is there, and the range that was read."""
+
+    side: Side
+    topic: str
+    found: bool
+    pinned: LogRange | None
+
+
+@dataclass(frozen=True)
+class Survey:
+    """All facts of a plan. `keys` are its rows' places, with the commit or None where nothing is committed.
+
+    States are the livelier of two looks. What is the source's is empty or None while it is down.
+    """
+
+    source_facts: ClusterFacts | None
+    target_facts: ClusterFacts
+    source_topics: Mapping[str, int]
+    target_topics: Mapping[str, int]
+    source_listed: frozenset[str]
+    wanted: Wanted
+    groups: tuple[str, ...]
+    unstable: frozenset[str]
+    keys: Mapping[GroupPartition, Commit | None]
+    priors: Mapping[str, Commits]
+    logs: Logs
+    source_states: Mapping[str, GroupState | Failure]
+    target_states: Mapping[str, GroupState | Failure]
+    checkpoints: CheckpointReading
+    checkpoints_topic: Mm2Topic
+    syncs: SyncReading
+    syncs_topic: Mm2Topic
+    target_topic_ids: Mapping[str, str]
+    timings: Mapping[str, float]
+
+
+def window_question(key: GroupPartition, commit: Commit | None, flow: Flow, logs: Logs) -> WindowQuestion | None:
+    """Return the window question of a commit; None where no window could place it anyway."""
+    source_log = logs.source.get(TopicPartition(key.topic, key.partition))
+    target_log = logs.target.get(TopicPartition(flow.policy.target_topic(key.topic), key.partition))
+    if commit is None or not isinstance(target_log, LogRange) or isinstance(source_log, Failure):
+        return None
+    source_end = source_log.end if source_log else None
+    return WindowQuestion(key.topic, key.partition, commit.offset, source_end, target_log.end)
+
+
+class Timer:
+    """Announces the steps of a run and times them: `timings` are seconds by step name, summed."""
+
+    def __init__(self, clock: Clock, progress: Progress) -> None:
+        self._clock = clock
+        self._progress = progress
+        self.timings: dict[str, float] = {}
+
+    def run(self, name: str, text: str, action: Callable[[], T]) -> T:
+        """Announce and time one step."""
+        self._progress.step(text)
+        began = self._clock.monotonic()
+        try:
+            return action()
+        finally:
+            took = self._clock.monotonic() - began
+            self.timings[name] = round(self.timings.get(name, 0.0) + took, 3)

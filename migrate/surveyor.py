@@ -1,0 +1,181 @@
+"""Reads everything that `plan` needs, in the order that its safety needs.
+
+The order (docs/translation.md, "Pins"): commits first, then the target's log ends, then the source's, then
+MM2's topics up to ends that are pinned once; group states before and after, at least a settle time apart,
+because groups vanish from listings while they rebalance.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from migrate.clock import Clock
+from migrate.commitsurvey import from_checkpoints, from_source, read_priors, with_uncommitted
+from migrate.errors import ClusterError
+from migrate.flow import Flow
+from migrate.mirror import CheckpointReading, SyncReading
+from migrate.model import Commit, Failure, GroupPartition, GroupState, LogRange, Side, TopicPartition
+from migrate.ports import ClusterAdmin, Progress
+from migrate.survey import Clusters, Logs, Mm2Topic, PlanRequest, Survey, Timer, window_question
+
+States = Mapping[str, GroupState | Failure]
+
+
+def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress: Progress) -> Survey:
+    """Read everything; writes nothing anywhere.
+
+    Raises `ClusterError` where a listing came back short or a cluster does not answer: that is never a
+    smaller plan.
+    """
+    timer = Timer(clock, progress)
+    flow, source, target = request.flow, clusters.source, clusters.target
+    target_facts = timer.run("reach", f"reaching {target.alias}", target.facts)
+    source_facts = timer.run("reach", f"reaching {source.alias}", source.facts) if source else None
+    source_topics = timer.run("topics", f"listing topics of {source.alias}", source.topics) if source else {}
+    target_topics = timer.run("topics", f"listing topics of {target.alias}", target.topics)
+
+    first_look = clock.monotonic()
+    target_listed = timer.run("groups", f"listing groups on {target.alias}", target.groups)
+    source_listed = frozenset[str]()
+    checkpoints = None
+    if source is None:
+        checkpoints = _read_checkpoints(clusters, flow, target_topics, timer)
+        wanted = from_checkpoints(checkpoints[0], request)
+    else:
+        source_listed = timer.run("groups", f"listing groups on {source.alias}", source.groups)
+        wanted = from_source(clusters, source_listed, request, timer)
+    groups = sorted({key.group for key in wanted.commits} | wanted.unstable)
+    target_states = _describe(target, groups, timer)
+    source_states = _describe(source, groups, timer) if source else {}
+    priors, unstable_on_target = read_priors(clusters, groups, timer)
+
+    keys = with_uncommitted(wanted.commits, source_topics, target_topics, request)
+    logs = _pin_logs(clusters, flow, keys, source_topics, target_topics, timer)
+    syncs = _read_windows(clusters, flow, wanted.commits, logs, source_topics, target_topics, timer)
+    if checkpoints is None:
+        checkpoints = _read_checkpoints(clusters, flow, target_topics, timer)
+
+    if groups:
+        left = first_look + request.settle_seconds - clock.monotonic()
+        if left > 0:
+            timer.run("settle", f"waiting {left:.0f} s for a second look at the groups", lambda: clock.wait(left))
+        target_states = _look_again(target, groups, target_states, target_listed, timer)
+        if source is not None:
+            source_states = _look_again(source, groups, source_states, source_listed, timer)
+    named = {flow.policy.target_topic(key.topic) for key in keys}
+    return Survey(
+        source_facts=source_facts,
+        target_facts=target_facts,
+        source_topics=source_topics,
+        target_topics=target_topics,
+        source_listed=source_listed,
+        wanted=wanted,
+        groups=tuple(groups),
+        unstable=wanted.unstable | unstable_on_target,
+        keys=keys,
+        priors=priors,
+        logs=logs,
+        source_states=source_states,
+        target_states=target_states,
+        checkpoints=checkpoints[0],
+        checkpoints_topic=checkpoints[1],
+        syncs=syncs[0],
+        syncs_topic=syncs[1],
+        target_topic_ids=target.topic_ids(sorted(named & set(target_topics))),
+        timings=dict(timer.timings),
+    )
+
+
+def _describe(admin: ClusterAdmin, groups: list[str], timer: Timer) -> States:
+    text = f"describing {len(groups)} groups on {admin.alias}"
+    return timer.run("states", text, lambda: admin.group_states(groups))
+
+
+def _look_again(
+    admin: ClusterAdmin, groups: list[str], before: States, listed_before: frozenset[str], timer: Timer
+) -> States:
+    """Describe again, and keep the livelier of the two answers.
+
+    Only a group that neither listing shows is "Absent": one that vanished in between was rebalancing.
+    """
+    listed_now = timer.run("groups", f"listing groups on {admin.alias} again", admin.groups)
+    now = _describe(admin, groups, timer)
+    merged: dict[str, GroupState | Failure] = {}
+    for group in groups:
+        livelier = now.get(group) if _is_stopped(before.get(group)) else before.get(group)
+        if livelier is None:
+            livelier = Failure("NO_ANSWER", "the group is missing from the answer")
+        elif isinstance(livelier, GroupState) and livelier.is_stopped and group not in listed_before | listed_now:
+            livelier = replace(livelier, state="Absent")
+        merged[group] = livelier
+    return merged
+
+
+def _is_stopped(state: GroupState | Failure | None) -> bool:
+    return isinstance(state, GroupState) and state.is_stopped
+
+
+def _pin_logs(
+    clusters: Clusters,
+    flow: Flow,
+    keys: Iterable[GroupPartition],
+    source_topics: Mapping[str, int],
+    target_topics: Mapping[str, int],
+    timer: Timer,
+) -> Logs:
+    """Pin the log ranges of all partitions of the plan: the target's first, then the source's."""
+    on_source = {TopicPartition(key.topic, key.partition) for key in keys}
+    on_target = {TopicPartition(flow.policy.target_topic(tp.topic), tp.partition) for tp in on_source}
+    on_source = {tp for tp in on_source if tp.partition < source_topics.get(tp.topic, 0)}
+    on_target = {tp for tp in on_target if tp.partition < target_topics.get(tp.topic, 0)}
+    target, source = clusters.target, clusters.source
+    text = f"pinning {len(on_target)} logs on {target.alias}"
+    target_logs = timer.run("pin", text, lambda: target.log_ranges(on_target))
+    source_logs: Mapping[TopicPartition, LogRange | Failure] = {}
+    if source is not None:
+        text = f"pinning {len(on_source)} logs on {source.alias}"
+        source_logs = timer.run("pin", text, lambda: source.log_ranges(on_source))
+    return Logs(source_logs, target_logs)
+
+
+def _pin_mm2_topic(admin: ClusterAdmin, topic: str) -> LogRange:
+    partition = TopicPartition(topic, 0)
+    found = admin.log_ranges([partition]).get(partition)
+    if not isinstance(found, LogRange):
+        why = "no answer" if found is None else f"{found.code}: {found.message}"
+        raise ClusterError(
+            f"{admin.alias} did not tell the log of MM2's topic {topic} ({why}).",
+            "Grant DESCRIBE and READ on that topic, or try again.",
+        )
+    return found
+
+
+def _read_checkpoints(
+    clusters: Clusters, flow: Flow, target_topics: Mapping[str, int], timer: Timer
+) -> tuple[CheckpointReading, Mm2Topic]:
+    topic, target = flow.checkpoints_topic, clusters.target
+    if topic not in target_topics:
+        return CheckpointReading({}, {}), Mm2Topic(Side.TARGET, topic, False, None)
+    pinned = _pin_mm2_topic(target, topic)
+    text = f"reading MM2's checkpoints: {topic} on {target.alias}, offsets {pinned.start} to {pinned.end}"
+    reading = timer.run("checkpoints", text, lambda: clusters.mirror.checkpoints(topic, pinned))
+    return reading, Mm2Topic(Side.TARGET, topic, True, pinned)
+
+
+def _read_windows(
+    clusters: Clusters,
+    flow: Flow,
+    commits: Mapping[GroupPartition, Commit],
+    logs: Logs,
+    source_topics: Mapping[str, int],
+    target_topics: Mapping[str, int],
+    timer: Timer,
+) -> tuple[SyncReading, Mm2Topic]:
+    topic, side = flow.offset_syncs_topic, flow.syncs_side
+    admin = clusters.source if side is Side.SOURCE else clusters.target
+    if admin is None or topic not in (source_topics if side is Side.SOURCE else target_topics):
+        return SyncReading({}, {}), Mm2Topic(side, topic, False, None)
+    asked = {q for key, commit in commits.items() if (q := window_question(key, commit, flow, logs))}
+    pinned = _pin_mm2_topic(admin, topic)
+    text = f"reading MM2's offset syncs: {topic} on {admin.alias}, offsets {pinned.start} to {pinned.end}"
+    reading = timer.run("syncs", text, lambda: clusters.mirror.windows(side, topic, pinned, asked))
+    return reading, Mm2Topic(side, topic, True, pinned)

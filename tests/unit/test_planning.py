@@ -1,0 +1,246 @@
+"""From two clusters and MM2's topics to a plan: every commit one row, in the order that safety needs."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+import pytest
+
+from migrate.errors import ClusterError
+from migrate.filters import Filters
+from migrate.mirror import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
+from migrate.mm2config import client_flow
+from migrate.model import Decision, GroupState, LogRange, OffsetSync, Side, TopicPartition
+from migrate.plan import Plan
+from migrate.planning import plan_of
+from migrate.policies import Policies, Uncommitted, Untranslatable, Waiver
+from migrate.survey import Clusters, PlanRequest
+from migrate.surveyor import take_survey
+from migrate.translation import chain, window
+from tests.fakes import ALIVE, FakeClock, FakeCluster, NoProgress
+
+CHECKPOINTS, SYNCS = "A.checkpoints.internal", "mm2-offset-syncs.B.internal"
+
+
+@dataclass
+class FakeMirror:
+    """MM2's topics as values; the windows are those of the pure functions."""
+
+    history: dict[tuple[str, int], list[OffsetSync]] = field(default_factory=dict)
+    latest: dict[CheckpointKey, CheckpointRecord] = field(default_factory=dict)
+    asked: list[WindowQuestion] = field(default_factory=list)
+
+    def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
+        return CheckpointReading(self.latest, {"checkpoint": len(self.latest) or 1})
+
+    def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
+        self.asked = list(questions)
+        found = {}
+        for q in questions:
+            links = chain(self.history.get((q.source_topic, q.partition), []), q.source_end or 10**9, q.target_end)
+            found[q] = window(links, q.source_committed)
+        return SyncReading(found, {"offset-sync": 1})
+
+
+def world() -> tuple[FakeCluster, FakeCluster, FakeMirror]:
+    """A source with topics t (2 partitions) and u (1), copied to B one to one with syncs every ten records."""
+    source = FakeCluster(Side.SOURCE, "A", "id-a")
+    target = FakeCluster(Side.TARGET, "B", "id-b")
+    mirror = FakeMirror()
+    for topic, partition in (("t", 0), ("t", 1), ("u", 0)):
+        source.ranges[TopicPartition(topic, partition)] = LogRange(0, 100)
+        target.ranges[TopicPartition(f"A.{topic}", partition)] = LogRange(0, 100)
+        mirror.history[topic, partition] = [OffsetSync(i, 10 * i, 10 * i) for i in range(10)]
+    source.ranges[TopicPartition(SYNCS, 0)] = LogRange(0, 30)
+    target.ranges[TopicPartition(CHECKPOINTS, 0)] = LogRange(0, 5)
+    target.ids = {"A.t": "id-of-t", "A.u": "id-of-u"}
+    source.commit("g", "t", 0, 55)
+    source.commit("g", "t", 1, 60)
+    source.commit("h", "u", 0, 100)
+    return source, target, mirror
+
+
+def planned(source, target, mirror, filters=None, policies=None, settle=15.0, clock=None, down=False) -> Plan:
+    properties = {"bootstrap.servers": "x:1"}
+    request = PlanRequest(
+        flow=client_flow(properties, properties, "A", "B"),
+        filters=filters or Filters(),
+        policies=policies or Policies(),
+        source_down=down,
+        settle_seconds=settle,
+        settings={},
+    )
+    clusters = Clusters(None if down else source, target, None if down else source, target, mirror)
+    clock = clock or FakeClock()
+    survey = take_survey(request, clusters, clock, NoProgress())
+    return plan_of(request, survey, clock.now_ms())
+
+
+def rows_of(plan: Plan) -> dict[tuple[str, str, int], tuple[Decision, int | None, str]]:
+    return {row.key: (row.decision, row.target_offset, row.reason) for row in plan.rows}
+
+
+def checks_of(plan: Plan, name: str) -> list[str]:
+    return [c.subject for c in plan.header.checks if c.check == name]
+
+
+def test_every_commit_becomes_one_row():
+    assert rows_of(planned(*world())) == {
+        ("g", "t", 0): (Decision.SET, 51, "translated"),
+        ("g", "t", 1): (Decision.SET, 60, "translated"),
+        ("h", "u", 0): (Decision.SET, 91, "translated"),
+    }
+
+
+def test_a_sound_world_gives_a_clean_plan():
+    plan = planned(*world())
+    assert plan.is_clean()
+    assert plan.header.target_topic_ids == {"A.t": "id-of-t", "A.u": "id-of-u"}
+
+
+def test_the_same_world_and_clock_give_the_same_fingerprint_and_any_difference_another():
+    source, target, mirror = world()
+    first = planned(source, target, mirror).fingerprint
+    assert planned(*world()).fingerprint == first
+    source.commit("h", "u", 0, 99)
+    assert planned(source, target, mirror).fingerprint != first
+
+
+def test_rows_and_filtered_add_up_to_the_commits_read():
+    source, target, mirror = world()
+    source.commit("console-consumer-7", "t", 0, 1)
+    source.commit("__internal", "t", 0, 1)
+    filters = Filters.from_options(exclude_groups=["h"])
+    counts = planned(source, target, mirror, filters).header.counts
+    filtered = sum(count for name, count in counts.items() if name.startswith("filtered:"))
+    assert counts["commits_read"] == 5 and counts["rows"] == 2 and filtered == 3
+    assert counts["filtered:default-exclude"] == 2 and counts["filtered:exclude-group"] == 1
+
+
+def test_connect_groups_are_in_the_plan_though_mm2_leaves_them_out():
+    source, target, mirror = world()
+    source.commit("connect-sink", "t", 0, 5)
+    assert ("connect-sink", "t", 0) in rows_of(planned(source, target, mirror))
+
+
+def test_a_missing_target_topic_is_a_row_and_not_a_gap():
+    source, target, mirror = world()
+    source.ranges[TopicPartition("new", 0)] = LogRange(0, 9)
+    source.commit("h", "new", 0, 3)
+    plan = planned(source, target, mirror)
+    assert rows_of(plan)["h", "new", 0] == (Decision.BLOCK, None, "target-topic-missing")
+    assert rows_of(plan)["h", "u", 0] == (Decision.BLOCK, 91, "target-topic-exists")
+    assert rows_of(plan)["g", "t", 0][0] is Decision.SET
+
+
+def test_target_log_ends_are_pinned_before_the_sources_and_commits_before_both():
+    source, target, mirror = world()
+    order: list[str] = []
+    source.on_call = lambda call: order.append(f"A {call}")
+    target.on_call = lambda call: order.append(f"B {call}")
+    planned(source, target, mirror)
+    assert order.index("A commits") < order.index("B log_ranges") < order.index("A log_ranges")
+
+
+def test_a_group_whose_commits_are_refused_is_an_error_and_not_a_smaller_plan():
+    from migrate.model import Failure
+    from tests.fakes import Script
+
+    source, target, mirror = world()
+    source.script("commits", "g", Script(Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")))
+    with pytest.raises(ClusterError, match="'g'.*GROUP_AUTHORIZATION_FAILED"):
+        planned(source, target, mirror)
+
+
+def test_pending_transactional_offsets_block_their_group_and_its_rows_are_still_shown():
+    source, target, mirror = world()
+    source.unstable = {"g"}
+    plan = planned(source, target, mirror)
+    assert rows_of(plan)["g", "t", 0] == (Decision.BLOCK, 51, "pending-transactions")
+    assert rows_of(plan)["h", "u", 0][0] is Decision.SET
+
+
+def test_a_target_group_that_two_listings_do_not_show_is_absent_and_the_listings_are_a_settle_time_apart():
+    source, target, mirror = world()
+    clock = FakeClock()
+    plan = planned(source, target, mirror, settle=15.0, clock=clock)
+    assert clock.waited == 15.0
+    states = {(s.side, s.group): s.state for s in plan.header.group_states}
+    assert states["target", "g"] == "Absent" and states["source", "g"] == "Empty"
+
+
+def test_a_group_that_appears_at_the_second_look_blocks():
+    source, target, mirror = world()
+
+    def join(call: str) -> None:
+        if call == "groups" and target.calls["groups"] == 1:
+            target.states["g"] = ALIVE
+
+    target.on_call = join
+    plan = planned(source, target, mirror)
+    assert rows_of(plan)["g", "t", 0] == (Decision.BLOCK, 51, "target-group-empty")
+
+
+def test_a_group_that_is_alive_at_the_first_look_only_blocks_too():
+    source, target, mirror = world()
+    source.states["g"] = ALIVE
+
+    def leave(call: str) -> None:
+        if call == "groups" and source.calls["groups"] == 1:
+            source.states["g"] = GroupState("Empty")
+
+    source.on_call = leave
+    assert rows_of(planned(source, target, mirror))["g", "t", 0][2] == "source-group-stopped"
+
+
+def test_partitions_never_committed_are_named_or_given_a_row():
+    source, target, mirror = world()
+    del source.offsets["g"][TopicPartition("t", 1)]
+    assert checks_of(planned(source, target, mirror), "partitions-never-committed") == ["g"]
+    plan = planned(source, target, mirror, policies=Policies(uncommitted=Uncommitted.EARLIEST))
+    assert rows_of(plan)["g", "t", 1] == (Decision.SET, 0, "never-committed")
+    assert plan.header.counts["uncommitted_added"] == 1
+    assert checks_of(plan, "partitions-never-committed") == []
+
+
+def test_a_name_in_the_groups_file_that_no_group_has_blocks(tmp_path):
+    wave = tmp_path / "wave"
+    wave.write_text("g\nordrs\n")
+    plan = planned(*world(), filters=Filters.from_options(groups_file=wave))
+    assert checks_of(plan, "named-groups-exist") == ["ordrs"]
+    assert not plan.is_clean() and {row.group for row in plan.rows} == {"g"}
+
+
+def down_world() -> tuple[FakeCluster, FakeCluster, FakeMirror]:
+    source, target, mirror = world()
+    mirror.latest = {
+        CheckpointKey("g", "A.t", 0): CheckpointRecord(55, 51, "", 1, 1000),
+        CheckpointKey("h", "A.u", 0): CheckpointRecord(90, 90, "", 2, 1000),
+    }
+    return source, target, mirror
+
+
+def test_with_the_source_down_checkpoints_stand_in_and_every_group_waits_for_a_reviewer():
+    plan = planned(*down_world(), down=True)
+    rows = rows_of(plan)
+    assert rows["h", "u", 0] == (Decision.BLOCK, 90, "source-down")
+    assert rows["g", "t", 1] == (Decision.BLOCK, None, "source-gone-without-checkpoint")
+    assert plan.header.source_down and plan.header.source_cluster_id == ""
+    assert checks_of(plan, "groups-unknown")
+
+
+def test_with_the_source_down_an_accepted_group_is_set():
+    policies = Policies(
+        waivers=(Waiver("source-down", "h"), Waiver("source-down", "g")), untranslatable=Untranslatable.SKIP
+    )
+    rows = rows_of(planned(*down_world(), policies=policies, down=True))
+    assert rows["h", "u", 0][:2] == (Decision.SET, 90)
+    assert rows["g", "t", 0][:2] == (Decision.SET, 51)
+    assert rows["g", "t", 1][0] is Decision.SKIP
+
+
+def test_a_missing_offset_syncs_topic_is_warned_of_and_rows_fall_to_the_log_start():
+    source, target, mirror = world()
+    del source.ranges[TopicPartition(SYNCS, 0)]
+    plan = planned(source, target, mirror)
+    assert checks_of(plan, "mm2-offset-syncs-topic") == [SYNCS]
+    assert rows_of(plan)["g", "t", 0][1] == 0 and plan.is_clean()
