@@ -1,0 +1,182 @@
+"""MirrorMaker 2's wire formats as Spark SQL expressions: the same rules as `migrate.wire`, no Python workers.
+
+A record is judged in two steps. The *shape* of its value is cheap and comes first, record by record; its key is
+judged later, once per distinct key. Both together give the *label* under which the record is counted, the same
+as `migrate.wire.label`. All functions return SQL text; positions are 1-based as in SQL.
+"""
+
+from migrate.wire import Kind, Reason
+
+# Shapes of a value (a tinyint, so that grouping by it costs nothing).
+CHECKPOINT = 0
+TOMBSTONE = 1
+SYNC = 2
+SYNC_OF_OTHER_VERSION = 3  # its first two bytes, read as a checkpoint's version, are not 0
+HEARTBEAT = 4
+CONNECT_JSON = 5
+UNKNOWN_VERSION = 6
+BAD_LENGTH = 7
+NEGATIVE_CHECKPOINT = 8
+MISSPELT_CHECKPOINT = 9  # its metadata is not UTF-8
+NEGATIVE_SYNC = 10
+NEGATIVE_SYNC_OF_OTHER_VERSION = 11
+CHECKPOINT_WITH_METADATA = 12
+
+CHECKPOINTS = (CHECKPOINT, CHECKPOINT_WITH_METADATA)
+SYNCS = (SYNC, SYNC_OF_OTHER_VERSION)
+
+UNDECODABLE = "undecodable:"
+LABELS = tuple(kind.value for kind in Kind if kind is not Kind.UNKNOWN) + tuple(
+    UNDECODABLE + reason.value
+    for reason in (Reason.UNKNOWN_VERSION, Reason.BAD_LENGTH, Reason.INVALID_UTF8, Reason.OTHER)
+)
+
+CHECKPOINT_HEAD = 20
+_SYNC_SIZE = 16
+_HEARTBEAT_SIZE = 10
+
+
+def int64(column: str, position: str | int) -> str:
+    """A signed big-endian int64; the -10 is what makes `conv` read the sign."""
+    return f"cast(conv(hex(substring({column}, {position}, 8)), 16, -10) as bigint)"
+
+
+def int32(column: str, position: str | int) -> str:
+    """A signed big-endian int32."""
+    number = f"cast(conv(hex(substring({column}, {position}, 4)), 16, 10) as bigint)"
+    return f"cast({number} - if({number} >= 2147483648, 4294967296, 0) as int)"
+
+
+def uint16(column: str, position: str | int) -> str:
+    """A big-endian int16, read without its sign: negative numbers are 32768 and more."""
+    return f"cast(conv(hex(substring({column}, {position}, 2)), 16, 10) as int)"
+
+
+def is_utf8(binary: str) -> str:
+    """True for valid UTF-8; the cast itself checks nothing."""
+    return f"is_valid_utf8(cast({binary} as string))"
+
+
+def first_number(value: str = "value") -> str:
+    """The source offset that a checkpoint's or a sync's value holds, NULL for other lengths."""
+    return (
+        f"case when length({value}) >= {CHECKPOINT_HEAD} then {int64(value, 3)}"
+        f" when length({value}) = {_SYNC_SIZE} then {int64(value, 1)} end"
+    )
+
+
+def second_number(value: str = "value") -> str:
+    """The target offset that a checkpoint's or a sync's value holds, NULL for other lengths."""
+    return (
+        f"case when length({value}) >= {CHECKPOINT_HEAD} then {int64(value, 11)}"
+        f" when length({value}) = {_SYNC_SIZE} then {int64(value, 9)} end"
+    )
+
+
+def metadata(value: str = "value") -> str:
+    """The bytes of a checkpoint's metadata."""
+    return f"substring({value}, {CHECKPOINT_HEAD + 1})"
+
+
+def shape(first: str, second: str, value: str = "value") -> str:
+    """The shape of a value; `first` and `second` are columns made with the functions above."""
+    size = f"length({value})"
+    json = (
+        f"substring({value}, 1, 10) = X'7B22736368656D61223A' or ({size} % 4 = 2 and substring({value}, 1, 1) = X'22'"
+        f" and cast({value} as string) rlike '^\"[A-Za-z0-9+/]+={{0,2}}\"\\\\z')"
+    )
+    version_0 = f"substring({value}, 1, 2) = X'0000'"
+    # Nearly all metadata is empty: only a longer value pays for reading the length.
+    full = (
+        f"({size} = {CHECKPOINT_HEAD} and substring({value}, 19, 2) = X'0000')"
+        f" or ({size} > {CHECKPOINT_HEAD} and {size} = {CHECKPOINT_HEAD} + {uint16(value, 19)}"
+        f" and {size} < {CHECKPOINT_HEAD + 0x8000})"
+    )
+    text = is_utf8(metadata(value))
+    code = (
+        f"case when {value} is null then {TOMBSTONE}"
+        f" when {size} >= {CHECKPOINT_HEAD} and {version_0} and ({full}) then"
+        f" case when {first} < 0 or {second} < 0 then {NEGATIVE_CHECKPOINT}"
+        f" when {size} = {CHECKPOINT_HEAD} then {CHECKPOINT}"
+        f" when {text} then {CHECKPOINT_WITH_METADATA} else {MISSPELT_CHECKPOINT} end"
+        f" when {json} then {CONNECT_JSON}"
+        f" when {size} = {_SYNC_SIZE} then"
+        f" case when {first} < 0 or {second} < 0"
+        f" then if({version_0}, {NEGATIVE_SYNC}, {NEGATIVE_SYNC_OF_OTHER_VERSION})"
+        f" else if({version_0}, {SYNC}, {SYNC_OF_OTHER_VERSION}) end"
+        f" when {size} = {_HEARTBEAT_SIZE} and {version_0} then {HEARTBEAT}"
+        f" when {size} >= 2 and not {version_0} then {UNKNOWN_VERSION}"
+        f" else {BAD_LENGTH} end"
+    )
+    return f"cast({code} as tinyint)"
+
+
+def checkpoint_key(key: str = "key") -> dict[str, str]:
+    """The columns of a checkpoint's key: `group`, `topic`, `partition`; only where `checkpoint_key_problem` is NULL."""
+    first = uint16(key, 1)
+    return {
+        "group": f"cast(substring({key}, 3, {first}) as string)",
+        "topic": f"cast(substring({key}, 5 + {first}, length({key}) - 8 - {first}) as string)",
+        "partition": int32(key, f"length({key}) - 3"),
+    }
+
+
+def checkpoint_key_problem(key: str = "key") -> str:
+    """The reason why a key is not a checkpoint's, NULL if it is one."""
+    return _key_problem(key, strings=2, tail=4)
+
+
+def sync_key_problem(key: str = "key") -> str:
+    """The reason why a key is not an offset sync's, NULL if it is one."""
+    return _key_problem(key, strings=1, tail=4)
+
+
+def heartbeat_key_problem(key: str = "key") -> str:
+    """The reason why a key is not a heartbeat's, NULL if it is one."""
+    return _key_problem(key, strings=2, tail=0)
+
+
+def _key_problem(key: str, strings: int, tail: int) -> str:
+    size, first, fixed = f"length({key})", uint16(key, 1), 2 * strings + tail
+    second = uint16(key, f"3 + {first}") if strings == 2 else "0"
+    texts = [is_utf8(f"substring({key}, 3, {first})")]
+    if strings == 2:
+        texts.append(is_utf8(f"substring({key}, 5 + {first}, {second})"))
+    negative = f"when substring({key}, {size} - 3, 1) >= X'80' then '{Reason.OTHER}'" if tail else ""
+    return (
+        f"case when {key} is null then '{Reason.OTHER}'"
+        f" when {size} < {fixed} or {first} >= 32768 or {size} < {fixed} + {first}"
+        f" or {second} >= 32768 or {size} <> {fixed} + {first} + {second} then '{Reason.BAD_LENGTH}'"
+        f" when not ({' and '.join(texts)}) then '{Reason.INVALID_UTF8}' {negative} end"
+    )
+
+
+def label(wanted: Kind, shape: str = "shape", key: str = "key") -> str:
+    """The name under which a record of that shape and key is counted in a topic that should hold `wanted`."""
+    offsets_key = f"substring({key}, 1, 2) = X'5B22' and substring({key}, -2, 2) = X'7D5D'"
+    if wanted is Kind.CHECKPOINT:
+        problem = checkpoint_key_problem(key)
+        versions = _among(shape, (UNKNOWN_VERSION, SYNC_OF_OTHER_VERSION, NEGATIVE_SYNC_OF_OTHER_VERSION))
+        lengths = _among(shape, (BAD_LENGTH, SYNC, NEGATIVE_SYNC, HEARTBEAT))
+    else:
+        problem, versions = sync_key_problem(key), "false"
+        broken = (BAD_LENGTH, UNKNOWN_VERSION, NEGATIVE_CHECKPOINT, MISSPELT_CHECKPOINT)
+        lengths = _among(shape, (*broken, *CHECKPOINTS, HEARTBEAT))
+    reason = (
+        f"case when {versions} then '{Reason.UNKNOWN_VERSION}' when {lengths} then '{Reason.BAD_LENGTH}'"
+        f" else coalesce({problem}, if({shape} = {MISSPELT_CHECKPOINT}, '{Reason.INVALID_UTF8}', '{Reason.OTHER}')) end"
+    )
+    return (
+        f"case when {shape} = {TOMBSTONE} then '{Kind.TOMBSTONE}'"
+        f" when {_among(shape, CHECKPOINTS)} and {checkpoint_key_problem(key)} is null then '{Kind.CHECKPOINT}'"
+        f" when {_among(shape, SYNCS)} and {sync_key_problem(key)} is null"
+        f" then '{Kind.OFFSET_SYNC}'"
+        f" when {shape} = {HEARTBEAT} and {heartbeat_key_problem(key)} is null then '{Kind.HEARTBEAT}'"
+        f" when {offsets_key} then '{Kind.CONNECT_OFFSETS}'"
+        f" when {shape} = {CONNECT_JSON} then '{Kind.CONNECT_JSON}'"
+        f" else concat('{UNDECODABLE}', {reason}) end"
+    )
+
+
+def _among(column: str, codes: tuple[int, ...]) -> str:
+    return f"{column} in ({', '.join(map(str, codes))})"

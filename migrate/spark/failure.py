@@ -1,0 +1,38 @@
+"""What a Java exception says, in one phrase: Spark wraps the cause in pages of stack trace."""
+
+from typing import Any
+
+
+def root_cause(error: BaseException) -> str:
+    """Return the innermost cause of an error raised through py4j, as "ClassName: message"."""
+    throwable = java_exception(error)
+    if throwable is None:
+        text = str(error).strip() or type(error).__name__
+        return text.splitlines()[0].rstrip(".")
+    return described(throwable)
+
+
+def described(throwable: Any) -> str:
+    """Return a Java throwable's innermost cause as "ClassName: message", on one line."""
+    inner = innermost(throwable)
+    name = inner.getClass().getSimpleName()
+    message = " ".join((inner.getMessage() or "").split())
+    return (f"{name}: {message}" if message else name).rstrip(".")
+
+
+def innermost(throwable: Any) -> Any:
+    """Return the last cause of a Java throwable."""
+    while throwable.getCause() is not None:
+        throwable = throwable.getCause()
+    return throwable
+
+
+def java_exception(error: BaseException) -> Any:
+    """Return the Java throwable that an error carries; None if it carries none."""
+    # pyspark keeps it in `_origin`, py4j in `java_exception`.
+    for name in ("java_exception", "_origin"):
+        found = getattr(error, name, None)
+        if found is not None:
+            return found
+    cause = error.__cause__
+    return java_exception(cause) if cause is not None else None

@@ -1,0 +1,171 @@
+"""Spark's Kafka connector: four jars that must fit the installed pyspark, fetched once into a cache.
+
+Left to itself, Spark resolves `spark.jars.packages` at every start and prints Ivy's report on the user's
+stderr. Here the same Ivy (it ships with pyspark) runs once, quietly, and later starts name the files.
+"""
+
+import fcntl
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from migrate.errors import EnvironmentLacks
+from migrate.spark.java import java_executable, java_version
+
+MAVEN_CENTRAL = "https://repo1.maven.org/maven2/"
+FETCH_DEADLINE_SECONDS = 600
+CONNECTOR = "spark-sql-kafka-0-10"
+HOW_TO_GIVE = (
+    "Let this machine reach a Maven repository (MM2_MIGRATE_MAVEN_REPOSITORY=https://mirror/maven2 names "
+    "another than Maven Central), run `mm2-migrate doctor` once where it can be reached and copy its cache "
+    "folder, or name the jars with --spark-conf spark.jars=FILE,FILE..."
+)
+
+
+def cache_folder() -> Path:
+    """Return where downloads are kept: $MM2_MIGRATE_CACHE, else `mm2-migrate` in the user's cache folder."""
+    own = os.environ.get("MM2_MIGRATE_CACHE")
+    if own:
+        return Path(own).expanduser().absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base).expanduser() if base else Path.home() / ".cache").absolute() / "mm2-migrate"
+
+
+def spark_jars_folder() -> Path:
+    """Return the folder of Spark's own jars; raises `EnvironmentLacks` if no pyspark is installed."""
+    try:
+        from pyspark.find_spark_home import _find_spark_home
+    except ImportError:
+        raise EnvironmentLacks("pyspark is not installed.", "Install it: pip install 'pyspark>=4.0,<5'.") from None
+    return Path(_find_spark_home(), "jars")
+
+
+def connector_coordinate() -> str:
+    """Return the Maven coordinate of the connector for the installed pyspark: the versions must be equal."""
+    from pyspark import __version__
+
+    scala = "2.13"
+    for jar in spark_jars_folder().glob("scala-library-*.jar"):
+        scala = ".".join(jar.stem.removeprefix("scala-library-").split(".")[:2])
+    return f"org.apache.spark:{CONNECTOR}_{scala}:{__version__}"
+
+
+def names_connector(conf: Mapping[str, str]) -> bool:
+    """True if the user's own settings or Spark's own jars folder bring the connector."""
+    named = ",".join(conf.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
+    return CONNECTOR in named or any(spark_jars_folder().glob(f"{CONNECTOR}_*.jar"))
+
+
+def connector_jars(conf: Mapping[str, str] | None = None) -> list[Path]:
+    """Return the connector's jars, fetched into the cache if they are not there yet.
+
+    Empty where `conf` (`spark.jars`, `spark.jars.packages`) or Spark's own jars folder brings them.
+    `spark.jars.ivySettings` and `spark.jars.repositories` in `conf` are respected.
+    Raises `EnvironmentLacks` if they cannot be fetched.
+    """
+    conf = conf or {}
+    if names_connector(conf):
+        return []
+    coordinate = connector_coordinate()
+    folder = cache_folder() / "spark-kafka" / coordinate.replace(":", "_")
+    if not folder.is_dir():
+        java_version()
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with _locked(folder.parent / "fetch.lock"):
+                if not folder.is_dir():
+                    with tempfile.TemporaryDirectory(prefix="fetch-", dir=folder.parent) as scratch:
+                        _fetch(coordinate, Path(scratch), conf)
+                        Path(scratch, "jars").rename(folder)
+        except OSError as error:
+            raise EnvironmentLacks(
+                f"The cache folder {cache_folder()} cannot be written: {error.strerror}.",
+                "Name another one with MM2_MIGRATE_CACHE.",
+            ) from None
+    return sorted(folder.glob("*.jar"))
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("a") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _fetch(coordinate: str, scratch: Path, conf: Mapping[str, str]) -> None:
+    """Let Ivy put the jars into `scratch/jars`."""
+    repository = os.environ.get("MM2_MIGRATE_MAVEN_REPOSITORY", MAVEN_CENTRAL).rstrip("/") + "/"
+    settings = scratch / "ivysettings.xml"
+    settings.write_text(_settings([repository, *_listed(conf, "spark.jars.repositories")]), encoding="utf-8")
+    if "spark.jars.ivySettings" in conf:
+        settings = Path(conf["spark.jars.ivySettings"])
+    (scratch / "ivy.xml").write_text(_module(coordinate), encoding="utf-8")
+    command = [str(java_executable()), "-jar", str(_ivy_jar())]
+    command += ["-ivy", str(scratch / "ivy.xml"), "-settings", str(settings)]
+    command += ["-retrieve", f"{scratch}/jars/[artifact]-[revision].[ext]"]
+    command += ["-types", "jar", "bundle", "-confs", "run", "-warn"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FETCH_DEADLINE_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise EnvironmentLacks(
+            f"Fetching {coordinate} from {repository} took over {FETCH_DEADLINE_SECONDS} s.", HOW_TO_GIVE
+        ) from None
+    fetched = [path.name for path in scratch.glob("jars/*.jar")]
+    if done.returncode != 0 or not any(name.startswith(CONNECTOR) for name in fetched):
+        raise EnvironmentLacks(
+            f"Spark's Kafka connector {coordinate} could not be fetched from {repository}: "
+            f"{_cause(done.stdout + done.stderr)}.",
+            HOW_TO_GIVE,
+        )
+
+
+def _listed(conf: Mapping[str, str], key: str) -> list[str]:
+    return [part.strip().rstrip("/") + "/" for part in conf.get(key, "").split(",") if part.strip()]
+
+
+def _settings(repositories: list[str]) -> str:
+    resolvers = "".join(
+        f"<ibiblio name='maven{number}' m2compatible='true' root={quoteattr(root)}/>"
+        for number, root in enumerate(repositories)
+    )
+    return (
+        "<ivysettings><settings defaultResolver='maven'/>"
+        f"<caches defaultCacheDir={quoteattr(str(cache_folder() / 'ivy'))}/>"
+        f"<resolvers><chain name='maven' returnFirst='true'>{resolvers}</chain></resolvers></ivysettings>\n"
+    )
+
+
+def _module(coordinate: str) -> str:
+    """Ivy's wish list: the connector and what it needs, without what Spark has already (Hadoop alone: 50 MB)."""
+    organisation, name, version = coordinate.split(":")
+    present = {re.sub(r"-\d.*", "", jar.stem) for jar in spark_jars_folder().glob("*.jar")}
+    excludes = "".join(f"<exclude module={quoteattr(module)}/>" for module in sorted(present))
+    return (
+        '<ivy-module version="2.0"><info organisation="mm2-migrate" module="connector"/>'
+        '<configurations><conf name="run"/></configurations>'
+        f'<dependencies defaultconf="run->default"><dependency org="{organisation}" name="{name}" rev="{version}"/>'
+        f"{excludes}</dependencies></ivy-module>\n"
+    )
+
+
+def _ivy_jar() -> Path:
+    for jar in sorted(spark_jars_folder().glob("ivy-*.jar")):
+        return jar
+    raise EnvironmentLacks(f"There is no Ivy in {spark_jars_folder()} to fetch Spark's connector with.", HOW_TO_GIVE)
+
+
+def _cause(output: str) -> str:
+    """One phrase out of Ivy's long report."""
+    access = re.search(r"(?:Server access error|Host \S+ not found|Connection \S+|UnknownHost)[^\n]*", output)
+    if access is not None:
+        return f"the repository cannot be reached ({access.group(0).strip().rstrip('.')})"
+    missing = sorted(set(re.findall(r":: ([\w.-]+#[\w.-]+;[\w.-]+): not found", output)))
+    if missing:
+        return f"it does not have {', '.join(missing)}"
+    last = [line.strip() for line in output.splitlines() if line.strip(" \t:.")]
+    return last[-1].rstrip(".") if last else "Ivy printed nothing"

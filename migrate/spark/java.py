@@ -1,0 +1,73 @@
+"""The Java that Spark runs on: found and judged before a JVM is launched, so that its lack is one line."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from migrate.errors import EnvironmentLacks
+
+LEAST_VERSION = 17
+HOW_TO_GET = (
+    f"Install Java {LEAST_VERSION} (for example `apt install openjdk-{LEAST_VERSION}-jre-headless`, "
+    f"`dnf install java-{LEAST_VERSION}-openjdk-headless` or `brew install openjdk@{LEAST_VERSION}`) "
+    "and put `java` on the PATH or set JAVA_HOME."
+)
+
+
+def java_executable() -> Path:
+    """Return the `java` that Spark's own scripts will take: JAVA_HOME's, else the one on the PATH.
+
+    Raises `EnvironmentLacks` if there is none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        java = Path(home, "bin", "java")
+        if not os.access(java, os.X_OK):
+            raise EnvironmentLacks(f"JAVA_HOME is {home}, but there is no bin/java in it.", HOW_TO_GET)
+        return java
+    found = shutil.which("java")
+    if found is None:
+        raise EnvironmentLacks("Java was not found: neither is JAVA_HOME set nor `java` on the PATH.", HOW_TO_GET)
+    return Path(found)
+
+
+def java_version() -> str:
+    """Return the version of that Java, such as "17.0.15", without starting a JVM where its files tell.
+
+    Raises `EnvironmentLacks` if there is no working Java, or only one older than Spark 4 accepts.
+    """
+    java = java_executable()
+    version = _released_version(java) or _printed_version(java)
+    if version is None:
+        raise EnvironmentLacks(f"`{java} -version` does not work.", HOW_TO_GET)
+    if int(version.split(".")[0]) < LEAST_VERSION:
+        raise EnvironmentLacks(f"{java} is Java {version}; Spark 4 needs {LEAST_VERSION} or newer.", HOW_TO_GET)
+    return version
+
+
+def _released_version(java: Path) -> str | None:
+    release = java.resolve().parent.parent / "release"
+    try:
+        text = release.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return _version_in(r'^JAVA_VERSION="([^"]+)"', text)
+
+
+def _printed_version(java: Path) -> str | None:
+    try:
+        shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return _version_in(r'version "([^"]+)"', shown.stderr + shown.stdout)
+
+
+def _version_in(pattern: str, text: str) -> str | None:
+    match = re.search(pattern, text, re.MULTILINE)
+    if match is None:
+        return None
+    # Java 8 called itself "1.8.0_402".
+    version = match.group(1).removeprefix("1.")
+    return version if re.match(r"\d+", version) and version.split(".")[0].isdigit() else None

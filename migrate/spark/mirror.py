@@ -1,0 +1,55 @@
+"""MM2's two topics read with Spark: the adapter behind `migrate.mirror.MirrorReader`."""
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, TypeVar
+
+from migrate.clientconfig import redact, secret_values, spark_options
+from migrate.errors import ClusterError
+from migrate.flow import Cluster, Flow
+from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
+from migrate.model import LogRange, Side
+from migrate.spark.checkpoints import read_checkpoints
+from migrate.spark.failure import root_cause
+from migrate.spark.session import log_file
+from migrate.spark.syncs import read_windows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+
+
+class SparkMirrorReader:
+    """Reads MM2's topics through Spark's Kafka source; each call reads its range once, in full."""
+
+    def __init__(self, spark: "SparkSession", flow: Flow) -> None:
+        self._spark = spark
+        self._flow = flow
+
+    def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
+        """Read the checkpoints topic, on the target; raises `ClusterError` if it cannot be read to its end."""
+        cluster = self._flow.target
+        options = spark_options(cluster.properties)
+        return _told(cluster, topic, lambda: read_checkpoints(self._spark, options, topic, pinned))
+
+    def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
+        """Read the offset-syncs topic on `side`; raises `ClusterError` if it cannot be read to its end."""
+        cluster = self._flow.source if side is Side.SOURCE else self._flow.target
+        options = spark_options(cluster.properties)
+        return _told(cluster, topic, lambda: read_windows(self._spark, options, topic, pinned, questions))
+
+
+def _told(cluster: Cluster, topic: str, read: Callable[[], T]) -> T:
+    """Run a reading; what Spark raises becomes one paragraph without a stack trace or a secret."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        return read()
+    except (Py4JError, PySparkException) as error:
+        cause = redact(root_cause(error), secret_values(cluster.properties))
+        raise ClusterError(
+            f"Topic {topic} on {cluster.side} {cluster.alias} ({cluster.bootstrap}) could not be read: {cause}.",
+            f"Check that the topic still exists and that this principal may READ and DESCRIBE it; "
+            f"Spark's own log is {log_file()}.",
+        ) from error

@@ -1,0 +1,220 @@
+"""A Spark session for the tool: the one that is there, else a local one that starts fast and keeps quiet.
+
+The JVM writes its log, and whatever else it says, to a file in the cache folder: nothing of it reaches the
+user's terminal, and errors name the file.
+"""
+
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from migrate.errors import EnvironmentLacks, UsageError
+from migrate.spark.jars import HOW_TO_GIVE, cache_folder, connector_jars, spark_jars_folder
+from migrate.spark.java import java_version
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL_MASTER = "local[*]"
+STOP_DEADLINE_SECONDS = 20
+ADMIN_CLASS = "org/apache/kafka/clients/admin/Admin.class"
+CONNECTOR_CLASS = "org/apache/spark/sql/kafka010/KafkaSourceProvider.class"
+
+# What every answer of this tool depends on: set on our own session only, never on one that we were given.
+_SQL_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+}
+# Spark reads Kafka through its newer reader: the older one copies every record twice more on its way.
+_V1_SOURCES = "spark.sql.sources.useV1SourceList"
+_LOCAL_SETTINGS = {
+    # Both, or the driver cannot be reached under the host's other address.
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.driver.memory": "2g",
+    # Shorter pauses are worth nothing to a batch, throughput is.
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+}
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.catalogImplementation": "in-memory",
+}
+
+
+def spark_session(
+    master: str | None = None, conf: Mapping[str, str] | None = None, *, connector: bool = True
+) -> "SparkSession":
+    """Return a session of the running Spark, or start Spark.
+
+    `conf` holds Spark settings by their full names and wins over the tool's own. `master` counts only where
+    neither a session nor a `spark.master` setting exists; without any it is local[*].
+    `connector=False` starts without Kafka's classes.
+    Raises `EnvironmentLacks` if Java or the connector's jars are missing or Spark does not start, and
+    `UsageError` if `master` contradicts a master that is already configured.
+    """
+    conf = dict(conf or {})
+    running = _running_session()
+    if running is not None:
+        own = running.newSession()
+    else:
+        own = _start(_master(master, conf), conf, connector)
+    v1_sources = own.conf.get(_V1_SOURCES) or ""
+    own.conf.set(_V1_SOURCES, ",".join(s for s in v1_sources.split(",") if s.strip().lower() != "kafka"))
+    for key, value in _SQL_SETTINGS.items():
+        own.conf.set(key, conf.get(key, value))
+    if connector:
+        _require_class(own, CONNECTOR_CLASS)
+    return own
+
+
+def stop_session(spark: "SparkSession") -> None:
+    """Stop Spark and end its JVM, and wait until it is gone. Leaves a JVM that we did not launch."""
+    from pyspark import SparkContext
+
+    spark.stop()
+    gateway = SparkContext._gateway
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if gateway is None or process is None:
+        return
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    with contextlib.suppress(Exception):
+        gateway.shutdown()
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        process.wait(STOP_DEADLINE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.returncode == 0:
+        log_file().unlink(missing_ok=True)
+
+
+def log_file() -> Path:
+    """Return the file that this process's JVM writes its log to."""
+    return cache_folder() / "logs" / f"spark-{os.getpid()}.log"
+
+
+def _running_session() -> "SparkSession | None":
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None or SparkContext._active_spark_context is None:
+        return active
+    return SparkSession.builder.getOrCreate()
+
+
+def _master(wanted: str | None, conf: Mapping[str, str]) -> str:
+    configured = conf.get("spark.master") or _configured_master()
+    if configured and wanted and configured != wanted:
+        raise UsageError(
+            f"--master {wanted} contradicts spark.master={configured}, which is configured already.",
+            "Leave out --master, or take spark.master out of Spark's configuration.",
+        )
+    return configured or wanted or LOCAL_MASTER
+
+
+def _configured_master() -> str | None:
+    """What spark-submit would take as its master: PYSPARK_SUBMIT_ARGS, then spark-defaults.conf."""
+    arguments = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        if before == "--master":
+            return argument
+        for start in ("--master=", "spark.master=", "--conf=spark.master="):
+            if argument.startswith(start):
+                return argument.removeprefix(start)
+    folder = Path(os.environ.get("SPARK_CONF_DIR") or spark_jars_folder().parent / "conf")
+    try:
+        import javaproperties
+
+        with Path(folder, "spark-defaults.conf").open(encoding="utf-8") as handle:
+            found: str | None = javaproperties.load(handle).get("spark.master")
+            return found
+    except OSError:
+        return None
+
+
+def _start(master: str, conf: Mapping[str, str], connector: bool) -> "SparkSession":
+    java_version()
+    settings = {**_SETTINGS, **_SQL_SETTINGS, "spark.master": master, "spark.app.name": "mm2-migrate"}
+    settings["spark.jars.ivy"] = str(cache_folder() / "spark-ivy")
+    settings["spark.sql.warehouse.dir"] = str(cache_folder() / "spark-warehouse")
+    if master.startswith("local"):
+        settings |= _LOCAL_SETTINGS
+    settings |= conf
+    jars = [str(path) for path in connector_jars(conf)] if connector else []
+    if jars:
+        settings["spark.jars"] = ",".join([*filter(None, [conf.get("spark.jars")]), *jars])
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return _launch(settings)
+
+
+def _launch(settings: Mapping[str, str]) -> "SparkSession":
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    try:
+        with _open_log() as log:
+            spark_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+            SparkContext._ensure_initialized(gateway=launch_gateway(spark_conf, {"stdout": log, "stderr": log}))
+        return SparkSession.builder.config(map=dict(settings)).getOrCreate()
+    except Exception as error:
+        raise EnvironmentLacks(
+            f"Spark did not start: {_last_words(error)}.",
+            f"Spark's own log is {log_file()}." + (" " + HOW_TO_GIVE if _packages_failed() else ""),
+        ) from error
+
+
+def _open_log() -> Any:
+    path = log_file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o600), "wb")
+    except OSError as error:
+        raise EnvironmentLacks(
+            f"The log file {path} cannot be written: {error.strerror}.",
+            "Name another cache folder with MM2_MIGRATE_CACHE.",
+        ) from None
+
+
+def _last_words(error: Exception) -> str:
+    """The most telling line: the JVM's own error if its log has one, else Python's."""
+    for line in reversed(_log_lines()):
+        for word in ("Exception in thread", "Error:", "Error occurred", "Exception:"):
+            if word in line and not line.lstrip().startswith("at "):
+                return line.strip().rstrip(".")
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0].rstrip(".")
+
+
+def _packages_failed() -> bool:
+    return any("UNRESOLVED DEPENDENCIES" in line or "unresolved dependency" in line for line in _log_lines())
+
+
+def _log_lines() -> list[str]:
+    try:
+        return log_file().read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def _require_class(spark: "SparkSession", resource: str) -> None:
+    jvm: Any = spark._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    if loader.getResource(resource) is None:
+        raise EnvironmentLacks(
+            "Spark's Kafka connector is not loaded in the Spark session that runs here.",
+            "Start Spark with it, for example with spark-submit --packages "
+            "org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION-OF-SPARK.",
+        )

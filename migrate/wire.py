@@ -1,0 +1,271 @@
+"""The bytes of MirrorMaker 2's own records: checkpoints, offset syncs, heartbeats.
+
+Layouts are those of Kafka's `Checkpoint`, `OffsetSync` (connect/mirror) and `Heartbeat` (connect/mirror-client):
+all integers big-endian, a string is an int16 byte length and UTF-8. `migrate.spark.columns` says the same in
+Spark SQL and is tested against this. Nothing here raises on foreign bytes: a record that cannot be read is an
+`Undecodable` with a reason. Stricter than MM2 in two points: a version other than 0 and trailing bytes are
+refused, because what they mean is unknown.
+"""
+
+import re
+import struct
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a record could not be decoded."""
+
+    TOMBSTONE = "tombstone"
+    UNKNOWN_VERSION = "unknown-version"
+    BAD_LENGTH = "bad-length"
+    INVALID_UTF8 = "invalid-utf8"
+    CONNECT_JSON = "connect-json"
+    OTHER = "other"
+
+
+class Kind(StrEnum):
+    """Which of MM2's topics a record looks to belong to."""
+
+    CHECKPOINT = "checkpoint"
+    OFFSET_SYNC = "offset-sync"
+    HEARTBEAT = "heartbeat"
+    CONNECT_OFFSETS = "connect-offsets"
+    CONNECT_JSON = "connect-json"
+    TOMBSTONE = "tombstone"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRecord:
+    """One checkpoint; `target_topic` is the topic's name on the target, as MM2's policy renamed it."""
+
+    group: str
+    target_topic: str
+    partition: int
+    source_offset: int
+    target_offset: int
+    metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRecord:
+    """One offset sync; `source_topic` is the topic's name on the source."""
+
+    source_topic: str
+    partition: int
+    source_offset: int
+    target_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """One heartbeat; `timestamp` in ms since 1970."""
+
+    source_alias: str
+    target_alias: str
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class Undecodable:
+    """A record that is not what its topic should hold, and why."""
+
+    reason: Reason
+
+
+_CONNECT_JSON_START = b'{"schema":'
+_QUOTED_BASE64 = re.compile(rb'"[A-Za-z0-9+/]+={0,2}"')
+_VERSION = 0
+_INT32 = struct.Struct(">i")
+_PAIR = struct.Struct(">qq")
+_CHECKPOINT_HEAD = struct.Struct(">hqqh")
+_HEARTBEAT = struct.Struct(">hq")
+
+
+class _Broken(Exception):
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def decode_checkpoint(key: bytes | None, value: bytes | None) -> CheckpointRecord | Undecodable:
+    """Decode a record of the checkpoints topic (Kafka's `Checkpoint`, value version 0)."""
+    if value is None:
+        return Undecodable(Reason.TOMBSTONE)
+    try:
+        if looks_like_connect_json(value):
+            raise _Broken(Reason.CONNECT_JSON)
+        if len(value) < 2:
+            raise _Broken(Reason.BAD_LENGTH)
+        if value[:2] != b"\x00\x00":
+            raise _Broken(Reason.UNKNOWN_VERSION)
+        if len(value) < _CHECKPOINT_HEAD.size:
+            raise _Broken(Reason.BAD_LENGTH)
+        _, source_offset, target_offset, size = _CHECKPOINT_HEAD.unpack_from(value)
+        if size < 0 or len(value) != _CHECKPOINT_HEAD.size + size:
+            raise _Broken(Reason.BAD_LENGTH)
+        (group, topic), tail = _strings(key, 2, _INT32.size)
+        partition = _partition(tail)
+        _offsets(source_offset, target_offset)
+        metadata = _text(value[_CHECKPOINT_HEAD.size :])
+        return CheckpointRecord(group, topic, partition, source_offset, target_offset, metadata)
+    except _Broken as broken:
+        return Undecodable(broken.reason)
+
+
+def decode_sync(key: bytes | None, value: bytes | None) -> SyncRecord | Undecodable:
+    """Decode a record of the offset-syncs topic (Kafka's `OffsetSync`; it has no version)."""
+    if value is None:
+        return Undecodable(Reason.TOMBSTONE)
+    try:
+        if looks_like_connect_json(value):
+            raise _Broken(Reason.CONNECT_JSON)
+        if len(value) != _PAIR.size:
+            raise _Broken(Reason.BAD_LENGTH)
+        (topic,), tail = _strings(key, 1, _INT32.size)
+        partition = _partition(tail)
+        source_offset, target_offset = _PAIR.unpack(value)
+        _offsets(source_offset, target_offset)
+        return SyncRecord(topic, partition, source_offset, target_offset)
+    except _Broken as broken:
+        return Undecodable(broken.reason)
+
+
+def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat | Undecodable:
+    """Decode a record of a heartbeats topic (Kafka's `Heartbeat`, value version 0)."""
+    if value is None:
+        return Undecodable(Reason.TOMBSTONE)
+    try:
+        if looks_like_connect_json(value):
+            raise _Broken(Reason.CONNECT_JSON)
+        if len(value) < 2:
+            raise _Broken(Reason.BAD_LENGTH)
+        if value[:2] != b"\x00\x00":
+            raise _Broken(Reason.UNKNOWN_VERSION)
+        if len(value) != _HEARTBEAT.size:
+            raise _Broken(Reason.BAD_LENGTH)
+        (source, target), _ = _strings(key, 2, 0)
+        return Heartbeat(source, target, _HEARTBEAT.unpack(value)[1])
+    except _Broken as broken:
+        return Undecodable(broken.reason)
+
+
+def classify(key: bytes | None, value: bytes | None) -> Kind:
+    """Say which of MM2's topics a record belongs to, so that a wrong topic is recognised by its records.
+
+    Values of the three kinds have different lengths, so that at most one of them fits; a record that is broken
+    in any way is `UNKNOWN`.
+    """
+    if value is None:
+        return Kind.TOMBSTONE
+    if isinstance(decode_checkpoint(key, value), CheckpointRecord):
+        return Kind.CHECKPOINT
+    if isinstance(decode_sync(key, value), SyncRecord):
+        return Kind.OFFSET_SYNC
+    if isinstance(decode_heartbeat(key, value), Heartbeat):
+        return Kind.HEARTBEAT
+    if looks_like_connect_offsets(key):
+        return Kind.CONNECT_OFFSETS
+    if looks_like_connect_json(value):
+        return Kind.CONNECT_JSON
+    return Kind.UNKNOWN
+
+
+def label(wanted: Kind, key: bytes | None, value: bytes | None) -> str:
+    """Name a record for the counts of a topic that should hold `wanted` (CHECKPOINT or OFFSET_SYNC).
+
+    The kind it looks to be of, else "undecodable:" and the reason why it is not of the wanted kind.
+    """
+    kind = classify(key, value)
+    if kind is not Kind.UNKNOWN:
+        return kind.value
+    decoded = decode_checkpoint(key, value) if wanted is Kind.CHECKPOINT else decode_sync(key, value)
+    return f"undecodable:{decoded.reason if isinstance(decoded, Undecodable) else Reason.OTHER}"
+
+
+def looks_like_connect_json(value: bytes) -> bool:
+    """True for bytes that went through a JsonConverter: `{"schema":...}`, or a quoted base64 string.
+
+    MM2 under Kafka Connect writes its records through the worker's converters; a worker that was left on
+    JsonConverter writes text where MM2 and its tools expect bytes.
+    """
+    if value.startswith(_CONNECT_JSON_START):
+        return True
+    return len(value) % 4 == 2 and _QUOTED_BASE64.fullmatch(value) is not None
+
+
+def looks_like_connect_offsets(key: bytes | None) -> bool:
+    """True for a key of a Connect offsets topic: a JSON array of a connector's name and an object."""
+    return key is not None and key.startswith(b'["') and key.endswith(b"}]")
+
+
+def encode_checkpoint(record: CheckpointRecord) -> tuple[bytes, bytes]:
+    """Return key and value as MM2 writes them; raises `ValueError` for a string over 32,767 bytes."""
+    key = _string(record.group) + _string(record.target_topic) + _INT32.pack(record.partition)
+    metadata = record.metadata.encode()
+    if len(metadata) > 0x7FFF:
+        raise ValueError(f"metadata of {len(metadata)} bytes does not fit an int16 length")
+    head = _CHECKPOINT_HEAD.pack(_VERSION, record.source_offset, record.target_offset, len(metadata))
+    return key, head + metadata
+
+
+def encode_sync(record: SyncRecord) -> tuple[bytes, bytes]:
+    """Return key and value as MM2 writes them; raises `ValueError` for a string over 32,767 bytes."""
+    key = encode_sync_key(record.source_topic, record.partition)
+    return key, _PAIR.pack(record.source_offset, record.target_offset)
+
+
+def encode_sync_key(source_topic: str, partition: int) -> bytes:
+    """Return the key of a partition's offset syncs; raises `ValueError` for a name over 32,767 bytes."""
+    return _string(source_topic) + _INT32.pack(partition)
+
+
+def encode_heartbeat(record: Heartbeat) -> tuple[bytes, bytes]:
+    """Return key and value as MM2 writes them; raises `ValueError` for a string over 32,767 bytes."""
+    return _string(record.source_alias) + _string(record.target_alias), _HEARTBEAT.pack(_VERSION, record.timestamp)
+
+
+def _strings(data: bytes | None, count: int, tail_size: int) -> tuple[list[str], bytes]:
+    """Read `count` strings; exactly `tail_size` bytes are left after them and come second."""
+    if data is None:
+        raise _Broken(Reason.OTHER)
+    raw = []
+    for _ in range(count):
+        if len(data) < 2:
+            raise _Broken(Reason.BAD_LENGTH)
+        size = int.from_bytes(data[:2], "big", signed=True)
+        if size < 0 or len(data) < 2 + size:
+            raise _Broken(Reason.BAD_LENGTH)
+        raw.append(data[2 : 2 + size])
+        data = data[2 + size :]
+    if len(data) != tail_size:
+        raise _Broken(Reason.BAD_LENGTH)
+    return [_text(part) for part in raw], data
+
+
+def _partition(tail: bytes) -> int:
+    number: int = _INT32.unpack(tail)[0]
+    if number < 0:
+        raise _Broken(Reason.OTHER)
+    return number
+
+
+def _offsets(*offsets: int) -> None:
+    # A negative offset is never written by MM2; taken as a number it would pass every "below the commit" test.
+    if min(offsets) < 0:
+        raise _Broken(Reason.OTHER)
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise _Broken(Reason.INVALID_UTF8) from None
+
+
+def _string(text: str) -> bytes:
+    raw = text.encode()
+    if len(raw) > 0x7FFF:
+        raise ValueError(f"a string of {len(raw)} bytes does not fit an int16 length")
+    return struct.pack(">h", len(raw)) + raw
