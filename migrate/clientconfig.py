@@ -77,9 +77,7 @@ _NOT_FOR_SPARK = frozenset(
 )
 _NOT_FOR_ADMIN = _NOT_FOR_SPARK | {"key.serializer", "value.serializer"}
 
-_SECRET_NAME = re.compile(
-    r"password|passphrase|secret|token(?!\.endpoint)|\.key$|jaas|user\.info", re.IGNORECASE
-)
+_SECRET_NAME = re.compile(r"password|passphrase|secret|token(?!\.endpoint)|\.key$|jaas|user\.info", re.IGNORECASE)
 _QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"|\'([^\']*)\'')
 _SECRET_OPTION = re.compile(r"password|secret|token|key", re.IGNORECASE)
 

@@ -161,9 +161,7 @@ def _oauth(settings: Settings, module: LoginModule | None) -> None:
     if retriever not in ("", "DefaultJwtRetriever", "ClientCredentialsJwtRetriever"):
         raise settings.refusal("sasl.oauthbearer.jwt.retriever.class", _OTHER_CLASS, _GRANT)
     settings.take("sasl.oauthbearer.jwt.validator.class")
-    extensions = [
-        f"{k.removeprefix('extension_')}={v}" for k, v in options.items() if k.startswith("extension_")
-    ]
+    extensions = [f"{k.removeprefix('extension_')}={v}" for k, v in options.items() if k.startswith("extension_")]
     found = {
         "sasl.oauthbearer.method": "oidc",
         "sasl.oauthbearer.token.endpoint.url": url,
@@ -230,9 +228,7 @@ def _key_store(settings: Settings) -> None:
         settings.config |= {"ssl.key.pem": _in_lines(key), "ssl.certificate.pem": _in_lines(chain)}
     elif key or chain:
         present, absent = ("key", "certificate.chain") if key else ("certificate.chain", "key")
-        raise settings.refusal(
-            f"ssl.keystore.{present}", f"stands without ssl.keystore.{absent}", "Give both."
-        )
+        raise settings.refusal(f"ssl.keystore.{present}", f"stands without ssl.keystore.{absent}", "Give both.")
     if key_password and (location or key):
         settings.config["ssl.key.password"] = key_password
 

@@ -126,9 +126,7 @@ def target_topics(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) 
         else:
             fine += 1
     if fine:
-        yield result(
-            Level.PASS, "target-partitions", Scope.TOPIC, f"{fine} topics", "as many partitions", "they have"
-        )
+        yield result(Level.PASS, "target-partitions", Scope.TOPIC, f"{fine} topics", "as many partitions", "they have")
 
 
 def left_out_by_mm2(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:

@@ -116,9 +116,7 @@ def read_groups_file(path: Path) -> frozenset[str]:
     try:
         groups = parse_groups(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise UsageError(
-            f"--groups-file {path} cannot be read: {error.strerror}.", "Check the path."
-        ) from None
+        raise UsageError(f"--groups-file {path} cannot be read: {error.strerror}.", "Check the path.") from None
     except UnicodeDecodeError:
         raise UsageError(f"--groups-file {path} is not UTF-8 text.", "Write one group id per line.") from None
     if not groups:

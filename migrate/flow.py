@@ -39,9 +39,7 @@ class TopicFilter:
 
     def accepts(self, name: str) -> bool:
         """True if MM2 would take this name."""
-        return any(p.fullmatch(name) for p in self.include) and not any(
-            p.fullmatch(name) for p in self.exclude
-        )
+        return any(p.fullmatch(name) for p in self.include) and not any(p.fullmatch(name) for p in self.exclude)
 
 
 @dataclass(frozen=True)

@@ -74,9 +74,7 @@ def parse_jaas(text: str, origin: str) -> LoginModule:
     if not tokens[0].is_text:
         raise _error(origin, "does not start with the class of a login module", "Put the class first.")
     if len(tokens) < 2 or not tokens[1].is_text or tokens[1].text.lower() not in FLAGS:
-        raise _error(
-            origin, f"does not have one of {', '.join(FLAGS)} after the login module", "Write required there."
-        )
+        raise _error(origin, f"does not have one of {', '.join(FLAGS)} after the login module", "Write required there.")
     options, end = _options(tokens, origin)
     if end < len(tokens):
         raise _error(
@@ -103,9 +101,7 @@ def _options(tokens: list[_Token], origin: str) -> tuple[dict[str, str], int]:
         options[key.text] = rest[1].text
         at += 3
     if at >= len(tokens):
-        raise _error(
-            origin, "does not end with ';'", f"End it with ';'. An unquoted / starts a comment. {_QUOTING}"
-        )
+        raise _error(origin, "does not end with ';'", f"End it with ';'. An unquoted / starts a comment. {_QUOTING}")
     return options, at + 1
 
 

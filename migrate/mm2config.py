@@ -237,8 +237,7 @@ class _Settings:
             exclude = self.flow(f"{what}s.blacklist")
         include = self.flow(f"{what}s")
         return TopicFilter(
-            self._patterns(f"{what}s", ".*" if include is None else include)
-            + ((re.compile(also),) if also else ()),
+            self._patterns(f"{what}s", ".*" if include is None else include) + ((re.compile(also),) if also else ()),
             self._patterns(f"{what}s.exclude", default_exclude if exclude is None else exclude),
         )
 
@@ -272,9 +271,7 @@ class _Settings:
         return self.values.get(key)
 
     def _connection_under(self, prefix: str) -> dict[str, str]:
-        names = {
-            key.removeprefix(prefix): value for key, value in self.values.items() if key.startswith(prefix)
-        }
+        names = {key.removeprefix(prefix): value for key, value in self.values.items() if key.startswith(prefix)}
         return {k: v for k, v in names.items() if k == "bootstrap.servers" or k.startswith(_CONNECTION)}
 
     def _patterns(self, key: str, value: str) -> tuple[re.Pattern[str], ...]:

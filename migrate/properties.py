@@ -55,9 +55,7 @@ def read_properties(path: Path) -> dict[str, str]:
     return settings
 
 
-def refuse_references(
-    properties: Mapping[str, str], keys: Iterable[str], providers: str | None, origin: str
-) -> None:
+def refuse_references(properties: Mapping[str, str], keys: Iterable[str], providers: str | None, origin: str) -> None:
     """Raise `ConfigError` if one of `keys` has a value that Kafka would ask a configuration provider for.
 
     `providers` is the file's `config.providers`: a reference to a provider not named there is plain text to

@@ -38,7 +38,8 @@ def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, co
     plan = result.assessment.plan
     verdict, shade = _verdict(result)
     yield paint(verdict, shade, colour)
-    yield f"Fingerprint  {paint(plan.short_fingerprint, Colour.BOLD, colour)}{plan.fingerprint[12:]}"
+    label = "Undoes plan" if typed.command == "rollback" else "Fingerprint"
+    yield f"{label:<13}{paint(approval[:12], Colour.BOLD, colour)}{approval[12:]}"
     counts = ", ".join(f"{count} {status}" for status, count in sorted(result.counts().items()))
     fates = _fates(result.assessment)
     yield f"Rows         {counts or 'none'}"

@@ -116,9 +116,12 @@ def _totals(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     filtered = sum(t.filtered.values())
     by_filter = ", ".join(f"{name(k)} {n}" for k, n in t.filtered.items())
     added = f" + {t.added} never committed, added" if t.added else ""
-    yield "Commits", (
-        f"{t.commits_read} read{added} = {_many(t.rows, 'row')} + {filtered} filtered"
-        + (f" ({by_filter})" if by_filter else "")
+    yield (
+        "Commits",
+        (
+            f"{t.commits_read} read{added} = {_many(t.rows, 'row')} + {filtered} filtered"
+            + (f" ({by_filter})" if by_filter else "")
+        ),
     )
     if not t.add_up:
         yield "MISSING", "These do not add up: commits are missing from this plan. Do not apply it; report this."
@@ -214,4 +217,3 @@ def _next(plan: Plan, t: Totals, page: Page) -> Iterator[str]:
 
 def _many(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-

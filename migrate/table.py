@@ -74,9 +74,7 @@ def aligned(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
 def _with_headings(columns: Sequence[Column], words: Sequence[Sequence[str]], gap: int) -> Layout:
     deep = max(len(w) for w in words)
     stacked = [[""] * (deep - len(w)) + list(w) for w in words]
-    wide = tuple(
-        replace(c, width=max(c.width, *map(cells, w))) for c, w in zip(columns, stacked, strict=True)
-    )
+    wide = tuple(replace(c, width=max(c.width, *map(cells, w))) for c, w in zip(columns, stacked, strict=True))
     return Layout(wide, tuple(_line(wide, [w[i] for w in stacked], gap) for i in range(deep)), gap)
 
 

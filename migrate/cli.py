@@ -1,0 +1,317 @@
+"""The command line: parse, one call, print, exit code. Decisions live elsewhere.
+
+Results go to stdout, progress and errors to stderr. Heavy libraries are imported inside the commands, so that
+`--help` and `show` answer at once.
+"""
+
+import io
+import sys
+import traceback
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from migrate import __version__
+from migrate.errors import EXIT_FAILED, EXIT_REFUSED, EXIT_USAGE, MigrateError
+from migrate.options import (
+    FILE,
+    ClusterOptions,
+    cluster_options,
+    common_options,
+    filter_options,
+    option,
+    policy_options,
+    resolve_flow,
+    resolve_policies,
+    spark_options,
+)
+
+EXIT_CODES = """\b
+Exit codes:
+  0  done
+  1  failed
+  2  wrong use
+  3  refused by a safety check (a plan with blocks is written, and exits 3)
+  4  partly applied: the output names what was left out, failed, or is unknown
+"""
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog=EXIT_CODES,
+    subcommand_metavar="COMMAND [OPTIONS]",
+)
+@click.version_option(__version__, prog_name="mm2-migrate")
+def cli() -> None:
+    """Move Kafka consumer groups to the cluster that MirrorMaker 2 has been filling.
+
+    Stop producers and consumers, `plan`, read it with `show`, `apply` the very plan you approved, `verify`,
+    start the consumers on the target. `rollback` undoes it. Nothing is written without --execute.
+    """
+
+
+def _one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
+    """Turn a command's errors into one paragraph on stderr and the exit code that the error carries."""
+
+    @wraps(command)
+    def run(*args: Any, **options: Any) -> None:
+        debug = options.pop("debug", False)
+        try:
+            code = command(*args, **options)
+        except MigrateError as error:
+            if debug:
+                traceback.print_exc()
+            _complain(error.problem, error.todo)
+            code = error.exit_code
+        except click.exceptions.Exit:
+            raise
+        except click.ClickException:
+            raise
+        except KeyboardInterrupt:
+            _complain("Interrupted.", "The same command again goes on where this one stopped.")
+            code = EXIT_FAILED
+        except BrokenPipeError:
+            code = _closed_pipe()
+        except Exception as error:  # the last net: a user gets a sentence, never a stack trace
+            if debug:
+                traceback.print_exc()
+            _complain(
+                f"Unexpected {type(error).__name__}: {_first_line(str(error))}",
+                "This is a fault of mm2-migrate. Run again with --debug and report the stack trace.",
+            )
+            code = EXIT_FAILED
+        sys.exit(code)
+
+    return run
+
+
+def _closed_pipe() -> int:
+    """Leave quietly when the reader of stdout (`head`, a pager) has gone."""
+    sys.stdout = None  # or Python complains again when it flushes at exit
+    return 0
+
+
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0][:500] if text.strip() else "(no message)"
+
+
+def _complain(problem: str, todo: str) -> None:
+    click.echo(f"mm2-migrate: {problem} {todo}".rstrip(), err=True)
+
+
+def _progress(log_format: str) -> Any:
+    from migrate.clock import SystemClock
+    from migrate.progress import LineProgress
+
+    return LineProgress(lambda line: click.echo(line, err=True), SystemClock(), as_json=log_format == "json")
+
+
+def _clusters(options: dict[str, Any]) -> ClusterOptions:
+    """Take the cluster options out of a command's options."""
+    return ClusterOptions(**{name: options.pop(name) for name in ClusterOptions.__dataclass_fields__})
+
+
+@cli.command(short_help="Translate every commit and write a plan; changes nothing.")
+@cluster_options
+@option("--source-down", is_flag=True, help="The source does not answer: plan from the target alone.")
+@filter_options
+@policy_options
+@option("--settle", type=click.FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",
+        help="Time between two looks at the groups; longer than auto-commit's 5 s.")  # fmt: skip
+@option("--out", type=FILE, default=Path("cutover.plan"), show_default=True, metavar="PLAN",
+        help="Where the plan goes.")  # fmt: skip
+@spark_options
+@common_options
+@_one_paragraph
+def plan(out: Path, **options: Any) -> int:
+    """Read both clusters and MM2's topics, translate every commit, check, and write a plan.
+
+    Changes nothing on any cluster. Exits 3 if the plan has blocks: it is written all the same, to be read.
+    """
+    from migrate.plancommand import run_plan
+
+    flow = resolve_flow(_clusters(options))
+    policies = resolve_policies(
+        options.pop("accept"),
+        options.pop("untranslatable"),
+        options.pop("rewind"),
+        options.pop("uncommitted"),
+        options.pop("max_rereads"),
+    )
+    progress = _progress(options.pop("log_format"))
+    made = run_plan(flow, policies, out, progress, **options)
+    from migrate.show import summary
+
+    for line in summary(made, str(out), width=_width(), colour=_colour()):
+        click.echo(line)
+    return 0 if made.is_clean() else EXIT_REFUSED
+
+
+@cli.command(short_help="Show a plan as table, JSON, CSV or for kafka-consumer-groups.")
+@click.argument("plan", type=FILE)
+@option("--format", "form", type=click.Choice(["table", "json", "jsonl", "csv", "kcg"]), default="table",
+        show_default=True, help="kcg: what kafka-consumer-groups --reset-offsets --from-file reads.")  # fmt: skip
+@option("--group", "groups", multiple=True, metavar="REGEX", help="Only groups that match in full.")
+@option("--only", multiple=True, metavar="DECISION|GRADE|REASON", help="Only rows of this kind.")
+@common_options
+@_one_paragraph
+def show(plan: Path, form: str, groups: tuple[str, ...], only: tuple[str, ...], log_format: str) -> int:
+    """Show a plan: verdict and totals first, then what needs attention, then every group."""
+    from migrate.planfile import read_plan
+    from migrate.show import kcg_companion, render
+
+    made = read_plan(plan)
+    write = sys.stdout.write
+    for line in render(made, form, str(plan), groups=groups, only=only, width=_width(), colour=_colour()):
+        write(line + "\n")
+    if form == "kcg":
+        click.echo(kcg_companion(made, str(plan), groups, only), err=True)
+    return 0
+
+
+def _width() -> int:
+    """Return the terminal's columns; 200 where stdout is no terminal: a pipe has no edge to cut at."""
+    import shutil
+
+    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 200
+
+
+def _colour() -> bool:
+    import os
+
+    from migrate.terminal import wants_colour
+
+    return wants_colour(sys.stdout.isatty(), os.environ)
+
+
+def _writing_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what `apply` and `rollback` share."""
+    decorators: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
+        option("--approve", metavar="FINGERPRINT",
+               help="The fingerprint of the plan that was reviewed, or its first 12 digits or more."),
+        option("--execute", is_flag=True, help="Write. Without it: a dry run that does every check."),
+        option("--concurrency", type=click.IntRange(1, 100), default=100, show_default=True, metavar="N",
+               help="Groups in flight at once."),
+        option("--group-timeout", type=click.FloatRange(min=1), default=60.0, show_default=True,
+               metavar="SECONDS", help="How long to go on trying for one group."),
+    ]  # fmt: skip
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+@cli.command(short_help="Set the planned offsets on the target (dry run without --execute).")
+@click.argument("plan", type=FILE)
+@cluster_options
+@_writing_options
+@option("--allow-partial", is_flag=True,
+        help="Leave out whole groups that are blocked or have changed, and apply the others (exit 4).")  # fmt: skip
+@common_options
+@_one_paragraph
+def apply(plan: Path, **options: Any) -> int:
+    """Set the planned offsets on the target: the very plan you approved, or nothing.
+
+    Without --execute this is a dry run: every check, the fingerprint, and the command to type.
+    Prior state is on disk before the first write, and the same command again finishes or does nothing.
+    """
+    from migrate.writecommands import run_apply
+
+    given = _clusters(options)
+    progress = _progress(options.pop("log_format"))
+    lines, code = run_apply(
+        plan, resolve_flow(given), progress, colour=_colour(), width=_width(), typed=given.words(), **options
+    )
+    for line in lines:
+        click.echo(line)
+    return code
+
+
+@cli.command(short_help="Restore what stood on the target before apply.")
+@click.argument("plan", type=FILE)
+@cluster_options
+@_writing_options
+@option("--moved", type=click.Choice(["refuse", "restore"]), default="refuse", show_default=True,
+        help="Where consumers have moved on since the apply: refuse, or restore all the same.")  # fmt: skip
+@option("--out", type=FILE, metavar="PLAN",
+        help="Save the undo as a plan of its own, with its own fingerprint, for apply.")  # fmt: skip
+@common_options
+@_one_paragraph
+def rollback(plan: Path, **options: Any) -> int:
+    """Restore what stood on the target before `apply` ran, from the journal beside the plan.
+
+    Without --execute this is a dry run. Rows that have moved since are refused. After a rollback the plan is
+    spent.
+    """
+    from migrate.writecommands import run_rollback
+
+    given = _clusters(options)
+    progress = _progress(options.pop("log_format"))
+    lines, code = run_rollback(
+        plan, resolve_flow(given), progress, colour=_colour(), width=_width(), typed=given.words(), **options
+    )
+    for line in lines:
+        click.echo(line)
+    return code
+
+
+@cli.command(short_help="Read the target afresh and compare it with the plan.")
+@click.argument("plan", type=FILE)
+@cluster_options
+@option("--settle", type=click.FloatRange(min=0), metavar="SECONDS",
+        help="Read twice, this far apart, and say what moved in between.")  # fmt: skip
+@common_options
+@_one_paragraph
+def verify(plan: Path, **options: Any) -> int:
+    """Read the target afresh, and tell whether each planned offset is there or consumers have moved on.
+
+    Exits 1 if any is behind or missing.
+    """
+    from migrate.writecommands import run_verify
+
+    given = _clusters(options)
+    progress = _progress(options.pop("log_format"))
+    lines, code = run_verify(
+        plan, resolve_flow(given), progress, colour=_colour(), width=_width(), typed=given.words(), **options
+    )
+    for line in lines:
+        click.echo(line)
+    return code
+
+
+@cli.command(short_help="Check Java, jars, clusters and MM2 before the night.")
+@cluster_options
+@option("--source-down", is_flag=True, help="Do not ask the source.")
+@spark_options
+@common_options
+@_one_paragraph
+def doctor(**options: Any) -> int:
+    """Check, now and not on the night: Java, Spark's jars (fetched into the cache), both clusters, MM2's topics."""
+    from migrate.doctor import examine
+
+    given = _clusters(options)
+    progress = _progress(options.pop("log_format"))
+    lines, code = examine(given, progress, colour=_colour(), **options)
+    for line in lines:
+        click.echo(line)
+    return code
+
+
+def main() -> None:
+    """Run the command line; never returns."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A group's name may hold what the terminal's encoding lacks: shown escaped, not a crash.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        cli(standalone_mode=False)
+    except click.exceptions.Exit as leave:
+        sys.exit(leave.exit_code)
+    except click.Abort:
+        sys.exit(EXIT_FAILED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(EXIT_USAGE)
+    sys.exit(0)

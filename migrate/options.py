@@ -1,0 +1,200 @@
+"""The command line's shared options, and what they mean together. No decisions about offsets here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from migrate.errors import UsageError
+from migrate.flow import Flow
+from migrate.model import Side
+from migrate.policies import ACCEPTABLE_CHECKS, UNTRANSLATABLE_REASONS, Policies, Rewind, Uncommitted
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ENVIRONMENT_PREFIX = "MM2_MIGRATE_"
+# What decides over data is said on the command line of the night, never inherited from a shell's profile.
+NEVER_FROM_ENVIRONMENT = frozenset(
+    {"--execute", "--approve", "--allow-partial", "--accept", "--rewind", "--untranslatable", "--moved"}
+)
+FILE = click.Path(path_type=Path)
+Command = Callable[..., Any]
+
+
+def option(*names: str, **settings: Any) -> Callable[[F], F]:
+    """Return a click option that `MM2_MIGRATE_<NAME>` also sets, unless it decides over data."""
+    long = next(name for name in names if name.startswith("--")).split("/")[0]
+    if long not in NEVER_FROM_ENVIRONMENT:
+        settings.setdefault("envvar", ENVIRONMENT_PREFIX + long[2:].replace("-", "_").upper())
+    return click.option(*names, **settings)
+
+
+def _apply(decorators: list[Callable[[Command], Command]], command: Command) -> Command:
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+def common_options(command: Command) -> Command:
+    """Add what every command has: logging and debugging."""
+    return _apply(
+        [
+            option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
+                   help="Form of progress and log lines on stderr."),
+            option("--debug", is_flag=True, help="Show stack traces."),
+        ],
+        command,
+    )  # fmt: skip
+
+
+def cluster_options(command: Command) -> Command:
+    """Add the options that say where the clusters are and what MM2 is called there."""
+    return _apply(
+        [
+            option("--mm2-config", type=FILE, metavar="FILE",
+                   help="The mm2.properties that runs MirrorMaker 2: brokers, security, policy, topics."),
+            option("--source", metavar="ALIAS", help="Alias of the cluster that the groups leave."),
+            option("--target", metavar="ALIAS", help="Alias of the cluster that they move to."),
+            option("--source-config", type=FILE, metavar="FILE",
+                   help="Java client properties of the source; wins over --mm2-config for credentials."),
+            option("--target-config", type=FILE, metavar="FILE",
+                   help="Java client properties of the target; wins over --mm2-config for credentials."),
+            option("--replication-policy", type=click.Choice(["default", "identity"]),
+                   help="How MM2 names topics on the target: ALIAS.topic, or unchanged.  [default: default]"),
+            option("--separator", metavar="TEXT", help="replication.policy.separator.  [default: .]"),
+            option("--offset-syncs-location", type=click.Choice(["source", "target"]),
+                   help="Where MM2 keeps its offset syncs.  [default: source]"),
+            option("--checkpoints-topic", metavar="TOPIC", help="Name of MM2's checkpoints topic."),
+            option("--offset-syncs-topic", metavar="TOPIC", help="Name of MM2's offset-syncs topic."),
+            option("--request-timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True,
+                   metavar="SECONDS", help="Deadline of one question to a cluster."),
+        ],
+        command,
+    )  # fmt: skip
+
+
+def filter_options(command: Command) -> Command:
+    """Add the filters on groups and topics."""
+    return _apply(
+        [
+            option("--group", "groups", multiple=True, metavar="REGEX", help="Only groups that match in full."),
+            option("--exclude-group", "exclude_groups", multiple=True, metavar="REGEX",
+                   help="Leave these groups out; wins over --group."),
+            option("--topic", "topics", multiple=True, metavar="REGEX",
+                   help="Only source topics that match in full."),
+            option("--exclude-topic", "exclude_topics", multiple=True, metavar="REGEX",
+                   help="Leave these source topics out."),
+            option("--groups-file", type=FILE, metavar="FILE",
+                   help="A wave: only the groups that this file lists, one a line."),
+        ],
+        command,
+    )  # fmt: skip
+
+
+def policy_options(command: Command) -> Command:
+    """Add what a reviewer decides: waivers, and what becomes of rows that no law translates."""
+    return _apply(
+        [
+            option("--accept", multiple=True, metavar="CHECK[:SUBJECT]",
+                   help=f"Turn that block into a warning. Checks: {', '.join(ACCEPTABLE_CHECKS)}."),
+            option("--untranslatable", multiple=True, metavar="[REASON=]block|skip|earliest|latest",
+                   help="What to do with commits that no law translates (default block). "
+                        f"Reasons: {', '.join(UNTRANSLATABLE_REASONS)}."),
+            option("--rewind", type=click.Choice([str(r) for r in Rewind]), default="block", show_default=True,
+                   help="Where the target group stands beyond the planned offset."),
+            option("--uncommitted", type=click.Choice([str(u) for u in Uncommitted]), default="ignore",
+                   show_default=True, help="Partitions of a group's topics that it never committed."),
+            option("--max-rereads", type=click.IntRange(min=0), default=1_000_000, show_default=True,
+                   metavar="N", help="Block a group that would read more records twice."),
+        ],
+        command,
+    )  # fmt: skip
+
+
+def spark_options(command: Command) -> Command:
+    """Add where Spark runs."""
+    return _apply(
+        [
+            option("--master", metavar="URL", help="Spark master, where no session has one.  [default: local[*]]"),
+            option("--spark-conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting; repeatable."),
+        ],
+        command,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """The cluster options as given; None where not."""
+
+    mm2_config: Path | None
+    source: str | None
+    target: str | None
+    source_config: Path | None
+    target_config: Path | None
+    replication_policy: str | None
+    separator: str | None
+    offset_syncs_location: str | None
+    checkpoints_topic: str | None
+    offset_syncs_topic: str | None
+
+    def words(self) -> tuple[str, ...]:
+        """Return the options as they would be typed, for the next command to copy."""
+        given = ((name, getattr(self, name)) for name in self.__dataclass_fields__)
+        pairs = (("--" + name.replace("_", "-"), str(value)) for name, value in given if value is not None)
+        return tuple(word for pair in pairs for word in pair)
+
+
+def resolve_flow(given: ClusterOptions) -> Flow:
+    """Return the flow that the cluster options describe; raises `UsageError` where they do not suffice."""
+    from migrate import mm2config
+    from migrate.properties import read_properties
+
+    if given.mm2_config is None and (given.source_config is None or given.target_config is None):
+        raise UsageError(
+            "Where are the clusters?",
+            "Give --mm2-config FILE with --source ALIAS and --target ALIAS, or --source-config FILE and "
+            "--target-config FILE with both aliases.",
+        )
+    if given.source is None or given.target is None:
+        raise UsageError("Which flow?", "Name MM2's aliases of both clusters with --source ALIAS and --target ALIAS.")
+    if given.source == given.target:
+        raise UsageError(f"--source and --target are both {given.source!r}.", "Name two clusters.")
+    source_client = read_properties(given.source_config) if given.source_config else None
+    target_client = read_properties(given.target_config) if given.target_config else None
+    overrides = mm2config.Overrides(
+        replication_policy=given.replication_policy,
+        separator=given.separator,
+        syncs_side=Side(given.offset_syncs_location) if given.offset_syncs_location else None,
+        checkpoints_topic=given.checkpoints_topic,
+        offset_syncs_topic=given.offset_syncs_topic,
+    )
+    if given.mm2_config is not None:
+        flow = mm2config.read_flow(given.mm2_config, given.source, given.target, overrides)
+        flow = mm2config.with_clients(flow, source_client, target_client)
+    else:
+        assert source_client is not None and target_client is not None
+        flow = mm2config.client_flow(source_client, target_client, given.source, given.target, overrides)
+    return replace(
+        flow,
+        source=replace(flow.source, origin=str(given.source_config or given.mm2_config)),
+        target=replace(flow.target, origin=str(given.target_config or given.mm2_config)),
+    )
+
+
+def resolve_policies(
+    accept: tuple[str, ...], untranslatable: tuple[str, ...], rewind: str, uncommitted: str, max_rereads: int
+) -> Policies:
+    """Return the policies that the options choose."""
+    from migrate.policies import parse_untranslatable, parse_waiver
+
+    default, by_reason = parse_untranslatable(untranslatable)
+    return Policies(
+        waivers=tuple(parse_waiver(text) for text in accept),
+        untranslatable=default,
+        untranslatable_by_reason=by_reason,
+        rewind=Rewind(rewind),
+        uncommitted=Uncommitted(uncommitted),
+        max_rereads=max_rereads,
+    )

@@ -1,0 +1,77 @@
+"""The `plan` command: wire the edges, make the plan, write it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from migrate.clock import SystemClock
+from migrate.filters import Filters
+from migrate.flow import Flow
+from migrate.plan import Plan
+from migrate.planfile import refuse_overwrite, write_plan
+from migrate.planning import plan_of
+from migrate.policies import Policies
+from migrate.ports import Progress
+from migrate.survey import Clusters, PlanRequest
+from migrate.surveyor import take_survey
+from migrate.wiring import SparkCommits, SparkMirror, admin_of, background_spark, parse_spark_conf
+
+
+def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **options: Any) -> Plan:
+    """Make the plan that the options ask for and write it to `out`.
+
+    Raises `Refused` before anything is read if `out` holds a plan that was applied, or no plan at all.
+    """
+    refuse_overwrite(out)
+    filters = Filters.from_options(
+        options["groups"],
+        options["exclude_groups"],
+        options["topics"],
+        options["exclude_topics"],
+        options["groups_file"],
+    )
+    request = PlanRequest(
+        flow=flow,
+        filters=filters,
+        policies=policies,
+        source_down=options["source_down"],
+        settle_seconds=options["settle"],
+        settings=_settings(policies, options),
+    )
+    deadline = options["request_timeout"]
+    with background_spark(options["master"], parse_spark_conf(options["spark_conf"])) as spark:
+        target = admin_of(flow.target, deadline)
+        source = None if request.source_down else admin_of(flow.source, deadline)
+        clusters = Clusters(
+            source=source,
+            target=target,
+            source_commits=SparkCommits(spark, flow.source, deadline) if source else None,
+            target_commits=SparkCommits(spark, flow.target, deadline),
+            mirror=SparkMirror(spark, flow),
+        )
+        clock = SystemClock()
+        survey = take_survey(request, clusters, clock, progress)
+    plan = plan_of(request, survey, clock.now_ms())
+    write_plan(plan, out)
+    return plan
+
+
+def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the choices as the header tells them: text by option name, without what was left at nothing."""
+    told = {
+        **{
+            name: ", ".join(options[name.replace("-", "_") + "s"])
+            for name in ("group", "exclude-group", "topic", "exclude-topic")
+        },
+        "groups-file": str(options["groups_file"] or ""),
+        "rewind": str(policies.rewind),
+        "uncommitted": str(policies.uncommitted),
+        "untranslatable": ", ".join(
+            [str(policies.untranslatable)]
+            + [f"{reason}={choice}" for reason, choice in sorted(policies.untranslatable_by_reason.items())]
+        ),
+        "max-rereads": str(policies.max_rereads),
+        "settle": f"{options['settle']:g}",
+        "source-down": "yes" if options["source_down"] else "",
+    }
+    return {name: text for name, text in told.items() if text}

@@ -1,0 +1,114 @@
+"""Where the real things are plugged in: clients from a flow, and a Spark session that starts in the background."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from migrate.clientconfig import librdkafka_config, secret_values
+from migrate.errors import UsageError
+from migrate.flow import Cluster, Flow
+from migrate.kafka.admin import ConfluentAdmin
+from migrate.mirror import CheckpointReading, MirrorReader, SyncReading, WindowQuestion
+from migrate.model import Commits, Failure, LogRange, Side
+from migrate.ports import CommitReader
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def admin_of(cluster: Cluster, deadline_seconds: float, concurrency: int = 100) -> ConfluentAdmin:
+    """Return the confluent-kafka admin of one cluster; nothing is opened before its first call."""
+    mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
+    return ConfluentAdmin(cluster, mapped.config, deadline_seconds, concurrency, secret_values(cluster.properties))
+
+
+def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
+    """Read `--spark-conf KEY=VALUE` values; raises `UsageError` for one without `=`."""
+    conf = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--spark-conf {pair}: expected KEY=VALUE.", "For example spark.driver.memory=2g.")
+        conf[key.strip()] = value
+    return conf
+
+
+class BackgroundSpark:
+    """A Spark session that starts while the clusters are asked their first questions: it takes seconds."""
+
+    def __init__(self, master: str | None, conf: Mapping[str, str]) -> None:
+        self._pool = ThreadPoolExecutor(1, "spark-start")
+        self._session: Future[SparkSession] = self._pool.submit(self._start, master, conf)
+
+    @staticmethod
+    def _start(master: str | None, conf: Mapping[str, str]) -> "SparkSession":
+        from migrate.spark.session import spark_session
+
+        return spark_session(master, conf)
+
+    def session(self) -> "SparkSession":
+        """Return the session, waiting for it; raises what its start raised."""
+        return self._session.result()
+
+    def stop(self) -> None:
+        """Stop the session, if it started, and end its JVM."""
+        from migrate.spark.session import stop_session
+
+        self._pool.shutdown(wait=True)
+        if self._session.exception() is None:
+            stop_session(self._session.result())
+
+
+@contextmanager
+def background_spark(master: str | None, conf: Mapping[str, str]) -> Iterator[BackgroundSpark]:
+    """Start Spark in the background, and stop it at the end."""
+    spark = BackgroundSpark(master, conf)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+class SparkCommits:
+    """Commits read through Kafka's Java Admin in Spark's JVM, made when first asked for."""
+
+    def __init__(self, spark: BackgroundSpark, cluster: Cluster, deadline_seconds: float) -> None:
+        self._make: Callable[[], CommitReader] = lambda: self._reader(spark, cluster, deadline_seconds)
+        self._made: CommitReader | None = None
+
+    @staticmethod
+    def _reader(spark: BackgroundSpark, cluster: Cluster, deadline_seconds: float) -> CommitReader:
+        from migrate.spark.javaadmin import JavaCommitReader
+
+        return JavaCommitReader(spark.session(), cluster, deadline_seconds)
+
+    def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
+        """Return all committed offsets of each group."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made.commits(groups, require_stable)
+
+
+class SparkMirror:
+    """MM2's topics read through Spark's Kafka source, once its session is up."""
+
+    def __init__(self, spark: BackgroundSpark, flow: Flow) -> None:
+        self._spark = spark
+        self._flow = flow
+        self._made: MirrorReader | None = None
+
+    def _reader(self) -> MirrorReader:
+        if self._made is None:
+            from migrate.spark.mirror import SparkMirrorReader
+
+            self._made = SparkMirrorReader(self._spark.session(), self._flow)
+        return self._made
+
+    def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
+        """Read the checkpoints topic."""
+        return self._reader().checkpoints(topic, pinned)
+
+    def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
+        """Read the offset-syncs topic and find each question's window."""
+        return self._reader().windows(side, topic, pinned, questions)

@@ -1,0 +1,142 @@
+"""The commands around the moment that writes: `apply`, `rollback`, `verify`. Wiring, and no decisions."""
+
+from pathlib import Path
+from typing import Any
+
+from migrate import __version__
+from migrate.application import ApplyOptions, ApplyResult, apply_plan
+from migrate.clock import SystemClock
+from migrate.drift import UNDO
+from migrate.errors import EXIT_DONE, Refused, UsageError
+from migrate.flow import Flow
+from migrate.history import ROLLBACK
+from migrate.journal import Journal, journal_path
+from migrate.plan import Plan, approves
+from migrate.planfile import read_plan, refuse_overwrite, write_plan
+from migrate.ports import Progress
+from migrate.results import Typed, apply_lines, verify_lines
+from migrate.undo import undo_plan
+from migrate.verification import verify
+from migrate.wiring import admin_of
+
+Told = tuple[list[str], int]
+
+
+def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Told:
+    """Apply a plan file, or show what applying it would do; return the lines to print and the exit code."""
+    plan = read_plan(path)
+    approval = _approved(plan, options["approve"], options["execute"])
+    clock = SystemClock()
+    deadline, concurrency = options["request_timeout"], options["concurrency"]
+    target = admin_of(flow.target, deadline, concurrency)
+    source = None
+    if not plan.header.source_down and plan.header.kind != UNDO:
+        source = admin_of(flow.source, deadline, concurrency)
+    undone = _journal_undone(plan, path, clock) if plan.header.kind == UNDO else None
+    result = apply_plan(
+        plan,
+        target,
+        source,
+        Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms),
+        clock,
+        progress,
+        _options(options, approval),
+        spends=undone,
+    )
+    return _told(result, "apply", path, plan, options)
+
+
+def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> Told:
+    """Undo what the journal beside a plan says was written; return the lines to print and the exit code."""
+    plan = read_plan(path)
+    if plan.header.kind == UNDO:
+        raise UsageError(
+            f"{path} is itself an undo.", "Apply it with `mm2-migrate apply`, or make a new plan to go forward."
+        )
+    approval = _approved(plan, options["approve"], options["execute"])
+    clock = SystemClock()
+    journal = Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms)
+    state = journal.read()
+    if not state.applied:
+        return [
+            f"NOTHING TO UNDO: plan {plan.short_fingerprint} has not written anything"
+            + ("" if journal.path.exists() else f" (there is no journal {journal.path.name})")
+        ], EXIT_DONE
+    undo = undo_plan(plan, state, clock.now_ms(), __version__, options["moved"])
+    if options["out"] is not None:
+        refuse_overwrite(options["out"])
+        write_plan(undo, options["out"])
+        return [
+            f"Saved the undo of {plan.short_fingerprint} as {options['out']}: {len(undo.rows)} rows, "
+            f"fingerprint {undo.short_fingerprint}. Nothing was written to the cluster.",
+            "Read it with: mm2-migrate show " + str(options["out"]),
+        ], EXIT_DONE
+    target = admin_of(flow.target, options["request_timeout"], options["concurrency"])
+    result = apply_plan(undo, target, None, journal, clock, progress, _options(options, approval), command=ROLLBACK)
+    return _told(result, "rollback", path, plan, options)
+
+
+def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Told:
+    """Compare the target with a plan file; return the lines to print and the exit code."""
+    plan = read_plan(path)
+    clock = SystemClock()
+    target = admin_of(flow.target, options["request_timeout"])
+    seen_id = target.facts().cluster_id
+    if seen_id != plan.header.target_cluster_id:
+        raise Refused(
+            f"The plan is for target cluster {plan.header.target_cluster_id}, and {flow.target.alias} is {seen_id}.",
+            "Name the clusters that the plan was made for.",
+        )
+    found = verify(plan, target, progress)
+    if options["settle"]:
+        progress.step(f"waiting {options['settle']:g} s for a second reading")
+        clock.wait(options["settle"])
+        found = verify(plan, target.renewed(), progress).after(found)
+    lines = list(verify_lines(found, plan, options["width"], options["colour"]))
+    if Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms).read().is_spent:
+        lines.append("Note: this plan was rolled back, so its offsets are not expected to stand.")
+    return lines, found.exit_code
+
+
+def _approved(plan: Plan, approval: str | None, execute: bool) -> str:
+    """Return the fingerprint that was approved; raises where --execute lacks it or it names another plan."""
+    if approval is None:
+        if execute:
+            raise UsageError(
+                "--execute needs --approve FINGERPRINT: the fingerprint of the plan that was reviewed.",
+                "`mm2-migrate show` and a dry run print it; 12 digits are enough.",
+            )
+        return plan.fingerprint
+    if not approves(approval, plan):
+        raise Refused(
+            f"--approve {approval} is not this plan's fingerprint, which is {plan.short_fingerprint}...",
+            "Give at least 12 of its digits, and make sure that this is the plan you reviewed.",
+        )
+    return approval
+
+
+def _options(options: dict[str, Any], approval: str) -> ApplyOptions:
+    return ApplyOptions(
+        execute=options["execute"],
+        allow_partial=options.get("allow_partial", False),
+        concurrency=options["concurrency"],
+        group_timeout_seconds=options["group_timeout"],
+        details={"approved": approval, "version": __version__},
+    )
+
+
+def _journal_undone(undo: Plan, path: Path, clock: SystemClock) -> Journal | None:
+    """Find the journal of the plan that an undo plan undoes: it must learn that its plan is spent."""
+    digits = undo.header.undoes[:12]
+    for journal in sorted(path.absolute().parent.glob(f"*.{digits}.journal.jsonl")):
+        return Journal(journal, undo.header.undoes, clock.now_ms)
+    raise Refused(
+        f"The journal of plan {digits} is not beside {path}.",
+        "Put the undo plan into the folder of the plan and its journal: that plan has to be marked as spent.",
+    )
+
+
+def _told(result: ApplyResult, command: str, path: Path, plan: Plan, options: dict[str, Any]) -> Told:
+    typed = Typed(command, str(path), options["typed"])
+    lines = list(apply_lines(result, typed, plan.fingerprint, options["width"], options["colour"]))
+    return lines, result.exit_code
