@@ -133,7 +133,8 @@ def plan(out: Path, **options: Any) -> int:
     """
     from migrate.plancommand import run_plan
 
-    flow = resolve_flow(_clusters(options))
+    given = _clusters(options)
+    flow = resolve_flow(given)
     policies = resolve_policies(
         options.pop("accept"),
         options.pop("untranslatable"),
@@ -145,7 +146,7 @@ def plan(out: Path, **options: Any) -> int:
     made = run_plan(flow, policies, out, progress, **options)
     from migrate.show import summary
 
-    for line in summary(made, str(out), width=_width(), colour=_colour()):
+    for line in summary(made, str(out), width=_width(), colour=_colour(), cluster_options=given.words()):
         click.echo(line)
     return 0 if made.is_clean() else EXIT_REFUSED
 

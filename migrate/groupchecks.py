@@ -101,10 +101,10 @@ def source_down(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
             "planned from MM2's checkpoints on the target alone, which nothing here can refute",
             "If the source is lost for good, accept with --accept source-down or source-down:GROUP.",
         )  # fmt: skip
-    for words in facts.unknown_when_down:
+    for pattern in facts.unknown_when_down:
         yield unseen(
-            Level.WARN, "groups-unknown", Scope.CLUSTER, facts.source_alias, "every group of the source",
-            f"groups that match MM2's exclusion {words!r} have no checkpoints: whether there are any is unknown",
+            Level.WARN, "groups-unknown", Scope.GROUP, pattern, "every group of the source",
+            "MM2 leaves these groups out and writes no checkpoints of them: whether there are any is unknown",
             "Find their last offsets by other means before their consumers start on the target.",
         )  # fmt: skip
 

@@ -35,7 +35,6 @@ class Typed:
 
 def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, colour: bool) -> Iterator[str]:
     """Yield the outcome of a run or dry run: verdict, what was refused, failed or unknown, then the rows."""
-    plan = result.assessment.plan
     verdict, shade = _verdict(result)
     yield paint(verdict, shade, colour)
     label = "Undoes plan" if typed.command == "rollback" else "Fingerprint"

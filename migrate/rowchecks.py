@@ -35,21 +35,18 @@ def row_blocks(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> 
 
 
 def untranslatable_rows(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
-    """Report commits that no law translates, per reason and topic."""
+    """Report commits that no law translates, under the check that their reason names."""
     reasons = {
         "topic-not-replicated", "target-partition-missing", "source-topic-missing",
         "source-gone-without-checkpoint",
     }  # fmt: skip
-    counted: dict[tuple[str, str], int] = {}
     for row in rows:
         if row.decision is Decision.BLOCK and row.reason in reasons:
-            counted[row.reason, row.source_topic] = counted.get((row.reason, row.source_topic), 0) + 1
-    for (reason, topic), count in sorted(counted.items()):
-        yield result(
-            Level.BLOCK, reason, Scope.ROW, topic, "a commit that can be translated",
-            f"{count} rows of {topic} can not be ({reason})",
-            f"Choose --untranslatable {reason}=skip (or another choice), or --exclude-topic.",
-        )  # fmt: skip
+            yield result(
+                Level.BLOCK, row.reason, Scope.ROW, row.subject, "a commit that can be translated",
+                row.sentence.rstrip("."),
+                f"Choose --untranslatable {row.reason}=skip (or another choice), or --exclude-topic.",
+            )  # fmt: skip
 
 
 def estimated(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:

@@ -44,9 +44,11 @@ def render(
     raise UsageError(f"There is no format {form!r}.", f"Choose {', '.join(FORMATS)}.")
 
 
-def summary(plan: Plan, path: str, *, width: int = 80, colour: bool = False) -> Iterator[str]:
+def summary(
+    plan: Plan, path: str, *, width: int = 80, colour: bool = False, cluster_options: tuple[str, ...] = ()
+) -> Iterator[str]:
     """Return the table's lines without the groups' rows: what `plan` prints when it is done."""
-    return overview(plan, Page(path, width, colour))
+    return overview(plan, Page(path, width, colour, cluster_options))
 
 
 def kcg_companion(plan: Plan, path: str, groups: Sequence[str] = (), only: Sequence[str] = ()) -> str:

@@ -15,6 +15,8 @@ from migrate.table import aligned, wrapped
 from migrate.terminal import Colour, name, paint, safe, shell_word
 from migrate.totals import Mm2Comparison, Totals, totals
 
+# A finding on 300 groups must not push the next one off the screen; every row stands under GROUPS.
+SUBJECTS_NAMED = 20
 WHY_ESTIMATED = (
     "No records of the two sides were compared. An estimated offset skips nothing as long as MM2's own "
     "offset syncs tell the truth; what is read twice is a guess and bounds nothing."
@@ -23,11 +25,15 @@ WHY_ESTIMATED = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """How to print: the plan's file name as it is typed, columns to fill, colour or not."""
+    """How to print: the plan's file name as it is typed, columns to fill, colour or not.
+
+    `cluster_options` are those of the command that made the plan, where they are known: a plan holds none.
+    """
 
     path: str
     width: int = 80
     colour: bool = False
+    cluster_options: tuple[str, ...] = ()
 
 
 def table(plan: Plan, rows: Sequence[Row], page: Page) -> Iterator[str]:
@@ -105,9 +111,9 @@ def _identity(plan: Plan, page: Page) -> list[tuple[str, str]]:
     if h.undoes:
         lines.insert(1, ("Undoes", f"the plan {safe(h.undoes)}"))
     if h.flow:
-        lines.append(("MM2", "; ".join(f"{safe(k)}={safe(v)}" for k, v in h.flow.items() if v)))
+        lines.append(("MM2", "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.flow.items()) if v)))
     if h.settings:
-        lines.append(("Settings", "; ".join(f"{safe(k)}={safe(v)}" for k, v in h.settings.items())))
+        lines.append(("Settings", "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.settings.items()))))
     lines.append(("Waivers", ", ".join(safe(w) for w in h.waivers) or "none"))
     return [(f"{label:<11}", text) for label, text in lines]
 
@@ -188,9 +194,11 @@ def _finding(finding: Finding, page: Page) -> Iterator[str]:
             yield line
     # a block stops by itself; a row that skips or rewinds will be applied, so each one is red
     red = finding.kind in (Kind.MAY_SKIP, Kind.REWIND)
-    for subject, seen in finding.seen:
+    for subject, seen in finding.seen[:SUBJECTS_NAMED]:
         for line in wrapped(f"{name(subject)}: {safe(seen)}", page.width, "    ", "      "):
             yield paint(line, Colour.RED, page.colour and red)
+    if len(finding.seen) > SUBJECTS_NAMED:
+        yield f"    and {len(finding.seen) - SUBJECTS_NAMED} more: see GROUPS, or --format json"
     if finding.todo:
         yield from wrapped(safe(finding.todo), page.width, "  > ")
 
@@ -209,10 +217,12 @@ def _next(plan: Plan, t: Totals, page: Page) -> Iterator[str]:
             "Mend what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:",
             page.width,
         )
-    yield from wrapped("With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):", page.width)
-    yield f"  mm2-migrate apply {path}{partial}"
+    if not page.cluster_options:
+        yield from wrapped("With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):", page.width)
+    command = " ".join(["mm2-migrate apply", path, *map(shell_word, page.cluster_options)])
+    yield f"  {command}{partial}"
     yield "      dry run: every check, nothing written"
-    yield f"  mm2-migrate apply {path}{partial} --approve {plan.short_fingerprint} --execute"
+    yield f"  {command}{partial} --approve {plan.short_fingerprint} --execute"
 
 
 def _many(count: int, noun: str) -> str:

@@ -11,9 +11,10 @@ import migrate
 
 PACKAGE = Path(migrate.__file__).parent
 PURE = (
-    "checklist", "checks", "clusterchecks", "drift", "errors", "filters", "flow", "groupchecks", "history", "jaas", "mirror",
-    "model", "naming", "plan", "policies", "ports", "results", "rowchecks", "rows", "show", "showcsv", "showgroups", "showjson", "table", "terminal", "totals",
-    "translation", "undo", "wire",
+    "checklist", "checks", "clusterchecks", "drift", "errors", "filters", "flow", "groupchecks", "history",
+    "jaas", "mirror", "model", "naming", "plan", "planning", "policies", "ports", "results", "rowchecks",
+    "rows", "show", "showcsv", "showgroups", "showjson", "table", "terminal", "totals", "translation",
+    "undo", "wire",
 )  # fmt: skip
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "datetime", "random", "socket", "subprocess"}
 

@@ -342,7 +342,6 @@ def test_a_mapped_configuration_does_not_show_itself():
 def test_paths_are_the_only_values_in_messages(tmp_path):
     missing = Path(tmp_path) / "none.pem"
     text = refusal(
-        TLS
-        | {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(missing), "ssl.key.password": PASSWORD}
+        TLS | {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(missing), "ssl.key.password": PASSWORD}
     )
     assert str(missing) in text

@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from migrate.errors import UsageError
 from migrate.filters import FILTER_NAMES, Filters, java_pattern, parse_groups, read_groups_file
 
-NAMES = st.text("ab_-.c", min_size=1, max_size=6) | st.sampled_from(
-    ["__x", "console-consumer-1", "connect-s"]
-)
+NAMES = st.text("ab_-.c", min_size=1, max_size=6) | st.sampled_from(["__x", "console-consumer-1", "connect-s"])
 PATTERNS = st.lists(st.sampled_from(["a.*", "b", ".*", "__x", "c+", "connect-.*"]), max_size=2)
 
 
@@ -37,9 +35,7 @@ def test_patterns_match_in_full_and_each_taker_is_named():
 def test_the_default_exclude_holds_unless_the_group_is_named_literally(tmp_path):
     assert Filters.from_options(groups=[".*"]).verdict("__x", "t") == "default-exclude"
     assert Filters.from_options(groups=["__x"]).verdict("__x", "t") is None
-    assert (
-        Filters.from_options(groups=["__x"], exclude_groups=["__.*"]).verdict("__x", "t") == "exclude-group"
-    )
+    assert Filters.from_options(groups=["__x"], exclude_groups=["__.*"]).verdict("__x", "t") == "exclude-group"
     wave = tmp_path / "wave.txt"
     wave.write_text("__x\n")
     assert Filters.from_options(groups_file=wave).verdict("__x", "t") is None

@@ -1,0 +1,21 @@
+"""DataFrames with the columns of Spark's Kafka source, made of plain bytes."""
+
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+EPOCH_MS = int(EPOCH.timestamp() * 1000)
+SCHEMA = "key binary, value binary, offset bigint, timestamp timestamp"
+
+
+def frame(spark, pairs):
+    """Records in log order: offsets 0, 1, 2...; each one millisecond after the one before."""
+    rows = [
+        (
+            None if key is None else bytearray(key),
+            None if value is None else bytearray(value),
+            offset,
+            EPOCH + timedelta(milliseconds=offset),
+        )
+        for offset, (key, value) in enumerate(pairs)
+    ]
+    return spark.createDataFrame(rows, SCHEMA)
