@@ -1,0 +1,44 @@
+"""`python -m scripts.demonstration`: run the story; exit 0 only if no record was lost."""
+
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+from confluent_kafka import KafkaException
+
+from scripts.demonstration.stage import DemoError, Stage
+from scripts.demonstration.story import tell
+from tests.lab.waiting import LabError
+
+
+def leave(number: int, frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def complain(text: str) -> None:
+    sys.stdout.flush()
+    print(f"demo: {text}", file=sys.stderr)
+
+
+def main() -> int:
+    # As an exception, so that the lab is taken down on the way out.
+    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGHUP, leave)
+    try:
+        return tell(Stage())
+    except KeyboardInterrupt:
+        complain("interrupted; everything that it started is stopped.")
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        sys.stdout = None  # or Python complains again when it flushes at exit
+        return 0
+    except (DemoError, LabError) as error:
+        complain(str(error))
+    except KafkaException as error:
+        complain(f"one of the demo's own clients failed: {error.args[0]}")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

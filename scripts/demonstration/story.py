@@ -1,0 +1,208 @@
+"""The story: fill two clusters, stop, move every group with the real commands, and count what consumers read."""
+
+import json
+import tempfile
+from pathlib import Path
+
+from scripts.demonstration.consumers import copies, read_as_groups
+from scripts.demonstration.counting import Copy, replayed
+from scripts.demonstration.groups import (
+    GROUPS,
+    RETENTION,
+    RETENTION_SHARE,
+    Commits,
+    commit_shares,
+    committed,
+    delete_before,
+)
+from scripts.demonstration.stage import DemoError, Stage
+from scripts.demonstration.traffic import TOPICS, Place, Traffic
+from scripts.demonstration.verdict import Account, report
+from tests.lab.lab import Lab
+from tests.lab.options import MirrorOptions
+from tests.lab.reading import topic_reader
+from tests.lab.waiting import LabError, wait_until
+
+FLOW = ("--mm2-config", "mm2.properties", "--source", "A", "--target", "B")
+PLAN, SECOND_PLAN = "cutover.plan", "cutover2.plan"
+SETTLE = ("--settle", "2")
+# Offset syncs as sparse as MM2 writes them by default; aborted records are not copied.
+MIRROR = MirrorOptions(offset_lag_max=100, extra={"A.consumer.isolation.level": "read_committed"})
+KILL_AFTER_RECORDS = 15_000
+COPY_DEADLINE_SECONDS = 60.0
+
+
+def tell(stage: Stage) -> int:
+    """Run the whole demo; returns its exit code. Whatever it started is stopped at the end, and on any error."""
+    stage.say(
+        "A cutover with mm2-migrate: seven consumer groups move from cluster A to cluster B, which a real "
+        "MirrorMaker 2 (MM2) has been filling. Then real consumers start on B, and every record is counted."
+    )
+    with tempfile.TemporaryDirectory(prefix="mm2-demo-") as folder:
+        stage.folder = Path(folder)
+        lab = Lab(stage.folder, mirror=MIRROR)
+        try:
+            with stage.step("Two Kafka clusters and MirrorMaker 2"):
+                start(stage, lab)
+            with stage.step("Records, and an MM2 that is killed with -9 amid them"):
+                traffic = write(stage, lab)
+            with stage.step("Consumers at different places; then everything stops"):
+                commits = stop(stage, lab, traffic)
+            with stage.step("Is everything there? (doctor)"):
+                stage.run("doctor", *FLOW)
+            with stage.step("The plan: read, translate, check; nothing is written to A or B"):
+                stage.run("plan", *FLOW, *SETTLE, "--out", PLAN)
+                stage.run("show", PLAN)
+                stage.run("show", PLAN, "--format", "kcg", into="cutover.csv")
+                stage.lines(["$ head -3 cutover.csv", *(stage.folder / "cutover.csv").read_text().splitlines()[:3]])
+            with stage.step("Apply: first a dry run, then the very plan that was approved"):
+                apply(stage, PLAN, dry_run=True)
+                stage.say("The same command again does nothing:")
+                stage.run("apply", PLAN, *FLOW, "--approve", fingerprint(stage, PLAN), "--execute")
+            with stage.step("A change of mind: rollback"):
+                roll_back(stage, lab)
+            with stage.step("Once more, with a new plan: the old one is spent"):
+                stage.run("plan", *FLOW, *SETTLE, "--out", SECOND_PLAN)
+                apply(stage, SECOND_PLAN, dry_run=False)
+            with stage.step("Real consumers start on B"):
+                code = count(stage, lab, traffic, commits)
+            print("\nTime:")
+            stage.timings()
+            return code
+        finally:
+            lab.down()
+
+
+def start(stage: Stage, lab: Lab) -> None:
+    lab.up()
+    stage.note(f"Kafka {lab.version}: A at {lab.source_bootstrap}, B at {lab.target_bootstrap}")
+    stage.note("MM2 copies A -> B, with its default offset.lag.max of 100")
+
+
+def write(stage: Stage, lab: Lab) -> Traffic:
+    traffic = Traffic(lab.source)
+    traffic.create_topics()
+    stage.note("topics: " + ", ".join(f"{t.name} ({t.partitions + t.empty})" for t in TOPICS))
+    wait_until(lambda: copies_ready(lab), COPY_DEADLINE_SECONDS, "MM2 to create their copies on B")
+    traffic.start()
+
+    def far_enough() -> bool:
+        traffic.raise_trouble()
+        return copied(lab) >= KILL_AFTER_RECORDS
+
+    wait_until(far_enough, COPY_DEADLINE_SECONDS, "MM2 to copy the first records")
+    lab.mirror.kill()
+    still = "producers still writing" if traffic.running else "producers done"
+    stage.note(f"MM2 killed with -9 when it had copied {copied(lab):,} records; {still}")
+    traffic.finish()
+    stage.note(f"{traffic.records:,} records written, {traffic.aborted:,} of them in aborted transactions")
+    lab.mirror.start()
+    lab.mirror.wait_ready()
+    stage.note("MM2 is back, and copies what it had not recorded as copied a second time")
+    lab.mirror.wait_until_replicated([topic.name for topic in TOPICS])
+    stage.note(f"everything is on B: its logs end at {copied(lab):,} in all")
+    return traffic
+
+
+def stop(stage: Stage, lab: Lab, traffic: Traffic) -> Commits:
+    with topic_reader(lab.source_bootstrap) as reader:
+        ends = {place: reader.bounds(*place)[1] for place in traffic.written}
+    live = {group.name: (group.topic, partitions_of(group.topic)) for group in GROUPS if group.consumes}
+    read_as_groups(lab.source_bootstrap, live)
+    commit_shares(lab.source, ends)
+    delete_before(lab.source.admin(), RETENTION, int(ends[RETENTION] * RETENTION_SHARE))
+    commits = committed(lab.source)
+    for group in GROUPS:
+        lag = sum(ends[place] - offset for place, offset in commits[group.name].items())
+        stage.note(f"{group.name:<13} {group.topic:<10} lag {lag:>6,}  {group.words}")
+    caught_up = [group.name for group in GROUPS if set(group.places.values()) <= {0, 1}]
+    lab.mirror.wait_checkpoints(caught_up, caught_up=True, quiet_seconds=2.0)
+    stage.note("MM2 has written its last checkpoints; producers and consumers are stopped")
+    return commits
+
+
+def apply(stage: Stage, plan: str, dry_run: bool) -> None:
+    if dry_run:
+        stage.run("apply", plan, *FLOW)
+    stage.run("apply", plan, *FLOW, "--approve", fingerprint(stage, plan), "--execute")
+    stage.run("verify", plan, *FLOW)
+
+
+def fingerprint(stage: Stage, plan: str) -> str:
+    """The 12 digits that a reviewer passes on."""
+    digits: str = json.loads(stage.ask("show", plan, "--format", "json"))["fingerprint"]
+    return digits[:12]
+
+
+def roll_back(stage: Stage, lab: Lab) -> None:
+    before = set(committed(lab.target))
+    stage.run("rollback", PLAN, *FLOW)
+    stage.run("rollback", PLAN, *FLOW, "--approve", fingerprint(stage, PLAN), "--execute")
+    after = set(committed(lab.target))
+    stage.say(f"Groups with offsets on B: {len(before)} before, {len(after)} now, as before the cutover.")
+    if after:
+        raise DemoError(f"after the rollback these groups still have offsets on B: {', '.join(sorted(after))}.")
+
+
+def count(stage: Stage, lab: Lab, traffic: Traffic, commits: Commits) -> int:
+    moved = committed(lab.target)
+    stage.say(f"{len(moved)} groups have offsets on B. Each gets a consumer, which reads to the end.")
+    topics = {g.name: (lab.options.target_topic(g.topic), partitions_of(g.topic)) for g in GROUPS}
+    read = read_as_groups(lab.target_bootstrap, topics)
+    stage.note("all consumers are at the end")
+    everything: dict[Place, list[Copy]] = {}
+    for topic in TOPICS:
+        everything |= copies(lab.target_bootstrap, lab.options.target_topic(topic.name), partitions_of(topic.name))
+    stage.run("verify", SECOND_PLAN, *FLOW)
+    stage.say(f"On B, {sum(map(replayed, everything.values())):,} records stand twice: MM2 was killed amid them.")
+    print()
+    account = Account(
+        groups=GROUPS,
+        compacted=frozenset(topic.name for topic in TOPICS if topic.compacted),
+        written=traffic.written,
+        copies={(source_name(lab, topic), p): records for (topic, p), records in everything.items()},
+        commits=commits,
+        checkpoints={
+            (group, source_name(lab, topic), p): pair.downstream
+            for (group, topic, p), pair in lab.mirror.progress.checkpoints().items()
+        },
+        read={
+            group: {(source_name(lab, topic), p): ids for (topic, p), ids in places.items()}
+            for group, places in read.items()
+        },
+    )
+    verdict = report(account)
+    stage.lines(verdict.table)
+    for note in verdict.notes:
+        stage.say(note)
+    stage.lines(["", verdict.closing])
+    return 1 if verdict.lost else 0
+
+
+def partitions_of(name: str) -> int:
+    return next(topic.partitions + topic.empty for topic in TOPICS if topic.name == name)
+
+
+def source_name(lab: Lab, target_topic: str) -> str:
+    return target_topic.removeprefix(lab.options.target_topic(""))
+
+
+def copies_ready(lab: Lab) -> bool:
+    """Whether B has a copy of every topic, and a leader for each of their partitions."""
+    with topic_reader(lab.target_bootstrap) as reader:
+        known = [reader.partitions(lab.options.target_topic(topic.name)) for topic in TOPICS]
+    if [len(partitions) for partitions in known] != [topic.partitions + topic.empty for topic in TOPICS]:
+        return False
+    try:
+        copied(lab)
+    except LabError:
+        # A topic that was created a moment ago has no leader yet.
+        return False
+    return True
+
+
+def copied(lab: Lab) -> int:
+    """How far the copies reach, in offsets of all partitions together."""
+    with topic_reader(lab.target_bootstrap) as reader:
+        names = [lab.options.target_topic(topic.name) for topic in TOPICS]
+        return sum(reader.bounds(name, p)[1] for name in names for p in reader.partitions(name))

@@ -1,0 +1,123 @@
+"""The demo: what a newcomer runs first must work, and must say plainly what is missing."""
+
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from scripts.demonstration.counting import Copy, Tally, Written, best, tally
+from tests.lab.waiting import wait_until
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DEMO = REPOSITORY / "scripts" / "demo"
+DEADLINE_SECONDS = 600.0
+
+
+def start_demo(environment: dict[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [str(DEMO)],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def run_demo(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run the demo in a session of its own; when the deadline passes, it is stopped with all that it started."""
+    process = start_demo(environment)
+    try:
+        stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.communicate(timeout=60)
+        raise
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+
+@pytest.mark.kafka
+def test_the_demo_moves_every_group_and_loses_no_record() -> None:
+    ran = run_demo(dict(os.environ))
+    said = f"{ran.stdout}\n{ran.stderr}"
+    assert ran.returncode == 0, said
+    assert "Traceback" not in said, said
+    for command in ("doctor", "plan", "show", "apply", "verify", "rollback"):
+        assert f"\n$ mm2-migrate {command} " in ran.stdout, said
+    closing = re.search(
+        r"^lost 0 of ([\d,]+) owed records; ([\d,]+) read twice \(MM2's checkpoints: ([\d,]+)\)$", ran.stdout, re.M
+    )
+    assert closing is not None, said
+    owed, twice, by_checkpoints = (int(number.replace(",", "")) for number in closing.groups())
+    assert owed > 10_000
+    assert twice < by_checkpoints, said
+
+
+@pytest.mark.kafka
+def test_the_demo_without_java_says_so_in_one_line(tmp_path: Path) -> None:
+    for folder in os.environ["PATH"].split(os.pathsep):
+        for program in Path(folder).iterdir() if Path(folder).is_dir() else ():
+            link = tmp_path / program.name
+            if program.name != "java" and not link.is_symlink():
+                link.symlink_to(program)
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    ran = run_demo(environment | {"PATH": str(tmp_path)})
+    assert ran.returncode == 1, ran
+    assert ran.stdout == ""
+    assert len(ran.stderr.splitlines()) == 1, ran.stderr
+    assert ran.stderr.startswith("Java 17 or newer is missing"), ran.stderr
+
+
+@pytest.mark.kafka
+def test_a_terminated_demo_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
+    process = start_demo(dict(os.environ) | {"TMPDIR": str(tmp_path)})
+    try:
+        assert process.stdout is not None
+        assert any(line.startswith("== 2.") for line in process.stdout), process.communicate()
+        assert started_in(tmp_path)
+    finally:
+        os.kill(process.pid, signal.SIGTERM)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM, stderr
+    assert "Traceback" not in stderr
+    wait_until(lambda: not started_in(tmp_path), 30, f"the end of what was started in {tmp_path}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def started_in(folder: Path) -> list[str]:
+    """The processes that have a path below `folder` on their command line."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if f"{folder}/" in command:
+            found.append(command.replace("\0", " "))
+    return found
+
+
+WRITTEN = tuple(Written(offset, f"id{offset}", f"k{offset % 2}", committed=offset != 3) for offset in range(6))
+
+
+def test_an_owed_record_that_is_not_read_counts_as_lost() -> None:
+    assert tally(WRITTEN, 2, False, ["id2", "id5"]) == Tally(owed=3, read=2, lost=1, rereads=0)
+
+
+def test_what_was_consumed_before_and_further_copies_count_as_read_twice() -> None:
+    assert tally(WRITTEN, 2, False, ["id1", "id2", "id4", "id2", "id5"]).rereads == 2
+
+
+def test_aborted_records_are_owed_to_nobody_and_compaction_leaves_the_newest_of_each_key() -> None:
+    assert tally(WRITTEN, 0, False, []).owed == 5
+    assert tally(WRITTEN, 0, True, ["id4", "id5"]) == Tally(owed=2, read=2, lost=0, rereads=0)
+
+
+def test_the_best_start_is_before_the_last_copy_of_the_first_owed_record() -> None:
+    copies = [Copy(offset, f"id{name}") for offset, name in enumerate((0, 1, 2, 1, 2, 4, 5))]
+    assert best(WRITTEN, 2, False, copies) == 4
+    assert best(WRITTEN, 6, False, copies) == 7
