@@ -1,0 +1,159 @@
+"""The command line: options, environment, exit codes, and errors that are one paragraph."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from migrate.cli import cli
+from migrate.options import NEVER_FROM_ENVIRONMENT
+from migrate.planfile import write_plan
+from tests.builders import make_plan, make_row
+
+COMMANDS = sorted(cli.commands)
+README = (Path(__file__).parents[2] / "README.md").read_text()
+
+
+def run(*words: str, **environment: str) -> Result:
+    return CliRunner().invoke(cli, list(words), env=environment or None)
+
+
+@pytest.fixture
+def plan_file(tmp_path):
+    path = tmp_path / "cutover.plan"
+    write_plan(make_plan([make_row(group="billing"), make_row(group="refunds")]), path)
+    return path
+
+
+def test_the_readme_names_every_command():
+    for command in COMMANDS:
+        assert re.search(rf"\| `{command}( PLAN)?` \|", README), command
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_has_help_and_every_command_an_end(command):
+    for parameter in cli.commands[command].params:
+        if parameter.param_type_name == "option":
+            assert parameter.help, f"{command} {parameter.name}"
+    shown = run(command, "--help")
+    assert shown.exit_code == 0 and "Usage:" in shown.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_decides_over_data_is_never_taken_from_the_environment(command):
+    for parameter in cli.commands[command].params:
+        for name in parameter.opts:
+            if name in NEVER_FROM_ENVIRONMENT:
+                assert parameter.envvar is None, name
+
+
+def test_any_other_option_is(tmp_path):
+    wanted = tmp_path / "absent.properties"
+    shown = run("doctor", MM2_MIGRATE_MM2_CONFIG=str(wanted), MM2_MIGRATE_SOURCE="A", MM2_MIGRATE_TARGET="B")
+    assert shown.exit_code == 2 and str(wanted) in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["plan"], "Where are the clusters?"),
+        (["plan", "--mm2-config", "x.properties"], "Which flow?"),
+        (["plan", "--mm2-config", "x.properties", "--source", "A", "--target", "A"], "are both 'A'"),
+        (["plan", "--mm2-config", "x.properties", "--source", "A", "--target", "B"], "x.properties"),
+        (["plan", "--accept", "nonsense"], "Where are the clusters?"),
+        (["apply", "x.plan", "--execute"], "Where are the clusters?"),
+    ],
+)
+def test_wrong_use_exits_2_with_one_paragraph(words, said):
+    shown = run(*words)
+    assert shown.exit_code == 2
+    assert said in shown.stderr and "Traceback" not in shown.stderr
+    assert len(shown.stderr.strip().splitlines()) == 1
+
+
+def clusters(tmp_path) -> list[str]:
+    (tmp_path / "a.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
+    (tmp_path / "b.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
+    return [
+        "--source-config", str(tmp_path / "a.properties"), "--target-config", str(tmp_path / "b.properties"),
+        "--source", "A", "--target", "B",
+    ]  # fmt: skip
+
+
+def test_executing_needs_the_fingerprint_and_the_right_one(plan_file, tmp_path):
+    options = clusters(tmp_path)
+    without = run("apply", str(plan_file), *options, "--execute")
+    assert without.exit_code == 2 and "--approve" in without.stderr
+    wrong = run("apply", str(plan_file), *options, "--approve", "0" * 12, "--execute")
+    assert wrong.exit_code == 3 and "is not this plan's fingerprint" in wrong.stderr
+    short = run("apply", str(plan_file), *options, "--approve", "0" * 3, "--execute")
+    assert short.exit_code == 3
+
+
+def test_a_misspelt_waiver_is_refused_before_anything_is_read(tmp_path):
+    shown = run("plan", *clusters(tmp_path), "--accept", "source-group-stoped")
+    assert shown.exit_code == 2 and "source-group-stopped" in shown.stderr
+
+
+def test_an_unreachable_broker_is_named_with_the_reason_and_the_next_step(plan_file, tmp_path):
+    shown = run("verify", str(plan_file), *clusters(tmp_path), "--request-timeout", "1")
+    assert shown.exit_code == 1
+    assert "127.0.0.1:1" in shown.stderr and "Check bootstrap.servers" in shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
+def test_a_rollback_of_a_plan_that_wrote_nothing_says_so(plan_file, tmp_path):
+    shown = run("rollback", str(plan_file), *clusters(tmp_path))
+    assert shown.exit_code == 0 and "NOTHING TO UNDO" in shown.stdout
+
+
+@pytest.mark.parametrize("content", [b"", b"Obj\x01", b"{}", os.urandom(200)])
+def test_an_unreadable_plan_is_one_paragraph(tmp_path, content):
+    path = tmp_path / "junk.plan"
+    path.write_bytes(content)
+    shown = run("show", str(path))
+    assert shown.exit_code == 1 and str(path) in shown.stderr and "Traceback" not in shown.stderr
+
+
+def test_a_stack_trace_is_shown_only_with_debug(tmp_path):
+    assert "Traceback" not in run("show", str(tmp_path / "no.plan")).stderr
+    assert "Traceback" in run("show", str(tmp_path / "no.plan"), "--debug").stderr
+
+
+@pytest.mark.parametrize("form", ["table", "json", "jsonl", "csv", "kcg"])
+def test_show_writes_results_to_stdout_in_every_format(plan_file, form):
+    shown = run("show", str(plan_file), "--format", form)
+    assert shown.exit_code == 0 and "billing" in shown.stdout and "refunds" in shown.stdout
+    assert ("kafka-consumer-groups" in shown.stderr) == (form == "kcg")
+
+
+def test_show_of_one_group_shows_only_that_group(plan_file):
+    shown = run("show", str(plan_file), "--format", "csv", "--group", "billing")
+    assert "billing" in shown.stdout and "refunds" not in shown.stdout
+
+
+def test_a_closed_pipe_is_no_error(plan_file):
+    command = f"{sys.executable} -m migrate show {plan_file} | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60)
+    assert done.stderr == "" and done.stdout.count("\n") == 1
+
+
+def test_python_m_migrate_is_the_same_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "migrate", "--version"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "mm2-migrate" in done.stdout
+
+
+def test_a_name_that_the_terminal_can_not_encode_is_escaped_and_not_a_crash(tmp_path):
+    path = tmp_path / "c.plan"
+    write_plan(make_plan([make_row(group="gr\u00fc\u00dfe")]), path)
+    done = subprocess.run(
+        [sys.executable, "-m", "migrate", "show", str(path)], capture_output=True, timeout=60,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+    )  # fmt: skip
+    assert done.returncode == 0 and b"gr\\xfc" in done.stdout
