@@ -13,7 +13,7 @@ from migrate.commitsurvey import from_checkpoints, from_source, read_priors, wit
 from migrate.errors import ClusterError
 from migrate.flow import Flow
 from migrate.mirror import CheckpointReading, SyncReading
-from migrate.model import Commit, Failure, GroupPartition, GroupState, LogRange, Side, TopicPartition
+from migrate.model import ClusterFacts, Commit, Failure, GroupPartition, GroupState, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
 from migrate.survey import Clusters, Logs, Mm2Topic, PlanRequest, Survey, Timer, window_question
 
@@ -29,7 +29,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     timer = Timer(clock, progress)
     flow, source, target = request.flow, clusters.source, clusters.target
     target_facts = timer.run("reach", f"reaching {target.alias}", target.facts)
-    source_facts = timer.run("reach", f"reaching {source.alias}", source.facts) if source else None
+    source_facts = timer.run("reach", f"reaching {source.alias}", lambda: _reach(source)) if source else None
     source_topics = timer.run("topics", f"listing topics of {source.alias}", source.topics) if source else {}
     target_topics = timer.run("topics", f"listing topics of {target.alias}", target.topics)
 
@@ -83,6 +83,14 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         target_topic_ids=target.topic_ids(sorted(named & set(target_topics))),
         timings=dict(timer.timings),
     )
+
+
+def _reach(source: ClusterAdmin) -> ClusterFacts:
+    try:
+        return source.facts()
+    except ClusterError as error:
+        hint = "If it is lost for good, --source-down plans from the target alone."
+        raise ClusterError(error.problem, f"{error.todo} {hint}") from error
 
 
 def _describe(admin: ClusterAdmin, groups: list[str], timer: Timer) -> States:

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 DOCUMENT_SIZE = 10_000
 
@@ -39,20 +39,27 @@ def into_spark(
     return frame.select(expr(f"inline(from_json(value, 'array<struct<{_struct_fields(schema)}>>'))"))
 
 
-def out_of_spark(frame: "DataFrame", bucket: str) -> Iterator[tuple[Any, ...]]:
-    """Run the query and yield its rows as plain tuples. No value may be NULL.
+def out_of_spark(frame: "DataFrame", place: str) -> Iterator[tuple[Any, ...]]:
+    """Run the query and yield its rows as plain tuples. No value may be NULL: arrays leave NULLs out.
 
-    `bucket` is an integer expression over the frame's columns that spreads the rows; rows with the same remainder
-    share a few arrays.
+    `place` is an integer expression over the frame's columns, see `bucket`.
     """
+    for _, *columns in frame.groupBy(bucket(frame, place)).agg(*arrays(frame.columns)).collect():
+        yield from zip(*columns, strict=True)
+
+
+def bucket(frame: "DataFrame", place: str) -> "Column":
+    """Return a column `bucket` that spreads rows evenly over a few arrays, one remainder of `place` each."""
     from pyspark.sql.functions import expr
 
-    buckets = max(4, frame.sparkSession.sparkContext.defaultParallelism)
-    arrays = frame.groupBy(expr(f"pmod({bucket}, {buckets})").alias("bucket")).agg(
-        *(expr(f"collect_list(`{name}`)") for name in frame.columns)
-    )
-    for row in arrays.collect():
-        yield from zip(*row[1:], strict=True)
+    return expr(f"pmod({place}, {max(4, frame.sparkSession.sparkContext.defaultParallelism)})").alias("bucket")
+
+
+def arrays(names: Sequence[str], where: str = "true") -> list["Column"]:
+    """Return one array per column, all in the same order, of the rows `where` the condition holds."""
+    from pyspark.sql.functions import expr
+
+    return [expr(f"collect_list(`{name}`) filter (where {where})") for name in names]
 
 
 def _struct_fields(schema: str) -> str:

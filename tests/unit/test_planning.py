@@ -244,3 +244,11 @@ def test_a_missing_offset_syncs_topic_is_warned_of_and_rows_fall_to_the_log_star
     plan = planned(source, target, mirror)
     assert checks_of(plan, "mm2-offset-syncs-topic") == [SYNCS]
     assert rows_of(plan)["g", "t", 0][1] == 0 and plan.is_clean()
+
+
+def test_a_source_that_does_not_answer_is_an_error_that_names_the_way_on():
+    source, target, mirror = world()
+    source.down = True
+    with pytest.raises(ClusterError) as raised:
+        planned(source, target, mirror)
+    assert "--source-down" in raised.value.todo

@@ -1,0 +1,119 @@
+"""Other ways to run MM2: each a whole cutover, judged by the same truth.
+
+What differs is what MM2 names its topics, where it keeps its syncs, and how it writes them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import SystemRandom
+from typing import Any
+
+import pytest
+
+from tests.integration import oracle
+from tests.integration.cli import CommandLine
+from tests.integration.scene import Partition, Scene, commits_on
+from tests.lab.options import MirrorOptions
+
+pytestmark = pytest.mark.kafka
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A Kafka version and MM2's options; `named` gives everything by option instead of mm2.properties."""
+
+    version: str
+    options: MirrorOptions
+    named: bool = False
+    source_dies: bool = False
+
+
+# exactly once reads its source read_committed, as MM2 demands for it
+ISOLATION = {"A.consumer.isolation.level": "read_committed"}
+VARIANTS = {
+    "kafka 3.9.2, exactly once, identity names, syncs on the target": Variant(
+        "3.9.2",
+        MirrorOptions(exactly_once=True, policy="identity", offset_syncs_location="target", extra=ISOLATION),
+        source_dies=True,
+    ),
+    "other aliases and separator, everything by option": Variant(
+        "4.3.1", MirrorOptions(source_alias="old", target_alias="new", separator="_"), named=True
+    ),
+}
+
+
+def clusters_by_option(lab: Any) -> tuple[str, ...]:
+    """All that mm2.properties would tell, as options."""
+    options = lab.options
+    return (
+        "--source-config", str(lab.source_properties), "--target-config", str(lab.target_properties),
+        "--source", options.source_alias, "--target", options.target_alias,
+        "--replication-policy", options.policy, "--separator", options.separator,
+        "--offset-syncs-location", options.offset_syncs_location,
+        "--checkpoints-topic", options.checkpoints_topic, "--offset-syncs-topic", options.offset_syncs_topic,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_cutover_is_loss_free(name: str, lab_factory: Any, tmp_path: Path) -> None:
+    variant = VARIANTS[name]
+    lab = lab_factory(version=variant.version, mirror=variant.options)
+    scene = Scene(lab, "variant", SystemRandom().randrange(10**6))
+    plain, tx = scene.create("pla.in", 2), scene.create("tx", 1)
+    scene.write([(plain, 0), (plain, 1)], 2000)
+    scene.write_transactions([(tx, 0)], 800)
+    ends = scene.source_ends()
+    for number in range(12):
+        scene.commit(
+            {scene.group(f"g{number}"): {place: scene.dice.randint(*ends[place]) for place in scene.partitions}}
+        )
+    caught_up = scene.group("caught-up")
+    scene.commit({caught_up: {place: end for place, (_, end) in ends.items()}})
+    scene.wait_replicated()
+    lab.mirror.wait_checkpoints([caught_up])
+
+    commands = CommandLine.of(lab, tmp_path)
+    if variant.named:
+        commands = replace(commands, clusters=clusters_by_option(lab))
+    commands.plan("c.plan", "--group", f".*{scene.suffix}").expect(0)
+    rows = commands.document("c.plan")["rows"]
+    assert {(r["group"], r["source_topic"], r["partition"]): r["source_committed"] for r in rows} == scene.places
+    truth = scene.truth()
+    for row in rows:
+        place = truth[row["source_topic"], row["partition"]]
+        lost = oracle.lost(place, row["source_committed"], row["target_offset"])
+        assert not lost, f"{scene}: {row['sentence']} loses {len(lost)}"
+        hint = row["checkpoint_target_offset"]
+        if hint is not None and hint > row["target_offset"]:
+            assert oracle.lost(place, row["source_committed"], hint), f"{scene}: behind MM2: {row}"
+    assert any(row["checkpoint_target_offset"] is not None for row in rows)
+
+    commands.execute("c.plan").expect(0)
+    planned = {(r["group"], r["target_topic"], r["partition"]): r["target_offset"] for r in rows}
+    found = commits_on(lab.target_bootstrap, scene.commits)
+    assert {(g, t, p): offset for g, at in found.items() for (t, p), offset in at.items()} == planned
+    commands.verify("c.plan").expect(0)
+    commands.undo("c.plan").expect(0)
+    assert not commits_on(lab.target_bootstrap, scene.commits)
+    if variant.source_dies:
+        lab.source.kill()
+        judge_without_source(commands, scene, truth)
+
+
+def judge_without_source(commands: CommandLine, scene: Scene, truth: Mapping[Partition, oracle.Truth]) -> None:
+    """Plan from the target alone: refused until accepted by name, and loss-free from MM2's own idea of the group."""
+    dead = commands.plan("dead.plan", "--request-timeout", "5").expect(1)
+    assert "--source-down" in dead.complaint()
+    wanted = ("--source-down", "--group", f".*{scene.suffix}", "--untranslatable", "skip")
+    commands.plan("down.plan", *wanted).expect(3)
+    commands.plan("down.plan", *wanted, "--accept", "source-down").expect(0)
+    document = commands.document("down.plan")
+    assert document["header"]["source_down"] and document["header"]["source_cluster_id"] == ""
+    rows = [row for row in document["rows"] if row["decision"] == "set"]
+    assert rows and {row["grade"] for row in rows} == {"estimated"}
+    for row in rows:
+        place = truth[row["source_topic"], row["partition"]]
+        assert not oracle.lost(place, row["source_committed"], row["target_offset"]), f"{scene}: {row}"
+    commands.execute("down.plan").expect(0)
+    commands.verify("down.plan").expect(0)
