@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from migrate.model import CheckResult, Decision, Level, Row, Scope
 from migrate.plan import Plan
+from migrate.terminal import many
 from migrate.totals import may_skip, rewinds
 
 
@@ -77,7 +78,7 @@ def _of_checks(checks: Iterable[CheckResult]) -> Iterator[Finding]:
         grouped.setdefault(key, []).append((c.subject, c.seen))
     for (kind, hidden, check, scope, expected, todo), seen in grouped.items():
         name = f"{check} (not visible)" if hidden else check
-        yield Finding(kind, name, _many(len(seen), str(scope)), expected, tuple(seen), todo)
+        yield Finding(kind, name, many(len(seen), str(scope)), expected, tuple(seen), todo)
 
 
 def _blocks_without_check(plan: Plan) -> Iterator[Finding]:
@@ -118,18 +119,14 @@ def _by_reason(kind: Kind, rows: Iterable[Row], todo: str) -> Iterator[Finding]:
     for row in rows:
         grouped.setdefault(row.reason, []).append((row.subject, row.sentence))
     for reason, seen in grouped.items():
-        yield Finding(kind, reason, _many(len(seen), "row"), "", tuple(seen), todo)
+        yield Finding(kind, reason, many(len(seen), "row"), "", tuple(seen), todo)
 
 
 def _undecodable(plan: Plan) -> Iterator[Finding]:
-    seen = tuple((k, _many(n, "record")) for k, n in plan.header.mm2_counts.items() if n and "undecodable" in k)
+    seen = tuple((k, many(n, "record")) for k, n in plan.header.mm2_counts.items() if n and "undecodable" in k)
     if seen:
         count = sum(n for k, n in plan.header.mm2_counts.items() if "undecodable" in k)
         yield Finding(
-            Kind.WARN, "undecodable records in MM2's topics", _many(count, "record"), "", seen,
+            Kind.WARN, "undecodable records in MM2's topics", many(count, "record"), "", seen,
             "They were left aside. Find out who writes them.",
         )  # fmt: skip
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -294,7 +294,7 @@ def doctor(**options: Any) -> int:
 
     given = _clusters(options)
     progress = _progress(options.pop("log_format"))
-    lines, code = examine(given, progress, colour=_colour(), **options)
+    lines, code = examine(given, progress, colour=_colour(), width=_width(), **options)
     for line in lines:
         click.echo(line)
     return code

@@ -14,7 +14,8 @@ from migrate.flow import Flow
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.options import ClusterOptions, resolve_flow
 from migrate.ports import ClusterAdmin, Progress
-from migrate.terminal import Colour, paint
+from migrate.table import wrapped
+from migrate.terminal import Colour, many, paint
 from migrate.wiring import admin_of, parse_spark_conf
 
 
@@ -36,7 +37,9 @@ class Examined:
     todo: str = ""
 
 
-def examine(given: ClusterOptions, progress: Progress, colour: bool, **options: Any) -> tuple[list[str], int]:
+def examine(
+    given: ClusterOptions, progress: Progress, colour: bool, width: int, **options: Any
+) -> tuple[list[str], int]:
     """Examine everything that the other commands need; return the report and the exit code."""
     found: list[Examined] = []
     progress.step("looking for Java")
@@ -59,7 +62,9 @@ def examine(given: ClusterOptions, progress: Progress, colour: bool, **options: 
                 "Give --mm2-config FILE --source ALIAS --target ALIAS to examine them too.",
             )
         )  # fmt: skip
-    return list(_report(found, colour)), (EXIT_FAILED if any(e.health is Health.FAIL for e in found) else EXIT_DONE)
+    return list(_report(found, colour, width)), (
+        EXIT_FAILED if any(e.health is Health.FAIL for e in found) else EXIT_DONE
+    )
 
 
 def _try(what: str, examination: Callable[[], Iterator[Examined]]) -> list[Examined]:
@@ -89,7 +94,7 @@ def _jars(conf: dict[str, str]) -> Iterator[Examined]:
 def _cluster(admin: ClusterAdmin, topics: dict[Side, dict[str, int]]) -> Iterator[Examined]:
     what = f"{admin.side} {admin.alias}"
     facts = admin.facts()
-    yield Examined(Health.OK, what, f"cluster {facts.cluster_id}, {facts.brokers} brokers")
+    yield Examined(Health.OK, what, f"cluster {facts.cluster_id}, {many(facts.brokers, 'broker')}")
     if facts.may_describe:
         yield Examined(Health.OK, what, "we may DESCRIBE the cluster: listings are complete")
     else:
@@ -99,7 +104,7 @@ def _cluster(admin: ClusterAdmin, topics: dict[Side, dict[str, int]]) -> Iterato
         )  # fmt: skip
     listed = topics[admin.side] = dict(admin.topics())
     groups = admin.groups()
-    yield Examined(Health.OK, what, f"{len(listed)} topics and {len(groups)} consumer groups listed")
+    yield Examined(Health.OK, what, f"{many(len(listed), 'topic')} and {many(len(groups), 'consumer group')} listed")
 
 
 def _mm2_topics(flow: Flow, topics: dict[Side, dict[str, int]], deadline_seconds: float) -> Iterator[Examined]:
@@ -136,10 +141,12 @@ def _log_of(admin: ClusterAdmin, topic: str, what: str) -> Iterator[Examined]:
 _COLOURS = {Health.OK: Colour.GREEN, Health.WARN: Colour.YELLOW, Health.FAIL: Colour.RED}
 
 
-def _report(found: list[Examined], colour: bool) -> Iterator[str]:
+def _report(found: list[Examined], colour: bool, width: int) -> Iterator[str]:
     for line in found:
-        yield f"{paint(f'{line.health:<4}', _COLOURS[line.health], colour)}  {line.what}: {line.seen}"
+        word = f"{line.health:<4}"
+        for text in wrapped(f"{line.what}: {line.seen}", width, f"{word}  "):
+            yield text.replace(word, paint(word, _COLOURS[line.health], colour), 1) if text.startswith(word) else text
         if line.todo:
-            yield f"      {line.todo}"
+            yield from wrapped(line.todo, width, "      > ", "        ")
     failed = sum(e.health is Health.FAIL for e in found)
     yield f"{failed} of {len(found)} examinations failed." if failed else "All is well."

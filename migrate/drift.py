@@ -27,6 +27,7 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.plan import Header, Plan
+from migrate.terminal import many
 
 ACCEPT_ALIVE = "source-group-stopped"
 ACCEPT_PENDING = "pending-transactions"
@@ -160,7 +161,7 @@ def _group_state(group: str, side: Side, state: GroupState | Failure) -> Iterato
     elif not state.is_stopped:
         who = f" ({', '.join(state.members)})" if state.members else ""
         kind = "" if state.kind in ("classic", "consumer") else ", not a consumer group"
-        seen = f"{state.state}{kind}, {_count(state.member_count, 'member')}{who}"
+        seen = f"{state.state}{kind}, {many(state.member_count, 'member')}{who}"
         yield Drift(Scope.GROUP, group, group, what, "stopped (Empty, or absent)", seen)
 
 
@@ -218,7 +219,7 @@ def _range_drift(
     if start_counts and now.start != planned.start:
         yield Drift(Scope.ROW, where, group, f"{side} log start", str(planned.start), str(now.start))
     if now.end > planned.end:
-        seen = f"{now.end}: {_count(now.end - planned.end, 'record')} written since the plan"
+        seen = f"{now.end}: {many(now.end - planned.end, 'record')} written since the plan"
         yield Drift(Scope.ROW, where, group, f"{side} log end", str(planned.end), seen)
     elif now.end < planned.end:
         seen = f"{now.end}: the log was cut or re-created"
@@ -265,7 +266,3 @@ def _source_commits(group: str, rows: Collection[Row], commits: Commits) -> Iter
 
 def _offset(offset: int | None) -> str:
     return "none" if offset is None else str(offset)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from migrate.checks import CheckFacts, groups_of, result, some, unseen
 from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, Scope
 from migrate.policies import Policies
+from migrate.terminal import many
 
 
 def named_groups_exist(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
@@ -56,10 +57,10 @@ def _stopped(
             fine += 1
         else:
             who = f": {some(state.members)}" if state.members else ""
-            seen = f"{state.state} on {alias} with {state.member_count} members{who}"
+            seen = f"{state.state} on {alias} with {many(state.member_count, 'member')}{who}"
             yield result(Level.BLOCK, check, Scope.GROUP, group, expected, seen, todo)
     if fine:
-        yield result(Level.PASS, check, Scope.GROUP, f"{fine} groups", expected, "Empty, Dead or absent")
+        yield result(Level.PASS, check, Scope.GROUP, many(fine, "group"), expected, "Empty, Dead or absent")
 
 
 def pending_transactions(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
@@ -88,7 +89,7 @@ def reread_limit(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -
             )  # fmt: skip
     if totals and max(totals.values()) <= policies.max_rereads:
         seen = f"about {max(totals.values())} at most, about {sum(totals.values())} in all"
-        yield result(Level.PASS, "re-read-limit", Scope.GROUP, f"{len(totals)} groups", expected, seen)
+        yield result(Level.PASS, "re-read-limit", Scope.GROUP, many(len(totals), "group"), expected, seen)
 
 
 def source_down(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
@@ -132,7 +133,7 @@ def undo_limits(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
         if new and group in with_prior:
             yield result(
                 Level.WARN, "rollback-limits", Scope.GROUP, group, "prior state that a rollback can restore",
-                f"{len(new)} partitions have no prior offset while others do: this client can delete a whole "
+                f"{len(new)} of its partitions have no prior offset while others do: this client can delete a whole "
                 "group, not single offsets",
                 "After a rollback these keep the offsets set here, unless removed with kafka-consumer-groups "
                 "--delete-offsets.",

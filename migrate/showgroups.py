@@ -11,7 +11,7 @@ from itertools import groupby
 from migrate.model import Decision, Grade, Row
 from migrate.plan import Plan
 from migrate.table import Column, Layout, layout, wrapped
-from migrate.terminal import Colour, cells, name, paint, safe
+from migrate.terminal import Colour, cells, many, name, paint, safe
 from migrate.totals import lag, may_skip, rereads, rewinds
 
 NUMBERS = (
@@ -94,7 +94,7 @@ def _states(plan: Plan) -> dict[str, str]:
     aliases = {"source": plan.header.source_alias, "target": plan.header.target_alias}
     told: dict[str, list[str]] = {}
     for s in plan.header.group_states:
-        members = f" ({s.member_count} members)" if s.member_count else ""
+        members = f" ({many(s.member_count, 'member')})" if s.member_count else ""
         told.setdefault(s.group, []).append(f"{safe(s.state)}{members} on {name(aliases.get(s.side, s.side))}")
     return {group: ", ".join(states) for group, states in told.items()}
 

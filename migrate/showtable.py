@@ -12,7 +12,7 @@ from migrate.model import Decision, Grade, Row, Scope
 from migrate.plan import Plan
 from migrate.showgroups import group_lines
 from migrate.table import aligned, wrapped
-from migrate.terminal import Colour, name, paint, safe, shell_word
+from migrate.terminal import Colour, many, name, paint, safe, shell_word
 from migrate.totals import Mm2Comparison, Totals, totals
 
 # A finding on 300 groups must not push the next one off the screen; every row stands under GROUPS.
@@ -64,20 +64,20 @@ def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
         return f"{undo}BLOCKED: everything, by {checks}", Colour.RED
     if counted.groups_blocked:
         rest = counted.groups_to_write
-        tail = f"; {_many(rest, 'other')} can be applied with --allow-partial" if rest else ""
-        return f"{undo}BLOCKED: {counted.groups_blocked} of {_many(counted.groups, 'group')}{tail}", Colour.RED
+        tail = f"; {many(rest, 'other')} can be applied with --allow-partial" if rest else ""
+        return f"{undo}BLOCKED: {counted.groups_blocked} of {many(counted.groups, 'group')}{tail}", Colour.RED
     if not plan.is_clean():
-        return f"{undo}BLOCKED: {_many(len(plan.blocks()), 'check')}, see below", Colour.RED
+        return f"{undo}BLOCKED: {many(len(plan.blocks()), 'check')}, see below", Colour.RED
     if not plan.rows:
         return f"{undo}NOTHING TO DO: no commit is inside the filters", Colour.YELLOW
     if not writes:
         return f"{undo}NOTHING TO DO: no row changes an offset", Colour.GREEN
-    text = f"{undo}READY TO APPLY: {_many(writes, 'offset')} of {_many(counted.groups_to_write, 'group')}"
+    text = f"{undo}READY TO APPLY: {many(writes, 'offset')} of {many(counted.groups_to_write, 'group')}"
     risks = []
     if counted.skipping_rows:
-        risks.append(f"{_many(counted.skipping_rows, 'row')} may skip records")
+        risks.append(f"{many(counted.skipping_rows, 'row')} may skip records")
     if counted.rewinding_rows:
-        risks.append(f"{_many(counted.rewinding_rows, 'row')} {'rewinds' if counted.rewinding_rows == 1 else 'rewind'}")
+        risks.append(f"{many(counted.rewinding_rows, 'row')} {'rewinds' if counted.rewinding_rows == 1 else 'rewind'}")
     return (f"{text}; but {' and '.join(risks)}, see below", Colour.YELLOW) if risks else (text, Colour.GREEN)
 
 
@@ -125,7 +125,7 @@ def _totals(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     yield (
         "Commits",
         (
-            f"{t.commits_read} read{added} = {_many(t.rows, 'row')} + {filtered} filtered"
+            f"{t.commits_read} read{added} = {many(t.rows, 'row')} + {filtered} filtered"
             + (f" ({by_filter})" if by_filter else "")
         ),
     )
@@ -147,27 +147,27 @@ def _totals(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
 
 def _rereads(t: Totals) -> Iterator[str]:
     if t.estimated_rows:
-        yield f"about {t.rereads_estimated} records on {_many(t.estimated_rows, 'row')} (estimate)"
+        yield f"about {t.rereads_estimated} records on {many(t.estimated_rows, 'row')} (estimate)"
     if t.bounded_rows:
-        yield f"at most {t.rereads_bounded} records on {_many(t.bounded_rows, 'row')}"
+        yield f"at most {t.rereads_bounded} records on {many(t.bounded_rows, 'row')}"
     if t.unknown_rows:
-        yield f"unknown on {_many(t.unknown_rows, 'row')}"
+        yield f"unknown on {many(t.unknown_rows, 'row')}"
 
 
 def _beside_mm2(t: Totals) -> Iterator[str]:
     """Say what following MM2's newest checkpoints would cost, against this plan."""
     mm2 = t.mm2
     if mm2.behind_rows:
-        yield f"its checkpoints would re-read {mm2.behind_records} records more on {_many(mm2.behind_rows, 'row')}"
+        yield f"its checkpoints would re-read {mm2.behind_records} records more on {many(mm2.behind_rows, 'row')}"
     if mm2.beyond_rows:
         yield (
-            f"on {_many(mm2.beyond_rows, 'row')} they lie {mm2.beyond_records} records beyond this plan "
+            f"on {many(mm2.beyond_rows, 'row')} they lie {mm2.beyond_records} records beyond this plan "
             "(they may skip, or the plan is more careful)"
         )
     if mm2.equal_rows:
-        yield f"the same offset on {_many(mm2.equal_rows, 'row')}"
+        yield f"the same offset on {many(mm2.equal_rows, 'row')}"
     if mm2.absent_rows:
-        yield f"no checkpoint for {_many(mm2.absent_rows, 'row')}"
+        yield f"no checkpoint for {many(mm2.absent_rows, 'row')}"
     if mm2 == Mm2Comparison():
         yield "nothing to compare"
 
@@ -223,7 +223,3 @@ def _next(plan: Plan, t: Totals, page: Page) -> Iterator[str]:
     yield f"  {command}{partial}"
     yield "      dry run: every check, nothing written"
     yield f"  {command}{partial} --approve {plan.short_fingerprint} --execute"
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

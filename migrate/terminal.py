@@ -45,6 +45,11 @@ def name(text: str) -> str:
     return shown if shown and shown[0] != " " and shown[-1] != " " else f'"{shown}"'
 
 
+def many(count: int, noun: str) -> str:
+    """Return "1 group", "3 groups"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def shell_word(text: str) -> str:
     """Return the text quoted for bash: what is pasted means exactly this name, and shows no control character."""
     if text.isprintable():

@@ -57,20 +57,14 @@ def is_utf8(binary: str) -> str:
     return f"is_valid_utf8(cast({binary} as string))"
 
 
-def first_number(value: str = "value") -> str:
-    """The source offset that a checkpoint's or a sync's value holds, NULL for other lengths."""
-    return (
-        f"case when length({value}) >= {CHECKPOINT_HEAD} then {int64(value, 3)}"
-        f" when length({value}) = {_SYNC_SIZE} then {int64(value, 1)} end"
-    )
+def checkpoint_offsets(value: str = "value") -> tuple[str, str]:
+    """Source and target offset of a checkpoint's value."""
+    return int64(value, 3), int64(value, 11)
 
 
-def second_number(value: str = "value") -> str:
-    """The target offset that a checkpoint's or a sync's value holds, NULL for other lengths."""
-    return (
-        f"case when length({value}) >= {CHECKPOINT_HEAD} then {int64(value, 11)}"
-        f" when length({value}) = {_SYNC_SIZE} then {int64(value, 9)} end"
-    )
+def sync_offsets(value: str = "value") -> tuple[str, str]:
+    """Source and target offset of an offset sync's value; NULL for values of another length."""
+    return tuple(f"if(length({value}) = {_SYNC_SIZE}, {int64(value, at)}, null)" for at in (1, 9))  # type: ignore[return-value]
 
 
 def metadata(value: str = "value") -> str:
@@ -78,30 +72,29 @@ def metadata(value: str = "value") -> str:
     return f"substring({value}, {CHECKPOINT_HEAD + 1})"
 
 
-def shape(first: str, second: str, value: str = "value") -> str:
-    """The shape of a value; `first` and `second` are columns made with the functions above."""
+def shape(value: str = "value") -> str:
+    """The shape of a value. Signs are read off a single byte: only what is kept is worth decoding."""
     size = f"length({value})"
+    head = CHECKPOINT_HEAD
+    plain = (
+        f"{size} = {head} and substring({value}, 1, 3) < X'000080' and substring({value}, 11, 1) < X'80'"
+        f" and substring({value}, 19, 2) = X'0000'"
+    )
     json = (
         f"substring({value}, 1, 10) = X'7B22736368656D61223A' or ({size} % 4 = 2 and substring({value}, 1, 1) = X'22'"
         f" and cast({value} as string) rlike '^\"[A-Za-z0-9+/]+={{0,2}}\"\\\\z')"
     )
     version_0 = f"substring({value}, 1, 2) = X'0000'"
-    # Nearly all metadata is empty: only a longer value pays for reading the length.
-    full = (
-        f"({size} = {CHECKPOINT_HEAD} and substring({value}, 19, 2) = X'0000')"
-        f" or ({size} > {CHECKPOINT_HEAD} and {size} = {CHECKPOINT_HEAD} + {uint16(value, 19)}"
-        f" and {size} < {CHECKPOINT_HEAD + 0x8000})"
-    )
-    text = is_utf8(metadata(value))
+    metadata_fits = f"{size} = {head} + {uint16(value, 19)} and {size} < {head + 0x8000}"
     code = (
-        f"case when {value} is null then {TOMBSTONE}"
-        f" when {size} >= {CHECKPOINT_HEAD} and {version_0} and ({full}) then"
-        f" case when {first} < 0 or {second} < 0 then {NEGATIVE_CHECKPOINT}"
-        f" when {size} = {CHECKPOINT_HEAD} then {CHECKPOINT}"
-        f" when {text} then {CHECKPOINT_WITH_METADATA} else {MISSPELT_CHECKPOINT} end"
+        f"case when {plain} then {CHECKPOINT}"
+        f" when {value} is null then {TOMBSTONE}"
+        f" when {size} >= {head} and {version_0} and {metadata_fits} then"
+        f" case when {_negative(value, 3)} or {_negative(value, 11)} then {NEGATIVE_CHECKPOINT}"
+        f" when {is_utf8(metadata(value))} then {CHECKPOINT_WITH_METADATA} else {MISSPELT_CHECKPOINT} end"
         f" when {json} then {CONNECT_JSON}"
         f" when {size} = {_SYNC_SIZE} then"
-        f" case when {first} < 0 or {second} < 0"
+        f" case when {_negative(value, 1)} or {_negative(value, 9)}"
         f" then if({version_0}, {NEGATIVE_SYNC}, {NEGATIVE_SYNC_OF_OTHER_VERSION})"
         f" else if({version_0}, {SYNC}, {SYNC_OF_OTHER_VERSION}) end"
         f" when {size} = {_HEARTBEAT_SIZE} and {version_0} then {HEARTBEAT}"
@@ -180,3 +173,7 @@ def label(wanted: Kind, shape: str = "shape", key: str = "key") -> str:
 
 def _among(column: str, codes: tuple[int, ...]) -> str:
     return f"{column} in ({', '.join(map(str, codes))})"
+
+
+def _negative(column: str, position: int) -> str:
+    return f"substring({column}, {position}, 1) >= X'80'"

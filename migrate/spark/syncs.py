@@ -51,16 +51,14 @@ def windows_of(records: "DataFrame", questions: Collection[WindowQuestion]) -> S
 
 
 def _decoded(records: "DataFrame") -> "DataFrame":
-    from pyspark.sql.functions import expr
-
-    numbers = records.selectExpr(
+    source_offset, target_offset = columns.sync_offsets()
+    return records.selectExpr(
         "key",
-        "value",
         "offset as position",
-        f"{columns.first_number()} as source_offset",
-        f"{columns.second_number()} as target_offset",
+        f"{source_offset} as source_offset",
+        f"{target_offset} as target_offset",
+        f"{columns.shape()} as shape",
     )
-    return numbers.withColumn("shape", expr(columns.shape("source_offset", "target_offset"))).drop("value")
 
 
 def _counts(decoded: "DataFrame") -> Mapping[str, int]:
