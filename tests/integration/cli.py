@@ -1,0 +1,161 @@
+"""The product as a user has it: a command line in a process of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+DEADLINE_SECONDS = 180.0
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that has ended."""
+
+    command: str
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    def __str__(self) -> str:
+        return f"$ {self.command}\n{self.stdout}\n{self.stderr}\nexit {self.exit_code}"
+
+    def expect(self, exit_code: int) -> "Ran":
+        """Return itself, or fail with everything that the command said."""
+        assert self.exit_code == exit_code, f"expected exit {exit_code}\n{self}"
+        assert "Traceback" not in self.stderr, str(self)
+        return self
+
+    def complaint(self) -> str:
+        """The one paragraph that an error leaves on stderr, without the progress lines before it."""
+        start = self.stderr.rfind("mm2-migrate: ")
+        assert start >= 0, f"no complaint on stderr\n{self}"
+        text = self.stderr[start:].strip()
+        assert "\n\n" not in text, f"more than one paragraph\n{self}"
+        return text
+
+
+class HasFlow(Protocol):
+    """What a lab offers that a command line needs."""
+
+    mm2_properties: Path
+
+    @property
+    def options(self) -> Any: ...
+
+
+def run(*args: str, folder: Path, deadline_seconds: float = DEADLINE_SECONDS) -> Ran:
+    """Run the product in `folder`, with nothing of the caller's settings for it.
+
+    When the deadline passes, the command and the JVM that it may have started are killed.
+    """
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MM2_MIGRATE_")}
+    environment["PYTHONPATH"] = str(REPOSITORY)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "migrate", *args],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        stdout, stderr = process.communicate(timeout=deadline_seconds)
+    except BaseException as error:
+        os.killpg(process.pid, signal.SIGKILL)
+        stdout, stderr = process.communicate()
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise AssertionError(
+                f"{' '.join(args)} did not end within {deadline_seconds:g} s\n{stdout}\n{stderr}"
+            ) from None
+        raise
+    return Ran("mm2-migrate " + " ".join(args), process.returncode, stdout, stderr)
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """The commands against one flow, run in a folder where plans and journals go."""
+
+    folder: Path
+    clusters: tuple[str, ...]
+
+    @classmethod
+    def of(cls, lab: HasFlow, folder: Path) -> "CommandLine":
+        options = lab.options
+        names = ("--source", options.source_alias, "--target", options.target_alias)
+        return cls(folder, ("--mm2-config", str(lab.mm2_properties), *names))
+
+    def against(self, *clusters: str) -> "CommandLine":
+        """The same folder, other clusters."""
+        return replace(self, clusters=clusters)
+
+    def inside(self, folder: Path) -> "CommandLine":
+        """The same clusters, another folder."""
+        return replace(self, folder=folder)
+
+    def run(self, *args: str) -> Ran:
+        return run(*args, folder=self.folder)
+
+    def plan(self, name: str, *options: str) -> Ran:
+        return self.run("plan", *self.clusters, "--settle", "1", "--out", name, *options)
+
+    def show(self, name: str, form: str) -> str:
+        return self.run("show", name, "--format", form).expect(0).stdout
+
+    def document(self, name: str) -> dict[str, Any]:
+        """The whole plan as `show --format json` gives it."""
+        loaded: dict[str, Any] = json.loads(self.show(name, "json"))
+        return loaded
+
+    def apply(self, name: str, *options: str) -> Ran:
+        return self.run("apply", name, *self.clusters, *options)
+
+    def execute(self, name: str, *options: str) -> Ran:
+        """Apply with the plan's own fingerprint as approval."""
+        return self.apply(name, "--approve", self.document(name)["fingerprint"], "--execute", *options)
+
+    def verify(self, name: str, *options: str) -> Ran:
+        return self.run("verify", name, *self.clusters, *options)
+
+    def rollback(self, name: str, *options: str) -> Ran:
+        return self.run("rollback", name, *self.clusters, *options)
+
+    def undo(self, name: str, *options: str) -> Ran:
+        """Roll back with the plan's own fingerprint as approval."""
+        return self.rollback(name, "--approve", self.document(name)["fingerprint"], "--execute", *options)
+
+
+Place = tuple[str, str, int]
+"""A group, a topic and a partition."""
+
+
+def kcg_lines(text: str) -> dict[Place, int]:
+    """Read the CSV that kafka-consumer-groups reads: group, target topic, partition, offset."""
+    found: dict[Place, int] = {}
+    for line in text.splitlines():
+        group, topic, partition, offset = line.rsplit(",", 3)
+        place = (group, topic, int(partition))
+        assert place not in found, f"{place} stands twice"
+        found[place] = int(offset)
+    return found
+
+
+def tool_rows(output: str, groups: Iterable[str]) -> dict[Place, int]:
+    """Read the tables of Kafka's ConsumerGroupCommand: group, topic, partition and offset come first in all."""
+    wanted = set(groups)
+    found: dict[Place, int] = {}
+    for line in output.splitlines():
+        words = line.split()
+        if len(words) >= 4 and words[0] in wanted and words[2].isdigit() and words[3].isdigit():
+            place = (words[0], words[1], int(words[2]))
+            assert place not in found, f"{place} stands twice"
+            found[place] = int(words[3])
+    return found

@@ -1,0 +1,281 @@
+"""Plain questions to a cluster, and both logs read raw: what scenes and tests judge by.
+
+Independent of the product: nothing here imports it.
+"""
+
+import struct
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
+
+from tests.integration.oracle import Found, Log
+from tests.lab.fixtures import ExternalLab
+from tests.lab.lab import Lab
+from tests.lab.reading import split_string, topic_reader
+from tests.lab.waiting import LabError, wait_until
+
+Partition = tuple[str, int]
+Commits = dict[str, dict[Partition, int]]
+AnyLab = Lab | ExternalLab
+
+CALL_SECONDS = 30.0
+READ_SECONDS = 120.0
+CONSUMERS_AT_ONCE = 8
+QUIET = {"log_level": 0}
+
+
+def admin(bootstrap: str) -> AdminClient:
+    """A client; keep it in a variable until its futures are done: they never end once it is gone."""
+    return AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+
+
+def create_topic(bootstrap: str, topic: str, partitions: int, config: Mapping[str, str] | None = None) -> None:
+    client = admin(bootstrap)
+    new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
+    client.create_topics([new])[topic].result(CALL_SECONDS)
+    wait_until(lambda: topic in client.list_topics(timeout=5.0).topics, CALL_SECONDS, f"topic {topic}")
+
+
+def partitions_of(bootstrap: str, topics: Iterable[str]) -> list[Partition]:
+    known = admin(bootstrap).list_topics(timeout=CALL_SECONDS).topics
+    return [(topic, p) for topic in sorted(topics) if topic in known for p in sorted(known[topic].partitions)]
+
+
+def commit(bootstrap: str, commits: Mapping[str, Mapping[Partition, int]]) -> None:
+    """Commit offsets for groups without members, as kafka-consumer-groups does."""
+    client = admin(bootstrap)
+    asked = {
+        group: client.alter_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, [TopicPartition(t, p, o) for (t, p), o in places.items()])]
+        )[group]
+        for group, places in commits.items()
+    }
+    for group, future in asked.items():
+        for answer in future.result(CALL_SECONDS).topic_partitions:
+            assert answer.error is None, f"committing {group} on {answer.topic}-{answer.partition}: {answer.error}"
+
+
+def commits_on(bootstrap: str, groups: Iterable[str]) -> Commits:
+    """Read the committed offsets of groups; a group without any is left out."""
+    client = admin(bootstrap)
+    asked = {g: client.list_consumer_group_offsets([ConsumerGroupTopicPartitions(g)])[g] for g in sorted(groups)}
+    found: Commits = {}
+    for group, future in asked.items():
+        answers = future.result(CALL_SECONDS).topic_partitions or []
+        places = {(a.topic, a.partition): a.offset for a in answers if a.error is None and a.offset >= 0}
+        assert all(a.error is None for a in answers), answers
+        if places:
+            found[group] = places
+    return found
+
+
+def groups_on(bootstrap: str) -> frozenset[str]:
+    client = admin(bootstrap)
+    answer = client.list_consumer_groups().result(CALL_SECONDS)
+    assert not answer.errors, answer.errors
+    return frozenset(group.group_id for group in answer.valid)
+
+
+def topic_id(bootstrap: str, topic: str) -> str | None:
+    """The topic's id, or None while there is no such topic."""
+    client = admin(bootstrap)
+    try:
+        described = client.describe_topics(TopicCollection([topic]))[topic].result(CALL_SECONDS)
+    except KafkaException:
+        return None
+    return str(described.topic_id)
+
+
+def portrait(bootstrap: str) -> dict[str, Any]:
+    """Everything that a careless tool might change on a cluster: topics, configs, groups, commits."""
+    client = admin(bootstrap)
+    topics = client.list_topics(timeout=CALL_SECONDS).topics
+    asked = client.describe_configs([ConfigResource(ResourceType.TOPIC, topic) for topic in sorted(topics)])
+    groups = groups_on(bootstrap)
+    return {
+        "topics": {name: (len(t.partitions), topic_id(bootstrap, name)) for name, t in topics.items()},
+        "configs": {
+            resource.name: {name: entry.value for name, entry in future.result(CALL_SECONDS).items()}
+            for resource, future in asked.items()
+        },
+        "groups": groups,
+        "commits": commits_on(bootstrap, groups),
+    }
+
+
+@contextmanager
+def subscribed(bootstrap: str, group: str, topics: Collection[str]) -> Iterator[Consumer]:
+    """A real consumer of a group, on its way in. It commits nothing.
+
+    A partition without a committed offset, or with one outside the log, is read from its end: of all settings
+    the one that skips most.
+    """
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "latest",
+            "allow.auto.create.topics": False,
+            "fetch.wait.max.ms": 5,
+            **QUIET,
+        }
+    )
+    try:
+        consumer.subscribe(list(topics))
+        yield consumer
+    finally:
+        consumer.close()
+
+
+@contextmanager
+def member(bootstrap: str, group: str, topic: str) -> Iterator[None]:
+    """A group that is alive: it has a member, which has partitions."""
+    with subscribed(bootstrap, group, [topic]) as consumer:
+
+        def joined() -> bool:
+            consumer.poll(0.1)
+            return bool(consumer.assignment())
+
+        wait_until(joined, CALL_SECONDS, f"a member of {group} on {topic}", poll_seconds=0.0)
+        yield
+
+
+def identity(message: Message) -> str:
+    """The record's own name, from its header `id`; "?" where it has none."""
+    value = dict(message.headers() or []).get("id")
+    return value.decode() if isinstance(value, bytes) else "?"
+
+
+def drain(consumer: Consumer, waiting: set[Partition], take: Callable[[Message], None]) -> None:
+    """Hand over every record until each partition of `waiting` has come to its end."""
+    what = f"the ends of {len(waiting)} partitions"
+
+    def done() -> bool:
+        for message in consumer.consume(5000, 0.05):
+            problem = message.error()
+            place = (message.topic() or "", message.partition() or 0)
+            if problem is None:
+                take(message)
+            elif problem.code() == KafkaError._PARTITION_EOF:
+                waiting.discard(place)
+            elif not problem.retriable() and problem.code() != KafkaError._TRANSPORT:
+                raise AssertionError(f"reading {place}: {problem.str()}")
+        return not waiting
+
+    wait_until(done, READ_SECONDS, what, lambda: f"not at the end: {sorted(waiting)}", poll_seconds=0.0)
+
+
+def read_logs(bootstrap: str, partitions: Collection[Partition]) -> dict[Partition, Log]:
+    """Read whole partitions, read_committed, all in one assignment."""
+    found: dict[Partition, list[Found]] = {place: [] for place in partitions}
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "scene-reader-never-commits",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            "allow.auto.create.topics": False,
+            "fetch.wait.max.ms": 5,
+            **QUIET,
+        }
+    )
+    try:
+        consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for topic, p in partitions])
+
+        def take(message: Message) -> None:
+            place = (message.topic() or "", message.partition() or 0)
+            found[place].append(Found(message.offset() or 0, identity(message)))
+
+        drain(consumer, set(partitions), take)
+        logs = {}
+        for (topic, p), records in found.items():
+            low, high = consumer.get_watermark_offsets(TopicPartition(topic, p), CALL_SECONDS, cached=False)
+            # Retention or the cleaner may have moved on since a record was read.
+            logs[topic, p] = Log(low, high, tuple(record for record in records if record.offset >= low))
+        return logs
+    finally:
+        consumer.close()
+
+
+def all_syncs(lab: AnyLab) -> dict[Partition, list[tuple[int, int]]]:
+    """Read every offset sync in MM2's topic: (source offset, target offset) by source partition, in log order."""
+    on_target = lab.options.offset_syncs_location == "target"
+    found: dict[Partition, list[tuple[int, int]]] = {}
+    with topic_reader(lab.target_bootstrap if on_target else lab.source_bootstrap) as reader:
+        for message in reader.records(lab.options.offset_syncs_topic, 0):
+            key, value = message.key(), message.value()
+            if not isinstance(key, bytes) or not isinstance(value, bytes):
+                continue
+            topic, rest = split_string(key)
+            upstream, downstream = struct.unpack(">qq", value)
+            found.setdefault((topic, struct.unpack(">i", rest)[0]), []).append((upstream, downstream))
+    return found
+
+
+def read_as_groups(bootstrap: str, commits: Commits) -> dict[str, dict[Partition, list[Found]]]:
+    """Let a real consumer of each group read from its committed offsets to the ends; nothing is committed."""
+    with ThreadPoolExecutor(CONSUMERS_AT_ONCE) as pool:
+        read = pool.map(lambda group: read_as_group(bootstrap, group, sorted(commits[group])), commits)
+        return dict(zip(commits, read, strict=True))
+
+
+def read_as_group(bootstrap: str, group: str, partitions: Collection[Partition]) -> dict[Partition, list[Found]]:
+    topics = sorted({topic for topic, _ in partitions})
+    expected = set(partitions_of(bootstrap, topics))
+    found: dict[Partition, list[Found]] = {place: [] for place in expected}
+    with subscribed(bootstrap, group, topics) as consumer:
+
+        def take(message: Message) -> None:
+            found[message.topic() or "", message.partition() or 0].append(
+                Found(message.offset() or 0, identity(message))
+            )
+
+        drain(consumer, expected, take)
+    return {place: found[place] for place in partitions}
+
+
+def bounds(bootstrap: str, partitions: Collection[Partition]) -> dict[Partition, tuple[int, int]]:
+    """Log start and end of each partition."""
+    trouble = ""
+
+    def look() -> dict[Partition, tuple[int, int]] | None:
+        nonlocal trouble
+        try:
+            with topic_reader(bootstrap) as reader:
+                return {(topic, p): reader.bounds(topic, p) for topic, p in partitions}
+        except LabError as error:  # a topic that is just being created has no leader yet
+            trouble = str(error)
+            return None
+
+    what = f"the ends of {len(partitions)} partitions"
+    return wait_until(look, CALL_SECONDS, what, lambda: trouble) if partitions else {}
+
+
+def delete_before(bootstrap: str, topic: str, partition: int, offset: int) -> None:
+    """Move a log's start, as retention does."""
+    place = TopicPartition(topic, partition, offset)
+    client = admin(bootstrap)
+    for future in client.delete_records([place]).values():
+        assert future.result(CALL_SECONDS).low_watermark == offset

@@ -1,0 +1,141 @@
+"""The lab, one killed scene for the whole run, and one cutover of it that many tests look at."""
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import SystemRandom
+from typing import Any
+
+import pytest
+
+from tests.integration.cli import CommandLine, Place, Ran, kcg_lines
+from tests.integration.oracle import Found, Truth
+from tests.integration.scene import (
+    AnyLab,
+    Commits,
+    Partition,
+    Scene,
+    commit,
+    commits_on,
+    groups_on,
+    killed,
+    portrait,
+    read_as_groups,
+)
+from tests.lab.fixtures import external_lab, lab, lab_factory
+
+__all__ = ["Cutover", "external_lab", "lab", "lab_factory"]
+
+GROUP_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+# Groups that stood on the target before: a rollback has to bring that back.
+PRIOR_GROUPS = ("g020", "g021", "g022", "g023")
+
+
+@dataclass(frozen=True, repr=False)
+class Cutover:
+    """A whole cutover of the killed scene as it went, step by step; the tests judge it.
+
+    `truth` was read after the plan was made, `truth_after` after the consumers had read what is in `read`.
+    `target_*` are the commits of the scene's groups on the target at that moment.
+    """
+
+    scene: Scene
+    source_before: Mapping[str, Any]
+    planned: Ran
+    document: Mapping[str, Any]
+    table: str
+    kcg: Mapping[Place, int]
+    truth: Mapping[Partition, Truth]
+    target_before: Commits
+    groups_before: frozenset[str]
+    dry_run: Ran
+    target_after_dry_run: Commits
+    kafka_dry_run: subprocess.CompletedProcess[str]
+    applied: Ran
+    target_applied: Commits
+    kafka_describes: subprocess.CompletedProcess[str]
+    applied_again: Ran
+    target_applied_again: Commits
+    verified: Ran
+    read: Mapping[str, Mapping[Partition, list[Found]]]
+    truth_after: Mapping[Partition, Truth]
+    undo_dry_run: Ran
+    target_after_undo_dry_run: Commits
+    undone: Ran
+    target_undone: Commits
+    groups_undone: frozenset[str]
+    undone_again: Ran
+    applied_after_undo: Ran
+    target_in_the_end: Commits
+    source_after: Mapping[str, Any]
+
+    @property
+    def rows(self) -> dict[Place, Mapping[str, Any]]:
+        """The plan's rows by group, source topic and partition."""
+        return {(row["group"], row["source_topic"], row["partition"]): row for row in self.document["rows"]}
+
+
+@pytest.fixture(scope="session")
+def killed_scene(lab: AnyLab) -> Scene:
+    return killed(lab, SystemRandom().randrange(10**6))
+
+
+@pytest.fixture(scope="session")
+def cutover(lab: AnyLab, killed_scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Cutover:
+    scene, folder = killed_scene, tmp_path_factory.mktemp("cutover")
+    source, target = lab.source_bootstrap, lab.target_bootstrap
+    commands = CommandLine.of(lab, folder)
+    groups = sorted(scene.commits)
+    prior = {
+        group: {(scene.copy(topic), p): 0 for topic, p in scene.commits[group]}
+        for group in map(scene.group, PRIOR_GROUPS)
+    }
+    commit(target, prior)
+
+    def on_target() -> Commits:
+        return commits_on(target, groups)
+
+    def kafka(*action: str) -> subprocess.CompletedProcess[str]:
+        named = [word for group in groups for word in ("--group", group)]
+        return lab.kafka_tool(GROUP_TOOL, "--bootstrap-server", target, *named, *action)
+
+    plan = "cutover.plan"
+    source_before, target_before, groups_before = portrait(source), on_target(), groups_on(target)
+    planned = commands.plan(plan, "--group", f"g[0-9]+-{scene.suffix}")
+    assert planned.exit_code in (0, 3), str(planned)
+    kcg = commands.show(plan, "kcg")
+    file = folder / "offsets.csv"
+    file.write_text(kcg)
+    return Cutover(
+        scene=scene,
+        source_before=source_before,
+        planned=planned,
+        document=commands.document(plan),
+        table=commands.show(plan, "table"),
+        kcg=kcg_lines(kcg),
+        truth=scene.truth(),
+        target_before=target_before,
+        groups_before=groups_before,
+        dry_run=commands.apply(plan),
+        target_after_dry_run=on_target(),
+        kafka_dry_run=kafka("--reset-offsets", "--from-file", str(file), "--dry-run"),
+        applied=commands.execute(plan),
+        target_applied=on_target(),
+        kafka_describes=kafka("--describe"),
+        applied_again=commands.execute(plan),
+        target_applied_again=on_target(),
+        verified=commands.verify(plan),
+        read=read_as_groups(
+            target, {g: {(scene.copy(t), p): o for (t, p), o in at.items()} for g, at in scene.commits.items()}
+        ),
+        truth_after=scene.truth(),
+        undo_dry_run=commands.rollback(plan),
+        target_after_undo_dry_run=on_target(),
+        undone=commands.undo(plan),
+        target_undone=on_target(),
+        groups_undone=groups_on(target),
+        undone_again=commands.undo(plan),
+        applied_after_undo=commands.execute(plan),
+        target_in_the_end=on_target(),
+        source_after=portrait(source),
+    )

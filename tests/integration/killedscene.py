@@ -1,0 +1,116 @@
+"""The scene that a cutover is judged on: an MM2 killed -9 twice while it copies, and 300 random commits."""
+
+import threading
+from collections.abc import Callable, Iterable
+
+from tests.integration.clusters import (
+    READ_SECONDS,
+    AnyLab,
+    Commits,
+    Partition,
+    all_syncs,
+    delete_before,
+    read_logs,
+)
+from tests.integration.scene import COMPACTED, Scene
+from tests.lab.waiting import wait_until
+
+KILLED_COMMITS = 300
+KILLED_GROUPS = 45
+EARLY_GROUPS = 15
+MID_STREAM_RECORDS = 1500
+
+
+def killed(lab: AnyLab, seed: int) -> Scene:
+    """Build the scene that a cutover is judged on: some 28,000 records, and an MM2 killed -9 twice amid them.
+
+    Topics: `plain` (4 partitions and an empty one), `tx` (3; transactions, a quarter aborted), `compacted` (2),
+    `trimmed` (2; the first third is deleted in the end, below some commits). 300 commits of 45 groups, those of
+    15 groups from between the kills; at the end everything is copied, and MM2 has no news about offsets.
+    """
+    scene = Scene(lab, "killed", seed)
+    plain, tx = scene.create("plain", 5), scene.create("tx", 3)
+    compacted, trimmed = scene.create("compacted", 2, COMPACTED), scene.create("trimmed", 2)
+
+    def write_a_third() -> None:
+        for _ in range(4):
+            scene.write([(plain, p) for p in range(4)], 1000)
+            scene.write_transactions([(tx, p) for p in range(3)], 600)
+            scene.write_compacted([(compacted, p) for p in range(2)], 600)
+            scene.write([(trimmed, p) for p in range(2)], 150)
+
+    pairs = scene.dice.sample([(g, place) for g in range(KILLED_GROUPS) for place in scene.partitions], KILLED_COMMITS)
+    kill_mid_stream(scene, write_a_third)
+    commit_anywhere(scene, [pair for pair in pairs if pair[0] < EARLY_GROUPS])
+    lab.mirror.start()
+    kill_mid_stream(scene, write_a_third)
+    lab.mirror.start()
+    write_a_third()
+    scene.wait_replicated()
+    # Two thirds of the early groups stay where they were; the rest move now, forwards or back.
+    commit_anywhere(scene, [pair for pair in pairs if pair[0] >= EARLY_GROUPS or pair[0] % 3 == 0])
+    caught_up = scene.group("g000")
+    ends = scene.source_ends()
+    scene.commit({caught_up: {place: ends[place][1] for place in scene.commits[caught_up]}})
+    lab.mirror.wait_checkpoints([caught_up])
+    wait_compacted(scene, compacted)
+    for p in range(2):
+        delete_before(lab.source_bootstrap, trimmed, p, len(scene.written[trimmed, p]) // 3)
+    return scene
+
+
+def kill_mid_stream(scene: Scene, write: Callable[[], None]) -> None:
+    """Write, and kill MM2 with -9 once it has copied a good deal of that and not all."""
+    goal = scene.copied() + MID_STREAM_RECORDS
+    trouble: list[BaseException] = []
+
+    def writing() -> None:
+        try:
+            write()
+        except BaseException as error:
+            trouble.append(error)
+
+    thread = threading.Thread(target=writing, daemon=True)
+    thread.start()
+    wait_until(lambda: scene.copied() >= goal, READ_SECONDS, f"MM2 to be in the middle of copying {scene}")
+    scene.lab.mirror.kill()
+    scene.kills += 1
+    thread.join(READ_SECONDS)
+    assert not thread.is_alive(), f"{scene}: writing has not ended"
+    if trouble:
+        raise trouble[0]
+    there = sum(high for _, high in scene.source_ends().values())
+    assert scene.copied() < there, f"{scene}: MM2 had copied everything before it was killed"
+
+
+def commit_anywhere(scene: Scene, pairs: Iterable[tuple[int, Partition]]) -> None:
+    """Commit each pair of a group's number and a partition: at the start, at the end, or anywhere between.
+
+    Some stand right at one of MM2's syncs or just behind it, where an offset that is wrong by one shows.
+    """
+    ends, syncs = scene.source_ends(), all_syncs(scene.lab)
+    commits: Commits = {}
+    for number, place in pairs:
+        low, high = ends[place]
+        chance, near = scene.dice.random(), syncs.get(place, [])
+        if chance < 0.1:
+            offset = low
+        elif chance < 0.25:
+            offset = high
+        elif chance < 0.5 and near:
+            offset = min(scene.dice.choice(near)[0] + scene.dice.randrange(3), high)
+        else:
+            offset = scene.dice.randint(low, high)
+        commits.setdefault(scene.group(f"g{number:03}"), {})[place] = offset
+    scene.commit(commits)
+
+
+def wait_compacted(scene: Scene, topic: str) -> None:
+    """Wait until the cleaner has taken records out of the source's log."""
+    places = [place for place in scene.partitions if place[0] == topic]
+
+    def cleaned() -> bool:
+        logs = read_logs(scene.lab.source_bootstrap, places)
+        return all(len(logs[place].records) < len(scene.written[place]) for place in places)
+
+    wait_until(cleaned, READ_SECONDS, f"the cleaner to compact {topic}", poll_seconds=0.5)

@@ -1,0 +1,209 @@
+"""A whole cutover over a real MM2 that was killed twice while copying, judged by the scene's own truth."""
+
+import pytest
+
+from tests.integration import oracle
+from tests.integration.cli import tool_rows
+from tests.integration.conftest import Cutover
+from tests.integration.scene import Scene, all_syncs
+
+pytestmark = pytest.mark.kafka
+
+
+def test_the_scene_is_what_it_says(killed_scene: Scene) -> None:
+    truth = killed_scene.truth()
+    assert not [complaint for place in truth.values() for complaint in oracle.contradictions(place)]
+    assert killed_scene.kills == 2
+    assert len(killed_scene.places) == 300
+    assert sum(oracle.replayed(place) for place in truth.values()) > 0, f"{killed_scene}: nothing was replayed"
+    assert any(not record.committed for place in truth.values() for record in place.written)
+    assert any(place.source.end == 0 for place in truth.values())
+    assert any(0 < offset < truth[t, p].source.start for (_, t, p), offset in killed_scene.places.items())
+    # What no reader sees of committed records, though retention did not reach it, is what the cleaner took.
+    assert any(
+        sum(r.committed and r.offset >= place.source.start for r in place.written) > len(place.source.records)
+        for place in truth.values()
+    )
+    # Drained: nothing that a group is owed has no copy at all, unless the cleaner took the copy.
+    for (_, topic, p), offset in killed_scene.places.items():
+        if not topic.startswith("compacted"):
+            assert not oracle.missing(truth[topic, p], offset), f"{killed_scene}: {topic}-{p} is not drained"
+
+
+def test_mm2s_own_checkpoints_are_mostly_loss_free_and_the_offset_after_the_best_never_is(
+    killed_scene: Scene,
+) -> None:
+    truth = killed_scene.truth()
+    checkpoints = killed_scene.lab.mirror.progress.checkpoints()
+    judged = lossy = 0
+    for (group, topic, p), offset in killed_scene.places.items():
+        best = oracle.best(truth[topic, p], offset)
+        if best < truth[topic, p].target.end:
+            assert oracle.lost(truth[topic, p], offset, best + 1)
+        checkpoint = checkpoints.get((group, killed_scene.copy(topic), p))
+        if checkpoint is not None and checkpoint.upstream <= offset:
+            judged += 1
+            lossy += bool(oracle.lost(truth[topic, p], offset, checkpoint.downstream))
+    assert judged > 100, f"{killed_scene}: MM2 has checkpointed {judged} of 300 commits"
+    assert lossy <= judged // 10, f"{killed_scene}: {lossy} of {judged} checkpoints lose records"
+
+
+def test_a_plan_has_exactly_one_row_for_every_commit(cutover: Cutover) -> None:
+    cutover.planned.expect(0)
+    assert len(cutover.document["rows"]) == 300
+    assert {place: row["source_committed"] for place, row in cutover.rows.items()} == cutover.scene.places
+
+
+def test_every_row_is_set_or_kept_and_graded_estimated_and_the_table_says_why(cutover: Cutover) -> None:
+    assert {row["decision"] for row in cutover.rows.values()} <= {"set", "keep"}
+    assert {row["grade"] for row in cutover.rows.values()} == {"estimated"}
+    assert "estimated" in cutover.table
+
+
+def test_the_kcg_form_holds_the_set_rows_and_nothing_else(cutover: Cutover) -> None:
+    assert cutover.kcg == {
+        (row["group"], row["target_topic"], row["partition"]): row["target_offset"]
+        for row in cutover.rows.values()
+        if row["decision"] == "set"
+    }
+
+
+def test_every_planned_offset_is_loss_free(cutover: Cutover) -> None:
+    losing = {}
+    for (group, topic, p), row in cutover.rows.items():
+        truth, committed = cutover.truth[topic, p], row["source_committed"]
+        lost = oracle.lost(truth, committed, row["target_offset"])
+        if lost:
+            losing[group, topic, p] = (row["target_offset"], oracle.best(truth, committed), len(lost))
+    assert not losing, f"{cutover.scene}: (planned, best, records lost) {losing}"
+
+
+def test_no_row_lies_behind_mm2s_newest_checkpoint_without_a_reason(cutover: Cutover) -> None:
+    """Reasons: the checkpoint would lose records; its sync is gone; or it is not about this commit.
+
+    The last is a checkpoint of a source offset beyond the committed one: the group has gone back since, to where
+    MM2 translates nothing, and the old checkpoint stays. That it loses nothing, if so, is a replay's luck.
+    """
+    scene = cutover.scene
+    checkpoints, syncs = scene.lab.mirror.progress.checkpoints(), all_syncs(scene.lab)
+    behind = {}
+    for (group, topic, p), row in cutover.rows.items():
+        checkpoint = checkpoints.get((group, row["target_topic"], p))
+        if checkpoint is None or row["target_offset"] >= checkpoint.downstream:
+            continue
+        if checkpoint.upstream > row["source_committed"]:
+            continue
+        if oracle.lost(cutover.truth[topic, p], row["source_committed"], checkpoint.downstream):
+            continue
+        made_from = [
+            (u, d)
+            for u, d in syncs.get((topic, p), [])
+            if u <= checkpoint.upstream and d + (u < checkpoint.upstream) == checkpoint.downstream
+        ]
+        if made_from:
+            behind[group, topic, p] = (row["target_offset"], checkpoint, made_from)
+    assert not behind, f"{scene}: (planned, checkpoint, its syncs) {behind}"
+
+
+def test_rows_beside_checkpoints_show_what_mm2_says(cutover: Cutover) -> None:
+    checkpoints = cutover.scene.lab.mirror.progress.checkpoints()
+    for (group, _, p), row in cutover.rows.items():
+        checkpoint = checkpoints.get((group, row["target_topic"], p))
+        expected = None if checkpoint is None else (checkpoint.upstream, checkpoint.downstream)
+        shown = (row["checkpoint_source_offset"], row["checkpoint_target_offset"])
+        assert shown == (expected or (None, None)), f"{group} {row['target_topic']}-{p}"
+
+
+def test_groups_read_less_twice_than_from_mm2s_checkpoints(
+    cutover: Cutover, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpoints = cutover.scene.lab.mirror.progress.checkpoints()
+    ours = theirs = least = without = 0
+    for (group, topic, p), row in cutover.rows.items():
+        truth, committed = cutover.truth[topic, p], row["source_committed"]
+        checkpoint = checkpoints.get((group, row["target_topic"], p))
+        # Without a checkpoint MM2 leaves nothing, and auto.offset.reset decides: all of the log, or a loss.
+        without += checkpoint is None
+        start = truth.target.start if checkpoint is None else checkpoint.downstream
+        ours += oracle.rereads(truth, committed, row["target_offset"])
+        theirs += oracle.rereads(truth, committed, start)
+        least += oracle.rereads(truth, committed, oracle.best(truth, committed))
+    with capsys.disabled():
+        print(
+            f"\n{cutover.scene}: records read twice by all groups: {ours} by the plan, {theirs} by MM2's "
+            f"checkpoints ({without} of 300 commits have none: earliest), {least} at best"
+        )
+    assert least <= ours <= theirs
+
+
+def test_a_dry_run_writes_nothing_and_names_the_fingerprint_and_the_command(cutover: Cutover) -> None:
+    cutover.dry_run.expect(0)
+    assert cutover.target_after_dry_run == cutover.target_before
+    assert cutover.document["fingerprint"][:12] in cutover.dry_run.stdout
+    assert "--execute" in cutover.dry_run.stdout
+
+
+def test_kafkas_own_tool_takes_the_kcg_file_in_a_dry_run(cutover: Cutover) -> None:
+    tool = cutover.kafka_dry_run
+    assert tool.returncode == 0, tool.stdout + tool.stderr
+    assert tool_rows(tool.stdout, cutover.scene.commits) == cutover.kcg, tool.stdout + tool.stderr
+
+
+def test_apply_sets_exactly_the_planned_offsets(cutover: Cutover) -> None:
+    cutover.applied.expect(0)
+    assert flat(cutover.target_applied) == planned(cutover)
+
+
+def test_kafkas_own_tool_describes_exactly_the_planned_offsets(cutover: Cutover) -> None:
+    tool = cutover.kafka_describes
+    assert tool.returncode == 0, tool.stdout + tool.stderr
+    assert tool_rows(tool.stdout, cutover.scene.commits) == planned(cutover), tool.stdout + tool.stderr
+
+
+def test_the_same_apply_again_does_nothing(cutover: Cutover) -> None:
+    cutover.applied_again.expect(0)
+    assert cutover.target_applied_again == cutover.target_applied
+
+
+def test_verify_finds_every_offset_there(cutover: Cutover) -> None:
+    cutover.verified.expect(0)
+
+
+def test_real_consumers_on_the_target_lose_no_owed_record(cutover: Cutover) -> None:
+    lost = {}
+    for (group, topic, p), committed in cutover.scene.places.items():
+        truth = cutover.truth_after[topic, p]
+        read = {record.identity for record in cutover.read[group][cutover.scene.copy(topic), p]}
+        there = {record.identity for record in truth.target.records}
+        if (oracle.owed(truth, committed) & there) - read:
+            lost[group, topic, p] = len((oracle.owed(truth, committed) & there) - read)
+    assert not lost, f"{cutover.scene}: records lost {lost}"
+    assert any(records for at in cutover.read.values() for records in at.values())
+
+
+def test_a_rollback_restores_what_was_there_and_deletes_the_groups_that_were_not(cutover: Cutover) -> None:
+    cutover.undo_dry_run.expect(0)
+    assert cutover.target_after_undo_dry_run == cutover.target_applied
+    cutover.undone.expect(0)
+    assert cutover.target_undone == cutover.target_before
+    assert cutover.groups_undone == cutover.groups_before
+
+
+def test_a_second_rollback_has_nothing_to_do(cutover: Cutover) -> None:
+    cutover.undone_again.expect(0)
+    assert cutover.target_in_the_end == cutover.target_before
+
+
+def test_after_a_rollback_the_plan_is_spent(cutover: Cutover) -> None:
+    assert "spent" in cutover.applied_after_undo.expect(3).complaint()
+    assert cutover.target_in_the_end == cutover.target_before
+
+
+def planned(cutover: Cutover) -> dict[tuple[str, str, int], int]:
+    return {
+        (row["group"], row["target_topic"], row["partition"]): row["target_offset"] for row in cutover.rows.values()
+    }
+
+
+def flat(commits: dict[str, dict[tuple[str, int], int]]) -> dict[tuple[str, str, int], int]:
+    return {(group, topic, p): offset for group, at in commits.items() for (topic, p), offset in at.items()}
