@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from migrate.assessment import Assessment, Fate, assess
 from migrate.clock import Clock
-from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, Refused
+from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
 from migrate.history import APPLY
 from migrate.journal import Journal, JournalWriter
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
@@ -53,12 +53,13 @@ class RowResult:
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
-    """What was found, what was done, and the exit code that says so."""
+    """What was found, what was done, and the exit code that says so. `trouble` is what ended a run early."""
 
     exit_code: int
     executed: bool
     assessment: Assessment
     rows: tuple[RowResult, ...]
+    trouble: str = ""
 
     def counts(self) -> Counter[RowStatus]:
         """Count rows by status."""
@@ -108,19 +109,15 @@ def apply_plan(
         rows = _results(assessment, {}, {}, proceed)
         return ApplyResult(_exit_code(assessment, rows, options), False, assessment, rows)
     details = {"plan": plan.fingerprint, **(options.details or {})}
-    with journal.open(command, details) as writer:
-        if writer.before.events != state.events:
-            raise Refused(
-                f"Another run worked on plan {plan.short_fingerprint} meanwhile. Nothing was written.",
-                "Run the same command again: it starts from what is there now.",
-            )
+    with journal.open(command, details, state.events) as writer:
         if spends is not None:
             with spends.open(APPLY, {"plan": plan.fingerprint}) as other:
                 other.spent(plan.fingerprint)
-        rows = _execute(assessment, target, writer, clock, progress, options)
+        rows, trouble = _execute(assessment, target, writer, clock, progress, options)
         code = _exit_code(assessment, rows, options)
-        writer.end(code, {str(status): count for status, count in Counter(r.status for r in rows).items()})
-    return ApplyResult(code, True, assessment, rows)
+        if not trouble:
+            writer.end(code, {str(status): count for status, count in Counter(r.status for r in rows).items()})
+    return ApplyResult(code, True, assessment, rows, trouble)
 
 
 def _may_write(assessment: Assessment, allow_partial: bool) -> bool:
@@ -134,21 +131,35 @@ def _execute(
     clock: Clock,
     progress: Progress,
     options: ApplyOptions,
-) -> tuple[RowResult, ...]:
+) -> tuple[tuple[RowResult, ...], str]:
     groups = assessment.writable
     rows = {g.group: g.pending for g in groups}
     progress.step(f"saving the prior offsets of {len(groups)} groups")
-    journal.backup(
-        {group: assessment.target_commits[group] for group in rows},
-        {group: [row.target_partition for row in pending] for group, pending in rows.items()},
-    )
+    try:
+        journal.backup(
+            {group: assessment.target_commits[group] for group in rows},
+            {group: [row.target_partition for row in pending] for group, pending in rows.items()},
+        )
+    except OSError as error:
+        raise MigrateError(
+            f"The prior offsets could not be saved to the journal: {error.strerror}. Nothing was written.",
+            "Make room for the journal beside the plan, then run the same command again.",
+        ) from error
     progress.step(f"writing {len(groups)} groups on {target.side} {target.alias}")
     writer = GroupWriter(target, journal, clock, options.group_timeout_seconds)
     answers: dict[str, dict[TopicPartition, Answer]] = {}
     names = list(rows)
     size = max(1, min(options.concurrency, MAX_CONCURRENCY))
+    trouble = ""
     for batch in _batches(names, size):
-        answers |= writer.write({g: rows[g] for g in batch}, assessment.target_commits)
+        try:
+            answers |= writer.write({g: rows[g] for g in batch}, assessment.target_commits)
+        except OSError as error:
+            # Without its journal a write could not be undone: none more is made, and what the last ones did is read.
+            trouble = f"the journal can not be written any more ({error.strerror}): stopped before all groups were set"
+            lost = Failure("JOURNAL_LOST", trouble, outcome_unknown=True)
+            answers |= {g: {row.target_partition: lost for row in rows[g]} for g in batch}
+            break
         progress.advance(len(answers), len(names))
     progress.step(f"reading {len(groups)} groups back from {target.side} {target.alias}")
     seen: dict[str, Commits | Failure] = {}
@@ -156,8 +167,9 @@ def _execute(
         seen |= read_commits(target, batch, clock, options.group_timeout_seconds)
         progress.advance(len(seen), len(names))
     results = _results(assessment, answers, seen, True)
-    _note_read_back(journal, results, seen)
-    return results
+    if not trouble:
+        _note_read_back(journal, results, seen)
+    return results, trouble
 
 
 def _note_read_back(
@@ -257,6 +269,9 @@ def _exit_code(assessment: Assessment, rows: Sequence[RowResult], options: Apply
     if assessment.refused and not fates & {Fate.WRITE, Fate.DONE}:
         return EXIT_REFUSED
     statuses = {row.status for row in rows}
+    if options.execute and RowStatus.PLANNED in statuses:
+        # A run that ended early: what it did not reach is still to be done.
+        return EXIT_PARTLY
     if statuses & {RowStatus.FAILED, RowStatus.UNKNOWN}:
         # Unknown counts as written here: "nothing was written" must not be said of what may have been.
         partly = statuses & {RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY, RowStatus.UNKNOWN}

@@ -14,7 +14,6 @@ from migrate.drift import (
     Drift,
     SideWorld,
     World,
-    accepts,
     cluster_drift,
     group_drift,
     pending_rows,
@@ -230,7 +229,7 @@ def _read_world(
         # The wrong cluster: what its groups look like is of no interest.
         wanted = {}
     here = _read_target(header, wanted, target, target_id, undo)
-    there = _read_source(header, wanted, source, source_id, progress) if source else None
+    there = _read_source(plan, wanted, source, source_id, progress) if source else None
     topics = {row.target_topic for rows in wanted.values() for row in rows}
     known = topics & header.target_topic_ids.keys()
     ids = target.topic_ids(sorted(known)) if known else {}
@@ -256,14 +255,14 @@ def _read_target(
 
 
 def _read_source(
-    header: Header,
+    plan: Plan,
     wanted: Mapping[str, Collection[Row]],
     source: ClusterAdmin,
     cluster_id: str,
     progress: Progress,
 ) -> SideWorld:
     progress.step(f"reading {len(wanted)} groups again on {source.side} {source.alias}")
-    pending = [group for group in wanted if accepts(header, ACCEPT_PENDING, group)]
+    pending = [group for group in wanted if plan.accepted(ACCEPT_PENDING, group)]
     stable = [group for group in wanted if group not in set(pending)]
     commits = dict(source.commits(stable)) if stable else {}
     if pending:

@@ -51,6 +51,7 @@ CHECKS: tuple[Check, ...] = (
     clusterchecks.listing_complete,
     clusterchecks.mm2_topics,
     groupchecks.named_groups_exist,
+    groupchecks.checkpointed_topics_listed,
     groupchecks.source_down,
     clusterchecks.target_topics,
     groupchecks.target_group_empty,

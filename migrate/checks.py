@@ -17,13 +17,14 @@ class TopicShape:
     """What one of MM2's topics turned out to hold.
 
     `wanted` is the record kind it should hold ("checkpoint" or "offset-sync"), `counts` records by kind as
-    read ("undecodable:<reason>" for those of no kind). `found` is False where the cluster has no such topic.
+    read ("undecodable:<reason>" for those of no kind).
+    `found` is False where the cluster has no such topic, None where it is down.
     """
 
     side: str
     topic: str
     wanted: str
-    found: bool
+    found: bool | None
     named: bool
     counts: Mapping[str, int]
 
@@ -53,6 +54,7 @@ class CheckFacts:
     never_committed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unstable_groups: frozenset[str] = frozenset()
     checkpointed_only: tuple[str, ...] = ()
+    unseen_topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unknown_names: tuple[str, ...] = ()
     left_out_by_mm2: tuple[str, ...] = ()
     unknown_when_down: tuple[str, ...] = ()

@@ -4,10 +4,12 @@ Results go to stdout, progress and errors to stderr. Heavy libraries are importe
 `--help` and `show` answer at once.
 """
 
+import contextlib
 import io
+import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -73,8 +75,6 @@ def _one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
         except KeyboardInterrupt:
             _complain("Interrupted.", "The same command again goes on where this one stopped.")
             code = EXIT_FAILED
-        except BrokenPipeError:
-            code = _closed_pipe()
         except Exception as error:  # the last net: a user gets a sentence, never a stack trace
             if debug:
                 traceback.print_exc()
@@ -88,10 +88,15 @@ def _one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
     return run
 
 
-def _closed_pipe() -> int:
-    """Leave quietly when the reader of stdout (`head`, a pager) has gone."""
-    sys.stdout = None  # or Python complains again when it flushes at exit
-    return 0
+def _print(lines: Iterable[str]) -> None:
+    """Print results; if the reader (`head`, a pager) has gone, drop the rest: what was done stays done."""
+    try:
+        for line in lines:
+            sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes stdout again at exit, and would complain then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _first_line(text: str) -> str:
@@ -99,14 +104,20 @@ def _first_line(text: str) -> str:
 
 
 def _complain(problem: str, todo: str) -> None:
-    click.echo(f"mm2-migrate: {problem} {todo}".rstrip(), err=True)
+    with contextlib.suppress(OSError):
+        click.echo(f"mm2-migrate: {problem} {todo}".rstrip(), err=True)
 
 
 def _progress(log_format: str) -> Any:
     from migrate.clock import SystemClock
     from migrate.progress import LineProgress
 
-    return LineProgress(lambda line: click.echo(line, err=True), SystemClock(), as_json=log_format == "json")
+    def write(line: str) -> None:
+        # A log pipe that died must not stop an apply between two groups.
+        with contextlib.suppress(OSError):
+            click.echo(line, err=True)
+
+    return LineProgress(write, SystemClock(), as_json=log_format == "json")
 
 
 def _clusters(options: dict[str, Any]) -> ClusterOptions:
@@ -146,8 +157,7 @@ def plan(out: Path, **options: Any) -> int:
     made = run_plan(flow, policies, out, progress, **options)
     from migrate.show import summary
 
-    for line in summary(made, str(out), width=_width(), colour=_colour(), cluster_options=given.words()):
-        click.echo(line)
+    _print(summary(made, str(out), width=_width(), colour=_colour(), cluster_options=given.words()))
     return 0 if made.is_clean() else EXIT_REFUSED
 
 
@@ -165,9 +175,7 @@ def show(plan: Path, form: str, groups: tuple[str, ...], only: tuple[str, ...], 
     from migrate.show import kcg_companion, render
 
     made = read_plan(plan)
-    write = sys.stdout.write
-    for line in render(made, form, str(plan), groups=groups, only=only, width=_width(), colour=_colour()):
-        write(line + "\n")
+    _print(render(made, form, str(plan), groups=groups, only=only, width=_width(), colour=_colour()))
     if form == "kcg":
         click.echo(kcg_companion(made, str(plan), groups, only), err=True)
     return 0
@@ -181,8 +189,6 @@ def _width() -> int:
 
 
 def _colour() -> bool:
-    import os
-
     from migrate.terminal import wants_colour
 
     return wants_colour(sys.stdout.isatty(), os.environ)
@@ -225,8 +231,7 @@ def apply(plan: Path, **options: Any) -> int:
     lines, code = run_apply(
         plan, resolve_flow(given), progress, colour=_colour(), width=_width(), typed=given.words(), **options
     )
-    for line in lines:
-        click.echo(line)
+    _print(lines)
     return code
 
 
@@ -234,6 +239,7 @@ def apply(plan: Path, **options: Any) -> int:
 @click.argument("plan", type=FILE)
 @cluster_options
 @_writing_options
+@option("--allow-partial", is_flag=True, help="Leave out whole groups that have moved, and restore the others.")
 @option("--moved", type=click.Choice(["refuse", "restore"]), default="refuse", show_default=True,
         help="Where consumers have moved on since the apply: refuse, or restore all the same.")  # fmt: skip
 @option("--out", type=FILE, metavar="PLAN",
@@ -253,8 +259,7 @@ def rollback(plan: Path, **options: Any) -> int:
     lines, code = run_rollback(
         plan, resolve_flow(given), progress, colour=_colour(), width=_width(), typed=given.words(), **options
     )
-    for line in lines:
-        click.echo(line)
+    _print(lines)
     return code
 
 
@@ -277,8 +282,7 @@ def verify(plan: Path, **options: Any) -> int:
     lines, code = run_verify(
         plan, resolve_flow(given), progress, colour=_colour(), width=_width(), typed=given.words(), **options
     )
-    for line in lines:
-        click.echo(line)
+    _print(lines)
     return code
 
 
@@ -295,8 +299,7 @@ def doctor(**options: Any) -> int:
     given = _clusters(options)
     progress = _progress(options.pop("log_format"))
     lines, code = examine(given, progress, colour=_colour(), width=_width(), **options)
-    for line in lines:
-        click.echo(line)
+    _print(lines)
     return code
 
 

@@ -58,7 +58,12 @@ def mm2_topics(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> 
         expected = f"topic {shape.topic} on {shape.side}, holding MM2's {shape.wanted} records"
         right = shape.counts.get(shape.wanted, 0)
         wrong = {k: n for k, n in shape.counts.items() if k not in (shape.wanted, "tombstone") and n}
-        if not shape.found:
+        if shape.found is None:
+            yield unseen(
+                Level.WARN, check, Scope.CLUSTER, shape.topic, expected, "the source is down: nobody looked",
+                "The plan goes on without it.",
+            )  # fmt: skip
+        elif not shape.found:
             level = Level.BLOCK if shape.named else Level.WARN
             todo = f"Check the aliases, the policy's separator and {option}."
             if not shape.named:

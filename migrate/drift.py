@@ -5,8 +5,8 @@ Any difference refuses its group (a difference of a whole cluster: all groups), 
 - A row that already stands at its planned offset is done, not drift; a group all of whose rows are done is
   left alone, alive or not: its consumers may have been started since.
 - A row that an earlier run wrote and read back, and that stands beyond its planned offset now, is done too.
-- A source group whose being alive was accepted in the plan (`--accept source-group-stopped[:GROUP]`) moves
-  all the time: its source state, commits and log ends are not compared.
+- A source group that was alive when the plan was made, and accepted so (`--accept source-group-stopped[:GROUP]`),
+  moves all the time: its source state, commits and log ends are not compared. One that was stopped then is.
 - A source that does not answer is not compared: the caller has to say so.
 - An undo restores what was there: only the cluster, the topics, the group's state and its offsets count.
 """
@@ -14,7 +14,7 @@ Any difference refuses its group (a difference of a whole cluster: all groups), 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from migrate.history import GroupTrace
+from migrate.history import REMOVED, GroupTrace
 from migrate.model import (
     Commits,
     Decision,
@@ -69,11 +69,6 @@ class Drift:
         return f"{self.subject}: {self.what}: expected {self.expected}, seen {self.seen}"
 
 
-def accepts(header: Header, check: str, subject: str) -> bool:
-    """True if the plan's waivers cover this check's block on this subject."""
-    return check in header.waivers or f"{check}:{subject}" in header.waivers
-
-
 def to_write(rows: Collection[Row]) -> list[Row]:
     """Return the rows that change the target."""
     return [row for row in rows if row.decision in (Decision.SET, Decision.REMOVE)]
@@ -95,6 +90,9 @@ def is_done(row: Row, commits: Commits, trace: GroupTrace | None) -> bool:
         return True
     if trace is None or not trace.read_back or row.target_partition not in trace.planned:
         return False
+    if row.decision is Decision.REMOVE:
+        # It was removed and read back: what stands there now is a later plan's, or a consumer's.
+        return trace.results.get(row.target_partition) == REMOVED
     return now is not None and row.target_offset is not None and now > row.target_offset
 
 
@@ -137,8 +135,8 @@ def group_drift(
     ]
     if not undo:
         found += _target_logs(group, rows, world)
-        if world.source is not None and not accepts(plan.header, ACCEPT_ALIVE, group):
-            found += _source(group, rows, world.source)
+        if world.source is not None and not plan.accepted(ACCEPT_ALIVE, group):
+            found += _source(group, rows, world.source, every_topic=not _filters_topics(plan.header))
     return tuple(found)
 
 
@@ -226,13 +224,17 @@ def _range_drift(
         yield Drift(Scope.ROW, where, group, f"{side} log end", str(planned.end), seen)
 
 
-def _source(group: str, rows: Collection[Row], source: SideWorld) -> Iterator[Drift]:
+def _filters_topics(header: Header) -> bool:
+    return bool(header.settings.get("topic") or header.settings.get("exclude-topic"))
+
+
+def _source(group: str, rows: Collection[Row], source: SideWorld, every_topic: bool) -> Iterator[Drift]:
     yield from _group_state(group, Side.SOURCE, source.states.get(group, _NOT_READ))
     commits = source.commits.get(group, _NOT_READ)
     if isinstance(commits, Failure):
         yield _unreadable(group, "source committed offsets", commits)
     else:
-        yield from _source_commits(group, rows, commits)
+        yield from _source_commits(group, rows, commits, every_topic)
     for row in _compared(rows):
         if row.source_log_start is None or row.source_log_end is None:
             continue
@@ -246,7 +248,7 @@ def _source(group: str, rows: Collection[Row], source: SideWorld) -> Iterator[Dr
         yield from _range_drift(where, group, Side.SOURCE, planned, now, start_counts=False)
 
 
-def _source_commits(group: str, rows: Collection[Row], commits: Commits) -> Iterator[Drift]:
+def _source_commits(group: str, rows: Collection[Row], commits: Commits, every_topic: bool) -> Iterator[Drift]:
     what = "source committed offset"
     for row in _compared(rows):
         commit = commits.get(TopicPartition(row.source_topic, row.partition))
@@ -256,9 +258,10 @@ def _source_commits(group: str, rows: Collection[Row], commits: Commits) -> Iter
             yield Drift(Scope.ROW, row.subject, group, what, expected, seen)
     planned = {TopicPartition(row.source_topic, row.partition) for row in rows}
     topics = {p.topic for p in planned}
-    # A new commit on a topic of the plan has no row: its partition would fall to auto.offset.reset.
+    # A new commit has no row: its partition would fall to auto.offset.reset. Where the plan filters topics, one on
+    # another topic may be what it filtered.
     for partition in sorted(commits.keys() - planned):
-        if partition.topic in topics:
+        if every_topic or partition.topic in topics:
             subject = f"{group}/{partition.topic}/{partition.partition}"
             seen = str(commits[partition].offset)
             yield Drift(Scope.ROW, subject, group, what, "none", seen)

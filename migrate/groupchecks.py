@@ -18,6 +18,20 @@ def named_groups_exist(facts: CheckFacts, rows: tuple[Row, ...], policies: Polic
         )  # fmt: skip
 
 
+def checkpointed_topics_listed(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block groups that MM2 checkpointed on topics the source does not show: brokers hide such commits in silence.
+
+    Without DESCRIBE on a topic, OffsetFetch leaves its commits out and says nothing; a deleted topic looks alike.
+    """
+    for group, topics in sorted(facts.unseen_topics.items()):
+        yield result(
+            Level.BLOCK, "checkpointed-topics-listed", Scope.GROUP, group,
+            "every topic that MM2 checkpointed this group on, listed on the source", f"not listed: {some(topics)}",
+            "Grant DESCRIBE on the topic, or if it was deleted, waive with --accept "
+            "checkpointed-topics-listed:GROUP.",
+        )  # fmt: skip
+
+
 def target_group_empty(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block groups that have members on the target."""
     yield from _stopped(

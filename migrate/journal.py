@@ -56,8 +56,12 @@ class Journal:
             raise MigrateError(f"The journal {self.path} cannot be read: {error.strerror}.") from None
         return read_history(content, str(self.path), self.fingerprint)
 
-    def open(self, command: str, details: Mapping[str, str]) -> "JournalWriter":
-        """Lock the journal, create it if there is none, write `begin`; raises `Refused` if somebody has it."""
+    def open(self, command: str, details: Mapping[str, str], expected_events: int | None = None) -> "JournalWriter":
+        """Lock the journal, create it if there is none, write `begin`.
+
+        Raises `Refused` if somebody has it, or if it does not hold `expected_events` any more: then another run
+        was there since it was read. Nothing is written to it in either case.
+        """
         try:
             descriptor = self._open_file()
         except OSError as error:
@@ -69,6 +73,11 @@ class Journal:
             self._lock(descriptor)
             self._drop_torn_line(descriptor)
             before = self.read()
+            if expected_events is not None and before.events != expected_events:
+                raise Refused(
+                    f"Another run worked on {self.path.name} meanwhile. Nothing was written.",
+                    "Run the same command again: it starts from what is there now.",
+                )
             writer = JournalWriter(descriptor, self.fingerprint, before, self._now_ms)
         except BaseException:
             os.close(descriptor)

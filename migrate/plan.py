@@ -82,9 +82,19 @@ class Plan:
     header: Header
     rows: tuple[Row, ...]
     fingerprint: str = field(init=False)
+    _accepted: frozenset[tuple[str, str]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fingerprint", fingerprint(self.header, self.rows))
+        accepted = frozenset((c.check, c.subject) for c in self.header.checks if c.accepted)
+        object.__setattr__(self, "_accepted", accepted)
+
+    def accepted(self, check: str, subject: str) -> bool:
+        """True if the plan found this check's trouble on this subject, and it was waived.
+
+        A waiver for all subjects says nothing of those that were fine when the plan was made.
+        """
+        return (check, subject) in self._accepted
 
     @property
     def short_fingerprint(self) -> str:

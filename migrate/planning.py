@@ -82,12 +82,24 @@ def _check_facts(request: PlanRequest, survey: Survey) -> CheckFacts:
         checkpointed_only=()
         if down
         else tuple(sorted({key.group for key in survey.checkpoints.latest} - survey.source_listed)),
+        unseen_topics={} if down else _unseen_topics(request, survey),
         unknown_names=tuple(request.filters.unknown_names(survey.wanted.groups_seen)),
         left_out_by_mm2=tuple(
             g for g in survey.groups if flow.group_filter is not None and not flow.group_filter.accepts(g)
         ),
         unknown_when_down=(tuple(p.pattern for p in excluded) or ("groups.exclude",)) if down else (),
     )
+
+
+def _unseen_topics(request: PlanRequest, survey: Survey) -> dict[str, tuple[str, ...]]:
+    """Return, by group of the plan, source topics that it has checkpoints on and that the source does not list."""
+    unseen: dict[str, set[str]] = {}
+    for key in survey.checkpoints.latest:
+        topic = request.flow.policy.source_topic(key.target_topic)
+        wanted = topic is not None and request.filters.verdict(key.group, topic) is None
+        if wanted and topic not in survey.source_topics and key.group in survey.wanted.groups_seen:
+            unseen.setdefault(key.group, set()).add(str(topic))
+    return {group: tuple(sorted(topics)) for group, topics in unseen.items()}
 
 
 def _shape(flow: Flow, read: Mm2Topic, wanted: str, counts: Mapping[str, int]) -> TopicShape:
@@ -113,6 +125,7 @@ def _row(key: GroupPartition, commit: Commit | None, request: PlanRequest, surve
         prior=survey.priors.get(key.group, {}).get(target_partition),
         around=survey.syncs.windows.get(question, nothing) if question else nothing,
         checkpoint=CheckpointHint(record.source_offset, record.target_offset) if record else None,
+        syncs_read=survey.syncs.counts.get("offset-sync", 0) > 0,
     )
     if commit is None and not request.source_down:
         return uncommitted_row(facts, request.policies)

@@ -12,6 +12,7 @@ from migrate.errors import UsageError
 
 ACCEPTABLE_CHECKS = (
     "checkpointed-groups-listed",
+    "checkpointed-topics-listed",
     "mm2-checkpoints-topic",
     "mm2-offset-syncs-topic",
     "named-groups-exist",

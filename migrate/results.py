@@ -43,6 +43,8 @@ def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, co
     fates = _fates(result.assessment)
     yield f"Rows         {counts or 'none'}"
     yield f"Groups       {fates}"
+    if result.trouble:
+        yield from wrapped(paint(f"Ended early: {safe(result.trouble)}", Colour.RED, colour), width, "", "  ")
     for note in result.assessment.notes:
         yield from wrapped(f"Note: {safe(note)}", width, "", "  ")
     yield ""
@@ -94,7 +96,10 @@ def _verdict(result: ApplyResult) -> tuple[str, Colour]:
             return "NOTHING LEFT TO DO for the groups that may be written; others are left out", Colour.YELLOW
         return "REFUSED: nothing was written", Colour.RED
     if result.exit_code == EXIT_PARTLY:
-        words = {RowStatus.LEFT_OUT: "left out", RowStatus.FAILED: "failed", RowStatus.UNKNOWN: "unknown"}
+        words = {
+            RowStatus.LEFT_OUT: "left out", RowStatus.FAILED: "failed", RowStatus.UNKNOWN: "unknown",
+            RowStatus.PLANNED: "not reached",
+        }  # fmt: skip
         told = [f"{counts[status]} {word}" for status, word in words.items() if counts[status]]
         return f"PARTLY {done}: {', '.join(told)}", Colour.YELLOW
     return f"FAILED: no offset was {doing}", Colour.RED

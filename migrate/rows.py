@@ -52,6 +52,8 @@ class RowFacts:
     prior: Commit | None
     around: Window
     checkpoint: CheckpointHint | None
+    # False where no offset syncs could be read at all: then, with the source down, only the checkpoint tells.
+    syncs_read: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,9 @@ def build_row(facts: RowFacts, policies: Policies, source_down: bool) -> Row:
 
 def uncommitted_row(facts: RowFacts, policies: Policies) -> Row:
     """Return the row of a partition that the group never committed, for `--uncommitted earliest`."""
-    if not isinstance(facts.target_log, LogRange):
+    if isinstance(facts.target_log, Failure):
+        return _untranslatable(facts, _not_visible("target", facts.target_log), policies)
+    if facts.target_log is None:
         return _untranslatable(facts, _Nowhere(PARTITION_MISSING, "The target has no such partition."), policies)
     place = _Place(
         facts.target_log.start,
@@ -153,7 +157,8 @@ def _place_without_source(facts: RowFacts, target_log: LogRange) -> _Place | _No
     hint = facts.checkpoint
     if hint is None:
         return _Nowhere(NO_CHECKPOINT, "The source is down, and MM2 left no checkpoint for this partition.")
-    if facts.around.lower is not None:
+    if facts.syncs_read:
+        # An empty chain speaks too: MM2 wrote syncs, and later ones contradict all that this checkpoint rests on.
         by_window = lower_end(facts.around, hint.source_offset, target_log)
         if by_window < hint.target_offset:
             place = _place_by_window(facts.around, hint.source_offset, target_log)
@@ -205,7 +210,10 @@ def _decide(facts: RowFacts, place: _Place, policies: Policies) -> Row:
         return _row(facts, Decision.BLOCK, place, "inside-target-log", sentence)
     prior = facts.prior.offset if facts.prior else None
     if prior == place.target_offset:
-        return _row(facts, Decision.KEEP, place, "already-there", "The target group already stands there.")
+        sentence = "The target group already stands there."
+        if facts.commit is not None and facts.prior and facts.commit.metadata != facts.prior.metadata:
+            sentence += " Its commit metadata differs from the source's, which is not carried over."
+        return _row(facts, Decision.KEEP, place, "already-there", sentence)
     if prior is not None and prior > place.target_offset and policies.rewind is not Rewind.SET:
         ahead = (
             f"The target group stands at {prior}, {prior - place.target_offset} beyond the planned "
@@ -230,7 +238,10 @@ def _row(facts: RowFacts, decision: Decision, place: _Place | None, reason: str,
     target_log = facts.target_log if isinstance(facts.target_log, LogRange) else None
     committed = facts.commit.offset if facts.commit else None
     estimate = None
-    if place is not None and place.grade is Grade.ESTIMATED and target_log and committed is not None:
+    if place is not None and place.method is Method.EXPLICIT and target_log:
+        # No law bounds it: all that the group will read from there on.
+        estimate = target_log.end - place.target_offset
+    elif place is not None and place.grade is Grade.ESTIMATED and target_log and committed is not None:
         estimate = rereads_estimate(facts.around, committed, place.target_offset, source_log, target_log)
     lower, upper = facts.around.lower, facts.around.upper
     return Row(

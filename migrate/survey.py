@@ -72,11 +72,14 @@ class Logs:
 
 @dataclass(frozen=True)
 class Mm2Topic:
-    """One of MM2's topics: where it should be, whether it is there, and the range that was read."""
+    """One of MM2's topics: where it should be, whether it is there, and the range that was read.
+
+    `found` is None where its cluster is down, so that nobody looked.
+    """
 
     side: Side
     topic: str
-    found: bool
+    found: bool | None
     pinned: LogRange | None
 
 

@@ -180,7 +180,9 @@ def _read_windows(
 ) -> tuple[SyncReading, Mm2Topic]:
     topic, side = flow.offset_syncs_topic, flow.syncs_side
     admin = clusters.source if side is Side.SOURCE else clusters.target
-    if admin is None or topic not in (source_topics if side is Side.SOURCE else target_topics):
+    if admin is None:
+        return SyncReading({}, {}), Mm2Topic(side, topic, None, None)
+    if topic not in (source_topics if side is Side.SOURCE else target_topics):
         return SyncReading({}, {}), Mm2Topic(side, topic, False, None)
     asked = {q for key, commit in commits.items() if (q := window_question(key, commit, flow, logs))}
     pinned = _pin_mm2_topic(admin, topic)

@@ -25,6 +25,7 @@ class Standing(StrEnum):
     BEHIND = "behind"
     MISSING = "missing"
     NOT_REMOVED = "not-removed"
+    NOT_REWOUND = "not-rewound"
     UNREADABLE = "unreadable"
 
 
@@ -100,6 +101,10 @@ def _finding(row: Row, commits: Commits | Failure) -> Finding:
     commit = commits.get(row.target_partition)
     seen = None if commit is None else commit.offset
     standing, sentence = _stand(expected, seen)
+    prior = row.target_prior if row.decision is Decision.SET else None
+    if standing is Standing.AHEAD and seen == prior:
+        # A rewind that was never written looks like a consumer that has moved on, and skips what lies between.
+        standing, sentence = Standing.NOT_REWOUND, f"still at its prior offset {seen}, beyond the planned {expected}"
     return Finding(row.key, row.target_partition, expected, seen, standing, sentence)
 
 

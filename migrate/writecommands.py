@@ -26,6 +26,7 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Tol
     """Apply a plan file, or show what applying it would do; return the lines to print and the exit code."""
     plan = read_plan(path)
     approval = _approved(plan, options["approve"], options["execute"])
+    _refuse_other_name(plan, path)
     clock = SystemClock()
     deadline, concurrency = options["request_timeout"], options["concurrency"]
     target = admin_of(flow.target, deadline, concurrency)
@@ -54,14 +55,17 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
             f"{path} is itself an undo.", "Apply it with `mm2-migrate apply`, or make a new plan to go forward."
         )
     approval = _approved(plan, options["approve"], options["execute"])
+    _refuse_other_name(plan, path)
     clock = SystemClock()
     journal = Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms)
+    if not journal.path.exists():
+        raise Refused(
+            f"There is no journal {journal.path.name} beside {path}: nothing is known of an apply of this plan.",
+            "If it was applied from elsewhere, put the plan back beside its journal; else there is nothing to undo.",
+        )
     state = journal.read()
     if not state.applied:
-        return [
-            f"NOTHING TO UNDO: plan {plan.short_fingerprint} has not written anything"
-            + ("" if journal.path.exists() else f" (there is no journal {journal.path.name})")
-        ], EXIT_DONE
+        return [f"NOTHING TO UNDO: plan {plan.short_fingerprint} has not written anything"], EXIT_DONE
     undo = undo_plan(plan, state, clock.now_ms(), __version__, options["moved"])
     if options["out"] is not None:
         refuse_overwrite(options["out"])
@@ -113,6 +117,17 @@ def _approved(plan: Plan, approval: str | None, execute: bool) -> str:
             "Give at least 12 of its digits, and make sure that this is the plan you reviewed.",
         )
     return approval
+
+
+def _refuse_other_name(plan: Plan, path: Path) -> None:
+    """Refuse a copy of a plan whose journal lies beside it under another name: the journal would not be found."""
+    own = journal_path(path, plan.fingerprint)
+    for journal in sorted(path.absolute().parent.glob(f"*.{plan.short_fingerprint}.journal.jsonl")):
+        if journal.name != own.name:
+            raise Refused(
+                f"The journal of plan {plan.short_fingerprint} is {journal.name}, and the plan was named {path.name}.",
+                f"Use the plan by its first name: {journal.name.split('.' + plan.short_fingerprint)[0]}.",
+            )
 
 
 def _options(options: dict[str, Any], approval: str) -> ApplyOptions:

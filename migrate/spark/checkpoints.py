@@ -8,6 +8,7 @@ and otherwise ignored; a tombstone takes the checkpoints before it away.
 """
 
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from migrate.errors import ClusterError
@@ -74,15 +75,12 @@ def _newest_positions(records: "DataFrame") -> "DataFrame":
     Only checkpoints and tombstones under a checkpoint's key do (`of_a_key`): a wrong topic may have any number of
     keys, and none of them leaves Spark.
     """
-    of_a_key = (
-        f"label = '{Kind.CHECKPOINT}' or (label = '{Kind.TOMBSTONE}' and {columns.checkpoint_key_problem()} is null)"
-    )
     shaped = records.selectExpr("key", "offset", f"{columns.shape()} as shape")
     newest = shaped.groupBy("key", "shape").agg({"*": "count", "offset": "max"})
-    labelled = newest.selectExpr(
-        "key", "`count(1)` as n", "`max(offset)` as position", f"{columns.label(Kind.CHECKPOINT)} as label"
+    of_a_key = f"label = '{Kind.CHECKPOINT}' or (label = '{Kind.TOMBSTONE}' and names_key)"
+    return columns.with_label(newest, Kind.CHECKPOINT).selectExpr(
+        "label", "`count(1)` as n", "`max(offset)` as position", f"{of_a_key} as of_a_key"
     )
-    return labelled.selectExpr("label", "n", "position", f"{of_a_key} as of_a_key")
 
 
 def _by_label(found: "DataFrame") -> "DataFrame":
@@ -103,7 +101,8 @@ def _contents(records: "DataFrame", found: "DataFrame") -> "DataFrame":
     places = found.where("of_a_key").selectExpr("position as offset")
     names = columns.checkpoint_key()
     source_offset, target_offset = columns.checkpoint_offsets()
-    return records.join(broadcast(places), "offset", "left_semi").selectExpr(
+    wanted = records.join(broadcast(places), "offset", "left_semi")
+    return wanted.selectExpr("*", f"{columns.group_size()} as first").selectExpr(
         *(f"{sql} as `{name}`" for name, sql in names.items()),
         "offset as position",
         "value is not null as is_checkpoint",
@@ -115,11 +114,13 @@ def _contents(records: "DataFrame", found: "DataFrame") -> "DataFrame":
 
 
 def _latest(rows: list[tuple[str, str, int, int, bool, int, int, str, int]]) -> dict[CheckpointKey, CheckpointRecord]:
-    """Choose the newest row of each key: it has several where values of different shapes were written under it."""
-    rows.sort(key=lambda row: row[3])
-    newest = {row[:3]: row[3:] for row in rows}
-    return {
-        CheckpointKey(*key): CheckpointRecord(source_offset, target_offset, metadata, position, timestamp)
-        for key, (position, is_checkpoint, source_offset, target_offset, metadata, timestamp) in newest.items()
-        if is_checkpoint
-    }
+    """Take the rows in log order: a key has several where values of different shapes were written under it."""
+    latest: dict[CheckpointKey, CheckpointRecord] = {}
+    rows.sort(key=itemgetter(3))
+    for group, topic, partition, position, is_checkpoint, source_offset, target_offset, metadata, timestamp in rows:
+        key = CheckpointKey(group, topic, partition)
+        if is_checkpoint:
+            latest[key] = CheckpointRecord(source_offset, target_offset, metadata, position, timestamp)
+        else:
+            latest.pop(key, None)
+    return latest

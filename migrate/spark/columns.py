@@ -2,10 +2,15 @@
 
 A record is judged in two steps. The *shape* of its value is cheap and comes first, record by record; its key is
 judged later, once per distinct key. Both together give the *label* under which the record is counted, the same
-as `migrate.wire.label`. All functions return SQL text; positions are 1-based as in SQL.
+as `migrate.wire.label`. Most functions return SQL text; positions are 1-based as in SQL.
 """
 
+from typing import TYPE_CHECKING
+
 from migrate.wire import Kind, Reason
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 # Shapes of a value (a tinyint, so that grouping by it costs nothing).
 CHECKPOINT = 0
@@ -39,12 +44,6 @@ _HEARTBEAT_SIZE = 10
 def int64(column: str, position: str | int) -> str:
     """A signed big-endian int64; the -10 is what makes `conv` read the sign."""
     return f"cast(conv(hex(substring({column}, {position}, 8)), 16, -10) as bigint)"
-
-
-def int32(column: str, position: str | int) -> str:
-    """A signed big-endian int32."""
-    number = f"cast(conv(hex(substring({column}, {position}, 4)), 16, 10) as bigint)"
-    return f"cast({number} - if({number} >= 2147483648, 4294967296, 0) as int)"
 
 
 def uint16(column: str, position: str | int) -> str:
@@ -104,76 +103,96 @@ def shape(value: str = "value") -> str:
     return f"cast({code} as tinyint)"
 
 
-def checkpoint_key(key: str = "key") -> dict[str, str]:
-    """The columns of a checkpoint's key: `group`, `topic`, `partition`; only where `checkpoint_key_problem` is NULL."""
-    first = uint16(key, 1)
+def with_label(frame: "DataFrame", wanted: Kind) -> "DataFrame":
+    """Add `label`, the name under which records with this `key` and `shape` are counted, and `names_key`.
+
+    `wanted` is what the topic should hold; `names_key` is true if the key is one of that kind. One row per key and
+    shape is enough. Lengths are columns of their own because Spark would compute them anew wherever they are used.
+    """
+    from pyspark.sql.functions import expr
+
+    problem = _checkpoint_key_problem() if wanted is Kind.CHECKPOINT else _sync_key_problem()
+    measured = (
+        frame.withColumn("first", expr(uint16("key", 1)))
+        .withColumn("second", expr(f"if(length(key) < 4 + first, 0, {uint16('key', '3 + first')})"))
+        .withColumn("problem", expr(problem))
+    )
+    labelled = measured.withColumn("label", expr(_label(wanted))).withColumn("names_key", expr("problem is null"))
+    return labelled.drop("first", "second", "problem")
+
+
+def checkpoint_key(first: str = "first") -> dict[str, str]:
+    """The columns of a valid checkpoint's `key`: `group`, `topic`, `partition`; `first` is `group_size`."""
     return {
-        "group": f"cast(substring({key}, 3, {first}) as string)",
-        "topic": f"cast(substring({key}, 5 + {first}, length({key}) - 8 - {first}) as string)",
-        "partition": int32(key, f"length({key}) - 3"),
+        "group": f"cast(substring(key, 3, {first}) as string)",
+        "topic": f"cast(substring(key, 5 + {first}, length(key) - 8 - {first}) as string)",
+        "partition": "cast(conv(hex(substring(key, length(key) - 3, 4)), 16, 10) as int)",
     }
 
 
-def checkpoint_key_problem(key: str = "key") -> str:
-    """The reason why a key is not a checkpoint's, NULL if it is one."""
-    return _key_problem(key, strings=2, tail=4)
+def group_size() -> str:
+    """How many bytes of a checkpoint's `key` the group's name takes."""
+    return uint16("key", 1)
 
 
-def sync_key_problem(key: str = "key") -> str:
-    """The reason why a key is not an offset sync's, NULL if it is one."""
-    return _key_problem(key, strings=1, tail=4)
-
-
-def heartbeat_key_problem(key: str = "key") -> str:
-    """The reason why a key is not a heartbeat's, NULL if it is one."""
-    return _key_problem(key, strings=2, tail=0)
-
-
-def _key_problem(key: str, strings: int, tail: int) -> str:
-    size, first, fixed = f"length({key})", uint16(key, 1), 2 * strings + tail
-    second = uint16(key, f"3 + {first}") if strings == 2 else "0"
-    texts = [is_utf8(f"substring({key}, 3, {first})")]
-    if strings == 2:
-        texts.append(is_utf8(f"substring({key}, 5 + {first}, {second})"))
-    negative = f"when substring({key}, {size} - 3, 1) >= X'80' then '{Reason.OTHER}'" if tail else ""
-    return (
-        f"case when {key} is null then '{Reason.OTHER}'"
-        f" when {size} < {fixed} or {first} >= 32768 or {size} < {fixed} + {first}"
-        f" or {second} >= 32768 or {size} <> {fixed} + {first} + {second} then '{Reason.BAD_LENGTH}'"
-        f" when not ({' and '.join(texts)}) then '{Reason.INVALID_UTF8}' {negative} end"
-    )
-
-
-def label(wanted: Kind, shape: str = "shape", key: str = "key") -> str:
-    """The name under which a record of that shape and key is counted in a topic that should hold `wanted`."""
-    offsets_key = f"substring({key}, 1, 2) = X'5B22' and substring({key}, -2, 2) = X'7D5D'"
+def _label(wanted: Kind) -> str:
+    offsets_key = "substring(key, 1, 2) = X'5B22' and substring(key, -2, 2) = X'7D5D'"
     if wanted is Kind.CHECKPOINT:
-        problem = checkpoint_key_problem(key)
-        versions = _among(shape, (UNKNOWN_VERSION, SYNC_OF_OTHER_VERSION, NEGATIVE_SYNC_OF_OTHER_VERSION))
-        lengths = _among(shape, (BAD_LENGTH, SYNC, NEGATIVE_SYNC, HEARTBEAT))
+        is_checkpoint, is_sync = "problem is null", f"{_sync_key_problem()} is null"
+        versions = _among((UNKNOWN_VERSION, SYNC_OF_OTHER_VERSION, NEGATIVE_SYNC_OF_OTHER_VERSION))
+        lengths = _among((BAD_LENGTH, SYNC, NEGATIVE_SYNC, HEARTBEAT))
     else:
-        problem, versions = sync_key_problem(key), "false"
+        is_checkpoint, is_sync = f"{_checkpoint_key_problem()} is null", "problem is null"
+        versions = "false"
         broken = (BAD_LENGTH, UNKNOWN_VERSION, NEGATIVE_CHECKPOINT, MISSPELT_CHECKPOINT)
-        lengths = _among(shape, (*broken, *CHECKPOINTS, HEARTBEAT))
+        lengths = _among((*broken, *CHECKPOINTS, HEARTBEAT))
     reason = (
         f"case when {versions} then '{Reason.UNKNOWN_VERSION}' when {lengths} then '{Reason.BAD_LENGTH}'"
-        f" else coalesce({problem}, if({shape} = {MISSPELT_CHECKPOINT}, '{Reason.INVALID_UTF8}', '{Reason.OTHER}')) end"
+        f" else coalesce(problem, if(shape = {MISSPELT_CHECKPOINT}, '{Reason.INVALID_UTF8}', '{Reason.OTHER}')) end"
     )
     return (
-        f"case when {shape} = {TOMBSTONE} then '{Kind.TOMBSTONE}'"
-        f" when {_among(shape, CHECKPOINTS)} and {checkpoint_key_problem(key)} is null then '{Kind.CHECKPOINT}'"
-        f" when {_among(shape, SYNCS)} and {sync_key_problem(key)} is null"
-        f" then '{Kind.OFFSET_SYNC}'"
-        f" when {shape} = {HEARTBEAT} and {heartbeat_key_problem(key)} is null then '{Kind.HEARTBEAT}'"
+        f"case when {_among(CHECKPOINTS)} and {is_checkpoint} then '{Kind.CHECKPOINT}'"
+        f" when shape = {TOMBSTONE} then '{Kind.TOMBSTONE}'"
+        f" when {_among(SYNCS)} and {is_sync} then '{Kind.OFFSET_SYNC}'"
+        f" when shape = {HEARTBEAT} and {_heartbeat_key_problem()} is null then '{Kind.HEARTBEAT}'"
         f" when {offsets_key} then '{Kind.CONNECT_OFFSETS}'"
-        f" when {shape} = {CONNECT_JSON} then '{Kind.CONNECT_JSON}'"
+        f" when shape = {CONNECT_JSON} then '{Kind.CONNECT_JSON}'"
         f" else concat('{UNDECODABLE}', {reason}) end"
     )
 
 
-def _among(column: str, codes: tuple[int, ...]) -> str:
-    return f"{column} in ({', '.join(map(str, codes))})"
+def _checkpoint_key_problem() -> str:
+    return _key_problem(strings=2, tail=4)
 
 
-def _negative(column: str, position: int) -> str:
+def _sync_key_problem() -> str:
+    return _key_problem(strings=1, tail=4)
+
+
+def _heartbeat_key_problem() -> str:
+    return _key_problem(strings=2, tail=0)
+
+
+def _key_problem(strings: int, tail: int) -> str:
+    """The reason why `key` does not hold that many strings and then `tail` bytes; NULL if it does."""
+    fixed = 2 * strings + tail
+    texts = [is_utf8("substring(key, 3, first)")]
+    size = f"{fixed} + first"
+    if strings == 2:
+        texts.append(is_utf8("substring(key, 5 + first, second)"))
+        size += " + second"
+    negative = f"when {_negative('key', 'length(key) - 3')} then '{Reason.OTHER}'" if tail else ""
+    too_long = "first >= 32768" + (" or second >= 32768" if strings == 2 else "")
+    return (
+        f"case when key is null then '{Reason.OTHER}'"
+        f" when length(key) < {fixed} or {too_long} or length(key) <> {size} then '{Reason.BAD_LENGTH}'"
+        f" when not ({' and '.join(texts)}) then '{Reason.INVALID_UTF8}' {negative} end"
+    )
+
+
+def _among(codes: tuple[int, ...]) -> str:
+    return f"shape in ({', '.join(map(str, codes))})"
+
+
+def _negative(column: str, position: str | int) -> str:
     return f"substring({column}, {position}, 1) >= X'80'"

@@ -46,6 +46,13 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.catalogImplementation": "in-memory",
+    # Spark keeps each reading's consumers, and what they fetched ahead, for five minutes in case the same reading
+    # needs them again: it never does, and after a few readings the heap is full of them.
+    "spark.kafka.consumer.cache.capacity": "4",
+    "spark.kafka.consumer.cache.timeout": "5s",
+    "spark.kafka.consumer.cache.evictorThreadRunInterval": "5s",
+    "spark.kafka.consumer.fetchedData.cache.timeout": "5s",
+    "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "5s",
 }
 
 
@@ -79,10 +86,12 @@ def stop_session(spark: "SparkSession") -> None:
     """Stop Spark and end its JVM, and wait until it is gone. Leaves a JVM that we did not launch."""
     from pyspark import SparkContext
 
+    if SparkContext._gateway is None:
+        return
     spark.stop()
     gateway = SparkContext._gateway
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
-    if gateway is None or process is None:
+    if process is None:
         return
     SparkContext._gateway = None
     SparkContext._jvm = None

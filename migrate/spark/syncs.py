@@ -63,8 +63,7 @@ def _decoded(records: "DataFrame") -> "DataFrame":
 
 def _counts(decoded: "DataFrame") -> Mapping[str, int]:
     """Count the records by label; labels are found once per key and shape."""
-    by_key = decoded.groupBy("key", "shape").count()
-    labelled = by_key.selectExpr(f"{columns.label(Kind.OFFSET_SYNC)} as label", "count")
+    labelled = columns.with_label(decoded.groupBy("key", "shape").count(), Kind.OFFSET_SYNC)
     return dict(labelled.groupBy("label").sum("count").collect())
 
 

@@ -193,9 +193,7 @@ def test_a_live_group_is_described_and_the_broker_refuses_to_set_or_delete_it(
         deleted = admin.delete_group(group)
         assert deleted is not None and deleted.code == "NON_EMPTY_GROUP"
         assert admin.commits([group])[group] == {}
-    wait_until(
-        lambda: getattr(admin.group_states([group])[group], "is_stopped", False), 60, f"{group} to be stopped"
-    )
+    wait_until(lambda: getattr(admin.group_states([group])[group], "is_stopped", False), 60, f"{group} to be stopped")
 
 
 def test_the_end_of_a_log_is_its_last_stable_offset(broker: Broker) -> None:
@@ -281,9 +279,7 @@ def test_a_silent_broker_costs_one_deadline_and_never_the_process(broker: Broker
     assert broker.admin().commits([group])[group] in ({}, {here: Commit(1)})
 
 
-def test_reads_in_flight_when_the_broker_falls_silent_are_failures_of_their_groups(
-    broker: Broker, group: str
-) -> None:
+def test_reads_in_flight_when_the_broker_falls_silent_are_failures_of_their_groups(broker: Broker, group: str) -> None:
     admin = broker.admin(deadline_seconds=2)
     assert admin.facts().brokers == 1
     with broker.paused():

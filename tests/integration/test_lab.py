@@ -161,9 +161,7 @@ def test_clusters_of_your_own_take_the_labs_place(own_lab: Lab, tmp_path: Path) 
 @pytest.mark.kafka
 def test_nothing_outlives_a_killed_owner(tmp_path: Path) -> None:
     command = [sys.executable, "-c", OWNER, str(tmp_path / "lab")]
-    with subprocess.Popen(
-        command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as owner:
+    with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
         pids = [int(pid) for pid in owner.stdout.readline().split()]
         assert len(pids) == 3

@@ -2,6 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
+from migrate.model import LogRange
+from migrate.spark.checkpoints import newest_checkpoints
+
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH_MS = int(EPOCH.timestamp() * 1000)
 SCHEMA = "key binary, value binary, offset bigint, timestamp timestamp"
@@ -19,3 +22,11 @@ def frame(spark, pairs):
         for offset, (key, value) in enumerate(pairs)
     ]
     return spark.createDataFrame(rows, SCHEMA)
+
+
+def newest(spark, pairs):
+    """The reading of a checkpoints topic that holds these pairs."""
+    whole = frame(spark, pairs)
+    return newest_checkpoints(
+        lambda part: whole.where(f"offset between {part.start} and {part.end - 1}"), LogRange(0, len(pairs))
+    )

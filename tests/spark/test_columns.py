@@ -5,7 +5,6 @@ import random
 import pytest
 
 from migrate.spark import columns
-from migrate.spark.checkpoints import newest_checkpoints
 from migrate.spark.syncs import windows_of
 from migrate.wire import (
     CheckpointRecord,
@@ -18,7 +17,7 @@ from migrate.wire import (
     encode_sync,
     label,
 )
-from tests.spark.records import frame
+from tests.spark.records import frame, newest
 
 pytestmark = pytest.mark.spark
 
@@ -81,11 +80,8 @@ def records_of_all_kinds(seed, count=1500):
 @pytest.mark.parametrize("wanted", [Kind.CHECKPOINT, Kind.OFFSET_SYNC])
 def test_every_record_has_the_label_that_the_plain_decoder_gives_it(spark, wanted):
     pairs = records_of_all_kinds(seed=7)
-    shaped = frame(spark, pairs).selectExpr(
-        "*", f"{columns.first_number()} as first", f"{columns.second_number()} as second"
-    )
-    labelled = shaped.selectExpr("*", f"{columns.shape('first', 'second')} as shape")
-    found = dict(labelled.selectExpr("offset", f"{columns.label(wanted)} as label").collect())
+    shaped = frame(spark, pairs).selectExpr("*", f"{columns.shape()} as shape")
+    found = dict(columns.with_label(shaped, wanted).select("offset", "label").collect())
     assert found == {offset: label(wanted, *pair) for offset, pair in enumerate(pairs)}
     assert set(found.values()) <= set(columns.LABELS)
 
@@ -93,10 +89,8 @@ def test_every_record_has_the_label_that_the_plain_decoder_gives_it(spark, wante
 @pytest.mark.parametrize("seed", range(3))
 def test_counts_add_up_to_the_records_read(spark, seed):
     pairs = records_of_all_kinds(seed, count=400)
-    records = frame(spark, pairs)
-    reading, _ = newest_checkpoints(records)
-    assert sum(reading.counts.values()) == len(pairs)
-    assert sum(windows_of(records, []).counts.values()) == len(pairs)
+    assert sum(newest(spark, pairs).counts.values()) == len(pairs)
+    assert sum(windows_of(frame(spark, pairs), []).counts.values()) == len(pairs)
 
 
 def test_checkpoints_decode_as_the_plain_decoder_says(spark):
@@ -105,15 +99,13 @@ def test_checkpoints_decode_as_the_plain_decoder_says(spark):
         for pair in dict(records_of_all_kinds(seed=11)).items()
         if isinstance(decode_checkpoint(*pair), CheckpointRecord)
     ]
-    reading, unfinished = newest_checkpoints(frame(spark, pairs))
     wanted = {}
     for offset, pair in enumerate(pairs):
         record = decode_checkpoint(*pair)
         place = (record.group, record.target_topic, record.partition)
-        wanted[place] = (record.source_offset, record.target_offset, offset)
+        wanted[place] = (record.source_offset, record.target_offset, record.metadata, offset)
     found = {
-        (k.group, k.target_topic, k.partition): (c.source_offset, c.target_offset, c.position)
-        for k, c in reading.latest.items()
+        (k.group, k.target_topic, k.partition): (c.source_offset, c.target_offset, c.metadata, c.position)
+        for k, c in newest(spark, pairs).latest.items()
     }
     assert found == wanted
-    assert set(unfinished) == {p for p, pair in enumerate(pairs) if decode_checkpoint(*pair).metadata}

@@ -14,7 +14,7 @@ from tests.spark.records import frame
 pytestmark = pytest.mark.spark
 
 # Topic names in Kafka are tamer than this; nothing here may depend on it.
-TOPICS = ["t", "t-1", "it's \"quoted\"", "two\nlines", "名前", "back\\slash"]
+TOPICS = ["t", "t-1", 'it\'s "quoted"', "two\nlines", "名前", "back\\slash"]
 UNBOUNDED = 2**62
 
 

@@ -1,3 +1,4 @@
+import resource
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -7,12 +8,13 @@ import pytest
 
 from migrate.application import ApplyOptions, ApplyResult, RowStatus, apply_plan
 from migrate.assessment import Assessment, Fate
-from migrate.errors import ClusterError, Refused
+from migrate.errors import ClusterError, MigrateError, Refused
 from migrate.history import APPLY, ROLLBACK
 from migrate.journal import Journal, journal_path
 from migrate.model import Decision, Failure, LogRange, Method, TopicPartition
 from migrate.plan import Plan
 from migrate.undo import MOVED_RESTORE, undo_plan
+from tests.builders import make_check
 from tests.fakes import ALIVE, EMPTY, Crash, FakeClock, FakeCluster, NoProgress, Script
 from tests.unit.plans import clusters, plan, row
 
@@ -467,9 +469,66 @@ def test_a_source_group_whose_open_transaction_was_accepted_is_compared_by_what_
     folder: Path,
 ) -> None:
     made = plan(row("a"))
-    scene = Scene(Plan(replace(made.header, waivers=("pending-transactions:a",)), made.rows), folder)
+    pending = make_check(check="pending-transactions", subject="a", accepted=True)
+    scene = Scene(Plan(replace(made.header, checks=(pending,)), made.rows), folder)
     scene.source.unstable = {"a"}
     assert scene.apply(execute=False).exit_code == 0
     scene = Scene(made, folder)
     scene.source.unstable = {"a"}
     assert scene.apply(execute=False).exit_code == 3
+
+
+def test_a_rollback_run_again_leaves_alone_what_a_later_plan_has_set(folder: Path) -> None:
+    scene = three_groups(folder)
+    assert scene.apply().exit_code == 0
+    assert scene.rollback().exit_code == 0 and scene.target.held("b") == {}
+    scene.target.commit("b", "A.orders", 0, 70)
+    scene.target.commit("b", "A.bills", 0, 71)
+    assert scene.rollback().exit_code == 0
+    assert scene.target.held("b") == {("A.orders", 0): 70, ("A.bills", 0): 71}
+
+
+def test_a_rollback_refused_for_another_run_does_not_spend_the_plan(folder: Path) -> None:
+    scene = three_groups(folder)
+    assert scene.apply().exit_code == 0
+    undo, before = scene.undo(), scene.journal.read()
+    other = scene.journal.open(APPLY, {})
+    other.close()
+    with pytest.raises(Refused, match="Another run"):
+        scene.journal.open(ROLLBACK, {}, before.events)
+    assert undo.rows and not scene.journal.read().is_spent
+
+
+def test_a_journal_that_can_not_be_written_any_more_ends_the_run_and_says_what_was_set(folder: Path) -> None:
+    scene = three_groups(folder)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill_the_disk(call: str) -> None:
+        if call == "alter":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (scene.journal.path.stat().st_size, hard))
+
+    scene.target.on_call = fill_the_disk
+    try:
+        result = scene.apply(concurrency=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert result.exit_code == 4 and "journal" in result.trouble
+    assert scene.target.calls["alter"] == 1, "without a journal nothing more is written"
+    assert statuses(result)["a", "orders", 0] is RowStatus.SET, "what was written is read back"
+    assert statuses(result)["c", "orders", 0] is RowStatus.PLANNED
+    scene.target.on_call = lambda call: None
+    assert scene.apply().exit_code == 0
+    assert scene.rollback().exit_code == 0 and scene.target.held("c") == {("A.orders", 0): 30}
+
+
+def test_a_backup_that_can_not_be_saved_writes_nothing(folder: Path) -> None:
+    scene = three_groups(folder)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    scene.journal.open(APPLY, {}).close()
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (scene.journal.path.stat().st_size + 400, hard))
+        with pytest.raises(MigrateError, match="Nothing was written"):
+            scene.apply()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert scene.target.writes == 0

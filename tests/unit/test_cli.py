@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from migrate.cli import cli
+from migrate.journal import journal_path
 from migrate.options import NEVER_FROM_ENVIRONMENT
-from migrate.planfile import write_plan
+from migrate.planfile import read_plan, write_plan
 from tests.builders import make_plan, make_row
 
 COMMANDS = sorted(cli.commands)
@@ -108,7 +109,17 @@ def test_an_unreachable_broker_is_named_with_the_reason_and_the_next_step(plan_f
 
 def test_a_rollback_of_a_plan_that_wrote_nothing_says_so(plan_file, tmp_path):
     shown = run("rollback", str(plan_file), *clusters(tmp_path))
-    assert shown.exit_code == 0 and "NOTHING TO UNDO" in shown.stdout
+    assert shown.exit_code == 3 and "There is no journal" in shown.stderr
+
+
+def test_a_copy_of_a_plan_is_refused_where_its_journal_has_another_name(plan_file, tmp_path):
+    fingerprint = read_plan(plan_file).fingerprint
+    journal_path(plan_file, fingerprint).write_text("")
+    copy = tmp_path / "copy.plan"
+    copy.write_bytes(plan_file.read_bytes())
+    for command in ("apply", "rollback"):
+        shown = run(command, str(copy), *clusters(tmp_path))
+        assert shown.exit_code == 3 and "cutover.plan" in shown.stderr
 
 
 @pytest.mark.parametrize("content", [b"", b"Obj\x01", b"{}", os.urandom(200)])
@@ -134,6 +145,13 @@ def test_show_writes_results_to_stdout_in_every_format(plan_file, form):
 def test_show_of_one_group_shows_only_that_group(plan_file):
     shown = run("show", str(plan_file), "--format", "csv", "--group", "billing")
     assert "billing" in shown.stdout and "refunds" not in shown.stdout
+
+
+def test_a_closed_pipe_hides_no_failure():
+    command = f"set -o pipefail; {sys.executable} -m migrate doctor 2>&1 | true"
+    environment = {**os.environ, "JAVA_HOME": "/nonexistent"}
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 1 and done.stderr == ""
 
 
 def test_a_closed_pipe_is_no_error(plan_file):

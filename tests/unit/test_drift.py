@@ -7,6 +7,7 @@ from migrate.drift import Drift, SideWorld, World, cluster_drift, group_drift
 from migrate.history import GroupTrace
 from migrate.model import Commit, Decision, Failure, GroupState, LogRange, TopicPartition
 from migrate.plan import Plan
+from tests.builders import make_check
 from tests.fakes import ALIVE, FakeCluster
 from tests.unit.plans import clusters, plan, row
 
@@ -90,11 +91,22 @@ def test_only_what_the_source_shows_is_excused_where_it_was_accepted_alive() -> 
         source.commit("g", "orders", 0, 150)
         source.ranges[THERE] = LogRange(0, 300)
 
-    for waiver in ("source-group-stopped", "source-group-stopped:g"):
-        assert drift(plan(row("g"), waivers=(waiver,)), moves) == ()
-    assert drift(plan(row("g"), waivers=("source-group-stopped:h",)), moves) != ()
-    made = plan(row("g"), waivers=("source-group-stopped",))
-    assert drift(made, lambda t, s: t.states.update({"g": ALIVE})) != ()
+    def accepted(group: str) -> Plan:
+        alive = make_check(check="source-group-stopped", subject=group, accepted=True)
+        return plan(row("g"), waivers=("source-group-stopped",), checks=(alive,))
+
+    assert drift(accepted("g"), moves) == ()
+    # A waiver for all groups excuses those that it was needed for, not one that was stopped then.
+    assert drift(accepted("h"), moves) != ()
+    assert drift(accepted("g"), lambda t, s: t.states.update({"g": ALIVE})) != ()
+
+
+def test_a_new_source_commit_on_any_topic_is_drift_unless_the_plan_filters_topics() -> None:
+    def commits_elsewhere(target: FakeCluster, source: FakeCluster) -> None:
+        source.commit("g", "another", 0, 7)
+
+    assert [d.subject for d in drift(plan(row("g")), commits_elsewhere)] == ["g/another/0"]
+    assert drift(plan(row("g"), settings={"topic": "orders"}), commits_elsewhere) == ()
 
 
 def test_a_source_that_does_not_answer_is_not_compared() -> None:

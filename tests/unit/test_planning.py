@@ -252,3 +252,19 @@ def test_a_source_that_does_not_answer_is_an_error_that_names_the_way_on():
     with pytest.raises(ClusterError) as raised:
         planned(source, target, mirror)
     assert "--source-down" in raised.value.todo
+
+
+def test_a_checkpointed_topic_that_the_source_does_not_show_blocks_its_group():
+    source, target, mirror = world()
+    mirror.latest = {CheckpointKey("g", "A.hidden", 0): CheckpointRecord(5, 5, "", 1, 1000)}
+    plan = planned(source, target, mirror)
+    assert checks_of(plan, "checkpointed-topics-listed") == ["g"]
+    assert rows_of(plan)["g", "t", 0][0] is Decision.BLOCK and rows_of(plan)["h", "u", 0][0] is Decision.SET
+    waived = Policies(waivers=(Waiver("checkpointed-topics-listed", "g"),))
+    assert planned(source, target, mirror, policies=waived).is_clean()
+
+
+def test_with_the_source_down_nobody_says_that_a_topic_is_missing_there():
+    plan = planned(*down_world(), down=True)
+    found = [c for c in plan.header.checks if c.check == "mm2-offset-syncs-topic"]
+    assert [str(c.level) for c in found] == ["not-visible"] and "nobody looked" in found[0].seen

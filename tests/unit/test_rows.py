@@ -135,12 +135,20 @@ def test_with_the_source_down_the_smaller_of_window_and_checkpoint_is_taken():
 
 
 def test_with_the_source_down_and_no_syncs_the_checkpoint_is_the_last_resort():
-    made = row(source_down=True, source_log=None, around=Window(None, None))
+    made = row(source_down=True, source_log=None, around=Window(None, None), syncs_read=False)
     assert (made.target_offset, made.method) == (105, Method.CHECKPOINT)
 
 
+def test_with_the_source_down_an_empty_chain_beats_a_checkpoint_that_rests_on_contradicted_syncs():
+    after_recreation = OffsetSync(9, 1000, 0)
+    made = row(source_down=True, source_log=None, around=Window(None, after_recreation))
+    assert (made.target_offset, made.lower_kind) == (0, "log-start")
+
+
 def test_with_the_source_down_a_checkpoint_outside_the_target_log_is_blocked():
-    made = row(source_down=True, source_log=None, around=Window(None, None), target_log=LogRange(0, 90))
+    made = row(
+        source_down=True, source_log=None, around=Window(None, None), target_log=LogRange(0, 90), syncs_read=False
+    )
     assert (made.decision, made.reason) == (Decision.BLOCK, "inside-target-log")
 
 
@@ -152,6 +160,21 @@ def test_with_the_source_down_and_no_checkpoint_the_row_is_untranslatable():
 def test_an_uncommitted_partition_is_set_to_the_target_log_start():
     made = uncommitted_row(replace(FACTS, commit=None, target_log=LogRange(4, 9)), Policies())
     assert (made.decision, made.target_offset, made.method) == (Decision.SET, 4, Method.EXPLICIT)
+
+
+def test_a_log_that_could_not_be_read_is_never_taken_for_a_missing_partition():
+    facts = replace(FACTS, commit=None, target_log=Failure("LEADER_NOT_AVAILABLE", "no leader"))
+    made = uncommitted_row(facts, Policies(untranslatable=Untranslatable.SKIP))
+    assert (made.decision, made.reason) == (Decision.BLOCK, "log-not-visible")
+
+
+def test_an_offset_chosen_by_a_reviewer_counts_all_that_will_be_read_from_there():
+    policies = Policies(untranslatable_by_reason={"commit-beyond-log-end": Untranslatable.EARLIEST})
+    assert row(policies, commit=Commit(1001)).rereads_estimate == 1100
+
+
+def test_a_kept_row_says_that_its_metadata_differs():
+    assert "metadata differs" in row(commit=Commit(150, "streams-time"), prior=Commit(111)).sentence
 
 
 def test_one_blocked_row_blocks_its_whole_group_and_no_other():

@@ -60,3 +60,10 @@ def test_verify_reads_the_target_and_a_second_reading_tells_who_moves() -> None:
     target.commit("h", "A.orders", 0, 61)
     second = verify(made, target, NoProgress()).after(first)
     assert second.moving == {"h"} and second.exit_code == 0
+
+
+def test_a_rewind_that_was_never_written_is_not_taken_for_a_consumer_that_moved_on() -> None:
+    rewinding = row("g", target_prior=500)
+    found = compare(plan(rewinding), {"g": {P0: Commit(500)}})
+    assert found.findings[0].standing is Standing.NOT_REWOUND and found.exit_code == 1
+    assert compare(plan(rewinding), {"g": {P0: Commit(501)}}).exit_code == 0
