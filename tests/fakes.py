@@ -96,9 +96,7 @@ class FakeCluster:
         self._called("commits")
         return {g: self._commits(g, require_stable) for g in groups}
 
-    def log_ranges(
-        self, partitions: Collection[TopicPartition]
-    ) -> Mapping[TopicPartition, LogRange | Failure]:
+    def log_ranges(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange | Failure]:
         self._called("log_ranges")
         return {p: self.ranges.get(p, Failure("UNKNOWN_TOPIC_OR_PARTITION", "no such")) for p in partitions}
 
@@ -130,9 +128,7 @@ class FakeCluster:
             failure = Failure("UNSTABLE_OFFSET_COMMIT", "open transaction", retriable=True)
         return failure or dict(self.offsets.get(group, {}))
 
-    def _alter(
-        self, group: str, offsets: Mapping[TopicPartition, int]
-    ) -> dict[TopicPartition, Failure | None]:
+    def _alter(self, group: str, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, Failure | None]:
         if self.states.get(group, EMPTY).member_count:
             return dict.fromkeys(offsets, Failure("UNKNOWN_MEMBER_ID", "the group has active members"))
         script = self._script("alter", group)

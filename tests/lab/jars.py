@@ -118,9 +118,7 @@ def fetch(version: str, scratch: Path, ivy_cache: Path) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FETCH_DEADLINE_SECONDS)
     except subprocess.TimeoutExpired:
-        raise LabError(
-            f"fetching Kafka {version} from {repository} took over {FETCH_DEADLINE_SECONDS} s"
-        ) from None
+        raise LabError(f"fetching Kafka {version} from {repository} took over {FETCH_DEADLINE_SECONDS} s") from None
     if done.returncode != 0 or not any(scratch.glob("jars/kafka-clients-*.jar")):
         raise LabError(fetch_failure(version, repository, done.stdout + done.stderr))
 

@@ -102,9 +102,7 @@ class GuardedProcess:
 
         def check() -> T | None:
             if not self.running:
-                raise LabError(
-                    f"{self.name} ended with status {self.exit_status} before {what}\n{self.log_tail()}"
-                )
+                raise LabError(f"{self.name} ended with status {self.exit_status} before {what}\n{self.log_tail()}")
             return ready()
 
         return wait_until(check, deadline_seconds, f"{what} ({self.name})", self.log_tail)

@@ -146,9 +146,7 @@ class MirrorProgress:
     def _syncs_on_target(self) -> bool:
         return self.options.offset_syncs_location == "target"
 
-    def _behind(
-        self, source: TopicReader, target: TopicReader, topics: list[str], compare_last: bool
-    ) -> list[str]:
+    def _behind(self, source: TopicReader, target: TopicReader, topics: list[str], compare_last: bool) -> list[str]:
         recorded = replicated_offsets(target, self.options.connect_offsets_topic, self.options.source_alias)
         behind = []
         for topic in topics:
