@@ -1,0 +1,1 @@
+"""Measurements beside something known, in the same run on the same machine."""

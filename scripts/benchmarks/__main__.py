@@ -1,0 +1,26 @@
+"""scripts/bench: without a name, what there is; with one, the measurement."""
+
+import argparse
+
+from scripts.benchmarks.read import Size, measure
+
+READ = "checkpoints topic to newest checkpoint per key: ours beside Kafka's RemoteClusterUtils.translateOffsets"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
+    benches = parser.add_subparsers(dest="bench", metavar="NAME")
+    read = benches.add_parser("read", help=READ, description=READ)
+    read.add_argument("--records", type=int, default=2_000_000, help="in the topic (default: %(default)s)")
+    read.add_argument("--groups", type=int, default=1000, help="consumer groups (default: %(default)s)")
+    read.add_argument("--partitions", type=int, default=100, help="per group (default: %(default)s)")
+    read.add_argument("--rounds", type=int, default=7, help="measured warm rounds (default: %(default)s)")
+    chosen = parser.parse_args()
+    if chosen.bench is None:
+        print(f"scripts/bench read    {READ}")
+        return
+    measure(Size(chosen.records, chosen.groups, chosen.partitions), chosen.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""Spark's Kafka source and Kafka's Java Admin against real brokers and a real MirrorMaker 2."""
+
+from collections import Counter
+from contextlib import closing
+from random import Random
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from migrate.errors import ClusterError
+from migrate.flow import Cluster, Flow
+from migrate.mirror import CheckpointKey, WindowQuestion
+from migrate.mm2config import read_flow
+from migrate.model import Commit, Failure, LogRange, OffsetSync, Side
+from migrate.model import TopicPartition as Partition
+from migrate.spark.javaadmin import UNSTABLE, JavaCommitReader
+from migrate.spark.mirror import SparkMirrorReader
+from migrate.spark.session import spark_session, stop_session
+from migrate.spark.source import read_topic
+from migrate.translation import chain, window
+from migrate.wire import (
+    CheckpointRecord,
+    Kind,
+    SyncRecord,
+    decode_checkpoint,
+    decode_sync,
+    encode_checkpoint,
+    encode_sync,
+    label,
+)
+from tests.integration.clusters import AnyLab, create_topic
+from tests.lab.cluster import QUIET_CLIENT, free_ports
+from tests.lab.reading import topic_reader
+from tests.lab.waiting import wait_until
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+@pytest.fixture(scope="module")
+def spark():
+    session = spark_session("local[2]")
+    yield session
+    stop_session(session)
+
+
+@pytest.fixture
+def flow(lab: AnyLab) -> Flow:
+    return read_flow(lab.mm2_properties, lab.options.source_alias, lab.options.target_alias)
+
+
+@pytest.fixture
+def topic(lab: AnyLab) -> str:
+    """A topic on the target that MM2 has nothing to do with."""
+    name = f"own-{uuid4().hex[:8]}"
+    create_topic(lab.target_bootstrap, name, 1)
+    return name
+
+
+def producer(bootstrap, **config):
+    return Producer({"bootstrap.servers": bootstrap, **QUIET_CLIENT, **config})
+
+
+def write(bootstrap, topic, pairs):
+    sender = producer(bootstrap)
+    for key, value in pairs:
+        sender.produce(topic, value, key)
+    assert sender.flush(30) == 0
+
+
+def pinned(bootstrap, topic):
+    with topic_reader(bootstrap) as reader:
+        return LogRange(*reader.bounds(topic, 0))
+
+
+def messages(bootstrap, topic, bounds):
+    with topic_reader(bootstrap) as reader:
+        return [m for m in reader.records(topic, 0) if bounds.start <= m.offset() < bounds.end]
+
+
+def commit(bootstrap, group, offsets):
+    with closing(Consumer({"bootstrap.servers": bootstrap, "group.id": group, **QUIET_CLIENT})) as consumer:
+        consumer.commit(offsets=[TopicPartition(*place) for place in offsets], asynchronous=False)
+
+
+def java_commit(spark, bootstrap, group, commits):
+    """Commit with metadata as only Java's client writes it exactly."""
+    jvm = spark._jvm
+    properties = jvm.java.util.Properties()
+    properties.put("bootstrap.servers", bootstrap)
+    offsets = jvm.java.util.HashMap()
+    for place, offset, metadata in commits:
+        key = jvm.org.apache.kafka.common.TopicPartition(place.topic, place.partition)
+        offsets.put(key, jvm.org.apache.kafka.clients.consumer.OffsetAndMetadata(offset, metadata))
+    admin = jvm.org.apache.kafka.clients.admin.Admin.create(properties)
+    admin.alterConsumerGroupOffsets(group, offsets).all().get(30, jvm.java.util.concurrent.TimeUnit.SECONDS)
+    admin.close()
+
+
+def test_mm2s_own_checkpoints_and_syncs_are_read_in_full(spark, lab, flow):
+    name, group = f"orders-{uuid4().hex[:8]}", f"g-{uuid4().hex[:8]}"
+    create_topic(lab.source_bootstrap, name, 2)
+    sender = producer(lab.source_bootstrap)
+    for number in range(500):
+        sender.produce(name, str(number), partition=number % 2)
+    assert sender.flush(30) == 0
+    commit(lab.source_bootstrap, group, [(name, 0, 100), (name, 1, 250)])
+    lab.mirror.wait_until_replicated([name])
+    lab.mirror.wait_checkpoints([group])
+    reader = SparkMirrorReader(spark, flow)
+
+    bounds = pinned(lab.target_bootstrap, flow.checkpoints_topic)
+    newest, counts = {}, Counter()
+    for message in messages(lab.target_bootstrap, flow.checkpoints_topic, bounds):
+        counts[label(Kind.CHECKPOINT, message.key(), message.value())] += 1
+        record = decode_checkpoint(message.key(), message.value())
+        key = CheckpointKey(record.group, record.target_topic, record.partition)
+        newest[key] = (record.source_offset, record.target_offset, message.offset(), message.timestamp()[1])
+    reading = reader.checkpoints(flow.checkpoints_topic, bounds)
+    assert dict(reading.counts) == counts
+    found = {key: (c.source_offset, c.target_offset, c.position, c.timestamp) for key, c in reading.latest.items()}
+    assert found == newest
+    assert any(key.group == group for key in found)
+
+    side = flow.syncs_side
+    bootstrap = lab.source_bootstrap if side is Side.SOURCE else lab.target_bootstrap
+    bounds = pinned(bootstrap, flow.offset_syncs_topic)
+    syncs = []
+    for message in messages(bootstrap, flow.offset_syncs_topic, bounds):
+        record = decode_sync(message.key(), message.value())
+        if record.source_topic == name and record.partition == 0:
+            syncs.append(OffsetSync(message.offset(), record.source_offset, record.target_offset))
+    questions = [WindowQuestion(name, 0, g, 250, 250) for g in range(0, 251, 10)]
+    answered = reader.windows(side, flow.offset_syncs_topic, bounds, questions)
+    assert syncs
+    for question in questions:
+        assert answered.windows[question] == window(chain(syncs, 250, 250), question.source_committed)
+
+
+def test_aborted_records_are_neither_read_nor_counted(spark, lab, flow, topic):
+    good = [encode_checkpoint(CheckpointRecord("g", "A.t", p, 1, 1)) for p in range(3)]
+    sender = producer(lab.target_bootstrap, **{"transactional.id": uuid4().hex})
+    sender.init_transactions(30)
+    for commits in (True, False):
+        sender.begin_transaction()
+        for key, value in good:
+            sender.produce(topic, value, key)
+        assert sender.flush(30) == 0
+        (sender.commit_transaction if commits else sender.abort_transaction)(30)
+    reading = SparkMirrorReader(spark, flow).checkpoints(topic, pinned(lab.target_bootstrap, topic))
+    assert reading.counts == {"checkpoint": 3}
+
+
+def test_only_the_pinned_range_is_read(spark, lab, flow, topic):
+    rnd = Random(3)
+    pairs = [encode_checkpoint(CheckpointRecord("g", "A.t", rnd.randrange(5), u, u, "m" * u)) for u in range(50)]
+    write(lab.target_bootstrap, topic, pairs)
+    reading = SparkMirrorReader(spark, flow).checkpoints(topic, LogRange(10, 40))
+    newest = {}
+    for key, value in pairs[10:40]:
+        record = decode_checkpoint(key, value)
+        newest[record.partition] = (record.source_offset, record.metadata)
+    assert {k.partition: (c.source_offset, c.metadata) for k, c in reading.latest.items()} == newest
+    assert reading.counts == {"checkpoint": 30}
+
+
+def test_a_range_in_many_tasks_is_read_once(spark, lab, topic):
+    write(lab.target_bootstrap, topic, [encode_sync(SyncRecord("t", 0, u, u)) for u in range(1000)])
+    options = {"kafka.bootstrap.servers": lab.target_bootstrap}
+    frame = read_topic(spark, options, topic, LogRange(5, 995), min_partitions=7)
+    assert frame.rdd.getNumPartitions() == 7
+    assert sorted(row.offset for row in frame.select("offset").collect()) == list(range(5, 995))
+
+
+def test_a_topic_that_is_not_there_is_named(spark, flow):
+    with pytest.raises(ClusterError, match=r"no-such-topic.*could not be read.*UnknownTopicOrPartition"):
+        SparkMirrorReader(spark, flow).checkpoints("no-such-topic", LogRange(0, 5))
+
+
+def test_java_reads_metadata_as_it_is_stored(spark, lab, topic):
+    texts = ["", "plain", "é\x00\x00", "line\nbreak \"'\\", "名前"]
+    groups = [f"group {number} \"é'-{topic}" for number in range(3)]
+    create_topic(lab.target_bootstrap, f"{topic}-5", 5)
+    wanted = {Partition(f"{topic}-5", p): Commit(10 + p, text) for p, text in enumerate(texts)}
+    for group in groups:
+        java_commit(spark, lab.target_bootstrap, group, [(place, c.offset, c.metadata) for place, c in wanted.items()])
+    cluster = Cluster(Side.TARGET, "B", {"bootstrap.servers": lab.target_bootstrap})
+    with closing(JavaCommitReader(spark, cluster, 30)) as reader:
+        assert reader.commits([*groups, "nobody"]) == {**dict.fromkeys(groups, wanted), "nobody": {}}
+        assert reader.commits([]) == {}
+
+
+def test_a_pending_transaction_on_one_groups_offsets_is_told_and_hides_no_other_group(spark, lab, topic):
+    pending, settled = f"pending-{topic}", f"settled-{topic}"
+    for group in (pending, settled):
+        commit(lab.target_bootstrap, group, [(topic, 0, 1)])
+    cluster = Cluster(Side.TARGET, "B", {"bootstrap.servers": lab.target_bootstrap})
+    config = {"bootstrap.servers": lab.target_bootstrap, "group.id": pending, **QUIET_CLIENT}
+    sender = producer(lab.target_bootstrap, **{"transactional.id": uuid4().hex})
+    with closing(JavaCommitReader(spark, cluster, 30)) as reader, closing(Consumer(config)) as consumer:
+        sender.init_transactions(30)
+        sender.begin_transaction()
+        sender.send_offsets_to_transaction([TopicPartition(topic, 0, 7)], consumer.consumer_group_metadata(), 30)
+        commits = {Partition(topic, 0): Commit(1)}
+        answers = reader.commits([pending, settled])
+        assert isinstance(answers[pending], Failure) and answers[pending].code == UNSTABLE
+        assert answers[settled] == commits
+        assert reader.commits([pending], require_stable=False) == {pending: commits}
+        sender.commit_transaction(30)
+        commits = {Partition(topic, 0): Commit(7)}
+        wait_until(lambda: reader.commits([pending]) == {pending: commits}, 30, "the transaction's offset")
+
+
+def test_a_cluster_that_does_not_answer_is_named(spark):
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    cluster = Cluster(Side.SOURCE, "A", {"bootstrap.servers": address})
+    with (
+        closing(JavaCommitReader(spark, cluster, 2)) as reader,
+        pytest.raises(ClusterError, match=rf"source A \({address}\) did not say"),
+    ):
+        reader.commits(["g1", "g2"])
