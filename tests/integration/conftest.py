@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from tests.integration.cli import CommandLine, Place, Ran, kcg_lines
-from tests.integration.oracle import Found, Truth
-from tests.integration.scene import (
+from tests.integration.clusters import (
     AnyLab,
     Commits,
     Partition,
-    Scene,
     commit,
     commits_on,
     groups_on,
-    killed,
     portrait,
     read_as_groups,
 )
+from tests.integration.killedscene import killed
+from tests.integration.oracle import Found, Truth
+from tests.integration.scene import Scene
 from tests.lab.fixtures import external_lab, lab, lab_factory
 
 __all__ = ["Cutover", "external_lab", "lab", "lab_factory"]
@@ -75,8 +75,15 @@ class Cutover:
         return {(row["group"], row["source_topic"], row["partition"]): row for row in self.document["rows"]}
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Walk the cutover over one killed scene, over five of them with `--long`."""
+    if "killed_scene" in metafunc.fixturenames:
+        scenes = range(5 if metafunc.config.getoption("--long") else 1)
+        metafunc.parametrize("killed_scene", scenes, indirect=True, scope="session")
+
+
 @pytest.fixture(scope="session")
-def killed_scene(lab: AnyLab) -> Scene:
+def killed_scene(lab: AnyLab, request: pytest.FixtureRequest) -> Scene:
     return killed(lab, SystemRandom().randrange(10**6))
 
 

@@ -4,8 +4,9 @@ import pytest
 
 from tests.integration import oracle
 from tests.integration.cli import tool_rows
+from tests.integration.clusters import all_syncs
 from tests.integration.conftest import Cutover
-from tests.integration.scene import Scene, all_syncs
+from tests.integration.scene import Scene
 
 pytestmark = pytest.mark.kafka
 

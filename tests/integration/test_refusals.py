@@ -16,12 +16,11 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
 from tests.integration.cli import CommandLine, Ran
-from tests.integration.scene import (
+from tests.integration.clusters import (
     CALL_SECONDS,
     QUIET,
     AnyLab,
     Commits,
-    Scene,
     admin,
     commit,
     commits_on,
@@ -30,6 +29,7 @@ from tests.integration.scene import (
     member,
     topic_id,
 )
+from tests.integration.scene import Scene
 from tests.lab.cluster import Broker, Cluster, free_ports
 from tests.lab.reading import topic_reader
 from tests.lab.waiting import wait_until

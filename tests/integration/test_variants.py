@@ -13,7 +13,8 @@ import pytest
 
 from tests.integration import oracle
 from tests.integration.cli import CommandLine
-from tests.integration.scene import Partition, Scene, commits_on
+from tests.integration.clusters import Partition, commits_on
+from tests.integration.scene import Scene
 from tests.lab.options import MirrorOptions
 
 pytestmark = pytest.mark.kafka
