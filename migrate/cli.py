@@ -73,7 +73,9 @@ def _one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
         except click.ClickException:
             raise
         except KeyboardInterrupt:
-            _complain("Interrupted.", "The same command again goes on where this one stopped.")
+            _complain(
+                "Interrupted.", "Run the same command again: it starts afresh, or takes up what is left to write."
+            )
             code = EXIT_FAILED
         except Exception as error:  # the last net: a user gets a sentence, never a stack trace
             if debug:
