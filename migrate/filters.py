@@ -22,6 +22,8 @@ EXCLUDE_TOPIC = "exclude-topic"
 TOPIC = "topic"
 FILTER_NAMES = (EXCLUDE_GROUP, DEFAULT_EXCLUDE, GROUPS_FILE, GROUP, EXCLUDE_TOPIC, TOPIC)
 
+# A dot is in many names, and so says nothing.
+_NAME = re.compile(r"[\w.-]+")
 _DEFAULT_EXCLUDES = tuple(re.compile(text) for text in DEFAULT_EXCLUDES)
 
 
@@ -83,19 +85,12 @@ class Filters:
         return None
 
     def unknown_names(self, existing: Collection[str]) -> tuple[str, ...]:
-        """Return the groups of the groups file that are not among `existing`, sorted."""
-        return tuple(sorted((self.groups_file or frozenset()).difference(existing)))
+        """Return the names asked for that none of `existing` has, sorted: most likely misspelt.
 
-    def settings(self) -> dict[str, str]:
-        """Return what was given, for a plan's header: by option name, patterns one per line."""
-        given = {
-            GROUP: [p.pattern for p in self.groups],
-            EXCLUDE_GROUP: [p.pattern for p in self.exclude_groups],
-            TOPIC: [p.pattern for p in self.topics],
-            EXCLUDE_TOPIC: [p.pattern for p in self.exclude_topics],
-            GROUPS_FILE: sorted(self.groups_file or ()),
-        }
-        return {name: "\n".join(values) for name, values in given.items() if values}
+        They are those of the groups file, and the `--group` patterns that read like a name, not like a pattern.
+        """
+        names = {p.pattern for p in self.groups if _NAME.fullmatch(p.pattern) and not any(map(p.fullmatch, existing))}
+        return tuple(sorted(names | (self.groups_file or frozenset()).difference(existing)))
 
     def _topic_verdict(self, topic: str) -> str | None:
         if _matches(self.exclude_topics, topic):

@@ -102,14 +102,6 @@ def test_every_commit_stays_or_is_taken_by_one_filter_that_was_given(
         assert verdict == "exclude-group"
 
 
-def test_what_was_given_is_told_by_option(tmp_path):
-    wave = tmp_path / "wave.txt"
-    wave.write_text("z\ny\n")
-    assert Filters.from_options().settings() == {}
-    told = Filters.from_options(["a", "b"], (), ["t"], (), wave).settings()
-    assert told == {"group": "a\nb", "topic": "t", "groups-file": "y\nz"}
-
-
 @given(st.sets(st.text("abc#", min_size=1).filter(lambda g: not g.startswith("#"))))
 def test_groups_come_back_from_a_file_as_written(groups):
     assert parse_groups("\n".join(sorted(groups))) == groups
