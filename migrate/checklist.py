@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from migrate import clusterchecks, groupchecks, rowchecks
-from migrate.checks import Check, CheckFacts, capital
+from migrate.checks import Check, CheckFacts
 from migrate.model import CheckResult, Level, Row, Scope
 from migrate.policies import NEVER_ACCEPTABLE, Policies
+from migrate.terminal import capital
 
 
 def run(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> tuple[CheckResult, ...]:

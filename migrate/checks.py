@@ -87,8 +87,3 @@ def some(names: Iterable[str], most: int = 10) -> str:
     listed = list(names)
     tail = f" and {len(listed) - most} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + tail
-
-
-def capital(text: str) -> str:
-    """Return the text with its first letter in upper case."""
-    return text[:1].upper() + text[1:]

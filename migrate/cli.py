@@ -196,6 +196,17 @@ def _colour() -> bool:
     return wants_colour(sys.stdout.isatty(), os.environ)
 
 
+def _with_plan(run: Callable[..., tuple[list[str], int]], plan: Path, options: dict[str, Any]) -> int:
+    """Run a command on a plan file and the clusters that its options name; print what it says."""
+    given = _clusters(options)
+    progress = _progress(options.pop("log_format"))
+    lines, code = run(
+        plan, resolve_flow(given), progress, colour=_colour(), width=_width(), typed=given.words(), **options
+    )
+    _print(lines)
+    return code
+
+
 def _writing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what `apply` and `rollback` share."""
     decorators: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
@@ -228,13 +239,7 @@ def apply(plan: Path, **options: Any) -> int:
     """
     from migrate.writecommands import run_apply
 
-    given = _clusters(options)
-    progress = _progress(options.pop("log_format"))
-    lines, code = run_apply(
-        plan, resolve_flow(given), progress, colour=_colour(), width=_width(), typed=given.words(), **options
-    )
-    _print(lines)
-    return code
+    return _with_plan(run_apply, plan, options)
 
 
 @cli.command(short_help="Restore what stood on the target before apply.")
@@ -256,13 +261,7 @@ def rollback(plan: Path, **options: Any) -> int:
     """
     from migrate.writecommands import run_rollback
 
-    given = _clusters(options)
-    progress = _progress(options.pop("log_format"))
-    lines, code = run_rollback(
-        plan, resolve_flow(given), progress, colour=_colour(), width=_width(), typed=given.words(), **options
-    )
-    _print(lines)
-    return code
+    return _with_plan(run_rollback, plan, options)
 
 
 @cli.command(short_help="Read the target afresh and compare it with the plan.")
@@ -279,13 +278,7 @@ def verify(plan: Path, **options: Any) -> int:
     """
     from migrate.writecommands import run_verify
 
-    given = _clusters(options)
-    progress = _progress(options.pop("log_format"))
-    lines, code = run_verify(
-        plan, resolve_flow(given), progress, colour=_colour(), width=_width(), typed=given.words(), **options
-    )
-    _print(lines)
-    return code
+    return _with_plan(run_verify, plan, options)
 
 
 @cli.command(short_help="Check Java, jars, clusters and MM2 before the night.")

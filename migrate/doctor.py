@@ -50,11 +50,12 @@ def examine(
         flow = resolve_flow(given)
         sides = [flow.target] if options["source_down"] else [flow.source, flow.target]
         topics: dict[Side, dict[str, int]] = {}
+        admins: dict[Side, ClusterAdmin] = {}
         for cluster in sides:
             progress.step(f"asking {cluster.alias}")
-            admin = admin_of(cluster, options["request_timeout"])
+            admin = admins[cluster.side] = admin_of(cluster, options["request_timeout"])
             found += _try(f"{cluster.side} {cluster.alias}", lambda a=admin: _cluster(a, topics))  # type: ignore[misc]
-        found += _mm2_topics(flow, topics, options["request_timeout"])
+        found += _mm2_topics(flow, topics, admins)
     else:
         found.append(
             Examined(
@@ -107,23 +108,23 @@ def _cluster(admin: ClusterAdmin, topics: dict[Side, dict[str, int]]) -> Iterato
     yield Examined(Health.OK, what, f"{many(len(listed), 'topic')} and {many(len(groups), 'consumer group')} listed")
 
 
-def _mm2_topics(flow: Flow, topics: dict[Side, dict[str, int]], deadline_seconds: float) -> Iterator[Examined]:
+def _mm2_topics(flow: Flow, topics: dict[Side, dict[str, int]], admins: dict[Side, ClusterAdmin]) -> Iterator[Examined]:
     for side, topic, what in (
         (Side.TARGET, flow.checkpoints_topic, "checkpoints topic"),
         (flow.syncs_side, flow.offset_syncs_topic, "offset-syncs topic"),
     ):
         if side not in topics:
             continue
-        cluster = flow.source if side is Side.SOURCE else flow.target
+        admin = admins[side]
         if topic not in topics[side]:
             yield Examined(
-                Health.FAIL, f"MM2's {what}", f"{cluster.alias} has no topic {topic}",
+                Health.FAIL, f"MM2's {what}", f"{admin.alias} has no topic {topic}",
                 "Check the aliases, the separator and --offset-syncs-location; is MM2 running?",
             )  # fmt: skip
             continue
         yield from _try(
             f"MM2's {what}",
-            lambda c=cluster, t=topic, w=what: _log_of(admin_of(c, deadline_seconds), t, w),  # type: ignore[misc]
+            lambda a=admin, t=topic, w=what: _log_of(a, t, w),  # type: ignore[misc]
         )
 
 

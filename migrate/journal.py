@@ -30,6 +30,11 @@ def journal_path(plan_path: Path, fingerprint: str) -> Path:
     return plan_path.with_name(f"{plan_path.name}.{fingerprint[:MIN_APPROVAL_DIGITS]}.journal.jsonl")
 
 
+def journals_under_any_name(folder: Path, fingerprint: str) -> tuple[Path, ...]:
+    """Return the journals in a folder that belong to this fingerprint, whatever the plan file was called."""
+    return tuple(sorted(folder.glob(f"*.{fingerprint[:MIN_APPROVAL_DIGITS]}.journal.jsonl")))
+
+
 def journals_of(plan_path: Path) -> tuple[Path, ...]:
     """Return all journals beside a plan file, whichever plan of that name they belong to."""
     ending = ".journal.jsonl"

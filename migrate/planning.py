@@ -9,17 +9,18 @@ from migrate.mirror import CheckpointKey
 from migrate.model import Commit, Failure, GroupPartition, GroupState, LogRange, Row, Side, TopicPartition
 from migrate.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
 from migrate.rows import CheckpointHint, RowFacts, build_row, uncommitted_row, with_blocks
-from migrate.survey import Mm2Topic, PlanRequest, Survey, window_question
+from migrate.survey import Mm2Topic, PlanRequest, Survey
 from migrate.translation import Window
 
 
 def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
     """Translate every commit of the survey, run the checks, and lay their blocks over the rows."""
-    rows = tuple(_row(key, commit, request, survey) for key, commit in survey.keys.items())
+    flow = request.flow
+    why_not = {topic: _not_replicated(topic, flow) for topic in {key.topic for key in survey.keys}}
+    rows = tuple(_row(key, commit, why_not[key.topic], request, survey) for key, commit in survey.keys.items())
     facts = _check_facts(request, survey)
     results = checklist.run(facts, rows, request.policies)
     committed = sum(commit is not None for commit in survey.keys.values())
-    flow = request.flow
     header = Header(
         format_version=FORMAT_VERSION,
         tool_version=__version__,
@@ -107,11 +108,11 @@ def _shape(flow: Flow, read: Mm2Topic, wanted: str, counts: Mapping[str, int]) -
     return TopicShape(alias, read.topic, wanted, read.found, read.topic in flow.named, counts)
 
 
-def _row(key: GroupPartition, commit: Commit | None, request: PlanRequest, survey: Survey) -> Row:
+def _row(key: GroupPartition, commit: Commit | None, why_not: str, request: PlanRequest, survey: Survey) -> Row:
     flow = request.flow
     target_topic = flow.policy.target_topic(key.topic)
     target_partition = TopicPartition(target_topic, key.partition)
-    question = window_question(key, commit, flow, survey.logs)
+    question = survey.questions.get(key)
     nothing = Window(None, None)
     record = survey.checkpoints.latest.get(CheckpointKey(key.group, target_topic, key.partition))
     facts = RowFacts(
@@ -121,7 +122,7 @@ def _row(key: GroupPartition, commit: Commit | None, request: PlanRequest, surve
         source_log=survey.logs.source.get(TopicPartition(key.topic, key.partition)),
         target_log=survey.logs.target.get(target_partition),
         target_partitions=survey.target_topics.get(target_topic),
-        not_replicated=_not_replicated(key.topic, flow),
+        not_replicated=why_not,
         prior=survey.priors.get(key.group, {}).get(target_partition),
         around=survey.syncs.windows.get(question, nothing) if question else nothing,
         checkpoint=CheckpointHint(record.source_offset, record.target_offset) if record else None,

@@ -19,6 +19,7 @@ from migrate.policies import (
     Rewind,
     Untranslatable,
 )
+from migrate.terminal import capital
 from migrate.translation import Window, lower_end, rereads_estimate
 
 METADATA_NEEDS_JAVA = "metadata-needs-java-admin"
@@ -149,7 +150,7 @@ def _place_by_window(around: Window, source_committed: int, target_log: LogRange
             f"{around.lower.target_offset}: the offset after it"
         )
     method = Method.SYNC if around.lower and target_offset == around.lower.target_offset else Method.WINDOW
-    return _Place(target_offset, method, Grade.ESTIMATED, "translated", _capital(why) + ".", kind)
+    return _Place(target_offset, method, Grade.ESTIMATED, "translated", capital(why) + ".", kind)
 
 
 def _place_without_source(facts: RowFacts, target_log: LogRange) -> _Place | _Nowhere:
@@ -299,10 +300,6 @@ def with_blocks(rows: Iterable[Row], blocked_groups: Mapping[str, tuple[str, str
                 row = replace(row, decision=Decision.BLOCK, reason=GROUP_BLOCKED, sentence=sentence)
         laid.append(row)
     return tuple(sorted(laid, key=lambda r: r.key))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _small(text: str) -> str:

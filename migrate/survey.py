@@ -87,7 +87,8 @@ class Mm2Topic:
 class Survey:
     """All facts of a plan. `keys` are its rows' places, with the commit or None where nothing is committed.
 
-    States are the livelier of two looks. What is the source's is empty or None while it is down.
+    `questions` are the window questions of those commits that a window could place. States are the livelier of
+    two looks. What is the source's is empty or None while it is down.
     """
 
     source_facts: ClusterFacts | None
@@ -99,6 +100,7 @@ class Survey:
     groups: tuple[str, ...]
     unstable: frozenset[str]
     keys: Mapping[GroupPartition, Commit | None]
+    questions: Mapping[GroupPartition, WindowQuestion]
     priors: Mapping[str, Commits]
     logs: Logs
     source_states: Mapping[str, GroupState | Failure]

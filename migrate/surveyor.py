@@ -12,8 +12,8 @@ from migrate.clock import Clock
 from migrate.commitsurvey import from_checkpoints, from_source, read_priors, with_uncommitted
 from migrate.errors import ClusterError
 from migrate.flow import Flow
-from migrate.mirror import CheckpointReading, SyncReading
-from migrate.model import ClusterFacts, Commit, Failure, GroupPartition, GroupState, LogRange, Side, TopicPartition
+from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
+from migrate.model import ClusterFacts, Failure, GroupPartition, GroupState, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
 from migrate.survey import Clusters, Logs, Mm2Topic, PlanRequest, Survey, Timer, window_question
 
@@ -50,7 +50,9 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
 
     keys = with_uncommitted(wanted.commits, source_topics, target_topics, request)
     logs = _pin_logs(clusters, flow, keys, source_topics, target_topics, timer)
-    syncs = _read_windows(clusters, flow, wanted.commits, logs, source_topics, target_topics, timer)
+    asked = ((key, window_question(key, commit, flow, logs)) for key, commit in keys.items())
+    questions = {key: question for key, question in asked if question is not None}
+    syncs = _read_windows(clusters, flow, questions.values(), source_topics, target_topics, timer)
     if checkpoints is None:
         checkpoints = _read_checkpoints(clusters, flow, target_topics, timer)
 
@@ -72,6 +74,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         groups=tuple(groups),
         unstable=wanted.unstable | unstable_on_target,
         keys=keys,
+        questions=questions,
         priors=priors,
         logs=logs,
         source_states=source_states,
@@ -172,8 +175,7 @@ def _read_checkpoints(
 def _read_windows(
     clusters: Clusters,
     flow: Flow,
-    commits: Mapping[GroupPartition, Commit],
-    logs: Logs,
+    questions: Iterable[WindowQuestion],
     source_topics: Mapping[str, int],
     target_topics: Mapping[str, int],
     timer: Timer,
@@ -184,7 +186,7 @@ def _read_windows(
         return SyncReading({}, {}), Mm2Topic(side, topic, None, None)
     if topic not in (source_topics if side is Side.SOURCE else target_topics):
         return SyncReading({}, {}), Mm2Topic(side, topic, False, None)
-    asked = {q for key, commit in commits.items() if (q := window_question(key, commit, flow, logs))}
+    asked = set(questions)
     pinned = _pin_mm2_topic(admin, topic)
     text = f"reading MM2's offset syncs: {topic} on {admin.alias}, offsets {pinned.start} to {pinned.end}"
     reading = timer.run("syncs", text, lambda: clusters.mirror.windows(side, topic, pinned, asked))

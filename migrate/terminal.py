@@ -50,6 +50,11 @@ def many(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def capital(text: str) -> str:
+    """Return the text with its first letter in upper case, and the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
 def shell_word(text: str) -> str:
     """Return the text quoted for bash: what is pasted means exactly this name, and shows no control character."""
     if text.isprintable():

@@ -11,10 +11,10 @@ from dataclasses import replace
 from migrate.history import JournalState
 from migrate.model import Commits, Decision, Row
 from migrate.plan import Header, Plan
+from migrate.rows import METADATA_NEEDS_JAVA
 
 MOVED_REFUSE = "refuse"
 MOVED_RESTORE = "restore"
-METADATA_NEEDS_JAVA = "metadata-needs-java-admin"
 
 
 def undo_plan(plan: Plan, state: JournalState, now_ms: int, tool_version: str, moved: str = MOVED_REFUSE) -> Plan:

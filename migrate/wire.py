@@ -89,17 +89,28 @@ class _Broken(Exception):
         self.reason = reason
 
 
+def _present(value: bytes | None) -> bytes:
+    """Return a value that is there, in bytes that no JSON converter has wrapped."""
+    if value is None:
+        raise _Broken(Reason.TOMBSTONE)
+    if looks_like_connect_json(value):
+        raise _Broken(Reason.CONNECT_JSON)
+    return value
+
+
+def _version_zero(value: bytes) -> bytes:
+    """Return a value whose first int16 is version 0, the only one that exists."""
+    if len(value) < 2:
+        raise _Broken(Reason.BAD_LENGTH)
+    if value[:2] != b"\x00\x00":
+        raise _Broken(Reason.UNKNOWN_VERSION)
+    return value
+
+
 def decode_checkpoint(key: bytes | None, value: bytes | None) -> CheckpointRecord | Undecodable:
     """Decode a record of the checkpoints topic (Kafka's `Checkpoint`, value version 0)."""
-    if value is None:
-        return Undecodable(Reason.TOMBSTONE)
     try:
-        if looks_like_connect_json(value):
-            raise _Broken(Reason.CONNECT_JSON)
-        if len(value) < 2:
-            raise _Broken(Reason.BAD_LENGTH)
-        if value[:2] != b"\x00\x00":
-            raise _Broken(Reason.UNKNOWN_VERSION)
+        value = _version_zero(_present(value))
         if len(value) < _CHECKPOINT_HEAD.size:
             raise _Broken(Reason.BAD_LENGTH)
         _, source_offset, target_offset, size = _CHECKPOINT_HEAD.unpack_from(value)
@@ -116,11 +127,8 @@ def decode_checkpoint(key: bytes | None, value: bytes | None) -> CheckpointRecor
 
 def decode_sync(key: bytes | None, value: bytes | None) -> SyncRecord | Undecodable:
     """Decode a record of the offset-syncs topic (Kafka's `OffsetSync`; it has no version)."""
-    if value is None:
-        return Undecodable(Reason.TOMBSTONE)
     try:
-        if looks_like_connect_json(value):
-            raise _Broken(Reason.CONNECT_JSON)
+        value = _present(value)
         if len(value) != _PAIR.size:
             raise _Broken(Reason.BAD_LENGTH)
         (topic,), tail = _strings(key, 1, _INT32.size)
@@ -134,15 +142,8 @@ def decode_sync(key: bytes | None, value: bytes | None) -> SyncRecord | Undecoda
 
 def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat | Undecodable:
     """Decode a record of a heartbeats topic (Kafka's `Heartbeat`, value version 0)."""
-    if value is None:
-        return Undecodable(Reason.TOMBSTONE)
     try:
-        if looks_like_connect_json(value):
-            raise _Broken(Reason.CONNECT_JSON)
-        if len(value) < 2:
-            raise _Broken(Reason.BAD_LENGTH)
-        if value[:2] != b"\x00\x00":
-            raise _Broken(Reason.UNKNOWN_VERSION)
+        value = _version_zero(_present(value))
         if len(value) != _HEARTBEAT.size:
             raise _Broken(Reason.BAD_LENGTH)
         (source, target), _ = _strings(key, 2, 0)

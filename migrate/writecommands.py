@@ -10,7 +10,7 @@ from migrate.drift import UNDO
 from migrate.errors import EXIT_DONE, Refused, UsageError
 from migrate.flow import Flow
 from migrate.history import ROLLBACK
-from migrate.journal import Journal, journal_path
+from migrate.journal import Journal, journal_path, journals_under_any_name
 from migrate.plan import Plan, approves
 from migrate.planfile import read_plan, refuse_overwrite, write_plan
 from migrate.ports import Progress
@@ -122,7 +122,7 @@ def _approved(plan: Plan, approval: str | None, execute: bool) -> str:
 def _refuse_other_name(plan: Plan, path: Path) -> None:
     """Refuse a copy of a plan whose journal lies beside it under another name: the journal would not be found."""
     own = journal_path(path, plan.fingerprint)
-    for journal in sorted(path.absolute().parent.glob(f"*.{plan.short_fingerprint}.journal.jsonl")):
+    for journal in journals_under_any_name(path.absolute().parent, plan.fingerprint):
         if journal.name != own.name:
             raise Refused(
                 f"The journal of plan {plan.short_fingerprint} is {journal.name}, and the plan was named {path.name}.",
@@ -143,7 +143,7 @@ def _options(options: dict[str, Any], approval: str) -> ApplyOptions:
 def _journal_undone(undo: Plan, path: Path, clock: SystemClock) -> Journal | None:
     """Find the journal of the plan that an undo plan undoes: it must learn that its plan is spent."""
     digits = undo.header.undoes[:12]
-    for journal in sorted(path.absolute().parent.glob(f"*.{digits}.journal.jsonl")):
+    for journal in journals_under_any_name(path.absolute().parent, undo.header.undoes):
         return Journal(journal, undo.header.undoes, clock.now_ms)
     raise Refused(
         f"The journal of plan {digits} is not beside {path}.",

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 LOCAL_MASTER = "local[*]"
 STOP_DEADLINE_SECONDS = 20
-ADMIN_CLASS = "org/apache/kafka/clients/admin/Admin.class"
 CONNECTOR_CLASS = "org/apache/spark/sql/kafka010/KafkaSourceProvider.class"
 
 # What every answer of this tool depends on: set on our own session only, never on one that we were given.
