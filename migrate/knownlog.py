@@ -1,0 +1,123 @@
+"""What is known of one log so far: the records read, the ranges they cover, and first offsets by timestamp. Pure.
+
+Asking for what is not known raises `Missing`, which says what to read: so the laws are written as if all were there.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+
+from migrate.model import LogRange, Side
+from migrate.records import Range, Stretch
+
+
+class Missing(Exception):  # noqa: N818  (a question to the reader, not an error)
+    """Raised where the laws need what was not read yet: ranges of either log, first offsets by timestamp."""
+
+    def __init__(
+        self, ranges: Mapping[Side, tuple[Range, ...]] | None = None, times: Mapping[Side, int] | None = None
+    ) -> None:
+        super().__init__(ranges, times)
+        self.ranges = ranges or {}
+        self.times = times or {}
+
+
+class KnownLog:
+    """The known part of one log.
+
+    `offsets`, `times` and `prints` run in parallel over all records that were read, in log order.
+    `start` rises above the pinned start where retention deleted records before they could be read. `width` is how
+    many offsets were read, and `limit` how many may be.
+    """
+
+    def __init__(self, side: Side, log: LogRange, limit: int) -> None:
+        self.side = side
+        self._limit = limit
+        self.start = log.start
+        self.end = log.end
+        self.offsets = array("q")
+        self.times = array("q")
+        self.prints = array("q")
+        self.width = 0
+        self._covered: list[Range] = []
+        self._first: dict[int, int] = {}
+
+    def add(self, stretch: Stretch) -> None:
+        """Take in a stretch; it must not overlap what is known."""
+        at = bisect_left(self.offsets, stretch.start)
+        for mine, theirs in (
+            (self.offsets, stretch.offsets),
+            (self.times, stretch.times),
+            (self.prints, stretch.prints),
+        ):
+            mine[at:at] = array("q", theirs)
+        self.width += stretch.end - stretch.start
+        if stretch.readable_from > stretch.start:
+            self.start = max(self.start, min(stretch.readable_from, self.end))
+        self._covered = _merged([*self._covered, Range(stretch.start, stretch.end)])
+
+    def add_first(self, first: Mapping[int, int]) -> None:
+        """Take in first offsets by timestamp."""
+        self._first.update(first)
+
+    def require(self, start: int, end: int) -> None:
+        """Raise `Missing` unless every record in [start, end) that is on the log is known."""
+        missing = self.uncovered(start, end)
+        if missing:
+            raise Missing({self.side: missing})
+
+    def uncovered(self, start: int, end: int) -> tuple[Range, ...]:
+        """Return the parts of [start, end), as far as they lie on the log, that were not read."""
+        start, end = max(start, self.start), min(end, self.end)
+        gaps = []
+        for known in self._covered:
+            if known.end <= start:
+                continue
+            if known.start >= end:
+                break
+            if start < known.start:
+                gaps.append(Range(start, known.start))
+            start = known.end
+        if start < end:
+            gaps.append(Range(start, end))
+        return tuple(gaps)
+
+    def affords(self, start: int, end: int) -> bool:
+        """True if [start, end) may be read within the limit."""
+        return self.width + sum(gap.end - gap.start for gap in self.uncovered(start, end)) <= self._limit
+
+    def first_at(self, time: int) -> int:
+        """Return the first offset at which a record has this timestamp (ms) or a later one; else the log's end."""
+        if time not in self._first:
+            raise Missing(times={self.side: time})
+        return min(max(self._first[time], self.start), self.end)
+
+    def index(self, offset: int) -> int:
+        """Return the place of the first known record at or after an offset."""
+        return bisect_left(self.offsets, offset)
+
+    def at(self, offset: int) -> int | None:
+        """Return the place of the record at exactly this offset; None if the log has none there."""
+        self.require(offset, offset + 1)
+        place = self.index(offset)
+        return place if place < len(self.offsets) and self.offsets[place] == offset else None
+
+
+def require_both(source: KnownLog, source_range: Range, target: KnownLog, target_range: Range) -> None:
+    """Raise `Missing` unless both ranges are known; it names what both lack, so that one round reads it."""
+    missing = {
+        log.side: log.uncovered(wanted.start, wanted.end)
+        for log, wanted in ((source, source_range), (target, target_range))
+    }
+    if any(missing.values()):
+        raise Missing(missing)
+
+
+def _merged(ranges: Iterable[Range]) -> list[Range]:
+    merged: list[Range] = []
+    for piece in sorted(ranges, key=lambda r: r.start):
+        if merged and piece.start <= merged[-1].end:
+            merged[-1] = Range(merged[-1].start, max(merged[-1].end, piece.end))
+        else:
+            merged.append(piece)
+    return merged

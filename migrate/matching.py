@@ -1,0 +1,146 @@
+"""What is said while a partition is matched: the question, what is needed of both logs, what was read, the answer.
+
+Pure. `migrate.matcher.matching` holds the conversation.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from migrate.equality import Equality
+from migrate.model import LogRange, TopicPartition
+from migrate.records import Range, Stretch
+
+# One sync of the chain: (source offset, target offset).
+Link = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionQuestion:
+    """A partition and its copy, the chain between them, and the distinct committed offsets to place.
+
+    `links` is the chain of Law 1 in log order. `source_committed` are sorted, each within
+    [0, source_log.end]. `source_open` is True where the source's log reaches beyond its last stable offset.
+    `copied_to` is MM2's own committed source offset (the last record it has copied for sure), None if unknown.
+    `match_limit` is how many offsets of either log may be read for this partition. `failback` is True where the
+    copying goes the other way: the source holds the copies, perhaps twice, and what the target lacks never comes.
+    """
+
+    source: TopicPartition
+    target: TopicPartition
+    source_log: LogRange
+    target_log: LogRange
+    links: tuple[Link, ...]
+    source_committed: tuple[int, ...]
+    equality: Equality
+    source_open: bool = False
+    copied_to: int | None = None
+    match_limit: int = 1_000_000
+    failback: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What to read next: ranges of either log (disjoint, sorted), and first offsets for timestamps (ms)."""
+
+    source: tuple[Range, ...] = ()
+    target: tuple[Range, ...] = ()
+    source_times: tuple[int, ...] = ()
+    target_times: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """The answer to `Needs`: one stretch per range, in its order, and for each timestamp the first offset at
+    which a record has that timestamp or a later one; the log's pinned end where there is none."""
+
+    source: tuple[Stretch, ...] = ()
+    target: tuple[Stretch, ...] = ()
+    source_first: Mapping[int, int] | None = None
+    target_first: Mapping[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Sent instead of a `Supply` where a log could not be read: `reason` is Kafka's name of the error."""
+
+    reason: str
+
+
+class Why(StrEnum):
+    """Why a matched row stands where it stands; all but the first keep it from being exact."""
+
+    PROVEN = "proven"
+    UNKNOWN_RECORD = "unknown-record"
+    ORDER_BROKEN = "order-broken"
+    NOT_REPEATED = "not-repeated"
+    BELOW_LOG_START = "below-log-start"
+    CHANGED_IN_FLIGHT = "changed-in-flight"
+    NOT_COPIED_YET = "not-copied-yet"
+    REPLAYED = "replayed"
+    RETENTION = "retention"
+    LOOK_ALIKES = "look-alikes"
+    NOT_ALL_READ = "not-all-read"
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A commit that the records place. Exact if `why` is `PROVEN`.
+
+    `rereads_at_most`: records on the target at or after `target_offset` that the group has read already, or
+    reads twice there; an upper bound (for exact rows: counted). `missing_on_target`: owed records without a copy.
+    `lower`, `upper`: the proven syncs around the commit; None where the window runs to the log's start or end.
+    """
+
+    target_offset: int
+    why: Why
+    rereads_at_most: int
+    missing_on_target: int = 0
+    lower: Link | None = None
+    upper: Link | None = None
+
+    @property
+    def exact(self) -> bool:
+        """True if the offset is the best one, proven from both sides."""
+        return self.why is Why.PROVEN
+
+
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """A commit that matching could not place; Law 2 does. `reason`: "match-limit", "not-readable: CODE",
+    "records-changed-in-flight".
+
+    `guard_offset` is the y of Law 2: the target's first offset whose timestamp is at or after that of the first
+    source record at or after the commit; the target's pinned end where the source has no such record left, None
+    where timestamps can not tell (LogAppendTime, a log that can not be read). `lower` is the nearest proven sync
+    at or below the commit, None where none was proven. `rereads_at_most` is a bound for a row at the smaller of
+    the two, None where Law 2 allows none.
+    """
+
+    reason: str
+    guard_offset: int | None = None
+    lower: Link | None = None
+    rereads_at_most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """How far MM2 has come on this partition, by the records (docs/translation.md, "Drained").
+
+    `uncopied` counts source records from the last proven sync on that have no copy in order on the target, None
+    where that could not be told. Drained by the records if it is 0. `last_record` is the offset of the source's
+    last record, None where it was not read or there is none.
+    """
+
+    uncopied: int | None
+    last_record: int | None = None
+
+
+@dataclass(frozen=True)
+class PartitionAnswer:
+    """The place of every commit asked about, the tail, and how many records of either log were read."""
+
+    places: Mapping[int, Matched | Unmatched]
+    tail: Tail
+    source_read: int
+    target_read: int

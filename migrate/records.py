@@ -1,0 +1,30 @@
+"""Records as the matching sees them: offset, timestamp and fingerprint, in stretches of one log. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Every record that a read_committed reader sees of one log in [start, end), in log order.
+
+    `times` are timestamps in ms, `prints` fingerprints under the topic's equality, `weak_prints` those under
+    `Equality.TIME_AND_KEY`; all four sequences have the same length. `readable_from` is greater than `start`
+    where retention had deleted the beginning by the time it was read.
+    """
+
+    start: int
+    end: int
+    readable_from: int
+    offsets: Sequence[int]
+    times: Sequence[int]
+    prints: Sequence[int]
+    weak_prints: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Offsets of one log, `start` inclusive, `end` exclusive."""
+
+    start: int
+    end: int

@@ -1,0 +1,122 @@
+"""The end of both logs: has MM2 copied everything ("Drained" of docs/translation.md), and is it plain? Pure."""
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from migrate.anchors import Anchors
+from migrate.knownlog import KnownLog, require_both
+from migrate.records import Range
+
+
+@dataclass(frozen=True, slots=True)
+class TailFacts:
+    """The logs behind the last proven link.
+
+    `is_plain` is True where the target goes on as the source does: then no replay hides there, and what lies above
+    a proven link needs no reading. `uncopied` counts source records without a copy in order, None if unknown, and
+    `source_uncopied_from` is the offset from which on nothing was copied.
+    """
+
+    uncopied: int | None
+    is_plain: bool
+    source_uncopied_from: int | None = None
+
+
+UNKNOWN = TailFacts(None, False)
+
+
+def read_tail(anchors: Anchors, source: KnownLog, target: KnownLog, keeps_time: bool) -> TailFacts:
+    """Judge both logs from the last proven link on; raises `Missing` until they are read."""
+    anchors.seek_tail()
+    last = anchors.last()
+    if last is None:
+        return UNKNOWN
+    u, d = last
+    if not (source.affords(u, source.end) and target.affords(d, target.end)):
+        return UNKNOWN
+    require_both(source, Range(u, source.end), target, Range(d, target.end))
+    facts = _judge(source, source.index(u + 1), target, target.index(d + 1), keeps_time)
+    if not anchors.is_plain_after(last):
+        # Unproven syncs that keep another distance stand above it: something happened there.
+        return TailFacts(facts.uncopied, False, facts.source_uncopied_from)
+    return facts
+
+
+def _judge(source: KnownLog, i: int, target: KnownLog, j: int, keeps_time: bool) -> TailFacts:
+    written, there = source.prints[i:], target.prints[j:]
+    is_distinct = len(set(written)) == len(written)
+    if written == there and is_distinct:
+        return TailFacts(0, True)
+    if is_distinct and len(there) < len(written) and written[: len(there)] == there:
+        first = i + len(there)
+        is_plain = not _copied_before(source, first, target, keeps_time)
+        return TailFacts(len(written) - len(there), is_plain, source.offsets[first])
+    return _ragged(source, i, target, j, keeps_time)
+
+
+def _copied_before(source: KnownLog, first: int, target: KnownLog, keeps_time: bool) -> bool:
+    """True if records from `first` on, of which the newest run has no copy, may have one of an older run."""
+    if not keeps_time:
+        return True
+    start = target.first_at(min(source.times[first:]))
+    if start >= target.end:
+        return False
+    if not target.affords(start, target.end):
+        return True
+    target.require(start, target.end)
+    uncopied = set(source.prints[first:])
+    return any(fingerprint in uncopied for fingerprint in target.prints[target.index(start) :])
+
+
+def _ragged(source: KnownLog, i: int, target: KnownLog, j: int, keeps_time: bool) -> TailFacts:
+    """Judge a tail in which something is missing, repeated, or of unknown origin.
+
+    What stands last on the target tells how far the newest run came: after a replay that was stopped midway the
+    last source record has a copy, and yet not everything was copied by that run.
+    """
+    written, there = source.prints[i:], target.prints[j:]
+    place_of = {fingerprint: at for at, fingerprint in enumerate(written)}
+    last_known = next((at for at in range(len(there) - 1, -1, -1) if there[at] in place_of), -1)
+    older = _copied_again(source, i, target, j + last_known + 1, keeps_time)
+    if older is None:
+        return UNKNOWN
+    if older:
+        return TailFacts(
+            len(source.offsets) - older, False, source.offsets[older] if older < len(source.offsets) else None
+        )
+    newest = place_of[there[last_known]] if last_known >= 0 else -1
+    copies: dict[int, list[int]] = {}
+    for at, fingerprint in enumerate(there):
+        copies.setdefault(fingerprint, []).append(at)
+    position, unmatched = len(there), 0
+    for fingerprint in reversed(written):
+        places = copies.get(fingerprint, [])
+        below = bisect_left(places, position)
+        if below:
+            position = places[below - 1]
+        else:
+            unmatched += 1
+    uncopied = max(unmatched, len(written) - 1 - newest)
+    return TailFacts(uncopied, False, source.offsets[i + newest + 1] if newest + 1 < len(written) else None)
+
+
+def _copied_again(source: KnownLog, i: int, target: KnownLog, j: int, keeps_time: bool) -> int | None:
+    """Return the place behind the last older source record that stands at `j` or later; 0 if none does.
+
+    None where it cannot be told who wrote the records there.
+    """
+    if j >= len(target.offsets):
+        return 0
+    if not keeps_time:
+        return None
+    start, top = source.first_at(min(target.times[j:])), source.offsets[i - 1] if i else source.start
+    if start < top:
+        if not source.affords(start, top):
+            return None
+        source.require(start, top)
+    there = set(target.prints[j:])
+    found = next((at + 1 for at in range(i - 1, -1, -1) if source.prints[at] in there), 0)
+    if not found and j and min(target.times[j:]) < target.times[j - 1]:
+        # Older than what stands before it: perhaps a replay of what the source has deleted, or never committed.
+        return None
+    return found

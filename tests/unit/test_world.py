@@ -1,0 +1,440 @@
+"""The simulated world itself: that it is what it says, and that its judge sees what is wrong."""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from random import Random
+
+import pytest
+
+from migrate.equality import Content, Equality
+from migrate.matching import Matched, Needs, PartitionAnswer, Tail, Unmatched, Why
+from migrate.records import Range
+from tests.integration import oracle
+from tests.world.judge import EXCUSED, KINDS, judge
+from tests.world.model import World
+from tests.world.notation import drawn, explained, hand
+from tests.world.reference import MATCHERS
+from tests.world.runner import answer
+from tests.world.shrinking import shrunk
+from tests.world.simulation import simulate
+from tests.world.syncs import SyncTopic, SyncWriter
+from tests.world.tally import Asked, Draw, tally
+from tests.world.troubles import TROUBLES, crossed
+
+
+@cache
+def worlds(count: int, *troubles: str) -> list[World]:
+    return [simulate(seed, frozenset(troubles)) for seed in range(count)]
+
+
+def identities(world: World) -> Counter[str]:
+    return Counter(entry.identity for entry in world.target_seen)
+
+
+def replays(world: World) -> bool:
+    return any(many > 1 for many in identities(world).values())
+
+
+def hidden(world: World, on_source: bool) -> int:
+    """Records below the pin that no read_committed reader sees: aborted ones."""
+    entries, end = (world.source, world.source_log.end) if on_source else (world.target, world.target_log.end)
+    return sum(1 for e in entries if e.identity and not e.visible and e.offset < end)
+
+
+def equal_records(world: World) -> bool:
+    return len(set(world.alike.values())) < len(world.alike)
+
+
+def foreign(world: World) -> list[str]:
+    ours = {w.identity for w in world.written}
+    return [identity for identity in identities(world) if identity not in ours]
+
+
+def times_fall(world: World) -> bool:
+    times = [entry.content.timestamp for entry in world.source_seen]
+    return times != sorted(times)
+
+
+def never_copied(world: World) -> bool:
+    there = {e.identity for e in world.target}
+    return any(e.identity not in there for e in world.source_seen if e.offset < world.reached)
+
+
+def pairs(world: World) -> list[tuple[int, int]]:
+    return [(s.source_offset, s.target_offset) for s in world.syncs]
+
+
+def contents(world: World) -> list[tuple[Content, Content]]:
+    source = {e.identity: e.content for e in world.source_seen}
+    return [(source[e.identity], e.content) for e in world.target_seen if e.identity in source]
+
+
+SIGNS: dict[str, Callable[[World], bool]] = {
+    "restarts": replays,
+    "paused-writer": replays,
+    "syncs-compacted": lambda w: bool(w.syncs) and w.syncs[0].source_offset > 0,
+    "no-syncs": lambda w: not w.syncs,
+    "transactions": lambda w: hidden(w, on_source=True) > 0,
+    "open-source": lambda w: w.source_open,
+    "open-target": lambda w: w.target_open,
+    "source-compaction": lambda w: len(w.source_seen) < len(w.written),
+    "target-compaction": lambda w: len(w.target_seen) < len(w.source_seen) and not w.target_log.start,
+    "source-retention": lambda w: w.source_log.start > 0,
+    "target-retention": lambda w: w.target_log.start > 0,
+    "source-recreated": lambda w: bool(foreign(w)),
+    "target-recreated": never_copied,
+    "source-truncated": lambda w: bool(foreign(w)),
+    "target-truncated": never_copied,
+    "drops": never_copied,
+    "changes": lambda w: any(e.altered for e in w.target_seen),
+    "headers": lambda w: any(a.headers != b.headers and a.value == b.value for a, b in contents(w)),
+    "local-writers": lambda w: bool(foreign(w)),
+    "append-time": lambda w: any(a.timestamp != b.timestamp for a, b in contents(w)),
+    "jitter": times_fall,
+    "far-future": times_fall,
+    "look-alikes": equal_records,
+    "neighbours": equal_records,
+    "retries": equal_records,
+    "stopped-mid-replay": lambda w: replays(w) and w.reached < w.source_log.end,
+    "not-drained": lambda w: w.reached < w.source_log.end,
+    "running": lambda w: any(e.offset >= w.target_log.end for e in w.target),
+    "retention-while-reading": lambda w: bool(w.retention),
+    "lone-partition": lambda w: not w.elsewhere,
+}
+# These show beside another trouble only.
+BESIDE: dict[str, tuple[tuple[str, ...], Callable[[World], bool]]] = {
+    "reloaded": (("source-recreated",), equal_records),
+}
+
+
+@pytest.mark.parametrize("trouble", SIGNS)
+def test_a_trouble_shows_and_worlds_without_it_have_no_such_sign(trouble):
+    assert any(SIGNS[trouble](world) for world in worlds(60, trouble))
+    assert not any(SIGNS[trouble](world) for world in worlds(60))
+
+
+@pytest.mark.parametrize("trouble", BESIDE)
+def test_a_trouble_shows_beside_another(trouble):
+    others, sign = BESIDE[trouble]
+    assert any(sign(world) for world in worlds(60, trouble, *others))
+    assert not any(sign(world) for world in worlds(60, *others))
+
+
+def test_every_trouble_of_the_issue_is_drawn_alone_and_beside_others():
+    draws = [crossed(Random(seed)) for seed in range(2_000)]
+    assert {name for troubles in draws for name in troubles} == set(TROUBLES)
+    assert any(not troubles for troubles in draws)
+    together = {(a, b) for troubles in draws for a in troubles for b in troubles if a < b}
+    assert len(together) > 0.95 * len(TROUBLES) * (len(TROUBLES) - 1) / 2 - 20
+
+
+def test_fewer_syncs_are_written_where_the_trouble_says_so():
+    def share(*troubles: str) -> float:
+        made = worlds(100, *troubles)
+        return sum(len(world.syncs) for world in made) / sum(len(world.target) for world in made)
+
+    usual = share()
+    for trouble in ("syncs-delayed", "syncs-lost", "few-syncs", "old-mm2", "no-syncs"):
+        assert share(trouble) < 0.9 * usual
+
+
+def test_syncs_name_original_and_copy_while_nothing_is_lost():
+    for world in worlds(40, "restarts", "transactions", "syncs-delayed"):
+        names = {e.offset: e.identity for e in world.target}
+        assert all(names[d] == str(u) for u, d in pairs(world))
+
+
+def test_with_exactly_once_nothing_is_copied_twice_and_no_sync_names_an_aborted_copy():
+    for world in worlds(60, "exactly-once", "restarts"):
+        assert not replays(world)
+        seen = {e.offset for e in world.target_seen}
+        assert all(d in seen for _, d in pairs(world))
+    assert any(hidden(world, on_source=False) for world in worlds(60, "exactly-once", "restarts"))
+
+
+def test_read_committed_copies_no_aborted_record_and_read_uncommitted_does():
+    def aborted_copies(world: World) -> int:
+        aborted = {w.identity for w in world.written if not w.committed}
+        return sum(1 for e in world.target_seen if e.identity in aborted)
+
+    assert not any(aborted_copies(w) for w in worlds(40, "transactions", "read-committed"))
+    assert any(aborted_copies(w) for w in worlds(40, "transactions"))
+
+
+def test_without_trouble_the_target_is_the_source_and_the_best_offset_is_the_commit():
+    for world in worlds(20):
+        assert [e.identity for e in world.target] == [e.identity for e in world.source]
+        for g in world.commits:
+            assert oracle.best(world.truth, g) == g
+            assert not oracle.missing(world.truth, g)
+
+
+def test_a_world_is_made_again_from_its_seed():
+    for seed in range(20):
+        assert Draw().world(seed) == Draw().world(seed)
+    assert Draw().world(1) != Draw().world(2)
+
+
+def test_the_truth_of_a_world_does_not_contradict_itself():
+    for seed in range(400):
+        assert oracle.contradictions(Draw().world(seed).truth) == []
+
+
+def test_commits_are_asked_at_the_ends_beside_syncs_and_below_the_start():
+    seen = [Draw().world(seed) for seed in range(100)]
+    assert all(0 <= g <= w.source_log.end for w in seen for g in w.commits)
+    assert all(list(w.commits) == sorted(set(w.commits)) for w in seen)
+    assert any(w.source_log.end in w.commits for w in seen)
+    assert any(g < w.source_log.start for w in seen for g in w.commits)
+    assert any(u in w.commits and u + 1 in w.commits for w in seen for u, _ in pairs(w))
+
+
+# When MM2 writes syncs (MirrorSourceTaskTest.testOffsetSync, offset.lag.max 50; T: a sync is due)
+VECTORS = "0,100T 2,102T 3,152F 4,153T 5,154F 6,203F 7,204T 2,206T 3,207F 4,3T 5,4F 7,6T"
+
+
+def test_syncs_are_due_as_mm2s_own_test_has_it():
+    writer = SyncWriter(SyncTopic(), Random(0), "3.7", 50, fires=1.0, loses=0.0)
+    for vector in VECTORS.split():
+        u, d = map(int, vector[:-1].split(","))
+        before = len(writer.topic.pairs)
+        writer.acknowledged(u, d)
+        assert (len(writer.topic.pairs) > before) == vector.endswith("T"), vector
+
+
+def test_a_pending_sync_is_replaced_by_a_newer_one_and_a_delayed_one_waits_for_the_commit():
+    writer = SyncWriter(SyncTopic(), Random(0), "3.7", 0, fires=0.0, loses=0.0)
+    writer.acknowledged(0, 100)
+    writer.acknowledged(2, 102)
+    writer.fire()
+    assert writer.topic.pairs == [(2, 102)]
+    delayed = SyncWriter(SyncTopic(), Random(0), "3.7", 50, fires=1.0, loses=0.0)
+    for n in range(3):
+        delayed.acknowledged(n, 100 + n)
+    assert delayed.topic.pairs == [(0, 100)]
+    delayed.committed()
+    assert delayed.topic.pairs == [(0, 100), (2, 102)]
+
+
+def test_an_old_mm2_writes_one_sync_per_lifetime_while_the_source_has_no_gap():
+    writer = SyncWriter(SyncTopic(), Random(0), "3.4.0", 3, fires=1.0, loses=0.0)
+    for n in range(50):
+        writer.acknowledged(n, 100 + n)
+    assert writer.topic.pairs == [(0, 100)]
+
+
+# The judge
+
+
+def verdicts(name: str, rows: int = 1_500) -> Counter[str]:
+    """Violations by kind that the judge finds in a matcher that is deliberately right or wrong."""
+    return tally(Asked(MATCHERS[name]), Draw(), 7, rows).broken
+
+
+def test_the_brute_force_breaks_no_law():
+    assert not {kind: many for kind, many in verdicts("brute-force").items() if kind not in EXCUSED}
+
+
+def test_a_matcher_that_goes_one_too_far_is_caught_wherever_that_loses():
+    losing = caught = excused = 0
+    ask = Asked(MATCHERS["one-too-far"])
+    for seed in range(200):
+        world = Draw().world(seed)
+        judged, _ = ask(world)
+        found = {(v.source_committed, v.kind) for v in judged.violations}
+        for row in judged.rows:
+            if isinstance(row.place, Unmatched):
+                continue
+            loses = bool(oracle.lost(world.truth, row.source_committed, row.place.target_offset))
+            losing += loses
+            caught += loses and (row.source_committed, "lost") in found
+            excused += loses and (row.source_committed, "lost-alike") in found
+    assert losing > 1_000
+    assert caught + excused >= losing * 0.99  # what retention deletes while it is read is lost to everybody
+    assert excused <= losing * 0.01
+
+
+def test_a_matcher_that_begins_at_the_start_is_caught_with_too_small_a_bound_and_as_not_the_best():
+    assert verdicts("from-the-start")["bound-exceeded"] > 500
+    assert verdicts("from-the-start-exactly")["exact-not-best"] > 500
+
+
+def test_a_matcher_that_hides_what_is_missing_is_caught():
+    assert verdicts("blind-to-what-is-missing")["missing-hidden"] > 50
+
+
+def test_a_matcher_that_trusts_the_syncs_alone_is_caught_losing():
+    assert verdicts("chain-alone")["lost"] > 5
+    assert not tally(Asked(MATCHERS["chain-alone"]), Draw(("restarts",), only=True), 7, 500).broken
+
+
+def test_a_tail_that_is_said_to_have_come_over_is_caught_where_it_has_not():
+    ask = Asked(MATCHERS["always-drained"])
+    for trouble in ("stopped-mid-replay", "not-drained"):
+        undrained = [w for w in worlds(40, trouble) if SIGNS[trouble](w) and w.source_seen and w.target_seen]
+        assert len(undrained) > 10
+        for world in undrained:
+            judged, _ = ask(world)
+            assert "not-drained" in {v.kind for v in judged.violations}, explained(judged, ask(world)[1])
+    for world in worlds(40):
+        assert not ask(world)[0].violations
+
+
+def scripted(*needs: Needs, places: dict[int, Matched | Unmatched] | None = None, error: Exception | None = None):
+    """A matcher that asks for these and then answers; `supplies` collects what it was sent."""
+    supplies = []
+
+    def matcher(question):
+        for wanted in needs:
+            supplies.append((yield wanted))
+        if error:
+            raise error
+        return PartitionAnswer(places or {}, Tail(None), 0, 0)
+
+    matcher.supplies = supplies
+    return matcher
+
+
+SMALL = hand(source="0..3", target="0..1@0..1 L@2 2..3@3..4", syncs=[(0, 0), (3, 4)], commits=[1])
+
+
+def kinds(world: World, place: Matched) -> set[str]:
+    return {v.kind for v in judge(world, answer(world, scripted(places={1: place}))).violations}
+
+
+def test_rows_are_judged_one_by_one():
+    assert kinds(SMALL, Matched(1, Why.PROVEN, 0)) == set()
+    assert kinds(SMALL, Matched(0, Why.LOOK_ALIKES, 1)) == set()
+    assert kinds(SMALL, Matched(0, Why.LOOK_ALIKES, 0)) == {"bound-exceeded"}
+    assert kinds(SMALL, Matched(0, Why.PROVEN, 1)) == {"exact-not-best"}
+    assert kinds(SMALL, Matched(2, Why.LOOK_ALIKES, 0)) == {"lost"}
+    assert kinds(SMALL, Matched(9, Why.LOOK_ALIKES, 0)) == {"lost", "outside-log"}
+    assert kinds(SMALL, Matched(1, Why.PROVEN, 0, missing_on_target=1)) == {"missing-invented"}
+
+
+def test_a_loss_among_equal_records_is_told_apart_from_a_real_one():
+    world = hand(source="0..2", target="0..2@0..2 0@3", commits=[1], like={"1": "0"}, reached=1)
+    # Identity says that 1 is lost at 2; but the copy of 0 at 3 is all that any consumer can tell of it.
+    assert kinds(world, Matched(2, Why.PROVEN, 0)) == {"lost-alike", "exact-not-best-alike", "bound-exceeded-alike"}
+    assert "lost" in kinds(world, Matched(3, Why.PROVEN, 0))
+
+
+def test_an_answer_that_is_missing_is_a_violation():
+    assert [v.kind for v in judge(SMALL, answer(SMALL, scripted())).violations] == ["no-answer"]
+
+
+@pytest.mark.parametrize(
+    "needs",
+    [
+        Needs(source=(Range(0, 5),)),
+        Needs(source=(Range(2, 2),)),
+        Needs(target=(Range(2, 4), Range(0, 1))),
+        Needs(target=(Range(0, 3), Range(2, 4))),
+    ],
+    ids=["beyond-the-end", "empty", "unsorted", "overlapping"],
+)
+def test_what_no_reader_can_serve_is_a_violation(needs):
+    judged, run = Asked(lambda world: scripted(needs))(SMALL)
+    assert run is None
+    assert [v.kind for v in judged.violations] == ["raised"]
+
+
+def test_an_error_and_a_talk_without_end_are_violations():
+    for matcher in (scripted(error=ValueError("no")), scripted(*[Needs(source_times=(0,))] * 1_000)):
+        judged, _ = Asked(lambda world, matcher=matcher: matcher)(SMALL)
+        assert [v.kind for v in judged.violations] == ["raised"]
+
+
+def test_every_kind_that_is_excused_is_a_kind():
+    assert set(KINDS) > EXCUSED
+
+
+# The runner
+
+
+def test_a_reader_is_given_what_a_read_committed_consumer_sees():
+    world = hand(source="0 1! 2 |3 4? 5", target="0@0 2@1")
+    matcher = scripted(Needs(source=(Range(0, 1), Range(1, 4)), target=(Range(0, 2),)))
+    run = answer(world, matcher)
+    (supply,) = matcher.supplies
+    assert world.source_log.end == 4
+    assert [list(s.offsets) for s in supply.source] == [[0], [2]]
+    assert [list(s.offsets) for s in supply.target] == [[0, 1]]
+    assert list(supply.source[1].prints) == list(supply.target[0].prints)[1:]
+    assert (run.source_read, run.target_read, run.read_twice) == (4, 2, 0)
+
+
+def test_a_timestamp_finds_the_first_record_in_log_order_even_an_aborted_one():
+    world = hand(source="0..4", target="0@0 3!@1 1..2@2..3", times={"0": 10, "3": 90, "1": 20, "2": 30})
+    matcher = scripted(Needs(target_times=(5, 10, 15, 30, 91), source_times=(21,)))
+    answer(world, matcher)
+    (supply,) = matcher.supplies
+    assert supply.target_first == {5: 0, 10: 0, 15: 1, 30: 1, 91: 4}
+    assert supply.source_first == {21: 2}
+
+
+def test_retention_deletes_the_start_of_a_range_between_two_rounds():
+    world = hand(source="0..9", target="0..9@0..9", retention=[(2, False, 4)])
+    wanted = Needs(target=(Range(2, 6),))
+    matcher = scripted(wanted, wanted, Needs(target=(Range(0, 3),), target_times=(0,)))
+    run = answer(world, matcher)
+    stretches = [supply.target[0] for supply in matcher.supplies]
+    assert [list(s.offsets) for s in stretches] == [[2, 3, 4, 5], [4, 5], []]
+    assert [s.readable_from for s in stretches] == [2, 4, 3]
+    assert matcher.supplies[2].target_first == {0: 4}
+    assert run.target_start == 4
+    assert run.read_twice == 2
+
+
+# Worlds as text, and made smaller
+
+
+def test_a_world_is_printed_as_it_was_written():
+    text = drawn(hand(source="0..5", target="0..2@0..2 0@3 3A@4 L@5 4..5@6..7", syncs=[(0, 0), (5, 7)]))
+    assert "source [0,6): 0..5" in text
+    assert "target [0,8): 0..2@0..2 0@3 3A@4 L@5 4..5@6..7" in text
+    assert "syncs  (0,0) (5,7)  chain (0,0) (5,7)" in text
+
+
+def test_marks_of_the_notation_say_what_a_reader_sees():
+    world = hand(source="~0 1! 2 |3 4?", target="2@5 x@6 4?@7", source_start=1, target_start=3)
+    assert (world.source_log.start, world.source_log.end) == (1, 4)
+    assert (world.target_log.start, world.target_log.end) == (3, 7)
+    assert [w.committed for w in world.written] == [True, False, True, True]
+    assert [e.identity for e in world.source_seen] == ["2"]
+    assert [e.identity for e in world.target_seen] == ["2", "x"]
+    assert oracle.owed(world.truth, 0) == {"0", "2", "4"}
+    with pytest.raises(ValueError, match="runs of different length"):
+        hand(source="0..3", target="0..3@0..2")
+
+
+def test_a_failing_world_is_made_smaller_and_still_fails():
+    ask = Asked(MATCHERS["one-too-far"])
+
+    def loses(world: World) -> bool:
+        return "lost" in {v.kind for v in ask(world)[0].violations}
+
+    world = next(w for w in (Draw().world(seed) for seed in range(100)) if w.size > 100 and loses(w))
+    smaller = shrunk(world, loses)
+    assert loses(smaller)
+    assert smaller.size <= 4
+    assert not oracle.contradictions(smaller.truth)
+
+
+def test_an_example_names_the_row_and_what_is_wrong():
+    ask = Asked(MATCHERS["one-too-far"])
+    sums = tally(ask, Draw(only=True), 1, 100)
+    text = sums.example("lost", ask)
+    assert "!! lost g=0: loses 0" in text
+    assert "target [0,1): 0@0" in text
+
+
+def test_calibration_has_the_anchors_of_other_partitions():
+    for trouble, keeps in (
+        ("headers", Equality.WITHOUT_HEADERS),
+        ("append-time", Equality.WITHOUT_TIMESTAMP),
+        ("restarts", Equality.ALL),
+    ):
+        for world in worlds(20, trouble):
+            assert answer(world, scripted()).question.equality is keeps is world.keeps

@@ -1,0 +1,293 @@
+"""Holds an answer against the truth: which laws a row breaks, and how good it is."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from migrate.equality import Equality, fingerprint
+from migrate.matching import Matched, PartitionAnswer, Unmatched, Why
+from tests.integration import oracle
+from tests.world.model import World
+from tests.world.runner import Run
+from tests.world.troubles import LOSSY
+
+# kind of violation: what it means. Those in EXCUSED are counted and shown, and are no failure: of the alike ones no
+# consumer can tell the records apart that they confuse; and to count what is missing, no more is read than a window.
+KINDS = {
+    "lost": "an owed record with a copy on the target has none at or after the row",
+    "lost-pending": "an owed record of a transaction that is still open is lost; the plan blocks: not drained",
+    "lost-alike": "so by identity, but the group reads as many records of that very content as it is owed",
+    "exact-not-best": "the row says exact, and stands not at the greatest loss-free offset",
+    "exact-before-deletion": "so, but retention deleted records after they were compared, which apply sees",
+    "exact-not-best-pending": "so, for a record of a transaction that is still open; the plan blocks: not drained",
+    "exact-not-best-alike": "so by identity, but not if equal records count as the same",
+    "bound-exceeded": "more records are read twice than the row admits",
+    "bound-exceeded-alike": "so by identity, but not if equal records count as the same",
+    "missing-hidden": "owed records that MM2 passed over have no copy, and the row does not count them",
+    "missing-beyond-window": "so, but all of them beyond the window that was compared; other groups' rows may tell",
+    "missing-invented": "an exact row counts more missing records than there are",
+    "outside-log": "the row stands outside the target's log",
+    "estimated-lost": "a row of Law 2, beside which a proven sync or a timestamp stands, loses a record",
+    "estimated-bound-exceeded": "a row of Law 2 reads more records twice than it admits",
+    "not-drained": "the tail is said to have come over, and it has not",
+    "no-answer": "a commit was asked about and not answered",
+    "raised": "the matching raised an error, or asked for what can't be read",
+}
+EXCUSED = frozenset(
+    {
+        "exact-before-deletion",
+        "lost-pending",
+        "exact-not-best-pending",
+        "lost-alike",
+        "exact-not-best-alike",
+        "bound-exceeded-alike",
+        "missing-beyond-window",
+        "estimated-lost",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A law that an answer breaks; `source_committed` is None where it concerns the partition."""
+
+    kind: str
+    source_committed: int | None
+    detail: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One row judged: what was answered, what is true. `at_best` also counts places that are best among equals."""
+
+    source_committed: int
+    place: Matched | Unmatched
+    best: int
+    rereads: int
+    at_best: bool
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A whole answer judged."""
+
+    world: World
+    rows: tuple[Verdict, ...]
+    violations: tuple[Violation, ...]
+
+
+def judge(world: World, run: Run) -> Judgement:
+    """Hold every row of an answer against the oracle."""
+    rows: list[Verdict] = []
+    broken: list[Violation] = list(_tail(world, run.answer))
+    alike = world.alike_under(_weaker(world.survives, run.question.equality))
+    for g in world.commits:
+        place = run.answer.places.get(g)
+        if place is None:
+            broken.append(Violation("no-answer", g, "not in the answer"))
+            continue
+        best = oracle.best(world.truth, g)
+        if isinstance(place, Unmatched):
+            rows.append(Verdict(g, place, best, 0, False))
+            broken += _estimated(world, g, place)
+            continue
+        row = Row(world, run, g, place, alike)
+        broken += row.violations()
+        rows.append(Verdict(g, place, best, row.rereads, row.at_best))
+    return Judgement(world, tuple(rows), tuple(broken))
+
+
+def _estimated(world: World, g: int, place: Unmatched) -> Iterator[Violation]:
+    """Law 2: the smaller of the proven sync's lower end and the timestamp's. It is loss-free under a premise only, so
+    a loss is excused; its bound is not."""
+    if place.guard_offset is None:
+        return
+    lower = world.target_log.start
+    if place.lower is not None:
+        lower = max(lower, place.lower[1] + (place.lower[0] != g))
+    target_offset = min(lower, place.guard_offset)
+    lost = oracle.lost(world.truth, g, target_offset)
+    if lost:
+        yield Violation("estimated-lost", g, f"Law 2 at {target_offset} loses {_named(lost)}")
+    rereads = oracle.rereads(world.truth, g, target_offset)
+    if place.rereads_at_most is not None and place.rereads_at_most < rereads:
+        yield Violation(
+            "estimated-bound-exceeded", g, f"Law 2 at {target_offset} admits {place.rereads_at_most}, reads {rereads}"
+        )
+
+
+def _weaker(survives: Equality, used: Equality) -> Equality:
+    """What both equalities look at: what one of them does not see tells no records apart."""
+    if used is Equality.TIME_AND_KEY or used is Equality.ALL:
+        return survives
+    if survives is Equality.ALL:
+        return used
+    return survives if survives is used else Equality.KEY_AND_VALUE
+
+
+def well_calibrated(world: World, run: Run) -> bool:
+    """True if the equality is the one that the way really keeps: few or stale anchors may mislead."""
+    return run.question.equality is world.keeps
+
+
+def _tail(world: World, answer: PartitionAnswer) -> Iterator[Violation]:
+    """Law: `uncopied` is 0 only if nothing is still to come. A target with an open transaction is not judged: another
+    check says that it is not drained."""
+    if answer.tail.uncopied != 0 or world.target_open:
+        return
+    copied = [e for e in world.target_seen if e.identity in {w.identity for w in world.written}]
+    on_target = {e.identity for e in copied}
+    alike = Counter(world.alike.get(e.identity, e.identity) for e in world.source_seen)
+    on_target_alike = Counter(world.alike.get(e.identity, e.identity) for e in copied)
+    to_come = [e for e in world.source_seen if e.offset >= world.reached]
+    absent = [
+        e.identity
+        for e in to_come
+        if e.identity not in on_target
+        and on_target_alike[world.alike.get(e.identity, e.identity)] < alike[world.alike.get(e.identity, e.identity)]
+    ]
+    if absent:
+        yield Violation("not-drained", None, f"MM2 is still to copy {absent}")
+    elif to_come and copied:
+        last = copied[-1]
+        told_apart = alike[world.alike.get(last.identity, last.identity)] <= 1
+        # The last record may have been copied already when MM2 died, and its copies overtaken by older records.
+        if told_apart and any(e.offset > int(last.identity) for e in to_come):
+            yield Violation("not-drained", None, f"MM2 stopped in the middle of a replay, behind {last.identity}")
+
+
+class Row:
+    """One matched row and its truth."""
+
+    def __init__(self, world: World, run: Run, g: int, place: Matched, alike: Mapping[str, int]) -> None:
+        self.world, self.run, self.g, self.place, self.alike = world, run, g, place, alike
+        self.truth = self._truth_since_deletion()
+        self.d = place.target_offset
+        self.best = oracle.best(self.truth, g)
+        self.rereads = oracle.rereads(self.truth, g, self.d)
+        # Where retention deletes while it is read, both logs have their best.
+        self.really_best = self.d in (self.best, oracle.best(world.truth, g))
+        self.at_best = self.really_best or self.d == self._best_among_equals()
+
+    def violations(self) -> Iterator[Violation]:
+        if not self.world.target_log.start <= self.d <= self.world.target_log.end:
+            yield self._broken("outside-log", f"{self.d} is outside {self.world.target_log}")
+        lost = oracle.lost(self.truth, self.g, self.d)
+        if lost:
+            pending = {e.identity for e in self.world.source if e.pending}
+            kind = "lost-pending" if lost <= pending else "lost" if self._lost_among_equals() else "lost-alike"
+            yield self._broken(kind, f"loses {_named(lost)}")
+        if self.place.exact and not self.really_best:
+            kind = "exact-not-best-alike" if self.at_best or self._is_stood_in_for() else "exact-not-best"
+            if self._was_deleted():
+                kind = "exact-before-deletion"
+            elif self.d > self.best and lost <= {e.identity for e in self.world.source if e.pending}:
+                kind = "exact-not-best-pending"
+            yield self._broken(kind, f"says exact at {self.d}, best is {self.best}")
+        yield from self._bound()
+        yield from self._missing()
+
+    def _is_stood_in_for(self) -> bool:
+        """True if owed records' copies were altered: then equal ones may stand for them, and nothing tells."""
+        owed = oracle.owed(self.truth, self.g)
+        return any(e.altered and e.identity in owed for e in self.world.target_seen if e.offset >= self.d)
+
+    def _bound(self) -> Iterator[Violation]:
+        if self.place.rereads_at_most < self.rereads:
+            alike = self.place.rereads_at_most >= self._rereads_among_equals()
+            yield self._broken(
+                "bound-exceeded-alike" if alike else "bound-exceeded",
+                f"says at most {self.place.rereads_at_most}, reads {self.rereads} again",
+            )
+
+    def _missing(self) -> Iterator[Violation]:
+        missing = oracle.missing(self.truth, self.g)
+        seen = [e for e in self.world.source_seen if e.offset >= max(self.g, self.run.source_start)]
+        coming = {e.identity for e in self.world.target if e.pending or e.offset >= self.world.target_log.end}
+        gone = missing - coming
+        for_good = [e.identity for e in seen if e.identity in gone and e.offset < self.world.reached]
+        # Where the copy of an equal record may stand in for a missing one, nothing can tell.
+        equality = self.run.question.equality
+        prints = {e.identity: fingerprint(e.content, equality) for e in seen}
+        copies = Counter(fingerprint(e.content, equality) for e in self.world.target_seen)
+        owed = Counter(prints.values())
+        told = []
+        for identity in for_good:
+            if owed[prints[identity]] > copies[prints[identity]]:
+                owed[prints[identity]] -= 1
+                told.append(identity)
+        # A tail that the target lost looks like one that is still to come: then the tail tells of it.
+        counted = self.place.missing_on_target + (self.run.answer.tail.uncopied or 0)
+        if counted < len(told) and not self._was_deleted():
+            upper = self.place.upper
+            inside = [i for i in told if upper is None or int(i) < upper[0]]
+            if self.place.why is Why.NOT_ALL_READ:
+                inside = []
+            kind = "missing-hidden" if counted < len(inside) else "missing-beyond-window"
+            yield self._broken(kind, f"says {self.place.missing_on_target}, missing are {_named(told)}")
+        invented = self.place.missing_on_target > len(missing)
+        if invented and self.place.exact and not self.world.troubles & LOSSY and well_calibrated(self.world, self.run):
+            yield self._broken(
+                "missing-invented", f"says {self.place.missing_on_target}, missing are {_named(missing)}"
+            )
+
+    def _broken(self, kind: str, detail: str) -> Violation:
+        return Violation(kind, self.g, detail)
+
+    def _alike(self, identity: str) -> object:
+        return self.alike.get(identity, identity)
+
+    def _lost_among_equals(self) -> bool:
+        """True if the group reads fewer records of some content than it is owed and could have."""
+        there, ahead = self._copies(0), self._copies(self.d)
+        return any(ahead[alike] < min(many, there[alike]) for alike, many in self._owed().items())
+
+    def _best_among_equals(self) -> int:
+        """The greatest offset from which every content comes as often as it is owed and could come."""
+        there = self._copies(0)
+        wanted = {alike: min(many, there[alike]) for alike, many in self._owed().items()}
+        best = self.world.target_log.end
+        left = Counter({alike: many for alike, many in wanted.items() if many})
+        for found in reversed(self.truth.target.records):
+            if not left:
+                break
+            alike = self._alike(found.identity)
+            if left[alike] > 0:
+                left[alike] -= 1
+                best = found.offset
+                if not left[alike]:
+                    del left[alike]
+            elif alike in left:
+                del left[alike]
+        return best
+
+    def _rereads_among_equals(self) -> int:
+        """Further copies, if equal records count as the same."""
+        owed, ahead = self._owed(), self._copies(self.d)
+        known = {self._alike(w.identity) for w in self.truth.written}
+        return sum(max(0, many - owed[alike]) for alike, many in ahead.items() if alike in known)
+
+    def _owed(self) -> Counter[object]:
+        return Counter(self._alike(identity) for identity in oracle.owed(self.truth, self.g))
+
+    def _copies(self, start: int) -> Counter[object]:
+        return Counter(self._alike(found.identity) for found in self.truth.target.records if found.offset >= start)
+
+    def _was_deleted(self) -> bool:
+        return (self.run.source_start, self.run.target_start) != (
+            self.world.source_log.start,
+            self.world.target_log.start,
+        )
+
+    def _truth_since_deletion(self) -> oracle.Truth:
+        """What retention deleted on the target while it was read is lost to every plan."""
+        target = self.world.truth.target
+        if self.run.target_start == self.world.target_log.start:
+            return self.world.truth
+        kept = tuple(found for found in target.records if found.offset >= self.run.target_start)
+        return replace(self.world.truth, target=oracle.Log(self.run.target_start, target.end, kept))
+
+
+def _named(identities: object) -> str:
+    names = sorted(identities, key=lambda i: (len(i), i))  # type: ignore[call-overload]
+    return " ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")

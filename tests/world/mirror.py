@@ -1,0 +1,84 @@
+"""MirrorMaker 2 for one partition: copies in order, commits now and then, dies and comes back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from migrate.equality import Content
+from tests.world.logs import GrowingLog, Slot
+from tests.world.syncs import SyncWriter
+
+# What a transform makes of a record: None drops it; True says that its content was changed.
+Transform = Callable[[Slot], tuple[Content, bool] | None]
+
+
+@dataclass(slots=True)
+class Mirror:
+    """One MM2 task and its committed source offset; `position` is what it reads next.
+
+    `reached` is the source offset behind the newest record that it copied and a reader may see.
+    """
+
+    new_writer: Callable[[], SyncWriter]
+    transform: Transform
+    exactly_once: bool
+    read_committed: bool
+    position: int = 0
+    reached: int = 0
+    committed: int | None = None
+    last_done: int | None = None
+    writer: SyncWriter = field(init=False)
+    batch: list[tuple[int, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.writer = self.new_writer()
+
+    def poll(self, source: GrowingLog, target: GrowingLog, most: int, clock: int) -> int:
+        """Copy up to `most` records; out of range means back to the earliest record, in silence."""
+        if not source.start <= self.position <= source.end:
+            self.position = source.start
+        found, position = source.readable(self.position, self.read_committed, most)
+        for slot in found:
+            shaped = self.transform(slot)
+            if shaped is not None:
+                content, altered = shaped
+                copy = target.append(slot.identity, content, "mm2" if self.exactly_once else None, altered)
+                self._copied(slot.offset, copy.offset)
+            elif not self.exactly_once:
+                self.reached = max(self.reached, slot.offset + 1)
+            self.last_done = slot.offset
+        if found or position > self.position:
+            self.position = position
+        if self.exactly_once and "mm2" not in target.transactions and found:
+            self.committed, self.reached = self.last_done, max(self.reached, self.position)
+        return len(found)
+
+    def flush(self, target: GrowingLog, clock: int) -> None:
+        """Commit the position (with exactly-once: the transaction), then let the syncs go."""
+        if self.exactly_once and "mm2" in target.transactions:
+            target.finish("mm2", True, clock)
+            self.reached = self.batch[-1][0] + 1
+            for u, d in self.batch:
+                self.writer.acknowledged(u, d)
+            self.batch.clear()
+        if self.last_done is not None:
+            self.committed = self.last_done
+        self.writer.committed()
+
+    def restart(self, source: GrowingLog, target: GrowingLog, clock: int) -> None:
+        """Die, and start again behind the committed offset; pending syncs are gone."""
+        if "mm2" in target.transactions:
+            target.finish("mm2", False, clock)
+        self.batch.clear()
+        self.writer = self.new_writer()
+        self.position = source.start if self.committed is None else self.committed + 1
+        self.last_done = None
+
+    def seek(self, position: int) -> None:
+        self.position = position
+
+    def _copied(self, u: int, d: int) -> None:
+        if self.exactly_once:
+            self.batch.append((u, d))
+        else:
+            self.reached = u + 1
+            self.writer.acknowledged(u, d)

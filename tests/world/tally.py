@@ -1,0 +1,173 @@
+"""Runs many worlds and adds up what the judge says of them."""
+
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+
+from migrate.matcher import matching
+from migrate.matching import Matched
+from tests.world.judge import EXCUSED, Judgement, Violation, judge, well_calibrated
+from tests.world.model import World
+from tests.world.notation import drawn, explained
+from tests.world.runner import BadNeeds, Matcher, Run, answer
+from tests.world.shrinking import shrunk
+from tests.world.simulation import simulate
+from tests.world.troubles import LOSSY, crossed
+
+SHORT = "short-of-best"
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Which worlds are made: troubles that all of them have, that none has, and whether there are others."""
+
+    wanted: tuple[str, ...] = ()
+    unwanted: frozenset[str] = frozenset()
+    only: bool = False
+    size: float = 1.0
+
+    def world(self, seed: int) -> World:
+        troubles = crossed(Random(f"draw {seed}"), self.wanted, self.only) - self.unwanted
+        return simulate(seed, troubles, self.size)
+
+    def worlds(self, seed: int) -> Iterator[World]:
+        """Worlds without end; a world's own seed makes it again."""
+        number = seed * 1_000_000
+        while True:
+            yield self.world(number)
+            number += 1
+
+
+class Asked:
+    """A matcher for each world: the product's, or one that is made for the world."""
+
+    def __init__(self, make: Callable[[World], Matcher] | None = None, match_limit: int = 1_000_000) -> None:
+        self.make, self.match_limit = make, match_limit
+
+    def __call__(self, world: World) -> tuple[Judgement, Run | None]:
+        """Ask and judge; an error of the matching is a violation, with the last lines of its trace."""
+        matcher = matching if self.make is None else self.make(world)
+        try:
+            run = answer(world, matcher, self.match_limit)
+        except BadNeeds as error:
+            return Judgement(world, (), (Violation("raised", None, f"bad needs: {error}"),)), None
+        except NotImplementedError:
+            raise
+        except Exception:
+            trace = traceback.format_exc().strip().splitlines()
+            return Judgement(world, (), (Violation("raised", None, "\n   ".join(trace[-9:])),)), None
+        return judge(world, run), run
+
+
+@dataclass
+class Tally:
+    """What was seen. `smallest`: by kind of violation (or `SHORT`: Why), the smallest world that has it."""
+
+    rows: int = 0
+    worlds: int = 0
+    exact: int = 0
+    at_best: int = 0
+    unmatched: Counter[str] = field(default_factory=Counter)
+    whys: Counter[str] = field(default_factory=Counter)
+    best_by_why: Counter[str] = field(default_factory=Counter)
+    kept_rows: int = 0
+    kept_at_best: int = 0
+    kept_open: int = 0
+    source_read: int = 0
+    target_read: int = 0
+    logs: int = 0
+    read_twice: int = 0
+    rounds: Counter[int] = field(default_factory=Counter)
+    broken: Counter[str] = field(default_factory=Counter)
+    broken_by_trouble: Counter[tuple[str, str]] = field(default_factory=Counter)
+    rows_by_trouble: Counter[str] = field(default_factory=Counter)
+    kept_by_trouble: Counter[str] = field(default_factory=Counter)
+    short_by_trouble: Counter[str] = field(default_factory=Counter)
+    smallest: dict[str, World] = field(default_factory=dict)
+
+    def add(self, judged: Judgement, run: Run | None) -> None:
+        world = judged.world
+        names = sorted(world.troubles) or ["none"]
+        if run and not world.troubles & LOSSY and not well_calibrated(world, run):
+            names.append("(miscalibrated)")
+        self.worlds += 1
+        self.rows += len(judged.rows)
+        for name in names:
+            self.rows_by_trouble[name] += len(judged.rows)
+        self._add_rows(judged, names)
+        for violation in judged.violations:
+            self.broken[violation.kind] += 1
+            for name in names:
+                self.broken_by_trouble[violation.kind, name] += 1
+            self._keep(violation.kind, world)
+        if run:
+            self.rounds[run.rounds] += 1
+            self.source_read += run.source_read
+            self.target_read += run.target_read
+            self.read_twice += run.read_twice
+            self.logs += world.source_log.end - world.source_log.start + world.target_log.end - world.target_log.start
+
+    def _add_rows(self, judged: Judgement, names: list[str]) -> None:
+        kept = not judged.world.troubles & LOSSY
+        for row in judged.rows:
+            self.at_best += row.at_best
+            if isinstance(row.place, Matched):
+                why = str(row.place.why)
+                self.exact += row.place.exact
+            else:
+                why = f"unmatched: {row.place.reason}"
+                self.unmatched[row.place.reason] += 1
+            self.whys[why] += 1
+            self.best_by_why[why] += row.at_best
+            if not kept:
+                continue
+            self.kept_rows += 1
+            self.kept_at_best += row.at_best
+            for name in names:
+                self.kept_by_trouble[name] += 1
+                self.short_by_trouble[name] += not row.at_best
+            if not row.at_best:
+                self._keep(f"{SHORT}: {why}", judged.world)
+
+    def _keep(self, kind: str, world: World) -> None:
+        if kind not in self.smallest or world.size < self.smallest[kind].size:
+            self.smallest[kind] = world
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """Violations that are not excused, by kind."""
+        return {kind: many for kind, many in self.broken.items() if kind not in EXCUSED}
+
+    def example(self, kind: str, ask: Asked, shrink: bool = True) -> str:
+        """The smallest world of a kind, made smaller still, with its answers."""
+        world = self.smallest[kind]
+        if shrink:
+            world = shrunk(world, lambda smaller: kind in kinds_in(ask(smaller)[0]))
+        judged, run = ask(world)
+        if run is None:
+            return drawn(world) + "".join(f"\n!! {v.kind}: {v.detail}" for v in judged.violations)
+        return explained(judged, run, kind)
+
+
+def kinds_in(judged: Judgement) -> set[str]:
+    """What a judgement would be kept as an example of."""
+    short = set()
+    if not judged.world.troubles & LOSSY:
+        short = {
+            f"{SHORT}: {row.place.why if isinstance(row.place, Matched) else 'unmatched: ' + row.place.reason}"
+            for row in judged.rows
+            if not row.at_best
+        }
+    return {violation.kind for violation in judged.violations} | short
+
+
+def tally(ask: Asked, draw: Draw, seed: int, rows: int) -> Tally:
+    """Judge worlds until there are `rows` rows."""
+    sums = Tally()
+    for world in draw.worlds(seed):
+        sums.add(*ask(world))
+        if sums.rows >= rows or sums.worlds >= rows:
+            return sums
+    raise AssertionError("worlds have no end")
