@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from migrate.model import CheckResult, Decision, Level, Row, Scope
-from migrate.plan import Plan
-from migrate.terminal import many
+from migrate.plan import Header, Plan
+from migrate.terminal import many, name
 from migrate.totals import may_skip, rewinds
 
 
@@ -53,6 +53,12 @@ def findings(plan: Plan) -> tuple[Finding, ...]:
     ]
     order = list(Kind)
     return tuple(sorted(found, key=lambda f: order.index(f.kind)))
+
+
+def failback_text(header: Header) -> str:
+    """Return the sentence that introduces a failback: which cluster is written."""
+    left, written = name(header.source_alias), name(header.target_alias)
+    return f"the groups leave {left}, MM2's target, and go back to {written}: {written} is what is written."
 
 
 def passed(plan: Plan) -> tuple[str, ...]:

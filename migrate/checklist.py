@@ -6,7 +6,7 @@ To add a check: write it in the module of its subject, name it in `CHECKS`, and 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from migrate import clusterchecks, groupchecks, rowchecks
+from migrate import clusterchecks, groupchecks, rowchecks, topicchecks
 from migrate.checks import Check, CheckFacts
 from migrate.model import CheckResult, Level, Row, Scope
 from migrate.policies import NEVER_ACCEPTABLE, Policies
@@ -22,8 +22,8 @@ def run(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> tuple[C
 def blocked_groups(results: Iterable[CheckResult], rows: Iterable[Row]) -> dict[str, tuple[str, str]]:
     """Return the groups that blocking results touch, each with the first such (check, sentence).
 
-    A cluster's block touches every group, a topic's the groups with a row on it, a group's itself. Row blocks
-    are in the rows already.
+    A cluster's block touches every group, a topic's the groups with a row on it, a group's itself; a row's is told
+    by `blocked_rows`.
     """
     blocking = [r for r in results if r.counts_as is Level.BLOCK and r.scope is not Scope.ROW]
     of_cluster = [r for r in blocking if r.scope is Scope.CLUSTER]
@@ -35,8 +35,18 @@ def blocked_groups(results: Iterable[CheckResult], rows: Iterable[Row]) -> dict[
             continue
         found = of_cluster[0] if of_cluster else of_group.get(row.group) or of_topic.get(row.source_topic)
         if found is not None:
-            blocked[row.group] = (found.check, f"{capital(found.seen)}; expected {found.expected}.")
+            blocked[row.group] = (found.check, _sentence(found))
     return blocked
+
+
+def blocked_rows(results: Iterable[CheckResult]) -> dict[str, tuple[str, str]]:
+    """Return the rows, by subject, that blocking results name, each with the first such (check, sentence)."""
+    blocking = [r for r in results if r.counts_as is Level.BLOCK and r.scope is Scope.ROW]
+    return {r.subject: (r.check, _sentence(r)) for r in reversed(blocking)}
+
+
+def _sentence(found: CheckResult) -> str:
+    return f"{capital(found.seen)}; expected {found.expected}."
 
 
 def _waived(result: CheckResult, policies: Policies) -> CheckResult:
@@ -55,11 +65,15 @@ CHECKS: tuple[Check, ...] = (
     groupchecks.checkpointed_topics_listed,
     groupchecks.source_down,
     clusterchecks.target_topics,
+    topicchecks.not_drained,
     groupchecks.target_group_empty,
     groupchecks.source_group_stopped,
     groupchecks.pending_transactions,
     rowchecks.row_blocks,
     rowchecks.untranslatable_rows,
+    topicchecks.missing_on_target,
+    topicchecks.unread_on_target_only,
+    topicchecks.timestamps_not_kept,
     groupchecks.reread_limit,
     groupchecks.never_committed,
     clusterchecks.left_out_by_mm2,

@@ -8,7 +8,8 @@ check's block or warn, never as a pass. `migrate.checklist` names all checks and
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope
+from migrate.drain import Drained
+from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope, TopicPartition
 from migrate.policies import Policies
 
 
@@ -38,7 +39,9 @@ class CheckFacts:
     topic to (source partitions or None, target topic, target partitions or None). `never_committed` maps a
     group to the partitions of its topics that it has no commit for. `checkpointed_only` are groups that MM2
     checkpointed and the source does not list; `unknown_names` the names asked for that no cluster lists.
-    `unstable_groups` have transactional offsets pending.
+    `unstable_groups` have transactional offsets pending. `drains` tell by source partition whether MM2 has copied all
+    of it, `positions_unknown` why MM2's own positions are not known ("" where they are). `failback` is True where the
+    groups leave MM2's target for its source.
     """
 
     source_alias: str
@@ -58,6 +61,9 @@ class CheckFacts:
     unknown_names: tuple[str, ...] = ()
     left_out_by_mm2: tuple[str, ...] = ()
     unknown_when_down: tuple[str, ...] = ()
+    drains: Mapping[TopicPartition, Drained] = field(default_factory=dict)
+    positions_unknown: str = ""
+    failback: bool = False
 
 
 Check = Callable[[CheckFacts, tuple[Row, ...], Policies], Iterable[CheckResult]]
@@ -82,8 +88,8 @@ def groups_of(rows: Iterable[Row]) -> list[str]:
     return sorted({row.group for row in rows})
 
 
-def some(names: Iterable[str], most: int = 10) -> str:
+def some(names: Iterable[str], most: int = 10, between: str = ", ") -> str:
     """Return at most `most` names in a sentence, and how many more there are."""
     listed = list(names)
     tail = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + tail
+    return between.join(listed[:most]) + tail

@@ -24,6 +24,7 @@ from migrate.options import (
     cluster_options,
     common_options,
     filter_options,
+    matching_options,
     option,
     policy_options,
     resolve_flow,
@@ -130,8 +131,12 @@ def _clusters(options: dict[str, Any]) -> ClusterOptions:
 @cli.command(short_help="Translate every commit and write a plan; changes nothing.")
 @cluster_options
 @option("--source-down", is_flag=True, help="The source does not answer: plan from the target alone.")
+@option("--failback", is_flag=True,
+        help="The way back: the groups leave --target for --source, which is what the plan writes. Topics are named "
+             "as on --target.")  # fmt: skip
 @filter_options
 @policy_options
+@matching_options
 @option("--settle", type=click.FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",
         help="Time between two looks at the groups; longer than auto-commit's 5 s.")  # fmt: skip
 @option("--out", type=FILE, default=Path("cutover.plan"), show_default=True, metavar="PLAN",
@@ -269,12 +274,21 @@ def rollback(plan: Path, **options: Any) -> int:
 @cluster_options
 @option("--settle", type=click.FloatRange(min=0), metavar="SECONDS",
         help="Read twice, this far apart, and say what moved in between.")  # fmt: skip
+@option("--records", is_flag=True,
+        help="Also read, per row, the next record on the source and the next one on the target, and show them "
+             "side by side: offset, time, size, fingerprints equal or not. Never the payload.")  # fmt: skip
+@option("--limit", type=click.IntRange(min=1), metavar="N", help="With --records: look at the first N rows only.")
+@option("--group", "groups", multiple=True, metavar="REGEX", help="Only groups that match in full.")
+@option("--only", multiple=True, metavar="DECISION|GRADE|REASON", help="Only rows of this kind.")
+@option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
+        help="json: one document with every row.")  # fmt: skip
 @common_options
 @_one_paragraph
 def verify(plan: Path, **options: Any) -> int:
     """Read the target afresh, and tell whether each planned offset is there or consumers have moved on.
 
-    Exits 1 if any is behind or missing.
+    With --records, also prove it by the records: what each group reads next on the source, beside what it reads
+    next on the target. Exits 1 if an offset is behind or missing, or if the records of an exact row differ.
     """
     from migrate.writecommands import run_verify
 

@@ -109,6 +109,8 @@ def target_topics(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) 
     blocked_topics = {row.source_topic for row in rows if row.decision is Decision.BLOCK}
     for source_topic, (on_source, target_topic, on_target) in sorted(facts.topic_partitions.items()):
         expected = f"topic {target_topic} on {facts.target_alias}"
+        if not target_topic:  # no copy of anything there: its rows say so
+            continue
         if on_target is None:
             if source_topic in blocked_topics:
                 yield result(

@@ -5,10 +5,10 @@ Built by `migrate.mm2config` from an mm2.properties file, or by `migrate.options
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from migrate.model import Side
-from migrate.naming import ReplicationPolicy
+from migrate.naming import ReplicationPolicy, ReversedPolicy
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,13 @@ class Flow:
     is told by which topics the target has. `syncs_side` is where the offset-syncs topic lives.
     `named` lists the MM2 topics that the user named by option: a missing one is an error then, not a warning.
     `group_sync` is `sync.group.offsets.enabled`, `emits_offset_syncs` is `emit.offset-syncs.enabled`; None where
-    unknown.
+    unknown. `failback` is True for the way back (`reversed`): then `source` is MM2's target, which the groups leave,
+    and `target` MM2's source, which is written; names and `syncs_side` follow, MM2's own settings stay its own.
     """
 
     source: Cluster
     target: Cluster
-    policy: ReplicationPolicy
+    policy: ReplicationPolicy | ReversedPolicy
     syncs_side: Side
     checkpoints_topic: str
     offset_syncs_topic: str
@@ -65,3 +66,47 @@ class Flow:
     group_sync: bool | None = None
     mm2_isolation_level: str | None = None
     emits_offset_syncs: bool | None = None
+    failback: bool = False
+
+    def reversed(self) -> "Flow":
+        """Return the way back: the groups leave MM2's target, and MM2's source is what is written.
+
+        MM2's filter on groups says nothing there, and nothing of MM2's writes offsets to its source.
+        """
+        assert isinstance(self.policy, ReplicationPolicy), "a way back has no way back"
+        return replace(
+            self,
+            source=replace(self.target, side=Side.SOURCE),
+            target=replace(self.source, side=Side.TARGET),
+            policy=self.policy.reversed(),
+            syncs_side=Side.TARGET if self.syncs_side is Side.SOURCE else Side.SOURCE,
+            group_filter=None,
+            group_sync=False,
+            failback=True,
+        )
+
+    def mm2_topic(self, source_topic: str) -> str:
+        """Return the name by which MM2's offset syncs know a topic: that on MM2's own source."""
+        return self.policy.target_topic(source_topic) if self.failback else source_topic
+
+    @property
+    def target_isolation_level(self) -> str:
+        """How the target's records are read for comparing.
+
+        On a failback with the aborted ones: unless MM2 leaves them out, their copies are plain records on its target.
+        """
+        if self.failback and self.mm2_isolation_level != "read_committed":
+            return "read_uncommitted"
+        return "read_committed"
+
+    @property
+    def connect_offsets_topic(self) -> str:
+        """Where a dedicated MM2 keeps its own positions, on the target: always with dots, named after the source."""
+        return f"mm2-offsets.{self.source.alias}.internal"
+
+    def why_not_replicated(self, source_topic: str) -> str:
+        """Return why MM2 does not copy this topic, by its names and its topic filter; "" where it does."""
+        why, name = self.policy.why_not_replicated(source_topic), self.mm2_topic(source_topic)
+        if why is None and self.topic_filter is not None and not self.topic_filter.accepts(name):
+            why = f"MM2's topic filter (topics, topics.exclude) does not take {name}."
+        return why or ""

@@ -6,6 +6,7 @@ from migrate.checks import CheckFacts, groups_of, result, some, unseen
 from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, Scope
 from migrate.policies import Policies
 from migrate.terminal import many
+from migrate.totals import rereads
 
 
 def named_groups_exist(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
@@ -90,19 +91,23 @@ def pending_transactions(facts: CheckFacts, rows: tuple[Row, ...], policies: Pol
 def reread_limit(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block groups that would read more records twice than `--max-rereads` allows."""
     totals: dict[str, int] = {}
+    guessed = set()
     for row in rows:
         if row.decision is not Decision.SKIP:
-            known = row.rereads_at_most if row.rereads_at_most is not None else row.rereads_estimate
-            totals[row.group] = totals.get(row.group, 0) + (known or 0)
+            if row.rereads_at_most is None:
+                guessed.add(row.group)
+            totals[row.group] = totals.get(row.group, 0) + (rereads(row) or 0)
     expected = f"at most {policies.max_rereads} records read twice per group"
     for group, total in sorted(totals.items()):
         if total > policies.max_rereads:
+            seen = f"{'about' if group in guessed else 'at most'} {total} records"
             yield result(
-                Level.BLOCK, "re-read-limit", Scope.GROUP, group, expected, f"about {total} records",
+                Level.BLOCK, "re-read-limit", Scope.GROUP, group, expected, seen,
                 "Raise --max-rereads, or waive with --accept re-read-limit:GROUP.",
             )  # fmt: skip
     if totals and max(totals.values()) <= policies.max_rereads:
-        seen = f"about {max(totals.values())} at most, about {sum(totals.values())} in all"
+        about = "about " if guessed else ""
+        seen = f"{about}{max(totals.values())} at most, {about}{sum(totals.values())} in all"
         yield result(Level.PASS, "re-read-limit", Scope.GROUP, many(len(totals), "group"), expected, seen)
 
 

@@ -90,6 +90,7 @@ def client_flow(
 def override(flow: Flow, overrides: Overrides) -> Flow:
     """Return the flow with what the options say put in place; names not given follow from the others."""
     given, policy = overrides, flow.policy
+    assert isinstance(policy, ReplicationPolicy), "options speak of MM2's own flow, not of the way back"
     if given.replication_policy is not None:
         policy = replace(policy, kind=PolicyKind(given.replication_policy))
     if given.separator is not None:

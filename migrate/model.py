@@ -205,7 +205,10 @@ class Row:
     `target_offset` is None only where nothing is planned (block without translation, skip, remove).
     `rereads_at_most` is a proven bound, None where none is proven; `rereads_estimate` is what the window's
     width suggests and bounds nothing. The `lower_` and `upper_` pairs are the window's ends: the syncs on
-    either side of the committed offset; `lower_kind` says what stands at the lower end.
+    either side of the committed offset; `lower_kind` says what stands at the lower end. Where records were
+    compared: `equality` is what they had to agree in (`migrate.equality.Equality`, "" where not known), `why` the
+    code of what comparing said ("" where nothing was compared), `missing_on_target` how many owed records have no
+    copy on the target (None where that was not told).
     """
 
     group: str
@@ -235,6 +238,9 @@ class Row:
     upper_target_offset: int | None = None
     checkpoint_source_offset: int | None = None
     checkpoint_target_offset: int | None = None
+    equality: str = ""
+    why: str = ""
+    missing_on_target: int | None = None
 
     @property
     def key(self) -> tuple[str, str, int]:

@@ -91,6 +91,10 @@ class ReplicationPolicy:
         """Return the name of the heartbeats topic, which never has a separator in it."""
         return HEARTBEATS
 
+    def reversed(self) -> "ReversedPolicy":
+        """Return the names of the way back: what was a copy's name is translated to its original's."""
+        return ReversedPolicy(self)
+
     @property
     def internal_separator(self) -> str:
         """What stands between the parts of the names of MM2's own topics."""
@@ -130,3 +134,42 @@ class ReplicationPolicy:
                 return True
             at = self._upstream(at)
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class ReversedPolicy:
+    """The names of a flow on the way back (failback): a source topic is a copy, its target topic the original.
+
+    `forward` is MM2's own policy; MM2 itself copies nothing this way.
+    """
+
+    forward: ReplicationPolicy
+
+    @property
+    def kind(self) -> PolicyKind:
+        """How MM2 names copies."""
+        return self.forward.kind
+
+    @property
+    def separator(self) -> str:
+        """MM2's separator."""
+        return self.forward.separator
+
+    def target_topic(self, source_topic: str) -> str:
+        """Return the name of the topic that this one is a copy of; "", which no topic has, where it is no copy."""
+        return self.forward.source_topic(source_topic) or ""
+
+    def source_topic(self, target_topic: str) -> str | None:
+        """Return the name of the copy of a topic; None where the flow's names rule a copy out."""
+        return self.forward.target_topic(target_topic) if self.forward.replicates(target_topic) else None
+
+    def why_not_replicated(self, source_topic: str) -> str | None:
+        """Return the sentence that says why a topic of this name is no copy; None where it may be one."""
+        original, alias = self.forward.source_topic(source_topic), self.forward.source_alias
+        if original is None:
+            return f"By its name {source_topic} is no copy of a topic of {alias}: {alias} has no place for this commit."
+        return self.forward.why_not_replicated(original)
+
+    def replicates(self, source_topic: str) -> bool:
+        """True if by its name this topic may be a copy."""
+        return self.why_not_replicated(source_topic) is None

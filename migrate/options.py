@@ -55,8 +55,9 @@ def cluster_options(command: Command) -> Command:
         [
             option("--mm2-config", type=FILE, metavar="FILE",
                    help="The mm2.properties that runs MirrorMaker 2: brokers, security, policy, topics."),
-            option("--source", metavar="ALIAS", help="Alias of the cluster that the groups leave."),
-            option("--target", metavar="ALIAS", help="Alias of the cluster that they move to."),
+            option("--source", metavar="ALIAS",
+                   help="Alias of MM2's source, which the groups leave (and come back to with --failback)."),
+            option("--target", metavar="ALIAS", help="Alias of MM2's target, which they move to."),
             option("--source-config", type=FILE, metavar="FILE",
                    help="Java client properties of the source; wins over --mm2-config for credentials."),
             option("--target-config", type=FILE, metavar="FILE",
@@ -108,6 +109,31 @@ def policy_options(command: Command) -> Command:
                    show_default=True, help="Partitions of a group's topics that it never committed."),
             option("--max-rereads", type=click.IntRange(min=0), default=1_000_000, show_default=True,
                    metavar="N", help="Block a group that would read more records twice."),
+        ],
+        command,
+    )  # fmt: skip
+
+
+def _byte_count(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    from migrate.bytesize import parse_bytes
+
+    try:
+        return None if value is None else parse_bytes(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def matching_options(command: Command) -> Command:
+    """Add what bounds the comparing of records."""
+    return _apply(
+        [
+            option("--match-limit", type=click.IntRange(min=1), default=1_000_000, show_default=True,
+                   metavar="RECORDS", help="Read at most so many offsets of either log per partition; rows that "
+                                           "would need more are bounded or estimated."),
+            option("--max-fetch", callback=_byte_count, metavar="BYTES",
+                   help="Fetch about so much from each cluster at most: 500M, 2G, 1048576. Partitions beyond it "
+                        "are not compared.  [default: no limit]"),
+            option("--no-match", is_flag=True, help="Compare no records: every row rests on MM2's offset syncs."),
         ],
         command,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Any
 
 from migrate.model import CheckResult, Decision, Level, Row, Scope
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MIN_APPROVAL_DIGITS = 12
 
 
@@ -51,6 +51,9 @@ class Header:
     policies, limits) and `waivers` the `--accept` values. `counts` hold "commits_read", "rows",
     "uncommitted_added" and one "filtered:<filter>" per filter that took something; `mm2_counts` what was
     read from MM2's topics, rejects by reason included. `timings` are seconds per step.
+    `comparison` is what comparing records cost, empty where none were compared: "partitions", "left_out", and per
+    side "<side>_bytes_estimated", "<side>_bytes_fetched", "<side>_records_estimated", "<side>_records_read".
+    `sums` add up the rows (`migrate.totals.sums_of`): by grade, re-reads, what MM2's newest checkpoints would cost.
     """
 
     format_version: int
@@ -73,6 +76,9 @@ class Header:
     mm2_counts: Mapping[str, int]
     timings: Mapping[str, float]
     undoes: str = ""
+    failback: bool = False
+    comparison: Mapping[str, int] = field(default_factory=dict)
+    sums: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

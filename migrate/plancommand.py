@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from migrate.clock import SystemClock
+from migrate.comparison import Limits
+from migrate.errors import UsageError
 from migrate.filters import Filters
 from migrate.flow import Flow
 from migrate.plan import Plan
@@ -14,7 +16,14 @@ from migrate.policies import Policies
 from migrate.ports import Progress
 from migrate.survey import Clusters, PlanRequest
 from migrate.surveyor import take_survey
-from migrate.wiring import SparkCommits, SparkMirror, admin_of, background_spark, parse_spark_conf
+from migrate.wiring import (
+    SparkCommits,
+    SparkMirror,
+    SparkRecordComparer,
+    admin_of,
+    background_spark,
+    parse_spark_conf,
+)
 
 
 def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **options: Any) -> Plan:
@@ -23,6 +32,13 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
     Raises `Refused` before anything is read if `out` holds a plan that was applied, or no plan at all.
     """
     refuse_overwrite(out)
+    if options["failback"]:
+        if options["source_down"]:
+            raise UsageError(
+                "--failback and --source-down exclude each other: the way back is planned from both clusters.",
+                "Omit one of them.",
+            )
+        flow = flow.reversed()
     filters = Filters.from_options(
         options["groups"],
         options["exclude_groups"],
@@ -37,17 +53,21 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
         source_down=options["source_down"],
         settle_seconds=options["settle"],
         settings=_settings(policies, options),
+        limits=Limits(options["match_limit"], options["max_fetch"]),
     )
     deadline = options["request_timeout"]
     with background_spark(options["master"], parse_spark_conf(options["spark_conf"])) as spark:
         target = admin_of(flow.target, deadline)
         source = None if request.source_down else admin_of(flow.source, deadline)
+        mirror = SparkMirror(spark, flow)
+        compares = source is not None and not options["no_match"]
         clusters = Clusters(
             source=source,
             target=target,
             source_commits=SparkCommits(spark, flow.source, deadline) if source else None,
             target_commits=SparkCommits(spark, flow.target, deadline),
-            mirror=SparkMirror(spark, flow),
+            mirror=mirror,
+            comparer=SparkRecordComparer(spark, flow, mirror, deadline) if compares else None,
         )
         clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)
@@ -73,5 +93,13 @@ def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
         "max-rereads": str(policies.max_rereads),
         "settle": f"{options['settle']:g}",
         "source-down": "yes" if options["source_down"] else "",
+        "failback": "yes" if options["failback"] else "",
+        **_matching_settings(options),
     }
     return {name: text for name, text in told.items() if text}
+
+
+def _matching_settings(options: Mapping[str, Any]) -> dict[str, str]:
+    if options["no_match"] or options["source_down"]:
+        return {"no-match": "yes" if options["no_match"] else ""}
+    return {"match-limit": str(options["match_limit"]), "max-fetch": str(options["max_fetch"] or "")}

@@ -4,19 +4,23 @@ from collections.abc import Mapping
 
 from migrate import __version__, checklist
 from migrate.checks import CheckFacts, TopicShape
+from migrate.comparison import Comparison
+from migrate.drain import Drained, DrainFacts, drained
 from migrate.flow import Flow
 from migrate.mirror import CheckpointKey
 from migrate.model import Commit, Failure, GroupPartition, GroupState, LogRange, Row, Side, TopicPartition
+from migrate.place import CheckpointHint, RowFacts
 from migrate.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
-from migrate.rows import CheckpointHint, RowFacts, build_row, uncommitted_row, with_blocks
+from migrate.rows import build_row, uncommitted_row, with_blocks
 from migrate.survey import Mm2Topic, PlanRequest, Survey
+from migrate.totals import sums_of
 from migrate.translation import Window
 
 
 def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
     """Translate every commit of the survey, run the checks, and lay their blocks over the rows."""
     flow = request.flow
-    why_not = {topic: _not_replicated(topic, flow) for topic in {key.topic for key in survey.keys}}
+    why_not = {topic: flow.why_not_replicated(topic) for topic in {key.topic for key in survey.keys}}
     rows = tuple(_row(key, commit, why_not[key.topic], request, survey) for key, commit in survey.keys.items())
     facts = _check_facts(request, survey)
     results = checklist.run(facts, rows, request.policies)
@@ -50,8 +54,11 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
             **{f"offset-syncs topic: {kind}": n for kind, n in sorted(survey.syncs.counts.items())},
         },
         timings=survey.timings,
+        failback=flow.failback,
+        comparison=_reading_cost(survey.comparison),
+        sums=sums_of(rows),
     )
-    return Plan(header, with_blocks(rows, checklist.blocked_groups(results, rows)))
+    return Plan(header, with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results)))
 
 
 def _check_facts(request: PlanRequest, survey: Survey) -> CheckFacts:
@@ -68,10 +75,7 @@ def _check_facts(request: PlanRequest, survey: Survey) -> CheckFacts:
         target_cluster_id=survey.target_facts.cluster_id,
         source_down=down,
         may_describe=may_describe,
-        shapes=(
-            _shape(flow, survey.checkpoints_topic, "checkpoint", survey.checkpoints.counts),
-            _shape(flow, survey.syncs_topic, "offset-sync", survey.syncs.counts),
-        ),
+        shapes=_shapes(flow, survey),
         source_states=survey.source_states,
         target_states=survey.target_states,
         topic_partitions={
@@ -89,7 +93,30 @@ def _check_facts(request: PlanRequest, survey: Survey) -> CheckFacts:
             g for g in survey.groups if flow.group_filter is not None and not flow.group_filter.accepts(g)
         ),
         unknown_when_down=(tuple(p.pattern for p in excluded) or ("groups.exclude",)) if down else (),
+        drains={} if down or flow.failback else _drains(flow, survey),
+        positions_unknown=survey.positions.unknown,
+        failback=flow.failback,
     )
+
+
+def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:
+    """Judge every partition of the plan of which both logs are pinned."""
+    answers = survey.comparison.answers if survey.comparison else {}
+    found = {}
+    for source, source_log in survey.logs.source.items():
+        target = TopicPartition(flow.policy.target_topic(source.topic), source.partition)
+        target_log, answer = survey.logs.target.get(target), answers.get(source)
+        if isinstance(source_log, LogRange) and isinstance(target_log, LogRange):
+            facts = DrainFacts(
+                source_log,
+                target_log,
+                survey.watermarks.source.get(source),
+                survey.watermarks.target.get(target),
+                survey.positions.copied_to.get(source),
+                answer.tail if answer else None,
+            )
+            found[source] = drained(facts, flow.source.alias, flow.target.alias)
+    return found
 
 
 def _unseen_topics(request: PlanRequest, survey: Survey) -> dict[str, tuple[str, ...]]:
@@ -101,6 +128,13 @@ def _unseen_topics(request: PlanRequest, survey: Survey) -> dict[str, tuple[str,
         if wanted and topic not in survey.source_topics and key.group in survey.wanted.groups_seen:
             unseen.setdefault(key.group, set()).add(str(topic))
     return {group: tuple(sorted(topics)) for group, topics in unseen.items()}
+
+
+def _shapes(flow: Flow, survey: Survey) -> tuple[TopicShape, ...]:
+    syncs = _shape(flow, survey.syncs_topic, "offset-sync", survey.syncs.counts)
+    if flow.failback:  # checkpoints say nothing of the way back
+        return (syncs,)
+    return _shape(flow, survey.checkpoints_topic, "checkpoint", survey.checkpoints.counts), syncs
 
 
 def _shape(flow: Flow, read: Mm2Topic, wanted: str, counts: Mapping[str, int]) -> TopicShape:
@@ -115,11 +149,14 @@ def _row(key: GroupPartition, commit: Commit | None, why_not: str, request: Plan
     question = survey.questions.get(key)
     nothing = Window(None, None)
     record = survey.checkpoints.latest.get(CheckpointKey(key.group, target_topic, key.partition))
+    source_partition = TopicPartition(key.topic, key.partition)
+    compared = survey.comparison
+    answer = compared.answers.get(source_partition) if compared else None
     facts = RowFacts(
         key=key,
         target_topic=target_topic,
         commit=commit,
-        source_log=survey.logs.source.get(TopicPartition(key.topic, key.partition)),
+        source_log=survey.logs.source.get(source_partition),
         target_log=survey.logs.target.get(target_partition),
         target_partitions=survey.target_topics.get(target_topic),
         not_replicated=why_not,
@@ -127,19 +164,12 @@ def _row(key: GroupPartition, commit: Commit | None, why_not: str, request: Plan
         around=survey.syncs.windows.get(question, nothing) if question else nothing,
         checkpoint=CheckpointHint(record.source_offset, record.target_offset) if record else None,
         syncs_read=survey.syncs.counts.get("offset-sync", 0) > 0,
+        answer=answer.places.get(commit.offset) if answer and commit else None,
+        equality=compared.equalities.get(key.topic) if compared else None,
     )
     if commit is None and not request.source_down:
         return uncommitted_row(facts, request.policies)
     return build_row(facts, request.policies, request.source_down)
-
-
-def _not_replicated(topic: str, flow: Flow) -> str:
-    why = flow.policy.why_not_replicated(topic)
-    if why is not None:
-        return why
-    if flow.topic_filter is not None and not flow.topic_filter.accepts(topic):
-        return f"MM2's topic filter (topics, topics.exclude) does not take {topic}."
-    return ""
 
 
 def _never_committed(survey: Survey) -> dict[str, tuple[str, ...]]:
@@ -156,16 +186,37 @@ def _never_committed(survey: Survey) -> dict[str, tuple[str, ...]]:
 
 
 def _flow_names(flow: Flow) -> dict[str, str]:
+    # In MM2's own words, whose source is the plan's target on a failback.
+    on_mm2_source = flow.syncs_side is (Side.TARGET if flow.failback else Side.SOURCE)
     return {
         "replication_policy": str(flow.policy.kind),
         "separator": flow.policy.separator,
-        "offset_syncs_location": str(flow.syncs_side),
+        "offset_syncs_location": str(Side.SOURCE if on_mm2_source else Side.TARGET),
         "checkpoints_topic": flow.checkpoints_topic,
         "offset_syncs_topic": flow.offset_syncs_topic,
         "source_bootstrap": flow.source.bootstrap,
         "target_bootstrap": flow.target.bootstrap,
         "topics": ",".join(p.pattern for p in flow.topic_filter.include) if flow.topic_filter else "",
         "topics_exclude": ",".join(p.pattern for p in flow.topic_filter.exclude) if flow.topic_filter else "",
+    }
+
+
+def _reading_cost(compared: Comparison | None) -> dict[str, int]:
+    """Return what comparing was expected to read and did read, for the header."""
+    if compared is None:
+        return {}
+    answers = compared.answers.values()
+    return {
+        "partitions": compared.estimate.partitions,
+        "left_out": compared.estimate.left_out,
+        "source_bytes_estimated": compared.estimate.source_bytes,
+        "source_bytes_fetched": compared.source_bytes,
+        "source_records_estimated": compared.estimate.source_records,
+        "source_records_read": sum(a.source_read for a in answers),
+        "target_bytes_estimated": compared.estimate.target_bytes,
+        "target_bytes_fetched": compared.target_bytes,
+        "target_records_estimated": compared.estimate.target_records,
+        "target_records_read": sum(a.target_read for a in answers),
     }
 
 
@@ -180,6 +231,10 @@ def _pinned(survey: Survey) -> tuple[PinnedRange, ...]:
         PinnedRange(str(read.side), read.topic, 0, read.pinned.start, read.pinned.end)
         for read in (survey.checkpoints_topic, survey.syncs_topic)
         if read.pinned
+    ]
+    ranges += [
+        PinnedRange(str(Side.TARGET), survey.positions.topic, partition, log.start, log.end)
+        for partition, log in survey.positions.pinned.items()
     ]
     return tuple(sorted(ranges, key=lambda r: (r.side, r.topic, r.partition)))
 

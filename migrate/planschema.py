@@ -20,6 +20,10 @@ def _text(name: str, doc: str) -> dict[str, Any]:
     return {"name": name, "type": "string", "doc": doc}
 
 
+def _added_text(name: str, doc: str) -> dict[str, Any]:
+    return {"name": name, "type": "string", "default": "", "doc": doc}
+
+
 def _offset(name: str, doc: str) -> dict[str, Any]:
     return {"name": name, "type": ["null", "long"], "default": None, "doc": doc}
 
@@ -54,12 +58,15 @@ ROW_SCHEMA: dict[str, Any] = {
         _offset("rereads_estimate", "Likely number of records read twice; bounds nothing."),
         _text("reason", "Code that says why, such as translated or already-there."),
         _text("sentence", "The same in a sentence."),
-        _text("lower_kind", "What stands at the window's lower end; empty if there is no window."),
-        _offset("lower_source_offset", "Source offset of the sync at the window's lower end."),
+        _text("lower_kind", "What stands at the lower end: proven-sync, sync, log-start, ...; empty if nothing."),
+        _offset("lower_source_offset", "Source offset of the sync at the lower end."),
         _offset("lower_target_offset", "Target offset of that sync."),
         _offset("upper_source_offset", "Source offset of the sync at the window's upper end."),
         _offset("upper_target_offset", "Target offset of that sync."),
         _offset("checkpoint_source_offset", "Source offset of MM2's newest checkpoint, to compare with."),
         _offset("checkpoint_target_offset", "Target offset of MM2's newest checkpoint."),
+        _added_text("equality", "What two records had to agree in to count as one: all, without-headers, ..."),
+        _added_text("why", "Code of what comparing records said, such as proven; empty if none were compared."),
+        _offset("missing_on_target", "Owed records that have no copy on the target; null where that is not known."),
     ],
 }

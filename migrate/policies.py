@@ -10,18 +10,26 @@ from enum import StrEnum
 
 from migrate.errors import UsageError
 
+MISSING_ON_TARGET = "missing-on-target"
+NOT_DRAINED = "not-drained"
+TIMESTAMPS_NOT_KEPT = "timestamps-not-kept"
+UNREAD_ON_TARGET_ONLY = "unread-on-target-only"
 ACCEPTABLE_CHECKS = (
     "checkpointed-groups-listed",
     "checkpointed-topics-listed",
     "mm2-checkpoints-topic",
     "mm2-offset-syncs-topic",
+    MISSING_ON_TARGET,
     "named-groups-exist",
+    NOT_DRAINED,
     "pending-transactions",
     "re-read-limit",
     "source-down",
     "source-group-stopped",
     "target-partitions",
     "target-topic-exists",
+    TIMESTAMPS_NOT_KEPT,
+    UNREAD_ON_TARGET_ONLY,
 )
 NEVER_ACCEPTABLE = ("clusters-differ", "listing-complete", "target-group-empty", "inside-target-log")
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from migrate.model import ClusterFacts, Commits, Failure, GroupState, LogRange, Side, TopicPartition
+from migrate.nextrecord import NextRecord, Position
 
 
 class CommitReader(Protocol):
@@ -57,6 +58,10 @@ class ClusterAdmin(CommitReader, Protocol):
         """Return log start and last stable offset of each partition."""
         ...
 
+    def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
+        """Return how far each log reaches for a read_uncommitted reader: beyond the last stable offset if open."""
+        ...
+
     def alter(
         self, wanted: Mapping[str, Mapping[TopicPartition, int]]
     ) -> Mapping[str, Mapping[TopicPartition, Failure | None]]:
@@ -72,6 +77,17 @@ class ClusterAdmin(CommitReader, Protocol):
 
     def renewed(self) -> "ClusterAdmin":
         """Return a new client to the same cluster: a fresh one has no stale coordinator in its cache."""
+        ...
+
+
+class NextRecordReader(Protocol):
+    """Reads single records of one cluster's logs, as a read_committed consumer finds them. Reads only."""
+
+    def next_records(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
+        """Return what stands at each position, reduced to digests: no payload leaves the reader.
+
+        Fewer records than asked for, or none, where the log ends before. Topics are never created.
+        """
         ...
 
 

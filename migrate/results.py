@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from migrate.application import ApplyResult, RowResult, RowStatus
 from migrate.assessment import Assessment, Fate
+from migrate.attention import failback_text
 from migrate.drift import UNDO
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
@@ -35,6 +36,9 @@ class Typed:
 
 def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, colour: bool) -> Iterator[str]:
     """Yield the outcome of a run or dry run: verdict, what was refused, failed or unknown, then the rows."""
+    header = result.assessment.plan.header
+    if header.failback:
+        yield from wrapped(f"FAILBACK: {failback_text(header)}", width, "", "  ")
     verdict, shade = _verdict(result)
     yield paint(verdict, shade, colour)
     label = "Undoes plan" if typed.command == "rollback" else "Fingerprint"

@@ -1,11 +1,13 @@
 """Checks whose subject is one committed offset: they report what `migrate.rows` decided."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from migrate.checks import CheckFacts, result
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.policies import BEYOND_LOG_END, Policies
 from migrate.rows import METADATA_NEEDS_JAVA
+from migrate.terminal import many
 
 
 def row_blocks(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
@@ -51,11 +53,12 @@ def untranslatable_rows(facts: CheckFacts, rows: tuple[Row, ...], policies: Poli
 
 def estimated(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Count the rows whose offset rests on unproven syncs, and say under which premise they hold."""
-    count = sum(row.grade is Grade.ESTIMATED for row in rows)
-    if count:
+    found = Counter(row.why or "not-compared" for row in rows if row.grade is Grade.ESTIMATED)
+    if found:
+        why = ", ".join(f"{n} {reason}" for reason, n in sorted(found.items()))
         yield result(
             Level.WARN, "estimated-rows", Scope.CLUSTER, facts.target_alias, "rows proven by their records",
-            f"{count} rows are estimated: this version does not compare records, so they rest on MM2's syncs",
+            f"{many(found.total(), 'row')} rest on MM2's syncs alone: {why}",
             "Loss-free while those syncs tell the truth: not after a target topic was re-created "
             "without MM2 having written a sync since.",
         )  # fmt: skip

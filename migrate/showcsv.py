@@ -116,6 +116,9 @@ def _columns(pair: str, states: dict[tuple[str, str], str]) -> dict[str, Callabl
         "LOWER TARGET OFFSET": lambda r: r.lower_target_offset,
         "UPPER SOURCE OFFSET": lambda r: r.upper_source_offset,
         "UPPER TARGET OFFSET": lambda r: r.upper_target_offset,
+        "EQUALITY": lambda r: r.equality,
+        "WHY": lambda r: r.why,
+        "MISSING ON TARGET": lambda r: r.missing_on_target,
         "SOURCE METADATA": lambda r: r.source_metadata,
         "TARGET GROUP METADATA": lambda r: r.target_prior_metadata,
     }

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from migrate.matching import Why
 from migrate.model import Decision, Grade, Row
 from migrate.plan import Plan
 from migrate.table import Column, Layout, layout, wrapped
@@ -25,9 +26,10 @@ NUMBERS = (
 )
 LEGEND = (
     "CURRENT-OFFSET, LOG-END-OFFSET and LAG are the source's. TARGET-OFFSET is this plan's, MM2-OFFSET what "
-    "MM2's newest checkpoint says. RE-READS: ~ is an estimate and bounds nothing, <= a proven bound."
+    "MM2's newest checkpoint says. RE-READS: a bare number is proven, <= a proven bound, ~ an estimate."
 )
 NARROW_TEXT = 20
+SAID_BY_GRADE = ("translated", str(Why.PROVEN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,11 @@ def _group_line(group: str, rows: Sequence[Row], states: str, width: int, colour
     behind = [max(0, n) for n in map(lag, rows) if n is not None]  # a commit beyond the end is no negative lag
     counted = [n for n in map(rereads, rows) if n is not None]
     guessed = any(r.rereads_at_most is None and r.rereads_estimate is not None for r in rows)
+    sign = "~" if guessed else "<=" if any(r.grade is Grade.BOUNDED for r in rows) else ""
     parts = [
         ", ".join(f"{n} {d}" for d, n in decisions.items() if n),
         f"lag {sum(behind)}" if behind else "lag unknown",
-        f"re-reads {'~' if guessed else '<='}{sum(counted)}" if counted else "re-reads unknown",
+        f"re-reads {sign}{sum(counted)}" if counted else "re-reads unknown",
     ]
     if states:
         parts.append(states)
@@ -213,7 +216,7 @@ def _beside(numbers: str, text: str, room: int, width: int) -> Iterator[str]:
 
 def _words(row: Row) -> str:
     words = [str(row.decision)]
-    if row.reason != "translated":
+    if row.reason not in SAID_BY_GRADE:
         words.append(safe(row.reason))
     words += [str(word) for word in (row.method, row.grade) if word is not None]
     text = " ".join(words)

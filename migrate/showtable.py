@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from migrate.attention import Finding, Kind, findings, passed
+from migrate.attention import Finding, Kind, failback_text, findings, passed
+from migrate.bytesize import bytes_text
 from migrate.model import Decision, Grade, Row, Scope
-from migrate.plan import Plan
+from migrate.plan import Header, Plan
 from migrate.showgroups import group_lines
 from migrate.table import aligned, wrapped
 from migrate.terminal import Colour, many, name, paint, safe, shell_word
@@ -18,8 +19,8 @@ from migrate.totals import Mm2Comparison, Totals, totals
 # A finding on 300 groups must not push the next one off the screen; every row stands under GROUPS.
 SUBJECTS_NAMED = 20
 WHY_ESTIMATED = (
-    "No records of the two sides were compared. An estimated offset skips nothing as long as MM2's own "
-    "offset syncs tell the truth; what is read twice is a guess and bounds nothing."
+    "These rows' records were not compared. Their offsets skip nothing as long as MM2's own offset syncs tell the "
+    "truth; what is read twice is a guess and bounds nothing."
 )
 
 
@@ -57,7 +58,8 @@ def overview(plan: Plan, page: Page) -> Iterator[str]:
 
 def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
     """Return the plan's one-line verdict and its colour."""
-    undo = "UNDO: " if plan.header.kind == "undo" else ""
+    undo = "FAILBACK: " if plan.header.failback else ""
+    undo += "UNDO: " if plan.header.kind == "undo" else ""
     writes = counted.decisions.get(Decision.SET, 0) + counted.decisions.get(Decision.REMOVE, 0)
     if plan.cluster_blocked():
         checks = ", ".join(dict.fromkeys(c.check for c in plan.blocks() if c.scope is Scope.CLUSTER))
@@ -108,6 +110,8 @@ def _identity(plan: Plan, page: Page) -> list[tuple[str, str]]:
         ("Source", f"{name(h.source_alias)}, {source}"),
         ("Target", f"{name(h.target_alias)}, cluster id {safe(h.target_cluster_id) or 'not read'}"),
     ]
+    if h.failback:
+        lines.insert(1, ("Failback", failback_text(h)))
     if h.undoes:
         lines.insert(1, ("Undoes", f"the plan {safe(h.undoes)}"))
     if h.flow:
@@ -139,17 +143,39 @@ def _totals(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     untranslated = t.grades.get(None, 0)
     graded = [f"{t.grades[g]} {g}" for g in Grade if t.grades.get(g)]
     yield "Grades", ", ".join(graded + [f"{untranslated} without one"] * bool(untranslated))
+    yield "Records", "; ".join(_compared(plan.header))
     yield "Re-reads", "; ".join(_rereads(t)) or "none: nothing is translated"
-    yield "MM2 itself", "; ".join(_beside_mm2(t))
+    if not plan.header.failback:  # it makes no checkpoints for the way back
+        yield "MM2 itself", "; ".join(_beside_mm2(t))
     if t.grades.get(Grade.ESTIMATED):
         yield "Estimated", WHY_ESTIMATED
 
 
+def _compared(header: Header) -> Iterator[str]:
+    """Say what comparing the records cost."""
+    cost = header.comparison
+    if not cost:
+        yield "none were compared"
+        return
+    yield (
+        f"{cost['source_records_read']} of {name(header.source_alias)} and {cost['target_records_read']} of "
+        f"{name(header.target_alias)} compared on {many(cost['partitions'], 'partition')}"
+    )
+    if cost["left_out"]:
+        yield f"{many(cost['left_out'], 'partition')} left out by --max-fetch"
+    expected = f"{bytes_text(cost['source_bytes_estimated'])} and {bytes_text(cost['target_bytes_estimated'])}"
+    fetched = cost["source_bytes_fetched"], cost["target_bytes_fetched"]
+    if any(fetched):  # not every client tells
+        yield f"{bytes_text(fetched[0])} and {bytes_text(fetched[1])} fetched, {expected} expected"
+    else:
+        yield f"about {expected} fetched"
+
+
 def _rereads(t: Totals) -> Iterator[str]:
-    if t.estimated_rows:
-        yield f"about {t.rereads_estimated} records on {many(t.estimated_rows, 'row')} (estimate)"
     if t.bounded_rows:
         yield f"at most {t.rereads_bounded} records on {many(t.bounded_rows, 'row')}"
+    if t.estimated_rows:
+        yield f"about {t.rereads_estimated} records on {many(t.estimated_rows, 'row')} (estimate)"
     if t.unknown_rows:
         yield f"unknown on {many(t.unknown_rows, 'row')}"
 
@@ -159,6 +185,8 @@ def _beside_mm2(t: Totals) -> Iterator[str]:
     mm2 = t.mm2
     if mm2.behind_rows:
         yield f"its checkpoints would re-read {mm2.behind_records} records more on {many(mm2.behind_rows, 'row')}"
+    if mm2.skipping_rows:
+        yield f"on {many(mm2.skipping_rows, 'row')} they would skip records that the group has not read"
     if mm2.beyond_rows:
         yield (
             f"on {many(mm2.beyond_rows, 'row')} they lie {mm2.beyond_records} records beyond this plan "

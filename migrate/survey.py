@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from migrate.clock import Clock
+from migrate.comparison import Comparison, Limits, RecordComparer
+from migrate.connectoffsets import Positions
 from migrate.filters import Filters
 from migrate.flow import Flow
 from migrate.mirror import CheckpointReading, MirrorReader, SyncReading, WindowQuestion
@@ -27,7 +29,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What is asked of `plan`: the flow, the filters, the policies, and the settings as the header tells them."""
+    """What is asked of `plan`: the flow, the filters, the policies, and the settings as the header tells them.
+
+    `limits` bound what is read of the records.
+    """
 
     flow: Flow
     filters: Filters
@@ -35,17 +40,22 @@ class PlanRequest:
     source_down: bool
     settle_seconds: float
     settings: Mapping[str, str]
+    limits: Limits = Limits(match_records=1_000_000, fetch_bytes=None)
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """The edges that `plan` reads through. `source` and `source_commits` are None while the source is down."""
+    """The edges that `plan` reads through. `source` and `source_commits` are None while the source is down.
+
+    `comparer` is None where no records are to be compared.
+    """
 
     source: ClusterAdmin | None
     target: ClusterAdmin
     source_commits: CommitReader | None
     target_commits: CommitReader
     mirror: MirrorReader
+    comparer: RecordComparer | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +81,19 @@ class Logs:
 
 
 @dataclass(frozen=True)
+class Watermarks:
+    """High watermarks by partition on either side; a `Failure` where a cluster did not tell."""
+
+    source: Mapping[TopicPartition, int | Failure]
+    target: Mapping[TopicPartition, int | Failure]
+
+    def is_open(self, partition: TopicPartition, log: LogRange) -> bool:
+        """True if the source's log reaches, or may reach, beyond its pinned last stable offset."""
+        told = self.source.get(partition)
+        return not isinstance(told, int) or told > log.end
+
+
+@dataclass(frozen=True)
 class Mm2Topic:
     """One of MM2's topics: where it should be, whether it is there, and the range that was read.
 
@@ -88,7 +111,8 @@ class Survey:
     """All facts of a plan. `keys` are its rows' places, with the commit or None where nothing is committed.
 
     `questions` are the window questions of those commits that a window could place. States are the livelier of
-    two looks. What is the source's is empty or None while it is down.
+    two looks. What is the source's is empty or None while it is down. `comparison` is None where no records were
+    compared.
     """
 
     source_facts: ClusterFacts | None
@@ -111,6 +135,9 @@ class Survey:
     syncs_topic: Mm2Topic
     target_topic_ids: Mapping[str, str]
     timings: Mapping[str, float]
+    watermarks: Watermarks
+    positions: Positions
+    comparison: Comparison | None
 
 
 def window_question(key: GroupPartition, commit: Commit | None, flow: Flow, logs: Logs) -> WindowQuestion | None:
@@ -120,7 +147,7 @@ def window_question(key: GroupPartition, commit: Commit | None, flow: Flow, logs
     if commit is None or not isinstance(target_log, LogRange) or isinstance(source_log, Failure):
         return None
     source_end = source_log.end if source_log else None
-    return WindowQuestion(key.topic, key.partition, commit.offset, source_end, target_log.end)
+    return WindowQuestion(flow.mm2_topic(key.topic), key.partition, commit.offset, source_end, target_log.end)
 
 
 class Timer:

@@ -1,8 +1,8 @@
 """Reads everything that `plan` needs, in the order that its safety needs.
 
 The order (docs/translation.md, "Pins"): commits first, then the target's log ends, then the source's, then
-MM2's topics up to ends that are pinned once; group states before and after, at least a settle time apart,
-because groups vanish from listings while they rebalance.
+MM2's topics up to ends that are pinned once, then the records; group states before and after, at least a settle
+time apart, because groups vanish from listings while they rebalance.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,11 +10,13 @@ from dataclasses import replace
 
 from migrate.clock import Clock
 from migrate.commitsurvey import from_checkpoints, from_source, read_priors, with_uncommitted
+from migrate.connectoffsets import Positions
 from migrate.errors import ClusterError
 from migrate.flow import Flow
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import ClusterFacts, Failure, GroupPartition, GroupState, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
+from migrate.recordsurvey import compare, read_positions, read_watermarks, works_of
 from migrate.survey import Clusters, Logs, Mm2Topic, PlanRequest, Survey, Timer, window_question
 
 States = Mapping[str, GroupState | Failure]
@@ -29,7 +31,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     timer = Timer(clock, progress)
     flow, source, target = request.flow, clusters.source, clusters.target
     target_facts = timer.run("reach", f"reaching {target.alias}", target.facts)
-    source_facts = timer.run("reach", f"reaching {source.alias}", lambda: _reach(source)) if source else None
+    source_facts = timer.run("reach", f"reaching {source.alias}", lambda: _reach(source, flow)) if source else None
     source_topics = timer.run("topics", f"listing topics of {source.alias}", source.topics) if source else {}
     target_topics = timer.run("topics", f"listing topics of {target.alias}", target.topics)
 
@@ -49,10 +51,16 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     priors, unstable_on_target = read_priors(clusters, groups, timer)
 
     keys = with_uncommitted(wanted.commits, source_topics, target_topics, request)
+    # Before the target's ends are pinned: what MM2 says it has copied must lie below them.
+    told = source is not None and keys and not flow.failback
+    positions = read_positions(clusters, flow, target_topics, timer) if told else Positions()
     logs = _pin_logs(clusters, flow, keys, source_topics, target_topics, timer)
+    watermarks = read_watermarks(clusters, logs, timer)
     asked = ((key, window_question(key, commit, flow, logs)) for key, commit in keys.items())
     questions = {key: question for key, question in asked if question is not None}
     syncs = _read_windows(clusters, flow, questions.values(), source_topics, target_topics, timer)
+    works = works_of(flow, keys, logs, watermarks, positions.copied_to)
+    comparison = compare(clusters, flow, works, request.limits, timer, progress)
     if checkpoints is None:
         checkpoints = _read_checkpoints(clusters, flow, target_topics, timer)
 
@@ -85,13 +93,18 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         syncs_topic=syncs[1],
         target_topic_ids=target.topic_ids(sorted(named & set(target_topics))),
         timings=dict(timer.timings),
+        watermarks=watermarks,
+        positions=positions,
+        comparison=comparison,
     )
 
 
-def _reach(source: ClusterAdmin) -> ClusterFacts:
+def _reach(source: ClusterAdmin, flow: Flow) -> ClusterFacts:
     try:
         return source.facts()
     except ClusterError as error:
+        if flow.failback:
+            raise
         hint = "If it is lost for good, --source-down plans from the target alone."
         raise ClusterError(error.problem, f"{error.todo} {hint}") from error
 
@@ -164,6 +177,9 @@ def _read_checkpoints(
     clusters: Clusters, flow: Flow, target_topics: Mapping[str, int], timer: Timer
 ) -> tuple[CheckpointReading, Mm2Topic]:
     topic, target = flow.checkpoints_topic, clusters.target
+    if flow.failback:
+        # MM2 makes none for the way back; the topic holds those of the way there.
+        return CheckpointReading({}, {}), Mm2Topic(Side.SOURCE, topic, None, None)
     if topic not in target_topics:
         return CheckpointReading({}, {}), Mm2Topic(Side.TARGET, topic, False, None)
     pinned = _pin_mm2_topic(target, topic)

@@ -19,7 +19,8 @@ class Mm2Comparison:
     """The plan's target offsets beside MM2's newest checkpoints, in rows and records.
 
     `behind`: following MM2 would read more records again. `beyond`: MM2 points further than the plan does;
-    it may skip records, or the plan is more careful. `absent`: MM2 has no checkpoint.
+    it may skip records, or the plan is more careful. `skipping`: it does too, where the plan's offset is proven the
+    best, so that MM2 does skip records. `absent`: MM2 has no checkpoint.
     """
 
     behind_rows: int = 0
@@ -28,6 +29,8 @@ class Mm2Comparison:
     beyond_records: int = 0
     equal_rows: int = 0
     absent_rows: int = 0
+    skipping_rows: int = 0
+    skipping_records: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +96,51 @@ def totals(plan: Plan) -> Totals:
 
 def compare_with_mm2(rows: Iterable[Row]) -> Mm2Comparison:
     """Compare translations with MM2's newest checkpoints; offsets chosen by option are none, and left out."""
-    behind, beyond, equal, absent = [], [], 0, 0
+    behind, beyond, skipping, equal, absent = [], [], [], 0, 0
     for row in rows:
         if row.target_offset is None or row.method is Method.EXPLICIT:
             continue
         if row.checkpoint_target_offset is None:
             absent += 1
-        elif row.checkpoint_target_offset < row.target_offset:
-            behind.append(row.target_offset - row.checkpoint_target_offset)
-        elif row.checkpoint_target_offset > row.target_offset:
-            beyond.append(row.checkpoint_target_offset - row.target_offset)
-        else:
+            continue
+        difference = row.checkpoint_target_offset - row.target_offset
+        if difference < 0:
+            behind.append(-difference)
+        elif not difference:
             equal += 1
-    return Mm2Comparison(len(behind), sum(behind), len(beyond), sum(beyond), equal, absent)
+        # A row at the log's end has nothing behind it that could be skipped.
+        elif row.grade is Grade.EXACT and row.target_offset != row.target_log_end:
+            skipping.append(difference)
+        else:
+            beyond.append(difference)
+    return Mm2Comparison(
+        len(behind), sum(behind), len(beyond), sum(beyond), equal, absent, len(skipping), sum(skipping)
+    )
+
+
+def sums_of(rows: Iterable[Row]) -> dict[str, int]:
+    """Return what the header of a plan adds up: rows by grade, re-reads, and what MM2's checkpoints would cost.
+
+    "rereads_at_most" is over the rows with a proven bound, "rows_without_bound" counts the other translated ones.
+    """
+    listed = list(rows)
+    placed = [r for r in listed if r.target_offset is not None]
+    bounds = [r.rereads_at_most for r in placed if r.rereads_at_most is not None]
+    mm2 = compare_with_mm2(placed)
+    return {
+        **{f"rows_{grade}": sum(r.grade is grade for r in listed) for grade in Grade},
+        "rows_ungraded": sum(r.grade is None for r in listed),
+        "rereads_at_most": sum(bounds),
+        "rows_without_bound": len(placed) - len(bounds),
+        "checkpoints_behind_rows": mm2.behind_rows,
+        "checkpoints_behind_records": mm2.behind_records,
+        "checkpoints_beyond_rows": mm2.beyond_rows,
+        "checkpoints_beyond_records": mm2.beyond_records,
+        "checkpoints_skipping_rows": mm2.skipping_rows,
+        "checkpoints_skipping_records": mm2.skipping_records,
+        "checkpoints_equal_rows": mm2.equal_rows,
+        "checkpoints_absent_rows": mm2.absent_rows,
+    }
 
 
 def lag(row: Row) -> int | None:

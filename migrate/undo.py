@@ -52,6 +52,8 @@ def _undo_header(
         mm2_counts={},
         timings={},
         undoes=plan.fingerprint,
+        comparison={},
+        sums={},
     )
 
 
@@ -72,6 +74,9 @@ def _undo_row(row: Row, planned: int | None, prior: Commits | None) -> Row:
         upper_target_offset=None,
         checkpoint_source_offset=None,
         checkpoint_target_offset=None,
+        equality="",
+        why="",
+        missing_on_target=None,
     )
     if prior is None:
         sentence = "The journal holds no backup of this group: what was there before is not known."

@@ -72,20 +72,25 @@ class Verification:
         return Verification(self.findings, moving)
 
 
-def verify(plan: Plan, reader: CommitReader, progress: Progress) -> Verification:
-    """Read the target afresh and compare; raises `ClusterError` if it cannot be reached."""
-    groups = sorted({row.group for row in _verified(plan.rows)})
+def verify(plan: Plan, reader: CommitReader, progress: Progress, rows: Collection[Row] | None = None) -> Verification:
+    """Read the target afresh and compare the plan's rows, or those of them in `rows`.
+
+    Raises `ClusterError` if the target cannot be reached.
+    """
+    rows = plan.rows if rows is None else rows
+    groups = sorted({row.group for row in _verified(rows)})
     progress.step(f"reading committed offsets of {len(groups)} groups on {plan.header.target_alias}")
     commits: dict[str, Commits | Failure] = {}
     for start in range(0, len(groups), READ_BATCH):
         commits.update(reader.commits(groups[start : start + READ_BATCH]))
         progress.advance(min(start + READ_BATCH, len(groups)), len(groups))
-    return compare(plan, commits)
+    return compare(plan, commits, rows)
 
 
-def compare(plan: Plan, commits: Mapping[str, Commits | Failure]) -> Verification:
-    """Compare every row that was to be written or kept with what is committed. Pure."""
-    return Verification(tuple(_finding(row, commits.get(row.group, {})) for row in _verified(plan.rows)))
+def compare(plan: Plan, commits: Mapping[str, Commits | Failure], rows: Collection[Row] | None = None) -> Verification:
+    """Compare every row that was to be written or kept, or those of them in `rows`, with what is committed. Pure."""
+    rows = plan.rows if rows is None else rows
+    return Verification(tuple(_finding(row, commits.get(row.group, {})) for row in _verified(rows)))
 
 
 def _verified(rows: Collection[Row]) -> list[Row]:

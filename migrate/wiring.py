@@ -3,24 +3,40 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.clientconfig import librdkafka_config, secret_values
+from migrate.comparison import Comparison, FetchEstimate, Limits, Work
 from migrate.errors import UsageError
 from migrate.flow import Cluster, Flow
 from migrate.kafka.admin import ConfluentAdmin
-from migrate.mirror import CheckpointReading, MirrorReader, SyncReading, WindowQuestion
-from migrate.model import Commits, Failure, LogRange, Side
-from migrate.ports import CommitReader
+from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
+from migrate.model import Commits, Failure, LogRange, Side, TopicPartition
+from migrate.ports import CommitReader, NextRecordReader
+from migrate.readerpair import KafkaReaders, ReaderSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from migrate.spark.mirror import SparkMirrorReader
+    from migrate.spark.syncs import Syncs
 
 
 def admin_of(cluster: Cluster, deadline_seconds: float, concurrency: int = 100) -> ConfluentAdmin:
     """Return the confluent-kafka admin of one cluster; nothing is opened before its first call."""
     mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
     return ConfluentAdmin(cluster, mapped.config, deadline_seconds, concurrency, secret_values(cluster.properties))
+
+
+def record_reader_of(
+    cluster: Cluster, deadline_seconds: float, isolation_level: str = "read_committed"
+) -> NextRecordReader:
+    """Return the reader of single records of one cluster; nothing is opened before its first call."""
+    from migrate.kafka.nextrecord import ConsumerOfNextRecords
+
+    mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
+    return ConsumerOfNextRecords(cluster, mapped.config, deadline_seconds, isolation_level)
 
 
 def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
@@ -96,14 +112,18 @@ class SparkMirror:
     def __init__(self, spark: BackgroundSpark, flow: Flow) -> None:
         self._spark = spark
         self._flow = flow
-        self._made: MirrorReader | None = None
+        self._made: SparkMirrorReader | None = None
 
-    def _reader(self) -> MirrorReader:
+    def _reader(self) -> "SparkMirrorReader":
         if self._made is None:
             from migrate.spark.mirror import SparkMirrorReader
 
             self._made = SparkMirrorReader(self._spark.session(), self._flow)
         return self._made
+
+    def syncs(self) -> "Syncs | None":
+        """Return the offset syncs that `windows` has read; None where it has read none."""
+        return self._made.syncs if self._made else None
 
     def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
         """Read the checkpoints topic."""
@@ -112,3 +132,33 @@ class SparkMirror:
     def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
         """Read the offset-syncs topic and find each question's window."""
         return self._reader().windows(side, topic, pinned, questions)
+
+    def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
+        """Read MM2's own positions from the Connect offsets topic."""
+        return self._reader().positions(topic, pinned)
+
+
+class SparkRecordComparer:
+    """Records compared by Spark's tasks, once its session is up; the offset syncs are those that `mirror` has read."""
+
+    def __init__(self, spark: BackgroundSpark, flow: Flow, mirror: SparkMirror, deadline_seconds: float) -> None:
+        self._spark = spark
+        self._mirror = mirror
+        source, target = (_reader_settings(cluster) for cluster in (flow.source, flow.target))
+        target = replace(target, isolation_level=flow.target_isolation_level)
+        self._readers = KafkaReaders(source, target, deadline_seconds)
+
+    def compare(
+        self, works: Collection[Work], limits: Limits, say: Callable[[FetchEstimate], None], inverted: bool = False
+    ) -> Comparison:
+        """Place the commits of every work."""
+        from migrate.spark.comparer import SparkComparer
+
+        comparer = SparkComparer(self._spark.session(), self._mirror.syncs, self._readers)
+        return comparer.compare(works, limits, say, inverted)
+
+
+def _reader_settings(cluster: Cluster) -> ReaderSettings:
+    mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
+    name = f"{cluster.side} {cluster.alias} ({cluster.bootstrap})"
+    return ReaderSettings(name, mapped.config, secret_values(cluster.properties))

@@ -1,5 +1,6 @@
 """The commands around the moment that writes: `apply`, `rollback`, `verify`. Wiring, and no decisions."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,17 @@ from migrate.errors import EXIT_DONE, Refused, UsageError
 from migrate.flow import Flow
 from migrate.history import ROLLBACK
 from migrate.journal import Journal, journal_path, journals_under_any_name
+from migrate.model import Row
 from migrate.plan import Plan, approves
 from migrate.planfile import read_plan, refuse_overwrite, write_plan
-from migrate.ports import Progress
+from migrate.ports import ClusterAdmin, Progress
+from migrate.recordproof import LogSide, RecordProof, prove
 from migrate.results import Typed, apply_lines, verify_lines
+from migrate.show import select
+from migrate.showproof import proof_lines, verify_document
 from migrate.undo import undo_plan
 from migrate.verification import verify
-from migrate.wiring import admin_of
+from migrate.wiring import admin_of, record_reader_of
 
 Told = tuple[list[str], int]
 
@@ -25,6 +30,7 @@ Told = tuple[list[str], int]
 def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Told:
     """Apply a plan file, or show what applying it would do; return the lines to print and the exit code."""
     plan = read_plan(path)
+    flow = _roles(flow, plan)
     approval = _approved(plan, options["approve"], options["execute"])
     _refuse_other_name(plan, path)
     clock = SystemClock()
@@ -54,6 +60,7 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
         raise UsageError(
             f"{path} is itself an undo.", "Apply it with `mm2-migrate apply`, or make a new plan to go forward."
         )
+    flow = _roles(flow, plan)
     approval = _approved(plan, options["approve"], options["execute"])
     _refuse_other_name(plan, path)
     clock = SystemClock()
@@ -83,23 +90,61 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
 def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Told:
     """Compare the target with a plan file; return the lines to print and the exit code."""
     plan = read_plan(path)
+    if plan.header.kind == UNDO and options["records"]:
+        raise UsageError(f"{path} is an undo: it restores what was there, and translates nothing.", "Omit --records.")
+    flow = _roles(flow, plan)
+    rows = select(plan, options["groups"], options["only"])
     clock = SystemClock()
     target = admin_of(flow.target, options["request_timeout"])
-    seen_id = target.facts().cluster_id
-    if seen_id != plan.header.target_cluster_id:
-        raise Refused(
-            f"The plan is for target cluster {plan.header.target_cluster_id}, and {flow.target.alias} is {seen_id}.",
-            "Name the clusters that the plan was made for.",
-        )
-    found = verify(plan, target, progress)
+    _refuse_other_cluster(target, plan.header.target_cluster_id)
+    found = verify(plan, target, progress, rows)
     if options["settle"]:
         progress.step(f"waiting {options['settle']:g} s for a second reading")
         clock.wait(options["settle"])
-        found = verify(plan, target.renewed(), progress).after(found)
+        found = verify(plan, target.renewed(), progress, rows).after(found)
+    proof = _prove(rows, plan, flow, target, progress, options) if options["records"] else None
+    code = max(found.exit_code, proof.exit_code if proof else EXIT_DONE)
+    spent = Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms).read().is_spent
+    if options["form"] == "json":
+        return list(verify_document(found, plan, proof, code, spent)), code
     lines = list(verify_lines(found, plan, options["width"], options["colour"]))
-    if Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms).read().is_spent:
+    if len(rows) != len(plan.rows):
+        lines.append(f"{len(rows)} of {len(plan.rows)} rows were looked at, as --group and --only say.")
+    if spent:
         lines.append("Note: this plan was rolled back, so its offsets are not expected to stand.")
-    return lines, found.exit_code
+    if proof is not None:
+        lines += ["", *proof_lines(proof, plan, options["width"], options["colour"])]
+    return lines, code
+
+
+def _roles(flow: Flow, plan: Plan) -> Flow:
+    """Return MM2's flow as the plan goes: a failback's source is MM2's target, and what it writes is MM2's source."""
+    return flow.reversed() if plan.header.failback else flow
+
+
+def _prove(
+    rows: Sequence[Row], plan: Plan, flow: Flow, target: ClusterAdmin, progress: Progress, options: dict[str, Any]
+) -> RecordProof:
+    deadline = options["request_timeout"]
+    source = admin_of(flow.source, deadline)
+    _refuse_other_cluster(source, plan.header.source_cluster_id)
+    return prove(
+        rows,
+        LogSide(source, record_reader_of(flow.source, deadline)),
+        LogSide(target, record_reader_of(flow.target, deadline, flow.target_isolation_level)),
+        progress,
+        options["limit"],
+    )
+
+
+def _refuse_other_cluster(admin: ClusterAdmin, planned_id: str) -> None:
+    """Raise `Refused` if this is not the cluster of the plan; a plan made without it ("") can not tell."""
+    seen = admin.facts().cluster_id
+    if planned_id and seen != planned_id:
+        raise Refused(
+            f"The plan is for {admin.side} cluster {planned_id}, and {admin.alias} is {seen}.",
+            "Name the clusters that the plan was made for.",
+        )
 
 
 def _approved(plan: Plan, approval: str | None, execute: bool) -> str:

@@ -160,20 +160,13 @@ class ConfluentAdmin:
 
     def log_ranges(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange | Failure]:
         """Return log start and last stable offset (the end that a read_committed reader sees)."""
-        ranges: dict[TopicPartition, LogRange | Failure] = {}
-        counts = self.topics() if partitions else {}
-        known = sorted({p for p in partitions if p.partition < counts.get(p.topic, 0)})
-        # Not asked of the cluster: a request that names an absent topic might create it.
-        absent = Failure("UNKNOWN_TOPIC_OR_PARTITION", "the cluster has no such partition")
-        ranges |= {p: absent for p in partitions if p.partition >= counts.get(p.topic, 0)}
+        return self._of_logs(partitions, self._ranges)
 
-        def ask(wanted: Sequence[TopicPartition]) -> dict[TopicPartition, LogRange | Failure]:
-            found: dict[TopicPartition, LogRange | Failure] = {}
-            for batch in _batches(wanted, LOG_RANGE_BATCH):
-                found |= self._ranges(batch)
-            return found
-
-        return ranges | self._persistently(known, ask)
+    def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
+        """Return the end that a read_uncommitted reader sees of each log."""
+        level = IsolationLevel.READ_UNCOMMITTED
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        return self._of_logs(partitions, lambda batch: self._offsets(batch, latest, level))
 
     def alter(
         self, wanted: Mapping[str, Mapping[TopicPartition, int]]
@@ -195,6 +188,27 @@ class ConfluentAdmin:
             writing=True,
         )[group]
         return got if isinstance(got, Failure) else None
+
+    def _of_logs(
+        self,
+        partitions: Collection[TopicPartition],
+        ask_batch: Callable[[Sequence[TopicPartition]], dict[TopicPartition, V | Failure]],
+    ) -> dict[TopicPartition, V | Failure]:
+        counts = self.topics() if partitions else {}
+        known = sorted({p for p in partitions if p.partition < counts.get(p.topic, 0)})
+        # Not asked of the cluster: a request that names an absent topic might create it.
+        absent = Failure("UNKNOWN_TOPIC_OR_PARTITION", "the cluster has no such partition")
+        answers: dict[TopicPartition, V | Failure] = {
+            p: absent for p in partitions if p.partition >= counts.get(p.topic, 0)
+        }
+
+        def ask(wanted: Sequence[TopicPartition]) -> dict[TopicPartition, V | Failure]:
+            found: dict[TopicPartition, V | Failure] = {}
+            for batch in _batches(wanted, LOG_RANGE_BATCH):
+                found |= ask_batch(batch)
+            return found
+
+        return answers | self._persistently(known, ask)
 
     def _persistently(
         self, wanted: Sequence[K], ask: Callable[[Sequence[K]], dict[K, V | Failure]]
@@ -245,10 +259,15 @@ class ConfluentAdmin:
 
         return self._connection.gather(sorted(parts), submit, len(parts), writing=True)
 
-    def _offsets(self, partitions: Sequence[TopicPartition], spec: OffsetSpec) -> dict[TopicPartition, int | Failure]:
+    def _offsets(
+        self,
+        partitions: Sequence[TopicPartition],
+        spec: OffsetSpec,
+        level: IsolationLevel = IsolationLevel.READ_COMMITTED,
+    ) -> dict[TopicPartition, int | Failure]:
         def submit(client: AdminClient) -> "dict[TopicPartition, Future[Any]]":
             asked = {KafkaPartition(p.topic, p.partition): spec for p in partitions}
-            futures = client.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED, **_LONGEST)
+            futures = client.list_offsets(asked, isolation_level=level, **_LONGEST)
             return {TopicPartition(p.topic, p.partition): future for p, future in futures.items()}
 
         found = self._connection.collect(submit)

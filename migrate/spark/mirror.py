@@ -1,17 +1,18 @@
 """MM2's two topics read with Spark: the adapter behind `migrate.mirror.MirrorReader`."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from migrate.clientconfig import redact, secret_values, spark_options
 from migrate.errors import ClusterError
 from migrate.flow import Cluster, Flow
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
-from migrate.model import LogRange, Side
+from migrate.model import LogRange, Side, TopicPartition
 from migrate.spark.checkpoints import read_checkpoints
 from migrate.spark.failure import root_cause
+from migrate.spark.positions import read_positions
 from migrate.spark.session import log_file
-from migrate.spark.syncs import read_windows
+from migrate.spark.syncs import NO_WINDOW, Syncs, read_syncs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,11 +21,15 @@ T = TypeVar("T")
 
 
 class SparkMirrorReader:
-    """Reads MM2's topics through Spark's Kafka source; each call reads its range once, in full."""
+    """Reads MM2's topics through Spark's Kafka source; each call reads its range once, in full.
+
+    `syncs` are those that `windows` has read, kept for the comparing of records until the reader is closed.
+    """
 
     def __init__(self, spark: "SparkSession", flow: Flow) -> None:
         self._spark = spark
         self._flow = flow
+        self.syncs: Syncs | None = None
 
     def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
         """Read the checkpoints topic, on the target; raises `ClusterError` if it cannot be read to its end."""
@@ -36,7 +41,24 @@ class SparkMirrorReader:
         """Read the offset-syncs topic on `side`; raises `ClusterError` if it cannot be read to its end."""
         cluster = self._flow.source if side is Side.SOURCE else self._flow.target
         options = spark_options(cluster.properties)
-        return _told(cluster, topic, lambda: read_windows(self._spark, options, topic, pinned, questions))
+        self.close()
+        if pinned.start >= pinned.end:
+            return SyncReading(dict.fromkeys(questions, NO_WINDOW), {})
+        self.syncs = syncs = read_syncs(self._spark, options, topic, pinned, self._flow.failback)
+        return _told(cluster, topic, lambda: syncs.reading(questions))
+
+    def close(self) -> None:
+        """Let Spark forget the offset syncs."""
+        if self.syncs is not None:
+            self.syncs.close()
+            self.syncs = None
+
+    def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
+        """Read the Connect offsets topic, on the target; raises `ClusterError` if it cannot be read to its end."""
+        cluster = self._flow.target
+        options = spark_options(cluster.properties)
+        alias = self._flow.source.alias
+        return _told(cluster, topic, lambda: read_positions(self._spark, options, topic, pinned, alias))
 
 
 def _told(cluster: Cluster, topic: str, read: Callable[[], T]) -> T:

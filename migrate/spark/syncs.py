@@ -1,6 +1,7 @@
 """MM2's offset-syncs topic: the full history, and the window around each committed offset asked about."""
 
 from collections.abc import Collection, Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from migrate.mirror import SyncReading, WindowQuestion
@@ -20,38 +21,61 @@ _NONE = -1
 _PARTS = ("position", "source", "target")
 
 
-def read_windows(
-    spark: "SparkSession",
-    options: Mapping[str, str],
-    topic: str,
-    pinned: LogRange,
-    questions: Collection[WindowQuestion],
-) -> SyncReading:
-    """Read an offset-syncs topic (one partition, as MM2 makes it) between two pinned offsets, once."""
-    if pinned.start >= pinned.end:
-        return SyncReading(dict.fromkeys(questions, NO_WINDOW), {})
-    return windows_of(read_topic(spark, options, topic, pinned), questions)
+class Syncs:
+    """An offset-syncs topic, read and decoded once, and kept in Spark until it is closed.
 
+    `records` has the columns of Spark's Kafka source; `inverted` is True for a failback: what MM2 calls downstream is
+    the source of the plan then.
+    """
 
-def windows_of(records: "DataFrame", questions: Collection[WindowQuestion]) -> SyncReading:
-    """Return the windows from a DataFrame with the source's columns, and the count of records by label."""
-    from pyspark.storagelevel import StorageLevel
+    def __init__(self, records: "DataFrame", inverted: bool = False) -> None:
+        from pyspark.storagelevel import StorageLevel
 
-    asked = list(dict.fromkeys(questions))
-    decoded = _decoded(records).persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        counts = _counts(decoded)
+        self._decoded = _decoded(records, inverted).persist(StorageLevel.MEMORY_AND_DISK)
+
+    def reading(self, questions: Collection[WindowQuestion]) -> SyncReading:
+        """Return the window of each question, and the count of records by label."""
+        asked = list(dict.fromkeys(questions))
+        counts = _counts(self._decoded)
         windows = dict.fromkeys(asked, NO_WINDOW)
         if asked and Kind.OFFSET_SYNC.value in counts:
-            for found, *around in out_of_spark(_answers(decoded, asked), "id"):
+            for found, *around in out_of_spark(_answers(self._decoded, asked), "id"):
                 windows[asked[found]] = Window(_sync(*around[:3]), _sync(*around[3:]))
         return SyncReading(windows, counts)
-    finally:
-        decoded.unpersist()
+
+    def chains(self, ends: "DataFrame") -> "DataFrame":
+        """Return the chain of each partition in `ends` that has one: key, links (source_offset, target_offset).
+
+        `ends`: key, source_end, target_end. Links are in log order, which is the order of either offset.
+        """
+        from pyspark.sql.functions import expr
+
+        links = chain.links(chain.inside(_syncs(self._decoded), ends))
+        return links.groupBy("key").agg(
+            expr("array_sort(collect_list(struct(source_offset, target_offset)))").alias("links")
+        )
+
+    def close(self) -> None:
+        """Let Spark forget the topic."""
+        self._decoded.unpersist()
 
 
-def _decoded(records: "DataFrame") -> "DataFrame":
-    source_offset, target_offset = columns.sync_offsets()
+def read_syncs(
+    spark: "SparkSession", options: Mapping[str, str], topic: str, pinned: LogRange, inverted: bool = False
+) -> Syncs:
+    """Return an offset-syncs topic (one partition, as MM2 makes it) between two pinned offsets, to be read once."""
+    return Syncs(read_topic(spark, options, topic, pinned), inverted)
+
+
+def windows_of(records: "DataFrame", questions: Collection[WindowQuestion], inverted: bool = False) -> SyncReading:
+    """Return the windows from a DataFrame with the source's columns, and the count of records by label."""
+    with closing(Syncs(records, inverted)) as syncs:
+        return syncs.reading(questions)
+
+
+def _decoded(records: "DataFrame", inverted: bool) -> "DataFrame":
+    upstream, downstream = columns.sync_offsets()
+    source_offset, target_offset = (downstream, upstream) if inverted else (upstream, downstream)
     return records.selectExpr(
         "key",
         "offset as position",
@@ -78,12 +102,15 @@ def _answers(decoded: "DataFrame", asked: Collection[WindowQuestion]) -> "DataFr
         ((keys[q.source_topic, q.partition], i, q.source_committed) for i, q in enumerate(asked)),
         "hex string, id bigint, source_committed bigint",
     )
-    syncs = decoded.where(f"shape in {columns.SYNCS}").drop("shape")
-    links = chain.links(chain.inside(syncs, _with_key(ends)))
+    links = chain.links(chain.inside(_syncs(decoded), _with_key(ends)))
     found = chain.windows(links, _with_key(commits))
     return found.where("lower_position is not null or upper_position is not null").selectExpr(
         "id", *(f"coalesce({side}_{part}, {_NONE})" for side in ("lower", "upper") for part in _PARTS)
     )
+
+
+def _syncs(decoded: "DataFrame") -> "DataFrame":
+    return decoded.where(f"shape in {columns.SYNCS}").drop("shape")
 
 
 def _with_key(frame: "DataFrame") -> "DataFrame":

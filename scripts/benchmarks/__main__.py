@@ -2,9 +2,12 @@
 
 import argparse
 
+from scripts.benchmarks import match
 from scripts.benchmarks.read import Size, measure
 
 READ = "checkpoints topic to newest checkpoint per key: ours beside Kafka's RemoteClusterUtils.translateOffsets"
+
+MATCH = "commits to proven offsets by comparing records: ours beside one consumer that only reads the same stretches"
 
 
 def main() -> None:
@@ -15,9 +18,17 @@ def main() -> None:
     read.add_argument("--groups", type=int, default=1000, help="consumer groups (default: %(default)s)")
     read.add_argument("--partitions", type=int, default=100, help="per group (default: %(default)s)")
     read.add_argument("--rounds", type=int, default=7, help="measured warm rounds (default: %(default)s)")
+    matched = benches.add_parser("match", help=MATCH, description=MATCH)
+    names = [workload.name for workload in match.WORKLOADS]
+    matched.add_argument("--windows", type=int, default=100_000, help="at most (default: %(default)s)")
+    matched.add_argument("--workload", choices=names, action="append", help="only this one (default: both)")
     chosen = parser.parse_args()
     if chosen.bench is None:
         print(f"scripts/bench read    {READ}")
+        print(f"scripts/bench match   {MATCH}")
+        return
+    if chosen.bench == "match":
+        match.measure(chosen.windows, chosen.workload or names)
         return
     measure(Size(chosen.records, chosen.groups, chosen.partitions), chosen.rounds)
 

@@ -29,7 +29,7 @@ from migrate.wire import (
     encode_sync,
     label,
 )
-from tests.integration.clusters import AnyLab, create_topic
+from tests.integration.clusters import AnyLab, create_topic, partitions_of
 from tests.lab.cluster import QUIET_CLIENT, free_ports
 from tests.lab.reading import topic_reader
 from tests.lab.waiting import wait_until
@@ -135,6 +135,26 @@ def test_mm2s_own_checkpoints_and_syncs_are_read_in_full(spark, lab, flow):
     assert syncs
     for question in questions:
         assert answered.windows[question] == window(chain(syncs, 250, 250), question.source_committed)
+
+
+def test_mm2s_own_positions_come_to_stand_on_the_last_record_that_it_copied(spark, lab, flow):
+    name = f"positions-{uuid4().hex[:8]}"
+    create_topic(lab.source_bootstrap, name, 3)
+    sender = producer(lab.source_bootstrap)
+    for number in range(90):
+        sender.produce(name, str(number), partition=number % 2)
+    assert sender.flush(30) == 0
+    lab.mirror.wait_until_replicated([name])
+    reader, topic = SparkMirrorReader(spark, flow), flow.connect_offsets_topic
+
+    def copied_to():
+        with topic_reader(lab.target_bootstrap) as consumer:
+            ranges = {p: LogRange(*consumer.bounds(topic, p)) for _, p in partitions_of(lab.target_bootstrap, [topic])}
+        found = reader.positions(topic, ranges)
+        return {place.partition: offset for place, offset in found.items() if place.topic == name}
+
+    # Connect commits positions every offset.flush.interval.ms.
+    wait_until(lambda: copied_to() == {0: 44, 1: 44}, 90, "MM2's positions")
 
 
 def test_aborted_records_are_neither_read_nor_counted(spark, lab, flow, topic):

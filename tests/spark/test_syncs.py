@@ -6,7 +6,8 @@ import pytest
 
 from migrate.mirror import WindowQuestion
 from migrate.model import LogRange, OffsetSync
-from migrate.spark.syncs import read_windows, windows_of
+from migrate.spark.source import read_topic
+from migrate.spark.syncs import windows_of
 from migrate.translation import Window, chain, window
 from migrate.wire import CheckpointRecord, SyncRecord, encode_checkpoint, encode_sync
 from tests.spark.records import frame
@@ -62,6 +63,18 @@ def test_the_windows_are_those_of_the_plain_functions(spark, seed, wildness):
     assert set(reading.windows) == set(questions)
 
 
+@pytest.mark.parametrize("seed", [3, 4])
+def test_for_a_failback_every_sync_is_read_the_other_way_round(spark, seed):
+    pairs, syncs, questions = scene(seed, 0.1)
+    reading = windows_of(frame(spark, pairs), questions, inverted=True)
+    for question in questions:
+        source_end = UNBOUNDED if question.source_end is None else question.source_end
+        mine = syncs.get((question.source_topic, question.partition), [])
+        swapped = [OffsetSync(s.position, s.target_offset, s.source_offset) for s in mine]
+        links = chain(swapped, source_end, question.target_end)
+        assert reading.windows[question] == window(links, question.source_committed), question
+
+
 def test_many_questions_travel_in_several_documents(spark):
     pairs = [encode_sync(SyncRecord("t", 0, u, 2 * u)) for u in range(0, 30_000, 100)]
     questions = [WindowQuestion("t", 0, g, None, UNBOUNDED) for g in range(25_000)]
@@ -81,5 +94,5 @@ def test_a_topic_of_checkpoints_is_recognised_and_answers_nothing(spark):
 
 def test_every_question_is_answered_where_nothing_is_to_be_read(spark):
     question = WindowQuestion("t", 0, 5, 10, 10)
-    reading = read_windows(spark, {}, "no-such-topic", LogRange(0, 0), [question])
+    reading = windows_of(read_topic(spark, {}, "no-such-topic", LogRange(0, 0)), [question])
     assert (reading.windows, reading.counts) == ({question: Window(None, None)}, {})

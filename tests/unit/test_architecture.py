@@ -11,10 +11,12 @@ import migrate
 
 PACKAGE = Path(migrate.__file__).parent
 PURE = (
-    "checklist", "checks", "clusterchecks", "drift", "errors", "filters", "flow", "groupchecks", "history",
-    "jaas", "mirror", "model", "naming", "plan", "planning", "policies", "ports", "results", "rowchecks",
-    "rows", "show", "showcsv", "showgroups", "showjson", "table", "terminal", "totals", "translation",
-    "undo", "wire",
+    "alignment", "anchors", "bytesize", "calibration", "checklist", "checks", "clusterchecks", "comparison",
+    "connectoffsets", "drain", "drift", "equality", "errors", "fetchplan", "filters", "floor", "flow",
+    "groupchecks", "guard", "history", "jaas", "knownlog", "logreader", "logstart", "matcher", "matching",
+    "matchtask", "mirror", "model", "naming", "nextrecord", "place", "plan", "planning", "policies", "ports",
+    "recordproof", "records", "recordsurvey", "results", "rowchecks", "rows", "show", "showcsv", "showgroups",
+    "showjson", "table", "tail", "terminal", "topicchecks", "totals", "translation", "undo", "wire",
 )  # fmt: skip
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "datetime", "random", "socket", "subprocess"}
 

@@ -1,0 +1,179 @@
+"""Finding out per topic which parts of records survive the way (Law 3 of docs/translation.md), and how long they are.
+
+Pure. Anchors are read before any window: few syncs, the newest of several partitions. A topic without syncs is
+calibrated on records near the ends of both logs that occur once on either side.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from statistics import fmean
+
+from migrate.equality import Content, Equality, calibrated
+from migrate.errors import MigrateError
+from migrate.logreader import LogReader
+from migrate.matching import Link, Unreadable
+from migrate.matchtask import Failed, OpenReaders
+from migrate.model import LogRange, TopicPartition
+
+# Records read from the end of either log where no sync serves; a copy's log is often longer, by markers and replays.
+SOURCE_TAIL = 50
+TARGET_TAIL = 100
+# Whole records are held while a topic is calibrated.
+TOPICS_AT_ONCE = 50
+# A record's own fields and its share of its batch's, in bytes.
+OVERHEAD = 12
+
+Contents = Mapping[int, Content]
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorPartition:
+    """A partition on which a topic is calibrated: its logs, and its newest syncs."""
+
+    source: TopicPartition
+    target: TopicPartition
+    source_log: LogRange
+    target_log: LogRange
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicQuestion:
+    """A topic of the source, by name, and the partitions on which to calibrate it."""
+
+    topic: str
+    partitions: tuple[AnchorPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What a topic's anchors say: `equality` is None if no anchor agrees under any.
+
+    `anchors` counts the pairs compared: where there are none, nothing is known, and `equality` is the widest.
+    Sizes are averages in bytes, None where no record was read.
+    """
+
+    topic: str
+    equality: Equality | None
+    anchors: int
+    source_size: float | None
+    target_size: float | None
+
+
+class CalibrationTask:
+    """Calibrates topics; call it with those of one Spark partition."""
+
+    def __init__(self, open_readers: OpenReaders) -> None:
+        self._open_readers = open_readers
+
+    def __call__(self, questions: Iterable[TopicQuestion]) -> Iterator[Calibration | Failed]:
+        """Yield one calibration per topic."""
+        try:
+            with self._open_readers() as readers, ThreadPoolExecutor(2) as pool:
+                waiting = iter(questions)
+                while some := list(islice(waiting, TOPICS_AT_ONCE)):
+                    yield from _calibrations(some, *readers, pool)
+        except MigrateError as error:
+            yield Failed.of(error)
+
+
+def _calibrations(
+    questions: Collection[TopicQuestion], source: LogReader, target: LogReader, pool: ThreadPoolExecutor
+) -> Iterator[Calibration]:
+    def read(
+        on_source: Callable[[AnchorPartition], Iterable[int]], on_target: Callable[[AnchorPartition], Iterable[int]]
+    ) -> tuple[dict[TopicPartition, Contents], dict[TopicPartition, Contents]]:
+        wanted = [p for question in questions for p in question.partitions]
+        sides = [
+            pool.submit(_contents, source, {p.source: tuple(on_source(p)) for p in wanted}),
+            pool.submit(_contents, target, {p.target: tuple(on_target(p)) for p in wanted}),
+        ]
+        return sides[0].result(), sides[1].result()
+
+    ours, theirs = read(lambda p: (u for u, _ in p.links), lambda p: (d for _, d in p.links))
+    done: list[Calibration] = []
+    rest: list[TopicQuestion] = []
+    for question in questions:
+        pairs = [
+            (ours[p.source][u], theirs[p.target][d])
+            for p in question.partitions
+            for u, d in p.links
+            if u in ours[p.source] and d in theirs[p.target]
+        ]
+        if pairs:
+            done.append(_calibration(question, pairs, ours, theirs))
+        else:
+            rest.append(question)
+    yield from done
+    if rest:
+        questions = rest
+        ours, theirs = read(lambda p: _tail(p.source_log, SOURCE_TAIL), lambda p: _tail(p.target_log, TARGET_TAIL))
+        for question in rest:
+            pairs = [
+                pair for p in question.partitions for pair in _alike(ours[p.source].values(), theirs[p.target].values())
+            ]
+            yield _calibration(question, pairs, ours, theirs)
+
+
+def _contents(reader: LogReader, wanted: Mapping[TopicPartition, Collection[int]]) -> dict[TopicPartition, Contents]:
+    """Read single records; a partition that can not be read has none: its matching will say why."""
+    read = reader.contents({place: offsets for place, offsets in wanted.items() if offsets})
+    found: dict[TopicPartition, Contents] = defaultdict(dict)
+    found.update({place: each for place, each in read.items() if not isinstance(each, Unreadable)})
+    return found
+
+
+def _calibration(
+    question: TopicQuestion,
+    pairs: Collection[tuple[Content, Content]],
+    ours: Mapping[TopicPartition, Contents],
+    theirs: Mapping[TopicPartition, Contents],
+) -> Calibration:
+    return Calibration(
+        question.topic,
+        calibrated(pairs) if pairs else Equality.ALL,
+        len(pairs),
+        _size(content for p in question.partitions for content in ours[p.source].values()),
+        _size(content for p in question.partitions for content in theirs[p.target].values()),
+    )
+
+
+def _alike(ours: Collection[Content], theirs: Collection[Content]) -> Iterator[tuple[Content, Content]]:
+    """Pair records of equal key and value, else of equal timestamp and key; only those that occur once."""
+    for name in (_key_and_value, _time_and_key):
+        mine, copies = _once(ours, name), _once(theirs, name)
+        common = mine.keys() & copies.keys()
+        if common:
+            yield from ((mine[each], copies[each]) for each in common)
+            return
+
+
+def _key_and_value(content: Content) -> Hashable:
+    return content.key, content.value
+
+
+def _time_and_key(content: Content) -> Hashable:
+    return content.timestamp, content.key
+
+
+def _once(contents: Collection[Content], name: Callable[[Content], Hashable]) -> dict[Hashable, Content]:
+    counts = Counter(map(name, contents))
+    return {name(content): content for content in contents if counts[name(content)] == 1}
+
+
+def _tail(log: LogRange, count: int) -> range:
+    return range(max(log.start, log.end - count), log.end)
+
+
+def _size(contents: Iterable[Content]) -> float | None:
+    sizes = [
+        OVERHEAD
+        + len(content.key or b"")
+        + len(content.value or b"")
+        + sum(len(name) + len(value or b"") for name, value in content.headers or ())
+        for content in contents
+    ]
+    return fmean(sizes) if sizes else None

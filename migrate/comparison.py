@@ -1,0 +1,82 @@
+"""Comparing the records of both clusters, seen from the plan: what is asked, what is answered, and the port.
+
+Pure. `migrate.spark.comparer` is the adapter. A *work* is one partition with its copy.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from migrate.equality import Equality
+from migrate.matching import PartitionAnswer
+from migrate.model import LogRange, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One partition to compare with its copy; fields as in `migrate.matching.PartitionQuestion`.
+
+    `source` and `target` are by the roles of the plan: with --failback the groups leave MM2's target, which is
+    the source here.
+    """
+
+    source: TopicPartition
+    target: TopicPartition
+    source_log: LogRange
+    target_log: LogRange
+    source_committed: tuple[int, ...]
+    source_open: bool = False
+    copied_to: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may be read: offsets of either log per partition, and bytes from each cluster (None: no limit)."""
+
+    match_records: int
+    fetch_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FetchEstimate:
+    """What comparing will fetch, said before it starts: bytes and records from each cluster, and the partitions.
+
+    `left_out` are partitions that `Limits` leave out, because there is not enough budget for them.
+    """
+
+    partitions: int
+    source_records: int
+    target_records: int
+    source_bytes: int
+    target_bytes: int
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The answers by source partition; every work has one.
+
+    `equalities` tell by source topic which parts of records had to agree, None where no anchor agreed under any
+    (reason `records-changed-in-flight`). The byte counts are what was really fetched, where the client tells.
+    """
+
+    answers: Mapping[TopicPartition, PartitionAnswer]
+    equalities: Mapping[str, Equality | None]
+    estimate: FetchEstimate
+    source_bytes: int
+    target_bytes: int
+
+
+class RecordComparer(Protocol):
+    """Compares the records of both clusters. Reads only; payloads stay where they are read."""
+
+    def compare(
+        self, works: Collection[Work], limits: Limits, say: Callable[[FetchEstimate], None], inverted: bool = False
+    ) -> Comparison:
+        """Place the commits of every work; calls `say` once, before the first window is read.
+
+        The chain comes from the offset syncs that `MirrorReader.windows` has read. `inverted` is True for a
+        failback: the syncs' two offsets swap their roles. Raises `ClusterError` if a cluster does not answer;
+        a topic that may not be read makes its works `Unmatched`.
+        """
+        ...

@@ -1,0 +1,108 @@
+"""What comparing will read, before it reads: the cost of each partition, limits, and who reads what. Pure."""
+
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heapreplace
+
+from migrate.comparison import FetchEstimate, Limits
+from migrate.matching import Link, Needs, PartitionQuestion
+from migrate.matchtask import Matching
+from migrate.model import TopicPartition
+from migrate.records import Range
+
+# Where a commit's syncs are far apart, its place is searched by timestamps: about what that reads, in offsets.
+SEARCH = 1_000
+# What a record takes if none was read, in bytes.
+UNKNOWN_SIZE = 1_000.0
+# A partition costs something even if nothing of it is read: a place in an assignment, its matching. In offsets.
+PER_PARTITION = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a partition's first windows are wide, in offsets of either log, and its newest syncs."""
+
+    source: TopicPartition
+    source_width: int
+    target_width: int
+    newest: tuple[Link, ...]
+
+
+@dataclass(frozen=True)
+class FetchPlan:
+    """Which partitions are left out, what the others take, and the task that each goes to."""
+
+    estimate: FetchEstimate
+    left_out: frozenset[TopicPartition]
+    task_of: Mapping[TopicPartition, int]
+
+
+def cost_of(question: PartitionQuestion, match: Matching, newest: int) -> Cost:
+    """Return what the matching of a partition asks for first, which is mostly all; `newest` is how many syncs to name.
+
+    Of a commit that its first windows leave out it is only known that its place will be searched.
+    """
+    try:
+        needs = next(match(question))
+    except StopIteration:
+        needs = Needs()
+    starts = [piece.start for piece in needs.source]
+    searched = sum(1 for g in question.source_committed if not _holds(needs.source, starts, g))
+    source, target = (
+        min(question.match_limit, log.end - log.start, sum(p.end - p.start for p in pieces) + searched * SEARCH)
+        for log, pieces in ((question.source_log, needs.source), (question.target_log, needs.target))
+    )
+    return Cost(question.source, max(0, source), max(0, target), question.links[-newest:])
+
+
+def _holds(pieces: Sequence[Range], starts: Sequence[int], offset: int) -> bool:
+    """True if an offset lies in one of these pieces, or at the end of one."""
+    at = bisect_right(starts, offset) - 1
+    return at >= 0 and offset <= pieces[at].end
+
+
+def plan_fetch(
+    costs: Collection[Cost], sizes: Mapping[str, tuple[float | None, float | None]], limits: Limits, tasks: int
+) -> FetchPlan:
+    """Leave out the widest partitions until both clusters' budgets hold, and spread the others evenly over tasks.
+
+    `sizes` are average records by source topic, in bytes: (source, target).
+    """
+    known = [size for pair in sizes.values() for size in pair if size is not None]
+    usual = sum(known) / len(known) if known else UNKNOWN_SIZE
+    bytes_of: dict[TopicPartition, tuple[float, float]] = {}
+    for cost in costs:
+        on_source, on_target = sizes.get(cost.source.topic, (None, None))
+        bytes_of[cost.source] = (
+            cost.source_width * (on_source or on_target or usual),
+            cost.target_width * (on_target or on_source or usual),
+        )
+    kept = sorted(costs, key=lambda cost: (sum(bytes_of[cost.source]), cost.source))
+    left_out: set[TopicPartition] = set()
+    totals = [sum(bytes_of[cost.source][side] for cost in kept) for side in (0, 1)]
+    while kept and limits.fetch_bytes is not None and max(totals) > limits.fetch_bytes:
+        widest = kept.pop().source
+        left_out.add(widest)
+        totals = [total - part for total, part in zip(totals, bytes_of[widest], strict=True)]
+    estimate = FetchEstimate(
+        partitions=len(kept),
+        source_records=sum(cost.source_width for cost in kept),
+        target_records=sum(cost.target_width for cost in kept),
+        source_bytes=round(max(0.0, totals[0])),
+        target_bytes=round(max(0.0, totals[1])),
+        left_out=len(left_out),
+    )
+    return FetchPlan(estimate, frozenset(left_out), _spread(kept, tasks))
+
+
+def _spread(costs: Sequence[Cost], tasks: int) -> dict[TopicPartition, int]:
+    """Give each partition, the widest first, to the task with the least to do so far."""
+    loads = [(0, task) for task in range(max(1, tasks))]
+    heapify(loads)
+    task_of = {}
+    for cost in reversed(costs):
+        load, task = loads[0]
+        task_of[cost.source] = task
+        heapreplace(loads, (load + cost.source_width + cost.target_width + PER_PARTITION, task))
+    return task_of

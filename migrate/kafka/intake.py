@@ -1,0 +1,150 @@
+"""What is kept of the records that a run delivers: fingerprints, or whole contents of a few.
+
+Records are taken in by the hundred: what is done for each of them alone decides how fast everything is.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from operator import itemgetter
+from typing import Any, Protocol, overload
+
+from confluent_kafka import Message
+
+from migrate.equality import Content, Equality, fingerprints
+from migrate.logreader import Run
+from migrate.records import Range, Stretch
+
+# A record without an error has all of these: the client's types can not tell.
+_offset: Any = Message.offset
+_headers: Any = Message.headers
+_second = itemgetter(1)
+_WITH_HEADERS = (Equality.ALL, Equality.WITHOUT_TIMESTAMP)
+
+
+class Shelf(Protocol):
+    """Keeps what is wanted of the records of one range; below `readable_from` retention has deleted them."""
+
+    readable_from: int
+
+    def add(self, offsets: "array[int]", messages: Sequence[Message]) -> None:
+        """Take records that follow those taken before."""
+        ...
+
+
+class Prints:
+    """Fingerprints of the records of one range."""
+
+    def __init__(self, equality: Equality) -> None:
+        self.readable_from = 0
+        self._equality = equality
+        self._offsets = array("q")
+        self._times = array("q")
+        self._prints = array("q")
+        self._keys: list[bytes | None] = []
+
+    def add(self, offsets: "array[int]", messages: Sequence[Message]) -> None:
+        """Fingerprint records; their payloads end here."""
+        times = array("q", _times(messages))
+        keys: list[Any] = list(map(Message.key, messages))
+        values: Any = map(Message.value, messages)
+        self._offsets.extend(offsets)
+        self._times.extend(times)
+        headers = map(_headers, messages) if self._equality in _WITH_HEADERS else repeat(())
+        self._prints.extend(fingerprints(self._equality, times, keys, values, headers))
+        self._keys.extend(keys)
+
+    def stretch(self, wanted: Range) -> Stretch:
+        """Return what was taken in."""
+        readable_from = min(max(wanted.start, self.readable_from), wanted.end)
+        at = bisect_left(self._offsets, readable_from)
+        offsets, times, prints = (
+            column[at:] if at else column for column in (self._offsets, self._times, self._prints)
+        )
+        weak_prints = WeakPrints(times, self._keys[at:] if at else self._keys)
+        return Stretch(wanted.start, wanted.end, readable_from, offsets, times, prints, weak_prints)
+
+
+class WeakPrints(Sequence[int]):
+    """Fingerprints of timestamp and key, made when they are asked for: that is seldom, and never for most records."""
+
+    def __init__(self, times: Sequence[int], keys: Sequence[bytes | None]) -> None:
+        self._times = times
+        self._keys = keys
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[int]: ...
+
+    def __getitem__(self, place: int | slice) -> int | Sequence[int]:
+        if isinstance(place, slice):
+            return _weak(self._times[place], self._keys[place])
+        return _weak([self._times[place]], [self._keys[place]])[0]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(_weak(self._times, self._keys))
+
+
+def _weak(times: Iterable[int], keys: Iterable[bytes | None]) -> "array[int]":
+    return fingerprints(Equality.TIME_AND_KEY, times, keys, repeat(None), repeat(()))
+
+
+class Contents:
+    """The contents of single records, by offset."""
+
+    def __init__(self) -> None:
+        self.readable_from = 0
+        self.found: dict[int, Content] = {}
+
+    def add(self, offsets: "array[int]", messages: Sequence[Message]) -> None:
+        """Keep the records as they are."""
+        parts = (_times(messages), map(Message.key, messages), map(Message.value, messages), map(_headers, messages))
+        for offset, time, key, value, headers in zip(offsets, *parts, strict=True):
+            self.found[offset] = Content(time, key, value, tuple(headers or ()))
+
+
+class RunIntake:
+    """Takes the records of one run and puts those within its ranges on their shelves; `start` is what comes next."""
+
+    def __init__(self, run: Run, ranges: Sequence[Range], shelves: Sequence[Shelf]) -> None:
+        self.run = run
+        self.start = run.start
+        self._ranges = ranges
+        self._shelves = shelves
+        self._at = run.first
+
+    def take(self, messages: Sequence[Message]) -> bool:
+        """Take records of this partition in the order of their log; True if the run's end is reached.
+
+        A record beyond the end ends it too: compaction, markers and aborted records leave offsets without one.
+        """
+        offsets: array[int] = array("q", map(_offset, messages))
+        last = offsets[-1]
+        self.start = last + 1
+        while self._at <= self.run.last:
+            wanted = self._ranges[self._at]
+            if wanted.start > last:
+                break
+            low, high = bisect_left(offsets, wanted.start), bisect_left(offsets, wanted.end)
+            if low < high:
+                self._shelves[self._at].add(offsets[low:high], messages[low:high])
+            if last < wanted.end - 1:
+                break
+            self._at += 1
+        return last >= self.run.end - 1
+
+    def begin_at(self, log_start: int) -> None:
+        """Go on from where the log begins now: retention was faster."""
+        self.start = log_start
+        for shelf in self._shelves[self.run.first : self.run.last + 1]:
+            shelf.readable_from = log_start
+
+
+def _times(messages: Iterable[Message]) -> Iterator[int]:
+    return map(_second, map(Message.timestamp, messages))

@@ -1,0 +1,79 @@
+"""What comparing needs of one cluster's logs: a port, and the straight runs into which a reader cuts its way. Pure.
+
+`migrate.kafka.recordreader` is the adapter.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from migrate.equality import Content, Equality
+from migrate.matching import Unreadable
+from migrate.model import TopicPartition
+from migrate.records import Range, Stretch
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to read of one partition: ranges, disjoint and sorted, fingerprinted by `equality`."""
+
+    ranges: tuple[Range, ...]
+    equality: Equality
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A stretch that is read without seeking, and the places in `Wanted.ranges` of those that it covers."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+class LogReader(Protocol):
+    """Reads one cluster's logs, read_committed, up to ends that were pinned before.
+
+    What one partition does not let read is an `Unreadable` in its place, with Kafka's name of the error; a cluster
+    that does not answer raises `ClusterError`.
+    """
+
+    def read(
+        self, wanted: Mapping[TopicPartition, Wanted]
+    ) -> Mapping[TopicPartition, tuple[Stretch, ...] | Unreadable]:
+        """Return one stretch per range, in the order of the ranges."""
+        ...
+
+    def contents(
+        self, wanted: Mapping[TopicPartition, Collection[int]]
+    ) -> Mapping[TopicPartition, Mapping[int, Content] | Unreadable]:
+        """Return the records at single offsets; offsets without a record are left out."""
+        ...
+
+    def first_offsets(
+        self, wanted: Mapping[TopicPartition, Collection[int]]
+    ) -> Mapping[TopicPartition, Mapping[int, int | None] | Unreadable]:
+        """Return for each timestamp (ms) the first offset with that timestamp or a later one, None where none has."""
+        ...
+
+    @property
+    def fetched_bytes(self) -> int:
+        """How many bytes came from the cluster so far, as far as the client tells."""
+        ...
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        ...
+
+
+def runs_of(ranges: Sequence[Range], gap: int) -> list[Run]:
+    """Join ranges between which at most `gap` offsets lie: reading them costs less than seeking over them."""
+    runs: list[Run] = []
+    for place, piece in enumerate(ranges):
+        if piece.start >= piece.end:
+            continue
+        if runs and piece.start - runs[-1].end <= gap:
+            runs[-1] = Run(runs[-1].start, piece.end, runs[-1].first, place)
+        else:
+            runs.append(Run(piece.start, piece.end, place, place))
+    return runs

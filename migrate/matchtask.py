@@ -1,0 +1,196 @@
+"""What one task does: drive the matching of many partitions at once, and read for all of them in rounds. Pure.
+
+Each round gathers what a hundred partitions need into one reading of each cluster. Tasks end with values, also where a
+cluster fails them: what they would raise, Spark would run again and wrap in pages of stack trace.
+"""
+
+import gc
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
+from migrate.logreader import LogReader, Wanted
+from migrate.matcher import matching
+from migrate.matching import Needs, PartitionAnswer, PartitionQuestion, Supply, Unreadable
+from migrate.model import LogRange, TopicPartition
+from migrate.records import Range, Stretch
+
+PARTITIONS_AT_ONCE = 100
+# Offsets of both logs that are held in memory at once, about 100 bytes each; a single partition may be wider.
+OFFSETS_AT_ONCE = 500_000
+
+Matching = Callable[[PartitionQuestion], Generator[Needs, Supply | Unreadable, PartitionAnswer]]
+OpenReaders = Callable[[], AbstractContextManager[tuple[LogReader, LogReader]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Why a task could not go on: the parts of a `MigrateError`."""
+
+    problem: str
+    todo: str
+    lacks: bool
+
+    @staticmethod
+    def of(error: MigrateError) -> "Failed":
+        """Return the value of an error."""
+        return Failed(error.problem, error.todo, isinstance(error, EnvironmentLacks))
+
+    def error(self) -> MigrateError:
+        """Return the error again."""
+        return (EnvironmentLacks if self.lacks else ClusterError)(self.problem, self.todo)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """How many bytes a task received from either cluster."""
+
+    source_bytes: int
+    target_bytes: int
+
+
+class MatchTask:
+    """Answers partition questions; call it with those of one Spark partition."""
+
+    def __init__(self, open_readers: OpenReaders, match: Matching = matching) -> None:
+        self._open_readers = open_readers
+        self._match = match
+
+    def __call__(
+        self, questions: Iterable[PartitionQuestion]
+    ) -> Iterator[tuple[TopicPartition, PartitionAnswer] | Fetched | Failed]:
+        """Yield each question's source partition with its answer, in any order, and what was fetched at the end."""
+        try:
+            with _fewer_collections(), self._open_readers() as readers, ThreadPoolExecutor(2) as pool:
+                yield from _Drive(readers, pool, self._match).answers(questions)
+                yield Fetched(readers[0].fetched_bytes, readers[1].fetched_bytes)
+        except MigrateError as error:
+            yield Failed.of(error)
+
+
+@contextmanager
+def _fewer_collections() -> Iterator[None]:
+    """Let Python look for cyclic garbage a hundred times less often: records by the thousand are none."""
+    before = gc.get_threshold()
+    gc.set_threshold(100 * before[0], *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+class _Partition:
+    """One matching under way."""
+
+    def __init__(self, question: PartitionQuestion, match: Matching) -> None:
+        self.question = question
+        self.needs = Needs()
+        self.answer: PartitionAnswer | None = None
+        self.width = 0
+        self._conversation = match(question)
+        self._go(lambda: next(self._conversation))
+
+    def supply(self, supply: Supply | Unreadable) -> None:
+        """Say what was read."""
+        self._go(lambda: self._conversation.send(supply))
+
+    def _go(self, step: Callable[[], Needs]) -> None:
+        try:
+            self.needs = step()
+            self.width += sum(piece.end - piece.start for piece in (*self.needs.source, *self.needs.target))
+        except StopIteration as done:
+            self.answer = done.value
+
+
+class _Drive:
+    """Partitions under way in one task, and the readers that they share."""
+
+    def __init__(self, readers: tuple[LogReader, LogReader], pool: ThreadPoolExecutor, match: Matching) -> None:
+        self._readers = readers
+        self._pool = pool
+        self._match = match
+
+    def answers(self, questions: Iterable[PartitionQuestion]) -> Iterator[tuple[TopicPartition, PartitionAnswer]]:
+        coming = (_Partition(question, self._match) for question in questions)
+        next_up: deque[_Partition] = deque()
+        active: list[_Partition] = []
+        while True:
+            while len(active) < PARTITIONS_AT_ONCE:
+                if not next_up and (partition := next(coming, None)) is not None:
+                    next_up.append(partition)
+                if not next_up:
+                    break
+                held = sum(partition.width for partition in active)
+                if active and held + next_up[0].width > OFFSETS_AT_ONCE:
+                    break
+                active.append(next_up.popleft())
+            if not active:
+                return
+            self._round([partition for partition in active if partition.answer is None])
+            for partition in active:
+                if partition.answer is not None:
+                    yield partition.question.source, partition.answer
+            active = [partition for partition in active if partition.answer is None]
+
+    def _round(self, partitions: Sequence[_Partition]) -> None:
+        """Read what all of them need, from both clusters at the same time."""
+        source = [_Asked(p.question.source, p.needs.source, p.needs.source_times, p.question) for p in partitions]
+        target = [_Asked(p.question.target, p.needs.target, p.needs.target_times, p.question) for p in partitions]
+        reading = [self._pool.submit(_read, *each) for each in zip(self._readers, (source, target), strict=True)]
+        for partition, mine, copies in zip(partitions, *(each.result() for each in reading), strict=True):
+            if isinstance(mine, Unreadable):
+                partition.supply(mine)
+            elif isinstance(copies, Unreadable):
+                partition.supply(copies)
+            else:
+                question = partition.question
+                partition.supply(
+                    Supply(
+                        mine.stretches,
+                        copies.stretches,
+                        mine.first(question.source_log),
+                        copies.first(question.target_log),
+                    )
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What one partition needs of one log."""
+
+    place: TopicPartition
+    ranges: tuple[Range, ...]
+    times: tuple[int, ...]
+    question: PartitionQuestion
+
+
+@dataclass(frozen=True, slots=True)
+class _Got:
+    """What was read of one log."""
+
+    stretches: tuple[Stretch, ...]
+    first_offsets: Mapping[int, int | None]
+
+    def first(self, log: LogRange) -> dict[int, int]:
+        """Return the first offsets by timestamp, the pinned end where there is none below it."""
+        return {t: log.end if offset is None else min(offset, log.end) for t, offset in self.first_offsets.items()}
+
+
+def _read(reader: LogReader, asked: Sequence[_Asked]) -> list[_Got | Unreadable]:
+    read = reader.read({a.place: Wanted(a.ranges, a.question.equality) for a in asked if a.ranges})
+    first = reader.first_offsets(
+        {a.place: a.times for a in asked if a.times and not isinstance(read.get(a.place), Unreadable)}
+    )
+    got: list[_Got | Unreadable] = []
+    for each in asked:
+        stretches, offsets = read.get(each.place, ()), first.get(each.place, {})
+        if isinstance(stretches, Unreadable):
+            got.append(stretches)
+        elif isinstance(offsets, Unreadable):
+            got.append(offsets)
+        else:
+            got.append(_Got(stretches, offsets))
+    return got

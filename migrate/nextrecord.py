@@ -1,0 +1,100 @@
+"""The next record of a log at or after an offset, reduced to what may be shown of it. Pure.
+
+No payload is kept: of each part of a record only its SHA-256 remains, from which two records can be told apart
+and nothing can be read.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+
+from migrate.equality import Equality
+from migrate.model import TopicPartition
+
+SHOWN_DIGITS = 12
+
+
+class Part(StrEnum):
+    """What a record consists of, in the order in which it is told."""
+
+    TIMESTAMP = "timestamp"
+    KEY = "key"
+    VALUE = "value"
+    HEADERS = "headers"
+
+
+ALL_PARTS = frozenset(Part)
+_PARTS_OF = {
+    Equality.ALL: ALL_PARTS,
+    Equality.WITHOUT_HEADERS: ALL_PARTS - {Part.HEADERS},
+    Equality.WITHOUT_TIMESTAMP: ALL_PARTS - {Part.TIMESTAMP},
+    Equality.KEY_AND_VALUE: frozenset({Part.KEY, Part.VALUE}),
+    Equality.TIME_AND_KEY: frozenset({Part.TIMESTAMP, Part.KEY}),
+}
+
+
+def parts_of(equality: Equality) -> frozenset[Part]:
+    """Return the parts that an equality looks at."""
+    return _PARTS_OF[equality]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where to look: the first `most` records at or after `offset` and before `end`."""
+
+    partition: TopicPartition
+    offset: int
+    end: int
+    most: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class NextRecord:
+    """A record as it may be shown: `timestamp` in ms, `size` of key and value in bytes, a SHA-256 by `Part`."""
+
+    offset: int
+    timestamp: int
+    size: int
+    digests: tuple[bytes, bytes, bytes, bytes]
+
+    def differing(self, other: "NextRecord", parts: Collection[Part] = ALL_PARTS) -> tuple[Part, ...]:
+        """Return those of `parts` in which two records differ, in their order."""
+        pairs = zip(Part, self.digests, other.digests, strict=True)
+        return tuple(part for part, mine, others in pairs if part in parts and mine != others)
+
+    def fingerprint(self, parts: Collection[Part] = ALL_PARTS) -> str:
+        """Return the first digits, in hex, of the SHA-256 over the digests of `parts` in their order."""
+        pairs = zip(Part, self.digests, strict=True)
+        return sha256(b"".join(digest for part, digest in pairs if part in parts)).hexdigest()[:SHOWN_DIGITS]
+
+
+def next_record(
+    offset: int,
+    timestamp: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Iterable[tuple[str, bytes | None]],
+) -> NextRecord:
+    """Return what may be shown of a record as it was read.
+
+    Null differs from empty, and parts of headers are joined with their lengths: ("ab", "c") is not ("a", "bc").
+    """
+    named: list[bytes | None] = []
+    for name, content in headers:
+        named += (name.encode("utf-8", "surrogatepass"), content)
+    digests = (
+        _digest([timestamp.to_bytes(8, "big", signed=True)]),
+        _digest([key]),
+        _digest([value]),
+        _digest(named),
+    )
+    return NextRecord(offset, timestamp, len(key or b"") + len(value or b""), digests)
+
+
+def _digest(parts: Sequence[bytes | None]) -> bytes:
+    digest = sha256()
+    for part in parts:
+        digest.update(b"\xff" * 4 if part is None else len(part).to_bytes(4, "big"))
+        digest.update(part or b"")
+    return digest.digest()

@@ -1,0 +1,304 @@
+"""Where one committed offset stands on the target, how that was found, and how much is proven about it. Pure.
+
+Records decide where they were compared (Law 4 of docs/translation.md); else the window of syncs does, with
+timestamps as a guard (Law 2); with the source gone, MM2's newest checkpoint. What the policies make of a place
+is `migrate.rows`.
+"""
+
+from dataclasses import dataclass, replace
+
+from migrate.equality import Equality
+from migrate.matching import Link, Matched, Unmatched, Why
+from migrate.model import Commit, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
+from migrate.policies import (
+    BEYOND_LOG_END,
+    NO_CHECKPOINT,
+    NOT_REPLICATED,
+    PARTITION_MISSING,
+    SOURCE_TOPIC_MISSING,
+    TOPIC_MISSING,
+)
+from migrate.terminal import capital, many
+from migrate.translation import Window, lower_end, rereads_estimate
+
+TRANSLATED = "translated"
+PROVEN_SYNC = "proven-sync"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointHint:
+    """MM2's newest checkpoint: a number to compare with, the last resort when the source is gone."""
+
+    source_offset: int
+    target_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowFacts:
+    """All that is known of one committed offset.
+
+    `commit` is None for a partition the group never committed. `source_log` is None while the source is
+    down, or where its topic is gone; a `Failure` where the cluster would not tell. `target_partitions` is
+    None where the target has no such topic. `not_replicated` is "" or says why MM2 does not copy the topic.
+    `answer` is what comparing the records gave, None where nothing was compared; `equality` is what their
+    topic's records had to agree in, None where that is not known.
+    """
+
+    key: GroupPartition
+    target_topic: str
+    commit: Commit | None
+    source_log: LogRange | Failure | None
+    target_log: LogRange | Failure | None
+    target_partitions: int | None
+    not_replicated: str
+    prior: Commit | None
+    around: Window
+    checkpoint: CheckpointHint | None
+    # False where no offset syncs could be read at all: then, with the source down, only the checkpoint tells.
+    syncs_read: bool = True
+    answer: Matched | Unmatched | None = None
+    equality: Equality | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A target offset and how it was found; `why` is the code of what comparing said, "" where nothing did.
+
+    `rereads_at_most` is a proven bound, `rereads_estimate` bounds nothing; a place has one of them at most.
+    `missing` counts owed records without a copy, None where records were not compared.
+    """
+
+    target_offset: int
+    method: Method
+    grade: Grade | None
+    reason: str
+    sentence: str
+    lower_kind: str
+    lower: Link | None = None
+    upper: Link | None = None
+    rereads_at_most: int | None = None
+    rereads_estimate: int | None = None
+    missing: int | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Nowhere:
+    """No law places this commit: why, as a code of `UNTRANSLATABLE_REASONS` or one that always blocks."""
+
+    reason: str
+    sentence: str
+    always_blocks: bool = False
+
+
+def place(facts: RowFacts, source_down: bool) -> Place | Nowhere:
+    """Return where the commit stands on the target, or why no law says."""
+    key = facts.key
+    if facts.not_replicated:
+        return Nowhere(NOT_REPLICATED, facts.not_replicated)
+    if facts.target_partitions is None:
+        return Nowhere(TOPIC_MISSING, f"The target has no topic {facts.target_topic}.")
+    if key.partition >= facts.target_partitions:
+        return Nowhere(
+            PARTITION_MISSING,
+            f"The target's {facts.target_topic} has {facts.target_partitions} partitions: "
+            f"there is no partition {key.partition}.",
+        )
+    if not isinstance(facts.target_log, LogRange):
+        return not_visible("target", facts.target_log)
+    if source_down:
+        return _without_source(facts, facts.target_log)
+    if isinstance(facts.source_log, Failure):
+        return not_visible("source", facts.source_log)
+    if facts.source_log is None:
+        return Nowhere(SOURCE_TOPIC_MISSING, f"The source no longer has {key.topic}-{key.partition}.")
+    if facts.commit is None:
+        return Nowhere(NO_CHECKPOINT, "There is no committed offset.")
+    if facts.commit.offset > facts.source_log.end:
+        return Nowhere(
+            BEYOND_LOG_END,
+            f"The group's committed offset {facts.commit.offset} lies beyond the source's end "
+            f"{facts.source_log.end} (last stable offset): the topic was re-created or truncated, "
+            "or a transaction is open.",
+        )
+    if isinstance(facts.answer, Matched):
+        return _by_records(facts.answer, facts.commit.offset, facts.target_log)
+    if isinstance(facts.answer, Unmatched):
+        return _by_guarded_window(facts, facts.answer, facts.commit.offset, facts.target_log)
+    return _by_window(facts, facts.around, facts.commit.offset, facts.target_log)
+
+
+def not_visible(side: str, why: Failure | None) -> Nowhere:
+    """Return the place of a commit whose log on `side` nobody told: blocked, whatever the policies say."""
+    detail = "no answer" if why is None else f"{why.code}: {why.message}"
+    return Nowhere("log-not-visible", f"The {side} did not tell this partition's log: {detail}.", True)
+
+
+def _by_records(answer: Matched, source_committed: int, target_log: LogRange) -> Place:
+    if answer.lower == (source_committed, answer.target_offset):
+        method = Method.SYNC
+    elif answer.target_offset == target_log.end:
+        method = Method.END
+    else:
+        method = Method.MATCH
+    return Place(
+        answer.target_offset,
+        method,
+        Grade.EXACT if answer.exact else Grade.BOUNDED,
+        str(answer.why),
+        _sentence(answer),
+        PROVEN_SYNC if answer.lower else "log-start",
+        answer.lower,
+        answer.upper,
+        rereads_at_most=answer.rereads_at_most,
+        missing=answer.missing_on_target,
+        why=str(answer.why),
+    )
+
+
+def _sentence(answer: Matched) -> str:
+    parts = [_WHY[answer.why]]
+    if answer.missing_on_target:
+        parts.append(f"{many(answer.missing_on_target, 'record')} of those owed {_have(answer)} no copy there.")
+    if answer.exact and answer.rereads_at_most:
+        parts.append(f"{many(answer.rereads_at_most, 'record')} from there on {_are(answer)} read twice.")
+    elif not answer.exact:
+        parts.append(f"At most {many(answer.rereads_at_most, 'record')} {_are(answer)} read twice.")
+    return " ".join(parts)
+
+
+def _have(answer: Matched) -> str:
+    return "has" if answer.missing_on_target == 1 else "have"
+
+
+def _are(answer: Matched) -> str:
+    return "is" if answer.rereads_at_most == 1 else "are"
+
+
+_WHY = {
+    Why.PROVEN: "The records of both sides were compared: all that the group is owed lies at or after this offset, "
+    "and no later offset would do.",
+    Why.UNKNOWN_RECORD: "A record on the target that equals none of the source may be an owed one in another shape: "
+    "the row stands before it.",
+    Why.ORDER_BROKEN: "The copies do not stand in the source's order: the row stands before the first owed one.",
+    Why.NOT_REPEATED: "An owed record stands among older ones and is not repeated later: the row stands before it.",
+    Why.BELOW_LOG_START: "The commit lies below the source's log start; what retention removed there the target may "
+    "still have, and is owed.",
+    Why.CHANGED_IN_FLIGHT: "Records are changed on the way: they were compared by timestamp and key alone.",
+    Why.NOT_COPIED_YET: "MM2 has not copied all records before the commit yet; those it still copies are read again.",
+    Why.REPLAYED: "MM2 has copied records here more than once: the row stands before the first copy that may be "
+    "needed.",
+    Why.RETENTION: "Retention has removed records that would prove the offset.",
+    Why.LOOK_ALIKES: "Records around the commit are alike in all that was compared: the row stands where "
+    "none of them is missed.",
+    Why.NOT_ALL_READ: "Not all records around the commit were read (limits, or a log that could not be read): the "
+    "row stands where nothing can have been skipped.",
+}
+
+
+def _by_window(facts: RowFacts, around: Window, source_committed: int, target_log: LogRange) -> Place:
+    """Place a row at its window's lower end (Law 2), without a guard."""
+    target_offset = lower_end(around, source_committed, target_log)
+    if around.lower is None:
+        kind, why = "log-start", "no sync lies at or below the committed offset: the target's log start"
+    elif around.lower.target_offset < target_log.start:
+        kind, why = "log-start", "the target's retention has passed the nearest sync: the target's log start"
+    elif around.lower.source_offset == source_committed:
+        kind, why = "sync", f"a sync stands on the committed offset: {around.lower.target_offset}"
+    else:
+        kind = "sync"
+        why = (
+            f"the nearest sync below is source {around.lower.source_offset} at target "
+            f"{around.lower.target_offset}: the offset after it"
+        )
+    method = Method.SYNC if around.lower and target_offset == around.lower.target_offset else Method.WINDOW
+    source_log = facts.source_log if isinstance(facts.source_log, LogRange) else None
+    return Place(
+        target_offset,
+        method,
+        Grade.ESTIMATED,
+        TRANSLATED,
+        capital(why) + ".",
+        kind,
+        link_of(around.lower),
+        link_of(around.upper),
+        rereads_estimate=rereads_estimate(around, source_committed, target_offset, source_log, target_log),
+    )
+
+
+def _by_guarded_window(facts: RowFacts, answer: Unmatched, source_committed: int, target_log: LogRange) -> Place:
+    """Place a row that records could not place: the smaller of the window's lower end and the guard (Law 2)."""
+    around = facts.around
+    if answer.lower is not None:
+        around = Window(OffsetSync(0, *answer.lower), around.upper)
+    placed = _by_window(facts, around, source_committed, target_log)
+    code, _, detail = answer.reason.partition(": ")
+    if answer.lower is not None and placed.lower_kind == "sync":
+        placed = replace(placed, lower_kind=PROVEN_SYNC)
+    guard = None if answer.guard_offset is None else max(answer.guard_offset, target_log.start)
+    if guard is not None and guard < placed.target_offset:
+        below = placed.target_offset - guard
+        placed = replace(
+            placed,
+            target_offset=guard,
+            method=Method.TIMESTAMP,
+            sentence=f"The first owed record's timestamp is found at target {guard}, {below} before the nearest "
+            "sync: the smaller of the two is taken.",
+            lower_kind="timestamp",
+            rereads_estimate=(placed.rereads_estimate or 0) + below,
+        )
+    if answer.rereads_at_most is not None:
+        placed = replace(placed, grade=Grade.BOUNDED, rereads_at_most=answer.rereads_at_most, rereads_estimate=None)
+    unmatched = _UNMATCHED.get(code, "The records were not compared")
+    sentence = f"{unmatched}{f' ({detail})' if detail else ''}. {placed.sentence}"
+    return replace(placed, reason=code, why=code, sentence=sentence)
+
+
+_UNMATCHED = {
+    "match-limit": "Beyond what --match-limit and --max-fetch allow to read",
+    "not-readable": "The records could not be read",
+    "records-changed-in-flight": "Records are changed on the way, so that they can not be compared",
+}
+
+
+def _without_source(facts: RowFacts, target_log: LogRange) -> Place | Nowhere:
+    """Place a row from the target alone (docs/translation.md, "Source gone"): the smaller of two hints."""
+    hint = facts.checkpoint
+    if hint is None:
+        return Nowhere(NO_CHECKPOINT, "The source is down, and MM2 left no checkpoint for this partition.")
+    if facts.syncs_read:
+        # An empty chain speaks too: MM2 wrote syncs, and later ones contradict all that this checkpoint rests on.
+        by_window = lower_end(facts.around, hint.source_offset, target_log)
+        if by_window < hint.target_offset:
+            placed = _by_window(facts, facts.around, hint.source_offset, target_log)
+            return replace(placed, reason="source-down", sentence=f"Source down; {_small(placed.sentence)}")
+    if not target_log.start <= hint.target_offset <= target_log.end:
+        return Nowhere(
+            "inside-target-log",
+            f"MM2's checkpoint says {hint.target_offset}, outside the target's log "
+            f"[{target_log.start}, {target_log.end}].",
+            always_blocks=True,
+        )
+    committed = facts.commit.offset if facts.commit else None
+    return Place(
+        hint.target_offset,
+        Method.CHECKPOINT,
+        Grade.ESTIMATED,
+        "source-down",
+        f"Source down; MM2's newest checkpoint (source {hint.source_offset}) says {hint.target_offset}.",
+        "checkpoint",
+        link_of(facts.around.lower),
+        link_of(facts.around.upper),
+        rereads_estimate=None
+        if committed is None
+        else rereads_estimate(facts.around, committed, hint.target_offset, None, target_log),
+    )
+
+
+def link_of(sync: OffsetSync | None) -> Link | None:
+    """Return a sync's two offsets."""
+    return None if sync is None else (sync.source_offset, sync.target_offset)
+
+
+def _small(text: str) -> str:
+    return text[:1].lower() + text[1:]

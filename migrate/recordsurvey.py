@@ -1,0 +1,112 @@
+"""What `plan` reads of the records themselves: how far MM2 has come, and where each commit stands (Law 4).
+
+The order matters (docs/translation.md, "Pins"): MM2's own positions are read before the target's log ends are
+pinned, so that what it has copied by then lies below those ends; high watermarks are read after the ends, so that
+a transaction that opens in between still shows.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from migrate.bytesize import bytes_text
+from migrate.comparison import Comparison, FetchEstimate, Limits, Work
+from migrate.connectoffsets import Positions
+from migrate.errors import ClusterError
+from migrate.flow import Flow
+from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
+from migrate.ports import ClusterAdmin, Progress
+from migrate.survey import Clusters, Logs, Timer, Watermarks
+from migrate.terminal import many
+
+
+def read_positions(clusters: Clusters, flow: Flow, target_topics: Mapping[str, int], timer: Timer) -> Positions:
+    """Read MM2's own committed source offsets from its Connect offsets topic on the target.
+
+    Nothing rests on them alone, so a topic that is missing or can not be read is told and no error.
+    """
+    topic, target = flow.connect_offsets_topic, clusters.target
+    if topic not in target_topics:
+        return Positions(topic, {}, {}, f"there is no topic {topic} on {target.alias}")
+    partitions = [TopicPartition(topic, p) for p in range(target_topics[topic])]
+    try:
+        found = timer.run("positions", f"pinning {topic} on {target.alias}", lambda: target.log_ranges(partitions))
+        untold = [f for f in found.values() if isinstance(f, Failure)]
+        if untold:
+            return Positions(topic, {}, {}, f"{target.alias} did not tell the log of {topic} ({untold[0].code})")
+        pinned = {p.partition: log for p, log in found.items() if isinstance(log, LogRange) and log.start < log.end}
+        text = f"reading MM2's own positions: {topic} on {target.alias}"
+        read = timer.run("positions", text, lambda: clusters.mirror.positions(topic, pinned))
+    except ClusterError as error:
+        return Positions(topic, {}, {}, error.problem)
+    return Positions(topic, read, pinned)
+
+
+def read_watermarks(clusters: Clusters, logs: Logs, timer: Timer) -> Watermarks:
+    """Read the high watermark of every pinned log."""
+
+    def read(
+        admin: ClusterAdmin | None, told: Mapping[TopicPartition, LogRange | Failure]
+    ) -> Mapping[TopicPartition, int | Failure]:
+        wanted = sorted(p for p, log in told.items() if isinstance(log, LogRange))
+        if admin is None or not wanted:
+            return {}
+        text = f"looking for open transactions in {many(len(wanted), 'log')} on {admin.alias}"
+        return timer.run("pin", text, lambda: admin.high_watermarks(wanted))
+
+    return Watermarks(read(clusters.source, logs.source), read(clusters.target, logs.target))
+
+
+def works_of(
+    flow: Flow,
+    keys: Mapping[GroupPartition, Commit | None],
+    logs: Logs,
+    watermarks: Watermarks,
+    copied_to: Mapping[TopicPartition, int],
+) -> tuple[Work, ...]:
+    """Return one work per partition that has a commit which the laws translate, in order of the source's names."""
+    committed: dict[TopicPartition, set[int]] = {}
+    for key, commit in keys.items():
+        log = logs.source.get(TopicPartition(key.topic, key.partition))
+        if commit is not None and isinstance(log, LogRange) and commit.offset <= log.end:
+            committed.setdefault(TopicPartition(key.topic, key.partition), set()).add(commit.offset)
+    replicated = {topic for topic in {p.topic for p in committed} if not flow.why_not_replicated(topic)}
+    works = []
+    for source in sorted(p for p in committed if p.topic in replicated):
+        target = TopicPartition(flow.policy.target_topic(source.topic), source.partition)
+        source_log, target_log = logs.source[source], logs.target.get(target)
+        if isinstance(source_log, LogRange) and isinstance(target_log, LogRange):
+            works.append(
+                Work(
+                    source,
+                    target,
+                    source_log,
+                    target_log,
+                    tuple(sorted(committed[source])),
+                    source_open=watermarks.is_open(source, source_log),
+                    copied_to=copied_to.get(source),
+                )
+            )
+    return tuple(works)
+
+
+def compare(
+    clusters: Clusters, flow: Flow, works: Iterable[Work], limits: Limits, timer: Timer, progress: Progress
+) -> Comparison | None:
+    """Compare the records of all works at once, saying beforehand what will be read; None without a comparer."""
+    listed, comparer = tuple(works), clusters.comparer
+    if comparer is None or not listed:
+        return None
+
+    def say(estimate: FetchEstimate) -> None:
+        progress.step(estimate_text(estimate, flow.source.alias, flow.target.alias))
+
+    text = f"finding out what to read of {many(len(listed), 'partition')}"
+    return timer.run("compare", text, lambda: comparer.compare(listed, limits, say, flow.failback))
+
+
+def estimate_text(estimate: FetchEstimate, source_alias: str, target_alias: str) -> str:
+    """Return the step that is said before records are read, in units that people know."""
+    left_out = f"; {many(estimate.left_out, 'partition')} left out by --max-fetch" if estimate.left_out else ""
+    return (
+        f"comparing {many(estimate.partitions, 'partition')}: about {bytes_text(estimate.source_bytes)} from "
+        f"{source_alias}, {bytes_text(estimate.target_bytes)} from {target_alias}{left_out}"
+    )

@@ -1,0 +1,250 @@
+"""Comparing the records of all partitions, spread over Spark: the adapter behind `migrate.comparison.RecordComparer`.
+
+Chains stay in Spark: they are joined with the works there, and each work meets its chain in the task that matches it.
+Three passes over that join: what each partition will read (no record is read), the calibration of each topic on a few
+anchors, the matching. What comes back to the driver are small values; no record and no list of fingerprints.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from migrate.calibration import AnchorPartition, Calibration, CalibrationTask, TopicQuestion
+from migrate.comparison import Comparison, FetchEstimate, Limits, Work
+from migrate.equality import Equality
+from migrate.errors import ClusterError
+from migrate.fetchplan import Cost, cost_of, plan_fetch
+from migrate.matcher import matching
+from migrate.matching import PartitionAnswer, PartitionQuestion, Tail, Unmatched
+from migrate.matchtask import Failed, Fetched, Matching, MatchTask, OpenReaders
+from migrate.model import LogRange, TopicPartition
+from migrate.spark.failure import innermost, root_cause
+from migrate.spark.session import log_file
+from migrate.spark.shipping import ship_package
+from migrate.spark.syncs import Syncs
+from migrate.spark.transport import into_spark
+from migrate.wire import encode_sync_key
+
+if TYPE_CHECKING:
+    from pyspark import RDD
+    from pyspark.sql import DataFrame, SparkSession
+
+# Anchors per partition and partitions per topic that a topic is calibrated on.
+ANCHORS = 4
+ANCHOR_PARTITIONS = 4
+# Less is not worth a task and its connections, in offsets of both logs.
+LEAST_PER_TASK = 100_000
+TASKS_PER_CORE = 2
+# Each has up to four connections to the brokers.
+MOST_TASKS = 128
+
+
+class SparkComparer:
+    """Compares records with tasks of Spark.
+
+    `syncs` gives the offset syncs that were read, None where there are none; `open_readers` travels to the tasks
+    and opens the readers there.
+    """
+
+    def __init__(
+        self,
+        spark: "SparkSession",
+        syncs: Callable[[], Syncs | None],
+        open_readers: OpenReaders,
+        match: Matching = matching,
+    ) -> None:
+        self._spark = spark
+        self._syncs = syncs
+        self._open_readers = open_readers
+        self._match = match
+
+    def compare(
+        self, works: Collection[Work], limits: Limits, say: Callable[[FetchEstimate], None], inverted: bool = False
+    ) -> Comparison:
+        """Place the commits of every work; raises `ClusterError` if a cluster, or Spark, does not answer."""
+        if not works:
+            say(FetchEstimate(0, 0, 0, 0, 0, 0))
+            return Comparison({}, {}, FetchEstimate(0, 0, 0, 0, 0, 0), 0, 0)
+        ship_package(self._spark)
+        by_place = {work.source: work for work in works}
+        questions = self._questions(list(works), inverted)
+        try:
+            return self._compare(questions, by_place, limits, say)
+        finally:
+            questions.unpersist()
+
+    def _compare(
+        self,
+        questions: "DataFrame",
+        works: Mapping[TopicPartition, Work],
+        limits: Limits,
+        say: Callable[[FetchEstimate], None],
+    ) -> Comparison:
+        rows, match = questions.rdd, self._match
+        limit = limits.match_records
+        # What is asked for first does not depend on how records are compared.
+        looked_at = rows.map(lambda row: cost_of(question_of(row, Equality.ALL, limit), match, ANCHORS))
+        costs: list[Cost] = _collected(looked_at)
+        calibrations = self._calibrate(works, costs)
+        equalities = {topic: found.equality for topic, found in calibrations.items()}
+        comparable = [cost for cost in costs if equalities[cost.source.topic] is not None]
+        width = sum(cost.source_width + cost.target_width for cost in comparable)
+        cores = self._spark.sparkContext.defaultParallelism
+        sizes = {topic: (found.source_size, found.target_size) for topic, found in calibrations.items()}
+        tasks = min(TASKS_PER_CORE * cores, MOST_TASKS, 1 + width // LEAST_PER_TASK)
+        plan = plan_fetch(comparable, sizes, limits, tasks)
+        say(plan.estimate)
+
+        answers: dict[TopicPartition, PartitionAnswer] = {}
+        source_bytes = target_bytes = 0
+        for place, work in works.items():
+            if equalities[place.topic] is None:
+                answers[place] = _unanswered(work, "records-changed-in-flight")
+            elif place in plan.left_out:
+                answers[place] = _unanswered(work, "match-limit")
+        for outcome in self._match_all(rows, equalities, plan.task_of, tasks, limit) if plan.task_of else ():
+            if isinstance(outcome, Fetched):
+                source_bytes += outcome.source_bytes
+                target_bytes += outcome.target_bytes
+            else:
+                place, answer = outcome
+                answers[place] = answer
+        lacking = works.keys() - answers.keys()
+        assert not lacking, f"no answer for {len(lacking)} partitions"
+        return Comparison(answers, equalities, plan.estimate, source_bytes, target_bytes)
+
+    def _questions(self, works: list[Work], inverted: bool) -> "DataFrame":
+        """Return one row per work: `doc`, the work as JSON, and `sources` and `targets`, the offsets of its chain."""
+        from pyspark.storagelevel import StorageLevel
+
+        places = [work.target if inverted else work.source for work in works]
+        keys = [encode_sync_key(place.topic, place.partition).hex() for place in places]
+        rows = zip(
+            keys,
+            (_document(work, inverted) for work in works),
+            (w.source_log.end for w in works),
+            (w.target_log.end for w in works),
+            strict=True,
+        )
+        asked = into_spark(self._spark, rows, "hex string, doc string, source_end bigint, target_end bigint")
+        asked = asked.selectExpr("unhex(hex) as key", "doc", "source_end", "target_end")
+        syncs = self._syncs()
+        if syncs is None:
+            joined = asked.selectExpr("doc", "array() as sources", "array() as targets")
+        else:
+            chains = syncs.chains(asked.select("key", "source_end", "target_end"))
+            joined = asked.join(chains, "key", "left").selectExpr(
+                "doc", "links.source_offset as sources", "links.target_offset as targets"
+            )
+        return joined.persist(StorageLevel.MEMORY_AND_DISK)
+
+    def _calibrate(self, works: Mapping[TopicPartition, Work], costs: Collection[Cost]) -> dict[str, Calibration]:
+        chosen: dict[str, list[AnchorPartition]] = defaultdict(list)
+        # Partitions with most syncs first: those without have nothing to calibrate on.
+        for cost in sorted(costs, key=lambda cost: (-len(cost.newest), cost.source)):
+            work = works[cost.source]
+            if len(chosen[cost.source.topic]) < ANCHOR_PARTITIONS:
+                chosen[cost.source.topic].append(
+                    AnchorPartition(work.source, work.target, work.source_log, work.target_log, cost.newest)
+                )
+        topics = [TopicQuestion(topic, tuple(partitions)) for topic, partitions in chosen.items()]
+        tasks = min(len(topics), self._spark.sparkContext.defaultParallelism)
+        task = CalibrationTask(self._open_readers)
+        found: list[Calibration] = _collected(self._spark.sparkContext.parallelize(topics, tasks).mapPartitions(task))
+        return {calibration.topic: calibration for calibration in found}
+
+    def _match_all(
+        self,
+        rows: "RDD[Any]",
+        equalities: Mapping[str, Equality | None],
+        task_of: Mapping[TopicPartition, int],
+        tasks: int,
+        limit: int,
+    ) -> Iterator[tuple[TopicPartition, PartitionAnswer] | Fetched]:
+        task = MatchTask(self._open_readers, self._match)
+        # Plain values: what a function of Spark's refers to travels with it.
+        places, kept = dict(task_of), dict(equalities)
+
+        def placed(row: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
+            place = _place_of(row)
+            if place in places:
+                yield places[place], tuple(row)
+
+        def matched(placed_rows: Iterable[tuple[int, Any]]) -> Iterator[Any]:
+            return task(question_of(row, kept[_place_of(row).topic], limit) for _, row in placed_rows)
+
+        yield from _collected(rows.flatMap(placed).partitionBy(tasks, int).mapPartitions(matched))
+
+
+def question_of(row: Any, equality: Equality | None, match_limit: int) -> PartitionQuestion:
+    """Return the question of a row of works and chains."""
+    assert equality is not None, "a topic without an equality is not matched"
+    document = json.loads(row[0])
+    (source, target), (source_log, target_log) = document["places"], document["logs"]
+    return PartitionQuestion(
+        source=TopicPartition(*source),
+        target=TopicPartition(*target),
+        source_log=LogRange(*source_log),
+        target_log=LogRange(*target_log),
+        links=tuple(zip(row[1] or (), row[2] or (), strict=True)),
+        source_committed=tuple(document["committed"]),
+        equality=equality,
+        source_open=document["open"],
+        copied_to=document["copied_to"],
+        match_limit=match_limit,
+        failback=document["failback"],
+    )
+
+
+def _document(work: Work, failback: bool) -> str:
+    places = [[place.topic, place.partition] for place in (work.source, work.target)]
+    logs = [[log.start, log.end] for log in (work.source_log, work.target_log)]
+    committed = sorted(set(work.source_committed))
+    return json.dumps(
+        {
+            "places": places,
+            "logs": logs,
+            "committed": committed,
+            "open": work.source_open,
+            "copied_to": work.copied_to,
+            "failback": failback,
+        }
+    )
+
+
+def _place_of(row: Any) -> TopicPartition:
+    return TopicPartition(*json.loads(row[0])["places"][0])
+
+
+def _unanswered(work: Work, reason: str) -> PartitionAnswer:
+    return PartitionAnswer(dict.fromkeys(work.source_committed, Unmatched(reason)), Tail(None), 0, 0)
+
+
+def _collected(results: "RDD[Any]") -> list[Any]:
+    """Run a job; a task that failed, and what Spark raises, become one paragraph."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        outcomes = results.collect()
+    except (Py4JError, PySparkException) as error:
+        raise ClusterError(
+            f"Spark could not compare records: {_last_line(error)}.",
+            f"Spark's own log is {log_file()}. Executors need the same Python as this machine, with "
+            "confluent-kafka: pip install 'confluent-kafka>=2.14.2'.",
+        ) from error
+    for outcome in outcomes:
+        if isinstance(outcome, Failed):
+            raise outcome.error()
+    return list(outcomes)
+
+
+def _last_line(error: BaseException) -> str:
+    """Return the error of a Python worker without its stack trace, which names its cause last."""
+    from py4j.protocol import Py4JJavaError
+
+    if not isinstance(error, Py4JJavaError):
+        return root_cause(error)
+    lines = [line.strip() for line in str(innermost(error.java_exception).getMessage()).splitlines() if line.strip()]
+    return (lines or ["no reason was given"])[-1].rstrip(".")

@@ -1,0 +1,33 @@
+"""Our own package for Spark's executors, where they are not this very process's machine and Python."""
+
+import zipfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import migrate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ARCHIVE = "mm2-migrate-package.zip"
+
+
+def ship_package(spark: "SparkSession") -> None:
+    """Send the installed package to all executors, once per Spark application; a local master needs nothing."""
+    context = spark.sparkContext
+    if context.master.startswith("local") or any(name.endswith(ARCHIVE) for name in context._python_includes):
+        return
+    with TemporaryDirectory(prefix="mm2-migrate-") as folder:
+        archive = Path(folder, ARCHIVE)
+        pack(archive)
+        context.addPyFile(str(archive))
+
+
+def pack(archive: Path) -> None:
+    """Write the package's modules into a zip from which Python can import them."""
+    package = Path(migrate.__file__).parent
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(package.rglob("*")):
+            if path.is_file() and path.suffix != ".pyc":
+                packed.write(path, path.relative_to(package.parent))

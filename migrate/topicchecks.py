@@ -1,0 +1,106 @@
+"""Checks on the records of the plan's topics: copied in full, none missing, and timestamps that can be trusted."""
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from migrate.checks import CheckFacts, result, some, unseen
+from migrate.drain import Drained
+from migrate.equality import Equality
+from migrate.matching import Why
+from migrate.model import CheckResult, Grade, Level, Method, Row, Scope, TopicPartition
+from migrate.place import PROVEN_SYNC
+from migrate.policies import MISSING_ON_TARGET, NOT_DRAINED, TIMESTAMPS_NOT_KEPT, UNREAD_ON_TARGET_ONLY, Policies
+from migrate.terminal import many
+
+NOT_JUDGED = Drained(None, "its logs were not told")
+
+
+def not_drained(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block topics that MM2 has not copied in full: their rows hold only if MM2 goes on.
+
+    Nothing is copied the way that a failback goes; there `unread_on_target_only` is what matters.
+    """
+    if facts.source_down or facts.failback:
+        return
+    expected = "every record up to the source's end copied"
+    todo = (
+        "Stop the producers and let MM2 copy the rest, then plan again; or waive with --accept not-drained:TOPIC if "
+        "MM2 goes on."
+    )
+    fine = 0
+    placed = {TopicPartition(row.source_topic, row.partition) for row in rows if row.target_offset is not None}
+    for topic, partitions in groupby(sorted(placed), key=lambda partition: partition.topic):
+        told = [(p.partition, facts.drains.get(p, NOT_JUDGED)) for p in partitions]
+        waiting = [f"partition {partition}: {found.seen}" for partition, found in told if not found.verdict]
+        seen = some(waiting, 5, "; ")
+        if not waiting:
+            fine += 1
+        elif any(found.verdict is False for _, found in told):
+            yield result(Level.BLOCK, NOT_DRAINED, Scope.TOPIC, topic, expected, seen, todo)
+        else:
+            unknown = f" ({facts.positions_unknown})" if facts.positions_unknown else ""
+            yield unseen(Level.BLOCK, NOT_DRAINED, Scope.TOPIC, topic, expected, seen + unknown, todo)
+    if fine:
+        yield result(Level.PASS, NOT_DRAINED, Scope.TOPIC, many(fine, "topic"), expected, "they are")
+
+
+def missing_on_target(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block rows that are owed records of which the target has no copy: no offset can bring them."""
+    if facts.failback:
+        return
+    expected = "a copy on the target of every record that the group is owed"
+    compared = [row for row in rows if row.missing_on_target is not None]
+    for row in compared:
+        if row.missing_on_target:
+            none = "has none" if row.missing_on_target == 1 else "have none"
+            yield result(
+                Level.BLOCK, MISSING_ON_TARGET, Scope.ROW, row.subject, expected,
+                f"{many(row.missing_on_target, 'owed record')} {none}",
+                "MM2 loses records when a source topic is re-created, and its transforms may drop some. Let the group "
+                "read them on the source first, or waive with --accept missing-on-target:GROUP/TOPIC/PARTITION.",
+            )  # fmt: skip
+    if compared and not any(row.missing_on_target for row in compared):
+        yield result(Level.PASS, MISSING_ON_TARGET, Scope.ROW, many(len(compared), "row"), expected, "none is missing")
+
+
+def unread_on_target_only(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block rows of a failback whose group would leave records unread that stand on MM2's target only.
+
+    Where records were not compared nobody knows whether there are any, unless the group has read all.
+    """
+    if not facts.failback:
+        return
+    left, kept = facts.source_alias, facts.target_alias
+    expected = f"every record that the group has not read on {left} also on {kept}"
+    todo = (
+        f"Producers have written to {left}. Let the group read on there to the end first, or waive with --accept "
+        "unread-on-target-only:GROUP/TOPIC/PARTITION."
+    )
+    fine = 0
+    for row in rows:
+        if row.target_offset is None or row.source_committed is None or row.method is Method.EXPLICIT:
+            continue
+        unread = (row.source_log_end or 0) - row.source_committed
+        if row.missing_on_target:
+            seen = f"{many(row.missing_on_target, 'unread record')} on {left} only"
+            yield result(Level.BLOCK, UNREAD_ON_TARGET_ONLY, Scope.ROW, row.subject, expected, seen, todo)
+        elif (row.missing_on_target is None or row.why == Why.NOT_ALL_READ) and unread > 0:
+            seen = f"up to {many(unread, 'unread record')} on {left}, and they were not all compared"
+            yield unseen(Level.BLOCK, UNREAD_ON_TARGET_ONLY, Scope.ROW, row.subject, expected, seen, todo)
+        else:
+            fine += 1
+    if fine:
+        yield result(Level.PASS, UNREAD_ON_TARGET_ONLY, Scope.ROW, many(fine, "row"), expected, "it is")
+
+
+def timestamps_not_kept(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block rows that rest on unproven syncs while no timestamp can guard them (Law 2 under LogAppendTime)."""
+    for row in rows:
+        unguarded = row.grade is Grade.ESTIMATED and row.why and row.lower_kind != PROVEN_SYNC
+        if unguarded and row.equality and not Equality(row.equality).keeps_time:
+            yield result(
+                Level.BLOCK, TIMESTAMPS_NOT_KEPT, Scope.ROW, row.subject,
+                "a proven sync, or the source's timestamps on the target",
+                "its records could not be compared, and the target's timestamps are its own (LogAppendTime)",
+                "Raise --match-limit or --max-fetch, or waive with --accept timestamps-not-kept:GROUP/TOPIC/PARTITION.",
+            )  # fmt: skip

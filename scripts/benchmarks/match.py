@@ -1,0 +1,178 @@
+"""How fast commits find their places by comparing records, beside one consumer that only reads the same stretches.
+
+Ours: chains out of Spark, calibration, estimate, reading both clusters, fingerprints, matching, answers in the driver;
+the session is up and the offset syncs are read before the clock starts. Theirs: one plain confluent-kafka consumer per
+cluster in one process, with our fetch settings, that takes the same runs of both clusters and throws the records away.
+"""
+
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from migrate.comparison import Limits, Work
+from migrate.equality import Equality
+from migrate.flow import Cluster as FlowCluster
+from migrate.flow import Flow
+from migrate.kafka.readpass import BATCH, POLL_SECONDS
+from migrate.kafka.recordreader import consumer_settings
+from migrate.logreader import runs_of
+from migrate.matcher import matching
+from migrate.matching import Matched, PartitionQuestion
+from migrate.model import LogRange, Side, TopicPartition
+from migrate.naming import PolicyKind, ReplicationPolicy
+from migrate.records import Range
+from migrate.wiring import BackgroundSpark, SparkMirror, SparkRecordComparer, background_spark
+from scripts.benchmarks.memory import Peak
+from scripts.benchmarks.workload import KEY_BYTES, SPREAD, SYNC_EVERY, SYNCS_TOPIC, USUAL, VALUE_BYTES, Workload, write
+from tests.lab.cluster import Cluster, start_clusters
+from tests.lab.jars import DEFAULT_VERSION
+
+WORKLOADS = (USUAL, SPREAD)
+ROWS = (1_000, 3_000, 10_000, 30_000, 100_000)
+DEADLINE_SECONDS = 60.0
+# Offsets between two windows that the plain consumer reads through: tried from 0 to all, this is where it is fastest.
+READ_THROUGH = 1000
+MEGABYTE = 1 << 20
+# A record's own fields in a batch, in bytes, beside key and value.
+OVERHEAD = 12
+# Not compacted, never deleted: every row must find the same records.
+KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "segment.bytes": str(1 << 30)}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One row of the table; times in seconds, `theirs` for the same records."""
+
+    windows: int
+    records: int
+    ours: float
+    theirs: float
+    fetched: int
+    peak: Peak
+
+
+def measure(windows: int, names: Sequence[str]) -> None:
+    """Start two brokers, write each workload, and print its table."""
+    with tempfile.TemporaryDirectory(prefix="mm2-bench-") as folder:
+        source, target = Cluster("source", Path(folder, "source")), Cluster("target", Path(folder, "target"))
+        try:
+            print(f"Starting two brokers, Kafka {DEFAULT_VERSION} ...", flush=True)
+            start_clusters(source, target)
+            source.create_topic(SYNCS_TOPIC, 1, KEPT)
+            with background_spark(None, {}) as spark:
+                syncs = 0
+                for workload in (each.cut(windows) for each in WORKLOADS if each.name in names):
+                    syncs += prepare(workload, source, target)
+                    sizes = [size for size in ROWS if size < workload.windows()] + [workload.windows()]
+                    report([run(workload.cut(size), source, target, spark, syncs) for size in sizes])
+        finally:
+            source.stop()
+            target.stop()
+
+
+def prepare(workload: Workload, source: Cluster, target: Cluster) -> int:
+    source.create_topic(workload.name, workload.partitions, KEPT)
+    target.create_topic(workload.copy, workload.partitions, KEPT)
+    began = time.perf_counter()
+    syncs = write(workload, source.bootstrap, target.bootstrap)
+    print(
+        f"\n{workload.name}: {workload.partitions} partitions of {workload.length:,} records on each cluster, "
+        f"{syncs:,} syncs, {workload.groups} groups (written in {time.perf_counter() - began:.0f} s)",
+        flush=True,
+    )
+    return syncs
+
+
+def run(workload: Workload, source: Cluster, target: Cluster, spark: BackgroundSpark, syncs: int) -> Measured:
+    """Measure ours, then theirs; every place must be the right one."""
+    flow = Flow(
+        FlowCluster(Side.SOURCE, "A", {"bootstrap.servers": source.bootstrap}),
+        FlowCluster(Side.TARGET, "B", {"bootstrap.servers": target.bootstrap}),
+        ReplicationPolicy(PolicyKind.DEFAULT, "A", "B"),
+        Side.SOURCE,
+        "A.checkpoints.internal",
+        SYNCS_TOPIC,
+    )
+    works = workload.works()
+    mirror = SparkMirror(spark, flow)
+    mirror.windows(Side.SOURCE, SYNCS_TOPIC, LogRange(0, syncs), workload.questions())
+    comparer = SparkRecordComparer(spark, flow, mirror, DEADLINE_SECONDS)
+    context: Any = spark.session().sparkContext
+    with Peak(context._gateway.proc.pid) as peak:
+        began = time.perf_counter()
+        found = comparer.compare(works, Limits(1_000_000, None), lambda estimate: None)
+        ours = time.perf_counter() - began
+    for work in works:
+        for committed, place in found.answers[work.source].places.items():
+            if not (isinstance(place, Matched) and place.exact and place.target_offset == committed):
+                raise RuntimeError(f"{work.source} at {committed}: {place}")
+    records = sum(answer.source_read + answer.target_read for answer in found.answers.values())
+    needs = [next(matching(question(work))) for work in works]
+    began = time.perf_counter()
+    taken = straight(source.bootstrap, {w.source: n.source for w, n in zip(works, needs, strict=True)})
+    taken += straight(target.bootstrap, {w.target: n.target for w, n in zip(works, needs, strict=True)})
+    theirs = time.perf_counter() - began
+    if taken != records:
+        raise RuntimeError(f"ours read {records} records, the straight read {taken}")
+    fetched = found.source_bytes + found.target_bytes
+    measured = Measured(workload.windows(), records, ours, theirs, fetched, peak)
+    print(f"  {measured.windows:,} windows: ours {ours:.1f} s, straight read {theirs:.1f} s", flush=True)
+    return measured
+
+
+def question(work: Work) -> PartitionQuestion:
+    """Return what a task asks about a partition, with the chain that was written."""
+    links = tuple((offset, offset) for offset in range(0, work.source_log.end, SYNC_EVERY))
+    logs = (work.source_log, work.target_log)
+    return PartitionQuestion(work.source, work.target, *logs, links, work.source_committed, Equality.ALL)
+
+
+def straight(bootstrap: str, wanted: Mapping[TopicPartition, Sequence[Range]]) -> int:
+    """Read the runs that join these ranges, many partitions at a time; count the records within the ranges."""
+    runs = {place: runs_of(ranges, READ_THROUGH) for place, ranges in wanted.items()}
+    client = Consumer({**consumer_settings(short=False), "bootstrap.servers": bootstrap})
+    taken = 0
+    for depth in range(max(map(len, runs.values()))):
+        waiting = {(p.topic, p.partition): each[depth] for p, each in runs.items() if depth < len(each)}
+        client.assign([KafkaPartition(*place, run.start) for place, run in waiting.items()])
+        while waiting:
+            for message in client.consume(BATCH, POLL_SECONDS):
+                place = (message.topic(), message.partition())
+                run = waiting.get(place)
+                if run is None:
+                    continue
+                problem = message.error()
+                if problem is not None and problem.code() != KafkaError._PARTITION_EOF:
+                    raise KafkaException(problem)
+                if problem is not None or message.offset() >= run.end - 1:
+                    del waiting[place]
+        taken += sum(
+            r.end - r.start
+            for p, each in runs.items()
+            if depth < len(each)
+            for r in wanted[p][each[depth].first : each[depth].last + 1]
+        )
+    client.close()
+    return taken
+
+
+def report(rows: Sequence[Measured]) -> None:
+    """Print the table of one workload."""
+    needed = KEY_BYTES + VALUE_BYTES + OVERHEAD
+    print(
+        f"\n{'windows':>9}{'records':>12}{'ours s':>9}{'per s':>9}{'straight s':>12}{'ratio':>7}"
+        f"{'bytes/needed':>14}{'driver MB':>11}{'JVM MB':>9}{'workers MB':>12}"
+    )
+    for row in rows:
+        print(
+            f"{row.windows:9,}{row.records:12,}{row.ours:9.2f}{row.windows / row.ours:9,.0f}{row.theirs:12.2f}"
+            f"{row.ours / row.theirs:7.2f}{row.fetched / (row.records * needed):14.2f}"
+            f"{row.peak.driver / MEGABYTE:11.0f}{row.peak.jvm / MEGABYTE:9.0f}{row.peak.workers / MEGABYTE:12.0f}"
+        )
+    print("Memory of driver and JVM is beyond what they had with the session up; workers are Spark's Python processes.")

@@ -1,0 +1,366 @@
+"""The reader of records against a real broker: every range whole, and every gap, error and silence told."""
+
+import random
+import time
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from migrate.equality import Content, Equality, fingerprint
+from migrate.errors import ClusterError
+from migrate.kafka.recordreader import GAP, SHORT_RUN, RecordReader
+from migrate.logreader import Wanted
+from migrate.matching import Unreadable
+from migrate.model import TopicPartition as Partition
+from migrate.records import Range, Stretch
+from tests.integration.clusters import admin, create_topic
+from tests.lab.cluster import QUIET_CLIENT, Cluster, free_ports
+from tests.lab.waiting import wait_until
+
+pytestmark = pytest.mark.kafka
+
+SECRET = "not-to-be-printed"
+DEADLINE_SECONDS = 30.0
+TIME = 1_750_000_000_000
+KEPT = {"retention.ms": "-1"}
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.001",
+    "segment.ms": "100",
+    "segment.bytes": "1048576",
+    "retention.ms": "-1",
+}
+
+
+@pytest.fixture(scope="module")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A broker that refuses where an ACL says so, and allows everything else."""
+    acls = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+    }
+    cluster = Cluster("records", tmp_path_factory.mktemp("records"), overrides=acls)
+    try:
+        cluster.start()
+        yield cluster.bootstrap
+    finally:
+        cluster.kill()
+
+
+@pytest.fixture
+def reader(bootstrap: str) -> Iterator[RecordReader]:
+    made = RecordReader(f"source A ({bootstrap})", {"bootstrap.servers": bootstrap}, DEADLINE_SECONDS, {SECRET})
+    yield made
+    made.close()
+
+
+def topic(bootstrap: str, partitions: int = 1, **config: str) -> str:
+    name = f"t-{uuid4().hex[:8]}"
+    create_topic(bootstrap, name, partitions, KEPT | {key.replace("_", "."): value for key, value in config.items()})
+    return name
+
+
+def write(bootstrap: str, name: str, counts: dict[int, int], size: int = 20, **config: object) -> None:
+    """Write so many records to each partition: record n has key n, timestamp TIME + 10 n and `size` bytes."""
+    producer = Producer({"bootstrap.servers": bootstrap, **QUIET_CLIENT, "enable.idempotence": True, **config})
+    for partition, count in counts.items():
+        for number in range(count):
+            value = f"{partition}/{number}".ljust(size).encode()
+            producer.produce(name, value, str(number).encode(), partition, timestamp=TIME + 10 * number)
+        assert producer.flush(60) == 0
+
+
+def written(partition: int, number: int, size: int = 20) -> Content:
+    value = f"{partition}/{number}".ljust(size).encode()
+    return Content(TIME + 10 * number, str(number).encode(), value, ())
+
+
+def read(reader: RecordReader, name: str, *ranges: tuple[int, int], partition: int = 0) -> tuple[Stretch, ...]:
+    wanted = Wanted(tuple(Range(*piece) for piece in ranges), Equality.ALL)
+    found = reader.read({Partition(name, partition): wanted})[Partition(name, partition)]
+    assert not isinstance(found, Unreadable), found
+    return found
+
+
+def offsets(stretch: Stretch) -> list[int]:
+    columns = (stretch.offsets, stretch.times, stretch.prints, stretch.weak_prints)
+    assert len(set(map(len, columns))) == 1
+    return list(stretch.offsets)
+
+
+def log_end(bootstrap: str, name: str) -> int:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "looks", **QUIET_CLIENT})
+    try:
+        return int(consumer.get_watermark_offsets(TopicPartition(name, 0), timeout=10)[1])
+    finally:
+        consumer.close()
+
+
+def delete_before(bootstrap: str, name: str, offset: int, partition: int = 0) -> None:
+    client = admin(bootstrap)
+    place = TopicPartition(name, partition, offset)
+    client.delete_records([place])[place].result(30)
+
+
+def test_records_come_with_their_offsets_timestamps_and_fingerprints(bootstrap, reader):
+    name = topic(bootstrap)
+    write(bootstrap, name, {0: 50})
+    for equality in Equality:
+        place = Partition(name, 0)
+        stretches = reader.read({place: Wanted((Range(0, 3), Range(40, 50)), equality)})[place]
+        for stretch, numbers in zip(stretches, (range(3), range(40, 50)), strict=True):
+            contents = [written(0, number) for number in numbers]
+            assert offsets(stretch) == list(numbers)
+            assert list(stretch.times) == [content.timestamp for content in contents]
+            assert list(stretch.prints) == [fingerprint(content, equality) for content in contents]
+            assert list(stretch.weak_prints) == [fingerprint(c, Equality.TIME_AND_KEY) for c in contents]
+            assert stretch.readable_from == stretch.start
+    assert reader.fetched_bytes > 0
+
+
+def test_one_reader_reads_any_ranges_of_many_partitions_round_after_round(bootstrap, reader):
+    partitions, length = 60, 3 * (GAP + SHORT_RUN)
+    name, other = topic(bootstrap, partitions), topic(bootstrap, 3)
+    write(bootstrap, name, dict.fromkeys(range(partitions), length))
+    write(bootstrap, other, dict.fromkeys(range(3), length))
+    rnd = random.Random(7)
+    for _ in range(12):
+        places = [Partition(name, p) for p in rnd.sample(range(partitions), rnd.choice([1, 10, 50]))]
+        wanted = {}
+        for place in [*places, Partition(other, rnd.randrange(3))]:
+            cuts = sorted(rnd.sample(range(length + 1), 2 * rnd.randrange(1, 6)))
+            wanted[place] = Wanted(tuple(map(Range, cuts[::2], cuts[1::2])), Equality.ALL)
+        found = reader.read(wanted)
+        for place, asked in wanted.items():
+            for piece, stretch in zip(asked.ranges, found[place], strict=True):
+                assert offsets(stretch) == list(range(piece.start, piece.end)), (place, asked)
+                first = written(place.partition, piece.start)
+                assert stretch.prints[0] == fingerprint(first, Equality.ALL)
+
+
+def test_ranges_without_a_record_are_read_too(bootstrap, reader):
+    name = topic(bootstrap)
+    write(bootstrap, name, {0: 10})
+    assert [offsets(stretch) for stretch in read(reader, name, (0, 0), (4, 4), (10, 10))] == [[], [], []]
+    assert [offsets(stretch) for stretch in read(reader, name, (3, 3), (9, 10))] == [[], [9]]
+
+
+def test_markers_and_aborted_records_leave_gaps_and_end_ranges(bootstrap, reader):
+    name = topic(bootstrap)
+    producer = Producer({"bootstrap.servers": bootstrap, **QUIET_CLIENT, "transactional.id": f"tx-{name}"})
+    producer.init_transactions(30)
+    committed, end = [], 0
+    for number, keep in enumerate([True, False, True, False, False]):
+        producer.begin_transaction()
+        for _ in range(5):
+            producer.produce(name, f"{number}")
+        assert producer.flush(30) == 0
+        if keep:
+            producer.commit_transaction(30)
+            committed += range(end, end + 5)
+        else:
+            producer.abort_transaction(30)
+        end += 6
+    wait_until(lambda: log_end(bootstrap, name) == end, 30, "the last marker")
+    for start, stop in [(0, end), (0, 6), (5, 6), (6, 12), (6, 11), (7, 18), (18, end), (end - 1, end), (11, 12)]:
+        (stretch,) = read(reader, name, (start, stop))
+        assert offsets(stretch) == [offset for offset in committed if start <= offset < stop]
+
+
+def test_an_open_transaction_does_not_hold_up_what_lies_below_it(bootstrap, reader):
+    name = topic(bootstrap)
+    write(bootstrap, name, {0: 7})
+    producer = Producer({"bootstrap.servers": bootstrap, **QUIET_CLIENT, "transactional.id": f"tx-{name}"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(name, "open")
+    assert producer.flush(30) == 0
+    (stretch,) = read(reader, name, (2, 7))
+    assert offsets(stretch) == [2, 3, 4, 5, 6]
+    producer.abort_transaction(30)
+
+
+def test_compaction_leaves_gaps_and_the_end_of_a_range_need_not_be_there(bootstrap, reader):
+    name = topic(bootstrap, **{key.replace(".", "_"): value for key, value in COMPACTED.items()})
+    producer = Producer({"bootstrap.servers": bootstrap, **QUIET_CLIENT})
+    # Compaction leaves the active segment alone: a new one begins with every flush after segment.ms.
+    for number in range(300):
+        producer.produce(name, f"{number}", "superseded" if 100 <= number < 300 else f"{number}")
+    assert producer.flush(30) == 0
+    count = 300
+
+    def compacted() -> bool:
+        nonlocal count
+        producer.produce(name, "filler", "superseded")
+        assert producer.flush(30) == 0
+        count += 1
+        (stretch,) = read(reader, name, (100, 300))
+        return not len(stretch.offsets)
+
+    wait_until(compacted, 60, "compaction", poll_seconds=0.5)
+    ((first), (rest), (gone)) = read(reader, name, (90, 150), (150, 250), (299, 300))
+    assert offsets(first) == list(range(90, 100))
+    assert [offsets(stretch) for stretch in (rest, gone)] == [[], []]
+    assert gone.readable_from == gone.start
+
+
+def test_a_range_whose_beginning_was_deleted_says_from_where_it_could_be_read(bootstrap, reader):
+    name = topic(bootstrap, 2)
+    write(bootstrap, name, {0: 1000, 1: 1000})
+    delete_before(bootstrap, name, 300)
+    whole = reader.read(
+        {
+            Partition(name, 0): Wanted((Range(100, 200), Range(250, 400), Range(900, 1000)), Equality.ALL),
+            Partition(name, 1): Wanted((Range(100, 200),), Equality.ALL),
+        }
+    )
+    gone, cut, kept = whole[Partition(name, 0)]
+    assert (gone.readable_from, offsets(gone)) == (200, [])
+    assert (cut.readable_from, offsets(cut)) == (300, list(range(300, 400)))
+    assert (kept.readable_from, offsets(kept)) == (900, list(range(900, 1000)))
+    (other,) = whole[Partition(name, 1)]
+    assert (other.readable_from, offsets(other)) == (100, list(range(100, 200)))
+
+
+def test_a_log_that_was_emptied_is_read_as_such(bootstrap, reader):
+    name = topic(bootstrap)
+    write(bootstrap, name, {0: 20})
+    delete_before(bootstrap, name, 20)
+    (stretch,) = read(reader, name, (5, 20))
+    assert (stretch.readable_from, offsets(stretch)) == (20, [])
+
+
+def test_a_range_beyond_the_log_is_no_shorter_stretch(bootstrap, reader):
+    name = topic(bootstrap, 2)
+    write(bootstrap, name, {0: 20, 1: 20})
+    beyond, across = Partition(name, 0), Partition(name, 1)
+    found = reader.read(
+        {beyond: Wanted((Range(30, 40),), Equality.ALL), across: Wanted((Range(10, 40),), Equality.ALL)}
+    )
+    assert found == {beyond: Unreadable("OFFSET_OUT_OF_RANGE"), across: Unreadable("OFFSET_OUT_OF_RANGE")}
+
+
+def test_topics_and_partitions_that_are_not_there_are_told_and_not_made(bootstrap, reader):
+    name = topic(bootstrap)
+    write(bootstrap, name, {0: 5})
+    there, missing, beyond = Partition(name, 0), Partition(f"{name}-missing", 0), Partition(name, 7)
+    unknown = Unreadable("UNKNOWN_TOPIC_OR_PARTITION")
+    wanted = Wanted((Range(0, 5),), Equality.ALL)
+    found = reader.read({there: wanted, missing: wanted, beyond: wanted})
+    assert (found[missing], found[beyond]) == (unknown, unknown)
+    assert [offsets(stretch) for stretch in found[there]] == [list(range(5))]
+    first = reader.first_offsets({there: [TIME], missing: [TIME]})
+    assert first[there] == {TIME: 0}
+    assert first[missing] == unknown
+    assert missing.topic not in admin(bootstrap).list_topics(timeout=10).topics
+
+
+@pytest.mark.parametrize("operation", [AclOperation.READ, AclOperation.DESCRIBE])
+def test_a_topic_that_we_may_not_read_is_told_and_the_others_are_read(bootstrap, reader, operation):
+    name, closed = topic(bootstrap), topic(bootstrap)
+    write(bootstrap, name, {0: 5})
+    write(bootstrap, closed, {0: 5})
+    client: AdminClient = admin(bootstrap)
+    rule = AclBinding(
+        ResourceType.TOPIC,
+        closed,
+        ResourcePatternType.LITERAL,
+        "User:ANONYMOUS",
+        "*",
+        operation,
+        AclPermissionType.DENY,
+    )
+    client.create_acls([rule])[rule].result(30)
+    there, refused = Partition(name, 0), Partition(closed, 0)
+    wanted = Wanted((Range(0, 5),), Equality.ALL)
+    wait_until(
+        lambda: reader.read({refused: wanted})[refused] == Unreadable("TOPIC_AUTHORIZATION_FAILED"), 30, "the ACL"
+    )
+    found = reader.read({there: wanted, refused: wanted})
+    assert found[refused] == Unreadable("TOPIC_AUTHORIZATION_FAILED")
+    assert [offsets(stretch) for stretch in found[there]] == [list(range(5))]
+    first = reader.first_offsets({there: [TIME], refused: [TIME]})
+    assert first[there] == {TIME: 0}
+    assert first[refused] == Unreadable("TOPIC_AUTHORIZATION_FAILED")
+
+
+def test_first_offsets_are_found_for_many_timestamps_of_many_partitions(bootstrap, reader):
+    name = topic(bootstrap, 20)
+    write(bootstrap, name, dict.fromkeys(range(20), 30))
+    asked = [TIME - 5, TIME, TIME + 1, TIME + 100, TIME + 290, TIME + 291, -1]
+    found = reader.first_offsets({Partition(name, p): asked for p in range(20)})
+    right = dict(zip(asked, [0, 0, 1, 10, 29, None, 0], strict=True))
+    assert found == {Partition(name, p): right for p in range(20)}
+
+
+def test_contents_are_whole_and_tell_null_from_empty(bootstrap, reader):
+    name = topic(bootstrap)
+    producer = Producer({"bootstrap.servers": bootstrap, **QUIET_CLIENT})
+    headers = [("a", b"1"), ("a", None), ("b", b"")]
+    producer.produce(name, b"value", b"key", timestamp=TIME, headers=headers)
+    producer.produce(name, None, None, timestamp=TIME + 1)
+    producer.produce(name, b"", b"", timestamp=TIME + 2)
+    assert producer.flush(30) == 0
+    place = Partition(name, 0)
+    found = reader.contents({place: [0, 1, 2]})[place]
+    right = [
+        Content(TIME, b"key", b"value", tuple(headers)),
+        Content(TIME + 1, None, None, ()),
+        Content(TIME + 2, b"", b"", ()),
+    ]
+    assert found == dict(enumerate(right))
+    (stretch,) = read(reader, name, (0, 3))
+    assert list(stretch.prints) == [fingerprint(content, Equality.ALL) for content in right]
+    assert len(set(stretch.prints)) == 3
+
+
+def test_batches_larger_than_a_small_fetch_are_read_in_short_runs_as_well(bootstrap, reader):
+    name = topic(bootstrap, 12)
+    write(bootstrap, name, dict.fromkeys(range(12), 300), size=2000, **{"linger.ms": 100, "batch.size": 900_000})
+    places = [Partition(name, p) for p in range(12)]
+    found = reader.read({place: Wanted((Range(120, 150),), Equality.ALL) for place in places})
+    for place in places:
+        (stretch,) = found[place]
+        assert offsets(stretch) == list(range(120, 150))
+        assert stretch.prints[0] == fingerprint(written(place.partition, 120, 2000), Equality.ALL)
+
+
+def test_a_cluster_that_is_down_is_one_clear_error():
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    config = {"bootstrap.servers": address, "sasl.password": SECRET}
+    reader = RecordReader(f"target B ({address})", config, 3.0, {SECRET})
+    wanted = {Partition("t", 0): Wanted((Range(0, 1),), Equality.ALL)}
+    try:
+        for attempt in (lambda: reader.read(wanted), lambda: reader.first_offsets({Partition("t", 0): [TIME]})):
+            began = time.monotonic()
+            with pytest.raises(ClusterError, match=f"target B .{address}. did not answer within 3 s") as raised:
+                attempt()
+            assert SECRET not in str(raised.value)
+            assert time.monotonic() - began < DEADLINE_SECONDS, "it hung"
+    finally:
+        reader.close()
+
+
+def test_settings_that_the_client_refuses_are_told_without_a_secret():
+    reader = RecordReader("target B", {"bootstrap.servers": "x:1", "no.such.setting": SECRET}, 3.0, {SECRET})
+    with pytest.raises(ClusterError, match="target B cannot be read with these settings") as raised:
+        reader.contents({Partition("t", 0): [0]})
+    assert SECRET not in str(raised.value)
+
+
+def test_reading_leaves_no_group_behind(bootstrap, reader):
+    name = topic(bootstrap)
+    write(bootstrap, name, {0: 5})
+    read(reader, name, (0, 5))
+    client = admin(bootstrap)
+    assert not client.list_consumer_groups().result(30).valid

@@ -1,0 +1,90 @@
+"""Logs in memory behind `migrate.logreader.LogReader`: hand-written, and a value that travels to Spark's tasks."""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from migrate.equality import Content, Equality, fingerprint
+from migrate.errors import ClusterError
+from migrate.logreader import Wanted
+from migrate.matching import Unreadable
+from migrate.model import LogRange, TopicPartition
+from migrate.records import Stretch
+
+Log = Mapping[int, Content]
+
+
+def record(number: int, time: int | None = None, headers: tuple[tuple[str, bytes | None], ...] = ()) -> Content:
+    """A record that is equal to another only if their numbers are."""
+    return Content(1_000 + number if time is None else time, f"k{number % 7}".encode(), f"v{number}".encode(), headers)
+
+
+def log_range(log: Log, start: int = 0) -> LogRange:
+    return LogRange(start, max(log, default=start - 1) + 1)
+
+
+@dataclass(frozen=True)
+class MemoryReader:
+    """One cluster's logs by partition and offset. `unreadable` have a code; reading a `forbidden` topic is an error."""
+
+    logs: Mapping[TopicPartition, Log]
+    unreadable: Mapping[TopicPartition, str] = field(default_factory=dict)
+    forbidden: frozenset[str] = frozenset()
+    fetched_bytes: int = 1000
+
+    def read(self, wanted: Mapping[TopicPartition, Wanted]) -> dict[TopicPartition, tuple[Stretch, ...] | Unreadable]:
+        found: dict[TopicPartition, tuple[Stretch, ...] | Unreadable] = {}
+        for place, asked in wanted.items():
+            if place.topic in self.forbidden:
+                raise ClusterError(f"{place.topic} was read.", "Do not.")
+            if place in self.unreadable:
+                found[place] = Unreadable(self.unreadable[place])
+                continue
+            stretches = []
+            for piece in asked.ranges:
+                inside = sorted((o, c) for o, c in self.logs[place].items() if piece.start <= o < piece.end)
+                columns = (
+                    [offset for offset, _ in inside],
+                    [content.timestamp for _, content in inside],
+                    [fingerprint(content, asked.equality) for _, content in inside],
+                    [fingerprint(content, Equality.TIME_AND_KEY) for _, content in inside],
+                )
+                stretches.append(Stretch(piece.start, piece.end, piece.start, *columns))
+            found[place] = tuple(stretches)
+        return found
+
+    def contents(
+        self, wanted: Mapping[TopicPartition, Collection[int]]
+    ) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
+        return {
+            place: Unreadable(self.unreadable[place])
+            if place in self.unreadable
+            else {offset: self.logs[place][offset] for offset in offsets if offset in self.logs[place]}
+            for place, offsets in wanted.items()
+        }
+
+    def first_offsets(
+        self, wanted: Mapping[TopicPartition, Collection[int]]
+    ) -> dict[TopicPartition, Mapping[int, int | None] | Unreadable]:
+        return {
+            place: {t: min((o for o, c in self.logs[place].items() if c.timestamp >= t), default=None) for t in times}
+            for place, times in wanted.items()
+        }
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass(frozen=True)
+class MemoryReaders:
+    """What opens both readers in a task; `error` is raised instead."""
+
+    source: MemoryReader
+    target: MemoryReader
+    error: Exception | None = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[tuple[MemoryReader, MemoryReader]]:
+        if self.error is not None:
+            raise self.error
+        yield self.source, self.target

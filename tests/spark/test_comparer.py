@@ -1,0 +1,291 @@
+"""Chains and works through real Spark, with readers of logs in memory: what tasks answer, and what is said before."""
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from migrate.comparison import Comparison, FetchEstimate, Limits, Work
+from migrate.equality import Content, Equality
+from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
+from migrate.matching import Matched, PartitionAnswer, PartitionQuestion, Unmatched
+from migrate.matchtask import MatchTask
+from migrate.model import LogRange, OffsetSync, TopicPartition
+from migrate.spark.comparer import SparkComparer
+from migrate.spark.shipping import pack
+from migrate.spark.syncs import Syncs
+from migrate.translation import chain
+from migrate.wire import SyncRecord, encode_sync
+from tests.memorylogs import Log, MemoryReader, MemoryReaders, log_range, record
+from tests.spark.records import frame
+
+pytestmark = pytest.mark.spark
+
+NO_LIMITS = Limits(1_000_000, None)
+# Topic names in Kafka are tamer than this; nothing here may depend on it.
+TOPICS = ["t", "t-1", 'it\'s "quoted"', "名前"]
+
+
+@dataclass
+class Scene:
+    """Logs of both clusters, the syncs between them as MM2 wrote them, and commits."""
+
+    source: dict[TopicPartition, Log] = field(default_factory=dict)
+    target: dict[TopicPartition, Log] = field(default_factory=dict)
+    syncs: list[tuple[TopicPartition, int, int]] = field(default_factory=list)
+    works: list[Work] = field(default_factory=list)
+
+    def add(
+        self,
+        place: TopicPartition,
+        log: Log,
+        copy: Log,
+        syncs: list[tuple[int, int]],
+        committed: tuple[int, ...],
+        start: int = 0,
+    ) -> None:
+        to = copy_of(place)
+        self.source[place], self.target[to] = log, copy
+        self.syncs += [(place, u, d) for u, d in syncs]
+        self.works.append(Work(place, to, log_range(log, start), log_range(copy), committed))
+
+    def readers(self) -> MemoryReaders:
+        return MemoryReaders(MemoryReader(self.source), MemoryReader(self.target))
+
+    def question(self, work: Work, equality: Equality | None, inverted: bool = False) -> PartitionQuestion:
+        """What a task should be asked about a partition, made by the plain functions."""
+        mine = [
+            OffsetSync(n, d if inverted else u, u if inverted else d)
+            for n, (place, u, d) in enumerate(self.syncs)
+            if place == (work.target if inverted else work.source)
+        ]
+        links = tuple((s.source_offset, s.target_offset) for s in chain(mine, work.source_log.end, work.target_log.end))
+        assert equality is not None
+        committed = tuple(sorted(set(work.source_committed)))
+        return PartitionQuestion(
+            work.source, work.target, work.source_log, work.target_log, links, committed, equality,
+            work.source_open, work.copied_to, NO_LIMITS.match_records, inverted,
+        )  # fmt: skip
+
+
+def copy_of(place: TopicPartition) -> TopicPartition:
+    return TopicPartition(f"A.{place.topic}", place.partition)
+
+
+def random_scene(seed: int) -> Scene:
+    """Partitions with restarts, gaps, stale syncs, and some that were never synced."""
+    rnd, scene = random.Random(seed), Scene()
+    places = [TopicPartition(topic, p) for topic in TOPICS for p in range(4)]
+    for place in places:
+        log = {n: record(n) for n in range(rnd.randrange(1, 400)) if rnd.random() < 0.95}
+        copy: dict[int, Content] = {}
+        syncs, offset, pending = [], 0, sorted(log)
+        while pending:
+            number = pending.pop(0)
+            copy[offset] = log[number]
+            if rnd.random() < 0.05:
+                syncs.append((number, offset))
+            offset += 1 + (rnd.random() < 0.02)
+            if rnd.random() < 0.004:
+                pending = [n for n in sorted(log) if n >= number - rnd.randrange(40)]
+        end = max(log, default=0)
+        committed = tuple(rnd.sample(range(end + 1), rnd.randrange(1, min(20, end + 2))))
+        scene.add(place, log, copy, syncs if rnd.random() < 0.8 else [], committed)
+    rnd.shuffle(scene.syncs) if rnd.random() < 0.3 else None
+    return scene
+
+
+def compare(
+    spark,
+    scene: Scene,
+    limits: Limits = NO_LIMITS,
+    inverted: bool = False,
+    readers: MemoryReaders | None = None,
+    say: Callable[[FetchEstimate], None] = lambda estimate: None,
+) -> Comparison:
+    pairs = [encode_sync(SyncRecord(p.topic, p.partition, u, d)) for p, u, d in scene.syncs]
+    syncs = Syncs(frame(spark, pairs), inverted) if pairs else None
+    try:
+        return SparkComparer(spark, lambda: syncs, readers or scene.readers()).compare(
+            scene.works, limits, say, inverted
+        )
+    finally:
+        if syncs:
+            syncs.close()
+
+
+def alone(readers: MemoryReaders, question: PartitionQuestion) -> PartitionAnswer:
+    """What one matching answers without Spark, and without others beside it."""
+    outcome, _ = MatchTask(readers)([question])
+    assert isinstance(outcome, tuple)
+    return outcome[1]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_partition_is_answered_as_its_matching_answers_it_alone(spark, seed):
+    scene = random_scene(seed)
+    found = compare(spark, scene)
+    assert found.answers.keys() == {work.source for work in scene.works}
+    for work in scene.works:
+        question = scene.question(work, found.equalities[work.source.topic])
+        assert found.answers[work.source] == alone(scene.readers(), question)
+        assert found.answers[work.source].places.keys() == set(work.source_committed)
+    assert found.source_bytes >= 1000 and found.target_bytes >= 1000
+
+
+def test_a_failback_takes_the_syncs_the_other_way_round(spark):
+    scene = random_scene(3)
+    there = scene.works
+    ends = {work.target: work.target_log.end for work in there}
+    rnd = random.Random(3)
+    scene.works = [
+        Work(w.target, w.source, w.target_log, w.source_log, tuple(rnd.sample(range(ends[w.target] + 1), 1)))
+        for w in there
+    ]
+    readers = MemoryReaders(MemoryReader(scene.target), MemoryReader(scene.source))
+    found = compare(spark, scene, inverted=True, readers=readers)
+    some_chain = False
+    for work in scene.works:
+        question = scene.question(work, found.equalities[work.source.topic], inverted=True)
+        some_chain |= bool(question.links)
+        assert found.answers[work.source] == alone(readers, question)
+    assert some_chain
+
+
+def plain(place: TopicPartition, length: int = 200, committed: tuple[int, ...] = (50,)) -> Scene:
+    scene = Scene()
+    log = {n: record(n) for n in range(length)}
+    scene.add(place, log, log, [(u, u) for u in range(0, length, 20)], committed)
+    return scene
+
+
+def test_partitions_without_a_single_sync_are_matched_all_the_same(spark):
+    scene = plain(TopicPartition("t", 0))
+    scene.syncs = []
+    found = compare(spark, scene)
+    assert found.equalities == {"t": Equality.ALL}
+    place = found.answers[TopicPartition("t", 0)].places[50]
+    assert isinstance(place, Matched) and place.exact and place.target_offset == 50
+
+
+def test_what_is_kept_on_the_way_is_found_out_per_topic(spark):
+    scene = plain(TopicPartition("kept", 0))
+    log = {n: record(n, headers=(("h", b"1"),)) for n in range(100)}
+    syncs = [(u, u) for u in range(0, 100, 10)]
+    scene.add(
+        TopicPartition("reheaded", 0),
+        log,
+        {n: replace(c, headers=(("h", b'"1"'),)) for n, c in log.items()},
+        syncs,
+        (30,),
+    )
+    scene.add(TopicPartition("retimed", 0), log, {n: replace(c, timestamp=9_000) for n, c in log.items()}, syncs, (30,))
+    garbled = {n: Content(5, b"?", b"?%d" % n, ()) for n in log}
+    scene.add(TopicPartition("garbled", 0), log, garbled, syncs, (30, 40))
+    readers = scene.readers()
+    # A topic that can not be matched is not read either.
+    readers = replace(readers, source=replace(readers.source, forbidden=frozenset({"garbled"})))
+    found = compare(spark, scene, readers=readers)
+    assert found.equalities == {
+        "kept": Equality.ALL,
+        "reheaded": Equality.WITHOUT_HEADERS,
+        "retimed": Equality.WITHOUT_TIMESTAMP,
+        "garbled": None,
+    }
+    changed = Unmatched("records-changed-in-flight")
+    assert found.answers[TopicPartition("garbled", 0)].places == {30: changed, 40: changed}
+    assert found.answers[TopicPartition("garbled", 0)].tail.uncopied is None
+    for topic in ("reheaded", "retimed"):
+        place = found.answers[TopicPartition(topic, 0)].places[30]
+        assert isinstance(place, Matched) and place.target_offset == 30
+
+
+def test_the_estimate_is_said_once_and_a_budget_leaves_out_the_widest(spark):
+    scene = Scene()
+    lengths = {"small": 100, "medium": 400, "wide": 1600}
+    for topic, length in lengths.items():
+        log = {n: record(n) for n in range(length)}
+        scene.add(TopicPartition(topic, 0), log, log, [(0, 0)], (0,))
+    said: list[FetchEstimate] = []
+    whole = compare(spark, scene, say=said.append)
+    assert [whole.estimate] == said
+    assert (whole.estimate.partitions, whole.estimate.left_out) == (3, 0)
+    assert whole.estimate.source_records == whole.estimate.target_records == sum(lengths.values())
+    size = whole.estimate.source_bytes / whole.estimate.source_records
+    assert 12 < size < 40
+
+    budget = Limits(1_000_000, whole.estimate.source_bytes - 1)
+    cut = compare(spark, scene, budget, say=said.append)
+    assert said == [whole.estimate, cut.estimate]
+    assert (cut.estimate.partitions, cut.estimate.left_out) == (2, 1)
+    assert cut.estimate.source_records == 500
+    assert max(cut.estimate.source_bytes, cut.estimate.target_bytes) <= budget.fetch_bytes
+    assert cut.answers[TopicPartition("wide", 0)].places == {0: Unmatched("match-limit")}
+    assert cut.answers[TopicPartition("small", 0)] == whole.answers[TopicPartition("small", 0)]
+
+    none = compare(spark, scene, Limits(1_000_000, 0), say=said.append)
+    assert (none.estimate.partitions, none.estimate.left_out, none.estimate.source_bytes) == (0, 3, 0)
+    assert len(none.answers) == 3
+
+
+def test_nothing_to_compare_is_no_work(spark):
+    said: list[FetchEstimate] = []
+    found = SparkComparer(spark, lambda: None, Scene().readers()).compare([], NO_LIMITS, said.append)
+    assert (dict(found.answers), len(said)) == ({}, 1)
+
+
+def test_a_log_that_can_not_be_read_is_an_answer_and_not_an_error(spark):
+    scene = plain(TopicPartition("t", 0))
+    other = plain(TopicPartition("t", 1))
+    scene.add(
+        TopicPartition("t", 1), other.source[TopicPartition("t", 1)], other.source[TopicPartition("t", 1)], [], (7,)
+    )
+    readers = scene.readers()
+    code = "TOPIC_AUTHORIZATION_FAILED"
+    refused: Mapping[TopicPartition, str] = {TopicPartition("A.t", 1): code}
+    found = compare(spark, scene, readers=replace(readers, target=replace(readers.target, unreadable=refused)))
+    assert found.answers[TopicPartition("t", 1)].places == {7: Unmatched(f"not-readable: {code}")}
+    place = found.answers[TopicPartition("t", 0)].places[50]
+    assert isinstance(place, Matched) and place.exact
+
+
+@pytest.mark.parametrize(
+    "error", [ClusterError("B did not answer.", "Start it."), EnvironmentLacks("No client.", "Install.")]
+)
+def test_what_ends_a_task_ends_the_comparing_with_the_same_words(spark, error: MigrateError):
+    scene = plain(TopicPartition("t", 0))
+    with pytest.raises(type(error)) as raised:
+        compare(spark, scene, readers=replace(scene.readers(), error=error))
+    assert (raised.value.problem, raised.value.todo) == (error.problem, error.todo)
+
+
+def test_a_fault_of_a_task_is_one_paragraph_that_names_sparks_log(spark):
+    scene = plain(TopicPartition("t", 0))
+    with pytest.raises(ClusterError, match=r"Spark could not compare records: .*a bug.*Spark's own log is") as raised:
+        compare(spark, scene, readers=replace(scene.readers(), error=ZeroDivisionError("a bug")))
+    assert "\n" not in str(raised.value)
+
+
+def test_the_package_that_is_shipped_to_executors_can_be_imported_from_its_archive(tmp_path):
+    archive = tmp_path / "package.zip"
+    pack(archive)
+    modules = "migrate.matchtask, migrate.calibration, migrate.readerpair"
+    code = f"import sys; sys.path.insert(0, {str(archive)!r}); import {modules}; print(migrate.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert done.stderr == ""
+    assert done.stdout.strip() == f"{archive}/migrate/__init__.py"
+
+
+def test_ends_of_logs_bound_the_chain(spark):
+    scene = plain(TopicPartition("t", 0))
+    scene.syncs.append((TopicPartition("t", 0), 500, 10))
+    scene.syncs.append((TopicPartition("t", 0), 10, 500))
+    found = compare(spark, scene)
+    place = found.answers[TopicPartition("t", 0)].places[50]
+    assert isinstance(place, Matched) and place.lower == (40, 40)
+    assert scene.works[0].source_log == LogRange(0, 200)

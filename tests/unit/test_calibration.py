@@ -1,0 +1,73 @@
+"""How a topic's anchors are found and read: syncs where there are some, else what is alike near the ends."""
+
+from dataclasses import replace
+
+import pytest
+
+from migrate.calibration import OVERHEAD, AnchorPartition, Calibration, CalibrationTask, TopicQuestion
+from migrate.equality import Content, Equality
+from migrate.errors import ClusterError
+from migrate.matchtask import Failed
+from migrate.model import LogRange, TopicPartition
+from tests.memorylogs import MemoryReader, MemoryReaders, log_range, record
+
+SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
+LOG = {n: record(n) for n in range(100)}
+
+
+def calibrate(source, target, links=(), **readers) -> Calibration:
+    question = TopicQuestion("t", (AnchorPartition(SOURCE, TARGET, log_range(source), log_range(target), links),))
+    opened = MemoryReaders(MemoryReader({SOURCE: source}, **readers), MemoryReader({TARGET: target}))
+    (found,) = CalibrationTask(opened)([question])
+    assert isinstance(found, Calibration)
+    return found
+
+
+def test_syncs_are_the_anchors_and_give_the_sizes():
+    found = calibrate(LOG, LOG, ((10, 10), (20, 20)))
+    size = OVERHEAD + len(b"k3") + len(b"v10")
+    assert found == Calibration("t", Equality.ALL, 2, size, size)
+
+
+def test_a_sync_without_its_records_is_no_anchor():
+    assert calibrate(LOG, LOG, ((10, 10), (500, 20), (30, 700))).anchors == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "equality"),
+    [
+        ({"headers": (("h", b"2"),)}, Equality.WITHOUT_HEADERS),
+        ({"timestamp": 5}, Equality.WITHOUT_TIMESTAMP),
+        ({"value": b"?"}, Equality.TIME_AND_KEY),
+    ],
+)
+@pytest.mark.parametrize("links", [((10, 10), (20, 20)), ()])
+def test_what_is_changed_on_the_way_is_seen_with_and_without_syncs(change, equality, links):
+    source = {n: replace(content, headers=(("h", b"1"),)) for n, content in LOG.items()}
+    changed = {n: replace(content, **({"headers": (("h", b"1"),)} | change)) for n, content in LOG.items()}
+    assert calibrate(source, changed, links).equality is equality
+
+
+def test_records_that_occur_twice_near_the_end_tell_nothing():
+    twin = Content(1, b"k", b"v", ())
+    source = LOG | {100: twin, 101: twin}
+    assert calibrate(source, source).anchors == calibrate(LOG, LOG).anchors - 2
+
+
+def test_where_nothing_is_alike_nothing_is_known():
+    other = {n: Content(5, b"?", b"?%d" % n, ()) for n in range(100)}
+    found = calibrate(LOG, other)
+    assert (found.equality, found.anchors) == (Equality.ALL, 0)
+    assert calibrate(LOG, other, ((10, 10), (20, 20))).equality is None
+
+
+def test_an_empty_log_and_one_that_can_not_be_read_have_no_size():
+    assert calibrate({}, LOG).source_size is None
+    found = calibrate(LOG, LOG, ((10, 10),), unreadable={SOURCE: "TOPIC_AUTHORIZATION_FAILED"})
+    assert (found.equality, found.anchors, found.source_size) == (Equality.ALL, 0, None)
+
+
+def test_a_cluster_that_does_not_answer_is_a_value():
+    opened = MemoryReaders(MemoryReader({}), MemoryReader({}), ClusterError("B is down.", "Start it."))
+    assert list(CalibrationTask(opened)([])) == [Failed("B is down.", "Start it.", False)]
+    assert LogRange(0, 0) == log_range({})

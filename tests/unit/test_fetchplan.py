@@ -1,0 +1,80 @@
+"""What comparing will read: estimates, budgets, and tasks of equal weight."""
+
+import random
+
+from migrate.comparison import Limits
+from migrate.equality import Equality
+from migrate.fetchplan import PER_PARTITION, SEARCH, UNKNOWN_SIZE, Cost, cost_of, plan_fetch
+from migrate.matcher import matching
+from migrate.matching import PartitionQuestion
+from migrate.model import LogRange, TopicPartition
+
+NO_LIMITS = Limits(1_000_000, None)
+
+
+def place(number: int, topic: str = "t") -> TopicPartition:
+    return TopicPartition(topic, number)
+
+
+def question(links, committed, length=100_000, limit=1_000_000):
+    log = LogRange(0, length)
+    return PartitionQuestion(place(0), place(0, "A.t"), log, log, links, committed, Equality.ALL, match_limit=limit)
+
+
+def test_a_partition_costs_what_its_matching_asks_for_first():
+    links = tuple((u, u) for u in range(0, 100_000, 100))
+    asked = question(links, (50_050, 50_060))
+    needs = next(matching(asked))
+    cost = cost_of(asked, matching, 4)
+    assert cost.source_width == sum(piece.end - piece.start for piece in needs.source)
+    assert cost.target_width == sum(piece.end - piece.start for piece in needs.target)
+    assert 200 <= cost.source_width <= 400
+    assert cost.newest == links[-4:]
+
+
+def test_commits_whose_syncs_are_far_are_searched_for():
+    near, far = (cost_of(question(((0, 0),), committed), matching, 4) for committed in ((), (40_000, 60_000)))
+    assert far.source_width >= near.source_width + 2 * SEARCH
+    assert far.target_width >= 2 * SEARCH
+
+
+def test_no_partition_costs_more_than_its_log_or_the_limit():
+    committed = tuple(range(0, 900, 3))
+    assert cost_of(question((), committed, length=900), matching, 4).source_width <= 900
+    assert cost_of(question((), committed, length=100_000, limit=50), matching, 4).source_width <= 50
+
+
+def costs(widths: dict[int, tuple[int, int]], topic: str = "t") -> list[Cost]:
+    return [Cost(place(n, topic), source, target, ()) for n, (source, target) in widths.items()]
+
+
+def test_the_estimate_is_records_times_the_topics_average_size():
+    sizes = {"t": (10.0, 20.0), "u": (None, 5.0), "v": (None, None)}
+    asked = [*costs({0: (100, 200)}), *costs({0: (3, 4)}, "u"), *costs({0: (1, 1)}, "v"), *costs({0: (1, 0)}, "w")]
+    estimate = plan_fetch(asked, sizes, NO_LIMITS, 1).estimate
+    assert (estimate.partitions, estimate.source_records, estimate.target_records) == (4, 105, 205)
+    usual = (10 + 20 + 5) / 3
+    assert estimate.source_bytes == round(1000 + 15 + 2 * usual)
+    assert estimate.target_bytes == round(4000 + 20 + usual)
+    assert plan_fetch(costs({0: (2, 0)}), {}, NO_LIMITS, 1).estimate.source_bytes == 2 * UNKNOWN_SIZE
+
+
+def test_a_budget_holds_for_either_cluster_and_leaves_out_the_widest_first():
+    asked = costs({0: (10, 10), 1: (100, 5), 2: (5, 400), 3: (50, 50)})
+    sizes = {"t": (1.0, 1.0)}
+    for budget, kept in ((500, {0, 1, 2, 3}), (464, {0, 1, 3}), (160, {0, 1, 3}), (159, {0, 3}), (9, set())):
+        plan = plan_fetch(asked, sizes, Limits(1, budget), 2)
+        assert set(plan.task_of) == {place(n) for n in kept}
+        assert plan.left_out == {place(n) for n in {0, 1, 2, 3} - kept}
+        assert plan.estimate.left_out == 4 - len(kept)
+        assert max(plan.estimate.source_bytes, plan.estimate.target_bytes) <= budget
+
+
+def test_tasks_get_about_the_same_to_do():
+    rnd = random.Random(5)
+    asked = [Cost(place(n), rnd.randrange(5_000), rnd.randrange(5_000), ()) for n in range(300)]
+    task_of = plan_fetch(asked, {}, NO_LIMITS, 7).task_of
+    loads = dict.fromkeys(range(7), 0)
+    for cost in asked:
+        loads[task_of[cost.source]] += cost.source_width + cost.target_width + PER_PARTITION
+    assert max(loads.values()) - min(loads.values()) <= 10_000 + PER_PARTITION

@@ -1,0 +1,128 @@
+"""A task drives many matchings together: one reading of each cluster per round, for all of them."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+
+from migrate import matchtask
+from migrate.equality import Equality
+from migrate.errors import ClusterError, EnvironmentLacks
+from migrate.matching import Needs, PartitionAnswer, PartitionQuestion, Supply, Tail, Unreadable
+from migrate.matchtask import OFFSETS_AT_ONCE, PARTITIONS_AT_ONCE, Failed, Fetched, MatchTask
+from migrate.model import LogRange, TopicPartition
+from migrate.records import Range
+from tests.memorylogs import MemoryReader, record
+
+LENGTH = 100
+
+
+def question(number: int, width: int = LENGTH) -> PartitionQuestion:
+    log = LogRange(0, width)
+    places = (TopicPartition("t", number), TopicPartition("A.t", number))
+    return PartitionQuestion(*places, log, log, (), (number,), Equality.ALL)
+
+
+class Rounds(MemoryReader):
+    """Counts what each reading asked for, as (partitions, offsets)."""
+
+    def __init__(self, logs, **rest):
+        super().__init__(logs, **rest)
+        object.__setattr__(self, "rounds", [])
+
+    def read(self, wanted):
+        offsets = sum(piece.end - piece.start for asked in wanted.values() for piece in asked.ranges)
+        self.rounds.append((len(wanted), offsets))
+        return super().read(wanted)
+
+
+def run(questions, match, **source):
+    logs = {q.source: {n: record(n) for n in range(LENGTH)} for q in questions}
+    copies = {q.target: logs[q.source] for q in questions}
+    readers = Rounds(logs, **source), Rounds(copies)
+
+    @contextmanager
+    def opened():
+        yield readers
+
+    *answers, fetched = MatchTask(opened, match)(questions)
+    assert fetched == Fetched(1000, 1000)
+    return dict(answers), readers
+
+
+def whole_log(asked: PartitionQuestion) -> Generator[Needs, Supply | Unreadable, PartitionAnswer]:
+    """Reads both logs whole, then asks the target once more; tells what it was given."""
+    whole = (Range(0, asked.source_log.end),)
+    first = yield Needs(source=whole, target=whole)
+    if isinstance(first, Unreadable):
+        return PartitionAnswer({}, Tail(None), 0, 0)
+    second = yield Needs(target=(Range(5, 7), Range(9, 10)), source_times=(1010, 9999), target_times=(0,))
+    assert isinstance(second, Supply)
+    assert [list(stretch.offsets) for stretch in second.target] == [[5, 6], [9]]
+    assert second.source == ()
+    # Beyond the last record there is the pinned end.
+    assert second.source_first == {1010: 10, 9999: asked.source_log.end}
+    assert second.target_first == {0: 0}
+    return PartitionAnswer({}, Tail(None), len(first.source[0].offsets), len(first.target[0].offsets))
+
+
+def test_all_partitions_share_each_round():
+    questions = [question(n) for n in range(30)]
+    answers, readers = run(questions, whole_log)
+    assert answers == {q.source: PartitionAnswer({}, Tail(None), LENGTH, LENGTH) for q in questions}
+    assert readers[0].rounds == [(30, 30 * LENGTH), (0, 0)]
+    assert readers[1].rounds == [(30, 30 * LENGTH), (30, 90)]
+
+
+def test_at_most_so_many_partitions_and_offsets_are_held_at_once():
+    answers, readers = run([question(n) for n in range(3 * PARTITIONS_AT_ONCE)], whole_log)
+    assert len(answers) == 3 * PARTITIONS_AT_ONCE
+    assert max(count for count, _ in readers[1].rounds) <= PARTITIONS_AT_ONCE
+    width = OFFSETS_AT_ONCE // 5
+    _, readers = run([question(n, width) for n in range(20)], whole_log)
+    assert all(offsets <= OFFSETS_AT_ONCE / 2 for _, offsets in readers[0].rounds)
+
+
+def test_a_partition_wider_than_all_that_may_be_held_is_read_by_itself():
+    answers, readers = run([question(n, OFFSETS_AT_ONCE) for n in range(3)], whole_log)
+    assert len(answers) == 3
+    assert readers[0].rounds == [(1, OFFSETS_AT_ONCE), (0, 0)] * 3
+
+
+def test_what_can_not_be_read_on_either_side_is_told_to_the_matching():
+    unreadable = {TopicPartition("t", 1): "TOPIC_AUTHORIZATION_FAILED"}
+    answers, _ = run([question(n) for n in range(3)], whole_log, unreadable=unreadable)
+    assert [answers[TopicPartition("t", n)].source_read for n in range(3)] == [LENGTH, 0, LENGTH]
+
+
+def at_once(asked: PartitionQuestion) -> Generator[Needs, Supply | Unreadable, PartitionAnswer]:
+    """Needs nothing."""
+    return PartitionAnswer({}, Tail(0), 0, 0)
+    yield Needs()
+
+
+def test_a_matching_that_needs_nothing_is_answered_without_a_round_of_reading():
+    answers, readers = run([question(n) for n in range(250)], at_once)
+    assert len(answers) == 250
+    assert not any(count for count, _ in readers[0].rounds)
+
+
+@pytest.mark.parametrize(
+    "error", [ClusterError("B is down.", "Start it."), EnvironmentLacks("No client.", "Install it.")]
+)
+def test_what_ends_a_command_ends_a_task_as_a_value(error):
+    @contextmanager
+    def opened():
+        raise error
+        yield
+
+    (failed,) = MatchTask(opened)([question(1)])
+    assert isinstance(failed, Failed)
+    again = failed.error()
+    assert (type(again), again.problem, again.todo) == (type(error), error.problem, error.todo)
+
+
+def test_the_garbage_collector_is_left_as_it_was():
+    before = matchtask.gc.get_threshold()
+    run([question(1)], whole_log)
+    assert matchtask.gc.get_threshold() == before
