@@ -1,10 +1,13 @@
-"""A Kafka cluster in memory, behind `migrate.ports.ClusterAdmin`, and a clock that does not wait."""
+"""What stands behind the ports in tests: a Kafka cluster in memory, a comparer, and a clock that does not wait."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from migrate.comparison import Comparison, FetchEstimate, Limits, Work
+from migrate.equality import Equality
 from migrate.errors import ClusterError
+from migrate.matching import Matched, PartitionAnswer, Tail, Unmatched, Why
 from migrate.model import (
     ClusterFacts,
     Commit,
@@ -38,6 +41,7 @@ class FakeCluster:
 
     `scripts[call, group]` is a queue of answers for that call on that group ("alter", "commits", "delete",
     "states"). `crash_after` raises `Crash` right after so many groups were written, before any answer.
+    `watermarks` are high watermarks, where they differ from the log's end: a transaction is open.
     `on_call` is told each call's name before it is carried out. `down` makes every call a `ClusterError`.
     """
 
@@ -46,10 +50,11 @@ class FakeCluster:
     cluster_id: str = "target-id"
     offsets: dict[str, dict[TopicPartition, Commit]] = field(default_factory=dict)
     states: dict[str, GroupState] = field(default_factory=dict)
-    ranges: dict[TopicPartition, LogRange] = field(default_factory=dict)
+    ranges: dict[TopicPartition, LogRange | Failure] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
     scripts: dict[tuple[str, str], list[Script]] = field(default_factory=dict)
     unstable: set[str] = field(default_factory=set)
+    watermarks: dict[TopicPartition, int] = field(default_factory=dict)
     crash_after: int | None = None
     down: bool = False
     on_call: Callable[[str], None] = lambda call: None
@@ -99,6 +104,11 @@ class FakeCluster:
     def log_ranges(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange | Failure]:
         self._called("log_ranges")
         return {p: self.ranges.get(p, Failure("UNKNOWN_TOPIC_OR_PARTITION", "no such")) for p in partitions}
+
+    def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
+        self._called("high_watermarks")
+        ends = {p: log.end for p, log in self.ranges.items() if isinstance(log, LogRange)} | self.watermarks
+        return {p: ends.get(p, Failure("UNKNOWN_TOPIC_OR_PARTITION", "no such")) for p in partitions}
 
     def alter(
         self, wanted: Mapping[str, Mapping[TopicPartition, int]]
@@ -158,6 +168,41 @@ class FakeCluster:
     def _scripted(self, call: str, group: str) -> Failure | None:
         script = self._script(call, group)
         return script.failure if script else None
+
+
+@dataclass
+class FakeComparer:
+    """Places commits as `places` says, by (topic, partition, committed offset); others where their offset is.
+
+    `tails` are by (topic, partition), drained by default. `equality` is every topic's. `asked` keeps what was asked.
+    """
+
+    places: dict[tuple[str, int, int], Matched | Unmatched] = field(default_factory=dict)
+    tails: dict[tuple[str, int], Tail] = field(default_factory=dict)
+    equality: Equality | None = Equality.ALL
+    asked: list[Work] = field(default_factory=list)
+    limits: list[Limits] = field(default_factory=list)
+    failure: ClusterError | None = None
+    inverted: list[bool] = field(default_factory=list)
+
+    def compare(
+        self, works: Collection[Work], limits: Limits, say: Callable[[FetchEstimate], None], inverted: bool = False
+    ) -> Comparison:
+        self.asked += works
+        self.limits.append(limits)
+        self.inverted.append(inverted)
+        estimate = FetchEstimate(len(works), 100, 90, 1_200_000_000, 1_300_000, 0)
+        say(estimate)
+        if self.failure:
+            raise self.failure
+        answers = {work.source: self._answer(work) for work in works}
+        topics = {work.source.topic for work in works}
+        return Comparison(answers, dict.fromkeys(topics, self.equality), estimate, 1_100_000_000, 1_250_000)
+
+    def _answer(self, work: Work) -> PartitionAnswer:
+        place = (work.source.topic, work.source.partition)
+        places = {g: self.places.get((*place, g), Matched(g, Why.PROVEN, 0)) for g in work.source_committed}
+        return PartitionAnswer(places, self.tails.get(place, Tail(0)), 50, 45)
 
 
 class FakeClock:

@@ -4,6 +4,7 @@ Independent of the product: nothing here imports it.
 """
 
 import struct
+from base64 import b64decode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
     ConfigResource,
     NewTopic,
     ResourceType,
@@ -52,6 +55,25 @@ def create_topic(bootstrap: str, topic: str, partitions: int, config: Mapping[st
     new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
     client.create_topics([new])[topic].result(CALL_SECONDS)
     wait_until(lambda: topic in client.list_topics(timeout=5.0).topics, CALL_SECONDS, f"topic {topic}")
+
+
+def delete_topic(bootstrap: str, topic: str) -> None:
+    client = admin(bootstrap)
+    client.delete_topics([topic])[topic].result(CALL_SECONDS)
+    wait_until(lambda: topic not in client.list_topics(timeout=5.0).topics, CALL_SECONDS, f"the end of topic {topic}")
+
+
+def recreate_topic(bootstrap: str, topic: str, partitions: int) -> None:
+    """Delete a topic and create it again, empty and with another id."""
+    delete_topic(bootstrap, topic)
+    create_topic(bootstrap, topic, partitions)
+
+
+def alter_topic(bootstrap: str, topic: str, config: Mapping[str, str]) -> None:
+    client = admin(bootstrap)
+    entries = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in config.items()]
+    wanted = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    client.incremental_alter_configs([wanted])[wanted].result(CALL_SECONDS)
 
 
 def partitions_of(bootstrap: str, topics: Iterable[str]) -> list[Partition]:
@@ -162,9 +184,16 @@ def member(bootstrap: str, group: str, topic: str) -> Iterator[None]:
 
 
 def identity(message: Message) -> str:
-    """The record's own name, from its header `id`; "?" where it has none."""
-    value = dict(message.headers() or []).get("id")
-    return value.decode() if isinstance(value, bytes) else "?"
+    """The record's own name, from its header `id` or, without headers, from the first word of its value.
+
+    Where a header converter has written the header anew, in base64, the name is what that says. "?" if there is none.
+    """
+    headers, value = message.headers(), message.value()
+    named = dict(headers).get("id") if headers else (value.split(b" ")[0] if isinstance(value, bytes) else None)
+    if not isinstance(named, bytes):
+        return "?"
+    # A scene's names have hyphens, base64 has none.
+    return (named if b"-" in named else b64decode(named)).decode(errors="replace") or "?"
 
 
 def drain(consumer: Consumer, waiting: set[Partition], take: Callable[[Message], None]) -> None:
@@ -186,8 +215,10 @@ def drain(consumer: Consumer, waiting: set[Partition], take: Callable[[Message],
     wait_until(done, READ_SECONDS, what, lambda: f"not at the end: {sorted(waiting)}", poll_seconds=0.0)
 
 
-def read_logs(bootstrap: str, partitions: Collection[Partition]) -> dict[Partition, Log]:
-    """Read whole partitions, read_committed, all in one assignment."""
+def read_logs(
+    bootstrap: str, partitions: Collection[Partition], look: Callable[[Message], None] = lambda _: None
+) -> dict[Partition, Log]:
+    """Read whole partitions, read_committed, all in one assignment; `look` is shown every record."""
     found: dict[Partition, list[Found]] = {place: [] for place in partitions}
     consumer = Consumer(
         {
@@ -207,6 +238,7 @@ def read_logs(bootstrap: str, partitions: Collection[Partition]) -> dict[Partiti
         def take(message: Message) -> None:
             place = (message.topic() or "", message.partition() or 0)
             found[place].append(Found(message.offset() or 0, identity(message)))
+            look(message)
 
         drain(consumer, set(partitions), take)
         logs = {}
@@ -220,11 +252,15 @@ def read_logs(bootstrap: str, partitions: Collection[Partition]) -> dict[Partiti
 
 
 def all_syncs(lab: AnyLab) -> dict[Partition, list[tuple[int, int]]]:
-    """Read every offset sync in MM2's topic: (source offset, target offset) by source partition, in log order."""
+    """Read every offset sync in MM2's topic: (source offset, target offset) by source partition, in log order.
+
+    An MM2 that writes none has no such topic.
+    """
     on_target = lab.options.offset_syncs_location == "target"
     found: dict[Partition, list[tuple[int, int]]] = {}
     with topic_reader(lab.target_bootstrap if on_target else lab.source_bootstrap) as reader:
-        for message in reader.records(lab.options.offset_syncs_topic, 0):
+        there = reader.partitions(lab.options.offset_syncs_topic)
+        for message in reader.records(lab.options.offset_syncs_topic, 0) if there else ():
             key, value = message.key(), message.value()
             if not isinstance(key, bytes) or not isinstance(value, bytes):
                 continue

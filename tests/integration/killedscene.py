@@ -1,7 +1,7 @@
-"""The scene that a cutover is judged on: an MM2 killed -9 twice while it copies, and 300 random commits."""
+"""The scene that a cutover is judged on: an MM2 killed -9 twice while it copies, and 600 random commits."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from tests.integration.clusters import (
     READ_SECONDS,
@@ -15,9 +15,9 @@ from tests.integration.clusters import (
 from tests.integration.scene import COMPACTED, Scene
 from tests.lab.waiting import wait_until
 
-KILLED_COMMITS = 300
-KILLED_GROUPS = 45
-EARLY_GROUPS = 15
+KILLED_COMMITS = 600
+KILLED_GROUPS = 80
+EARLY_GROUPS = 25
 MID_STREAM_RECORDS = 1500
 
 
@@ -25,8 +25,8 @@ def killed(lab: AnyLab, seed: int) -> Scene:
     """Build the scene that a cutover is judged on: some 28,000 records, and an MM2 killed -9 twice amid them.
 
     Topics: `plain` (4 partitions and an empty one), `tx` (3; transactions, a quarter aborted), `compacted` (2),
-    `trimmed` (2; the first third is deleted in the end, below some commits). 300 commits of 45 groups, those of
-    15 groups from between the kills; at the end everything is copied, and MM2 has no news about offsets.
+    `trimmed` (2; the first third is deleted in the end, below some commits). 600 commits of 80 groups, those of
+    25 groups from between the kills; at the end everything is copied, and MM2 has no news about offsets.
     """
     scene = Scene(lab, "killed", seed)
     plain, tx = scene.create("plain", 5), scene.create("tx", 3)
@@ -53,15 +53,15 @@ def killed(lab: AnyLab, seed: int) -> Scene:
     ends = scene.source_ends()
     scene.commit({caught_up: {place: ends[place][1] for place in scene.commits[caught_up]}})
     lab.mirror.wait_checkpoints([caught_up])
-    wait_compacted(scene, compacted)
+    wait_cleaned(scene, [compacted])
     for p in range(2):
         delete_before(lab.source_bootstrap, trimmed, p, len(scene.written[trimmed, p]) // 3)
     return scene
 
 
-def kill_mid_stream(scene: Scene, write: Callable[[], None]) -> None:
-    """Write, and kill MM2 with -9 once it has copied a good deal of that and not all."""
-    goal = scene.copied() + MID_STREAM_RECORDS
+def kill_mid_stream(scene: Scene, write: Callable[[], None], records: int = MID_STREAM_RECORDS) -> None:
+    """Write, and kill MM2 with -9 once it has copied so many of these records, and not all."""
+    goal = scene.copied() + records
     trouble: list[BaseException] = []
 
     def writing() -> None:
@@ -105,12 +105,16 @@ def commit_anywhere(scene: Scene, pairs: Iterable[tuple[int, Partition]]) -> Non
     scene.commit(commits)
 
 
-def wait_compacted(scene: Scene, topic: str) -> None:
-    """Wait until the cleaner has taken records out of the source's log."""
-    places = [place for place in scene.partitions if place[0] == topic]
+def wait_cleaned(scene: Scene, topics: Collection[str], quiet_looks: int = 4) -> None:
+    """Wait until the source's cleaner has taken records, and then no cleaner touches the logs for some seconds."""
+    places = [place for place in scene.partitions if place[0] in topics]
+    copies = [(scene.copy(t), p) for t, p in places]
+    looks: list[list[int]] = []
 
-    def cleaned() -> bool:
-        logs = read_logs(scene.lab.source_bootstrap, places)
-        return all(len(logs[place].records) < len(scene.written[place]) for place in places)
+    def quiet() -> bool:
+        found = [read_logs(scene.lab.source_bootstrap, places), read_logs(scene.lab.target_bootstrap, copies)]
+        looks.append([len(log.records) for logs in found for log in logs.values()])
+        cleaned = all(len(found[0][place].records) < len(scene.written[place]) for place in places)
+        return cleaned and len(looks) >= quiet_looks and all(look == looks[-1] for look in looks[-quiet_looks:])
 
-    wait_until(cleaned, READ_SECONDS, f"the cleaner to compact {topic}", poll_seconds=0.5)
+    wait_until(quiet, READ_SECONDS, f"the cleaners to be done with {scene}", poll_seconds=1.0)

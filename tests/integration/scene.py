@@ -6,7 +6,7 @@ from a seed.
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random, SystemRandom
@@ -29,7 +29,9 @@ from tests.integration.clusters import (
     create_topic,
     partitions_of,
     read_logs,
+    recreate_topic,
 )
+from tests.integration.lookalikes import told_apart
 from tests.integration.oracle import Truth, Written
 
 # Every batch of the compacted topic lies this far behind the one before it, in record time: a new segment.
@@ -46,7 +48,11 @@ COMPACTED = {
 class Scene:
     """Topics that the scene writes to on the source, and the groups that it commits for.
 
-    `written` holds every record ever written, aborted ones too; `commits` the committed source offsets.
+    `written` holds every record ever written, aborted ones too; `commits` the committed source offsets. `extras` are
+    further headers: name, value, and the share of the records that carry it; `carriers` says which ones do. `bare`
+    is the share of the records without any header, whose identity stands at the beginning of their value. `twins`
+    is the share of the records that look in every part like others, neighbours mostly; `looks` says how they look.
+    `keys` holds each record's key, `tombstones` those without a value, `compacted` the topics that a cleaner works on.
     """
 
     lab: AnyLab
@@ -58,6 +64,15 @@ class Scene:
     written: dict[Partition, list[Written]] = field(default_factory=dict)
     commits: Commits = field(default_factory=dict)
     kills: int = 0
+    extras: Sequence[tuple[str, bytes | None, float]] = ()
+    carriers: dict[str, set[str]] = field(default_factory=dict)
+    bare: float = 0.0
+    twins: float = 0.0
+    keys: dict[str, str] = field(default_factory=dict)
+    looks: dict[str, str] = field(default_factory=dict)
+    tombstones: set[str] = field(default_factory=set)
+    compacted: set[str] = field(default_factory=set)
+    _bursts: dict[Partition, list[tuple[int, str]]] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=count)
     _clock_ms: int = field(init=False)
 
@@ -83,9 +98,19 @@ class Scene:
         topic = self.topic(name)
         create_topic(self.lab.source_bootstrap, topic, partitions, config)
         self.topics[topic] = partitions
+        if (config or {}).get("cleanup.policy") == "compact":
+            self.compacted.add(topic)
         for p in range(partitions):
             self.written[topic, p] = []
         return topic
+
+    def create_anew(self, topic: str) -> None:
+        """Delete a source topic and create it again: what was written there, and committed, is no more."""
+        recreate_topic(self.lab.source_bootstrap, topic, self.topics[topic])
+        for p in range(self.topics[topic]):
+            self.written[topic, p] = []
+            for places in self.commits.values():
+                places.pop((topic, p), None)
 
     @property
     def partitions(self) -> list[Partition]:
@@ -143,9 +168,20 @@ class Scene:
             else:
                 producer.abort_transaction(CALL_SECONDS)
 
-    def _producer(self, transactional: bool = False) -> Producer:
+    def write_locally(self, partitions: Collection[Partition], records: int) -> None:
+        """Write to the copies on the target, as a stranger there does; such records are nobody's here."""
+        producer = self._producer(self.lab.target_bootstrap)
+        for _ in range(records):
+            topic, p = self.dice.choice(sorted(partitions))
+            at = self._clock_ms + self.dice.randint(-1000, 1000)
+            headers: dict[str, str | bytes | None] = {"id": f"local-{next(self._numbers)}".encode()}
+            key = f"k{self.dice.randrange(50)}"
+            producer.produce(self.copy(topic), "v" * self.dice.randrange(200), key, p, timestamp=at, headers=headers)
+        self._finish(producer)
+
+    def _producer(self, bootstrap: str | None = None, transactional: bool = False) -> Producer:
         settings: dict[str, Any] = {
-            "bootstrap.servers": self.lab.source_bootstrap,
+            "bootstrap.servers": bootstrap or self.lab.source_bootstrap,
             "enable.idempotence": True,
             "linger.ms": 2,
             "queue.buffering.max.messages": 1_000_000,
@@ -165,8 +201,30 @@ class Scene:
             self.written[topic, p].append(Written(message.offset() or 0, name, committed))
 
         headers: dict[str, str | bytes | None] = {"id": name.encode()}
+        if self.twins and self.dice.random() < self.twins:
+            at, key = self._like_others((topic, p), at, key)
+            self.looks[name] = value = f"twin-{at}-{key}"
+            headers = {}
+        self.keys[name] = key
+        if value is None:
+            self.tombstones.add(name)
+        if self.bare and value is not None and self.dice.random() < self.bare:
+            headers, value = {}, f"{name} {value}"
+        for header, content, share in self.extras if headers else ():
+            if self.dice.random() < share:
+                headers[header] = content
+                self.carriers.setdefault(header, set()).add(name)
         producer.produce(topic, value, key, p, on_delivery=delivered, timestamp=at, headers=headers)
         producer.poll(0)
+
+    def _like_others(self, place: Partition, at: int, key: str) -> tuple[int, str]:
+        """Time and key of the record before, of one long ago, or of a new kind."""
+        known, chance = self._bursts.setdefault(place, []), self.dice.random()
+        if not known or chance < 0.35:
+            known.append((at, key))
+        elif chance < 0.45:
+            known.append(self.dice.choice(known))
+        return known[-1]
 
     def _finish(self, producer: Producer) -> None:
         assert producer.flush(CALL_SECONDS) == 0, "not all records were written in time"
@@ -188,8 +246,8 @@ class Scene:
         known = partitions_of(self.lab.target_bootstrap, [self.copy(topic) for topic in self.topics])
         return sum(high for _, high in bounds(self.lab.target_bootstrap, known).values())
 
-    def wait_replicated(self) -> None:
-        self.lab.mirror.wait_until_replicated(self.topics)
+    def wait_replicated(self, compare_last: bool = True) -> None:
+        self.lab.mirror.wait_until_replicated(self.topics, compare_last=compare_last)
 
     # Truth
 
@@ -197,7 +255,11 @@ class Scene:
         """Read both logs as they are now, and put them beside what was written; by source partition."""
         source = read_logs(self.lab.source_bootstrap, self.partitions)
         target = read_logs(self.lab.target_bootstrap, [(self.copy(t), p) for t, p in self.partitions])
-        return {
-            (t, p): Truth(tuple(written), source[t, p], target[self.copy(t), p])
-            for (t, p), written in self.written.items()
-        }
+        found = {}
+        for (t, p), written in self.written.items():
+            original, copy = source[t, p], target[self.copy(t), p]
+            if self.looks:
+                original = told_apart(written, original, self.looks)
+                copy = told_apart(written, copy, self.looks)
+            found[t, p] = Truth(tuple(written), original, copy)
+        return found

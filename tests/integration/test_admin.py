@@ -203,9 +203,13 @@ def test_the_end_of_a_log_is_its_last_stable_offset(broker: Broker) -> None:
     open_one = broker.produce(topic, 3, transactional=f"tx-{uuid4().hex}")
     try:
         assert admin.log_ranges([here]) == {here: LogRange(0, 4)}
+        assert admin.high_watermarks([here]) == {here: 7}
     finally:
         open_one.commit_transaction(30)
     wait_until(lambda: admin.log_ranges([here]) == {here: LogRange(0, 8)}, 30, "the commit marker")
+    assert admin.high_watermarks([here]) == {here: 8}
+    absent = admin.high_watermarks([TopicPartition(topic, 7)])[TopicPartition(topic, 7)]
+    assert isinstance(absent, Failure) and absent.code == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 def test_a_pending_transactional_commit_is_a_failure_unless_asked_otherwise(broker: Broker, group: str) -> None:

@@ -47,6 +47,7 @@ def cli() -> None:
 @click.option("--offset-syncs-location", type=click.Choice(["source", "target"]), default="source")
 @click.option("--policy", type=click.Choice(["default", "identity"]), default="default")
 @click.option("--separator", default=".", show_default=True, metavar="S")
+@click.option("--connect", is_flag=True, help="MM2's connectors run in a Connect worker, which writes headers anew.")
 @folder_option
 def up(
     kafka_version: str,
@@ -54,6 +55,7 @@ def up(
     offset_syncs_location: Literal["source", "target"],
     policy: Literal["default", "identity"],
     separator: str,
+    connect: bool,
     folder: Path | None,
 ) -> None:
     """Start the lab in the background, and return when it can be used."""
@@ -64,6 +66,7 @@ def up(
         offset_syncs_location=offset_syncs_location,
         policy=policy,
         separator=separator,
+        connect=connect,
     )
     state = daemon.up(kafka_version, options)
     click.echo("The lab is already up:" if already else "The lab is up:")

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.lab.cluster import Cluster, start_clusters
+from tests.lab.connect import ConnectMirror
 from tests.lab.jars import DEFAULT_VERSION, kafka_jars
 from tests.lab.mirror import MirrorMaker
 from tests.lab.options import MirrorOptions
@@ -71,21 +72,28 @@ class Lab:
             start_clusters(self.source, self.target)
             for path, cluster in ((self.source_properties, self.source), (self.target_properties, self.target)):
                 path.write_text(f"bootstrap.servers={cluster.bootstrap}\n")
-            self._mirror = MirrorMaker(
-                self.folder / "mirror",
-                self.source.bootstrap,
-                self.target.bootstrap,
-                self.options,
-                self.version,
-                self.mm2_properties,
-            )
+            self.change_mirror(self.options)
             if self._start_mirror:
-                self._mirror.start()
-                self._mirror.wait_ready()
+                self.mirror.start()
+                self.mirror.wait_ready()
         except BaseException:
             self.down()
             raise
         return self
+
+    def change_mirror(self, options: MirrorOptions) -> MirrorMaker:
+        """Kill the present MM2, if any, and configure another between the same clusters; it is not started.
+
+        Give it aliases of its own, so that it does not take up what the one before has left.
+        """
+        if self._mirror is not None:
+            self._mirror.kill()
+        self.options = options
+        kind = ConnectMirror if options.connect else MirrorMaker
+        folder = self.folder / "mirror" / f"{options.source_alias}-to-{options.target_alias}"
+        ends = self.source.bootstrap, self.target.bootstrap
+        self._mirror = kind(folder, *ends, options, self.version, self.mm2_properties)
+        return self._mirror
 
     def down(self) -> None:
         """Kill everything, without ceremony, and remove a temporary folder."""

@@ -21,6 +21,8 @@ class MirrorMaker:
     the waiting conditions and MM2's newest checkpoints and syncs.
     """
 
+    main_class = "org.apache.kafka.connect.mirror.MirrorMaker"
+
     def __init__(
         self,
         folder: Path,
@@ -34,10 +36,14 @@ class MirrorMaker:
         self.progress = MirrorProgress(self.options, source_bootstrap, target_bootstrap)
         self.properties_path = properties_path or folder / "mm2.properties"
         self._heartbeats_from = 0
-        main, path = "org.apache.kafka.connect.mirror.MirrorMaker", str(self.properties_path)
-        command = java_command(kafka_jars(version), main, path, heap=MIRROR_HEAP)
+        command = java_command(kafka_jars(version), self.main_class, str(self.main_file), heap=MIRROR_HEAP)
         self.process = GuardedProcess(f"MirrorMaker {self.options.flow}", command, folder / "mirror.log")
         self.write_properties()
+
+    @property
+    def main_file(self) -> Path:
+        """The properties file that the process is started with."""
+        return self.properties_path
 
     @property
     def running(self) -> bool:

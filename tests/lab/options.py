@@ -11,7 +11,12 @@ IDENTITY_POLICY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 
 @dataclass(frozen=True)
 class MirrorOptions:
-    """One flow, source alias -> target alias. `extra` lines are added last and win."""
+    """One flow, source alias -> target alias. `extra` lines of mm2.properties are added last and win.
+
+    With `connect`, MM2's connectors run in a Connect worker with that worker's own header converter;
+    `source_connector` lines then go to the connector that copies records, and win. Without `emit_offsets` MM2 writes
+    neither offset syncs nor checkpoints (KIP-1031, 3.9 and later), and has no topics for them.
+    """
 
     source_alias: str = "A"
     target_alias: str = "B"
@@ -25,6 +30,9 @@ class MirrorOptions:
     sync_group_offsets: bool = False
     tasks_max: int = 1
     extra: Mapping[str, str] = field(default_factory=dict)
+    connect: bool = False
+    source_connector: Mapping[str, str] = field(default_factory=dict)
+    emit_offsets: bool = True
 
     @property
     def flow(self) -> str:
@@ -44,6 +52,8 @@ class MirrorOptions:
     @property
     def connect_offsets_topic(self) -> str:
         """On the target; MM2's own progress."""
+        if self.connect:
+            return f"connect-{self.source_alias}-offsets"
         return f"mm2-offsets.{self.source_alias}.internal"
 
     def target_topic(self, topic: str) -> str:
@@ -91,6 +101,11 @@ class MirrorOptions:
             f"{target}.scheduled.rebalance.max.delay.ms": "0",
             "tasks.max": str(self.tasks_max),
         }
+        if not self.emit_offsets:
+            # MM2 does not start if it is told how to keep what it shall not write.
+            lines = {key: line for key, line in lines.items() if "offset-syncs.topic" not in key}
+            lines[f"{flow}.emit.offset-syncs.enabled"] = "false"
+            lines[f"{flow}.emit.checkpoints.enabled"] = "false"
         if self.policy == "identity":
             lines["replication.policy.class"] = IDENTITY_POLICY
         if self.separator != ".":

@@ -113,12 +113,10 @@ class MirrorProgress:
         """MM2's internal topics that are not there yet."""
         options = self.options
         with self._readers() as (source, target):
-            places = [
-                (target, options.checkpoints_topic),
-                (target, options.connect_offsets_topic),
-                (target, "heartbeats"),
-                (target if self._syncs_on_target else source, options.offset_syncs_topic),
-            ]
+            places = [(target, options.connect_offsets_topic), (target, "heartbeats")]
+            if options.emit_offsets:
+                places.append((target, options.checkpoints_topic))
+                places.append((target if self._syncs_on_target else source, options.offset_syncs_topic))
             return [topic for reader, topic in places if not reader.partitions(topic)]
 
     def heartbeats_end(self) -> int:

@@ -2,6 +2,7 @@
 
 from migrate.model import Decision, Grade, Level, Method, Row, Scope
 from migrate.plan import Plan, PlannedGroupState
+from migrate.totals import sums_of
 from tests.builders import make_check, make_plan, make_row, make_untranslated
 
 SYNC_ON_COMMIT = "A sync stands on the committed offset: 700."
@@ -48,6 +49,14 @@ def golden_plan() -> Plan:
             "commits_read": len(rows) + 42, "rows": len(rows), "uncommitted_added": 1,
             "filtered:__* and console-consumer-*": 31, "filtered:exclude-group": 12,
         },
+        comparison={
+            "partitions": 3, "left_out": 1,
+            "source_bytes_estimated": 1_240_000_000, "source_bytes_fetched": 1_180_000_000,
+            "source_records_estimated": 5_400_000, "source_records_read": 5_312_004,
+            "target_bytes_estimated": 1_300_000_000, "target_bytes_fetched": 1_260_000_000,
+            "target_records_estimated": 5_500_000, "target_records_read": 5_411_112,
+        },
+        sums=sums_of(rows),
         mm2_counts={
             "checkpoints topic: checkpoint": 4711, "checkpoints topic: undecodable:bad-length": 2,
             "offset-syncs topic: offset-sync": 90210,
@@ -67,6 +76,13 @@ def golden_plan() -> Plan:
                        seen="The group's committed offset 1205 lies beyond the source's end 1000",
                        todo="Reset the group on the source, or choose "
                             "--untranslatable commit-beyond-log-end=earliest|latest."),
+            make_check("not-drained", "orders", scope=Scope.TOPIC,
+                       expected="every record up to the source's end copied",
+                       seen="partition 1: 17 records not copied yet",
+                       todo="Stop the producers and let MM2 copy the rest, then plan again."),
+            make_check("missing-on-target", "orders-service/orders/1", level=Level.WARN, scope=Scope.ROW,
+                       accepted=True, seen="28 owed records have none",
+                       expected="a copy on the target of every record that the group is owed"),
             make_check("metadata-needs-java-admin", "streams-app/orders/0", scope=Scope.ROW,
                        expected="a commit without metadata", seen="The commit carries metadata",
                        todo="Leave the group out of this plan."),
@@ -79,7 +95,7 @@ def golden_plan() -> Plan:
                             "--uncommitted earliest."),
             make_check("estimated-rows", "B", level=Level.WARN, scope=Scope.CLUSTER,
                        expected="rows proven by their records",
-                       seen="10 rows are estimated: this version does not compare records",
+                       seen="11 rows rest on MM2's syncs alone: 8 match-limit, 3 not-readable",
                        todo="Loss-free while MM2's syncs tell the truth."),
         ),
     )  # fmt: skip
@@ -96,9 +112,14 @@ def _billing() -> list[Row]:
         make_row("billing", "refunds", 0, decision=Decision.KEEP, reason="already-there", target_prior=650,
                  sentence="The target group already stands there."),
         make_row("billing", "refunds", 1, checkpoint_target_offset=655),
-        make_row("billing", "refunds", 2, grade=Grade.BOUNDED, rereads_at_most=40, rereads_estimate=None),
+        make_row("billing", "refunds", 2, grade=Grade.BOUNDED, method=Method.MATCH, rereads_at_most=40,
+                 rereads_estimate=None, reason="unknown-record", why="unknown-record", equality="all",
+                 missing_on_target=0, lower_kind="proven-sync",
+                 sentence="A record on the target that equals none of the source may be an owed one."),
         make_row("billing", "refunds", 3, grade=Grade.EXACT, method=Method.MATCH, rereads_at_most=0,
-                 rereads_estimate=None),
+                 rereads_estimate=None, reason="proven", why="proven", equality="without-headers",
+                 missing_on_target=0, lower_kind="proven-sync", checkpoint_target_offset=690,
+                 sentence="The records of both sides were compared."),
     ]  # fmt: skip
 
 

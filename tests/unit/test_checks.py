@@ -4,9 +4,21 @@ from dataclasses import replace
 
 from migrate import checklist
 from migrate.checks import CheckFacts, TopicShape
-from migrate.model import Commit, Decision, Failure, GroupPartition, GroupState, Level, LogRange, OffsetSync
+from migrate.drain import Drained
+from migrate.model import (
+    Commit,
+    Decision,
+    Failure,
+    GroupPartition,
+    GroupState,
+    Level,
+    LogRange,
+    OffsetSync,
+    TopicPartition,
+)
+from migrate.place import RowFacts
 from migrate.policies import Policies, Waiver
-from migrate.rows import RowFacts, build_row, with_blocks
+from migrate.rows import build_row, with_blocks
 from migrate.translation import Window
 
 
@@ -27,6 +39,7 @@ FACTS = CheckFacts(
     source_states={"g": GroupState("Empty"), "h": GroupState("Empty")},
     target_states={"g": GroupState("Absent"), "h": GroupState("Empty")},
     topic_partitions={"t": (2, "A.t", 2), "u": (1, "A.u", 1)},
+    drains={TopicPartition(topic, partition): Drained(True) for topic in "tu" for partition in (0, 1)},
 )
 
 

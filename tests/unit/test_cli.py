@@ -100,6 +100,12 @@ def test_a_misspelt_waiver_is_refused_before_anything_is_read(tmp_path):
     assert shown.exit_code == 2 and "source-group-stopped" in shown.stderr
 
 
+@pytest.mark.parametrize("given", ["lots", "-5M", "1e9"])
+def test_a_budget_that_is_no_number_of_bytes_is_refused_with_examples(given):
+    shown = run("plan", "--max-fetch", given)
+    assert shown.exit_code == 2 and "500M" in shown.stderr
+
+
 def test_an_unreachable_broker_is_named_with_the_reason_and_the_next_step(plan_file, tmp_path):
     shown = run("verify", str(plan_file), *clusters(tmp_path), "--request-timeout", "1")
     assert shown.exit_code == 1

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from migrate.errors import EXIT_FAILED, EXIT_REFUSED, MigrateError, Refused, UnreadablePlan, UsageError
 from migrate.journal import journal_path
 from migrate.model import Row
-from migrate.plan import PinnedRange, Plan, PlannedGroupState
+from migrate.plan import FORMAT_VERSION, PinnedRange, Plan, PlannedGroupState
 from migrate.planfile import FINGERPRINT_KEY, FORMAT_KEY, HEADER_KEY, read_plan, refuse_overwrite, write_plan
 from migrate.planschema import ROW_SCHEMA
 from tests.builders import make_check, make_header, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
 
-SCHEMA_SHA256 = "f2253ce31deb745acc0600135a59cbb312177219ab23e97f3779c0f426bcafe5"
+SCHEMA_SHA256 = "4f59b9731b46fbf5170b6e072a6024104926a749b59005234fe116d4231603be"
 
 
 @pytest.fixture
@@ -44,6 +44,8 @@ def test_every_field_of_the_header_is_read_back(tmp_path):
         timings={"commits": 0.1 + 0.2},
         kind="undo",
         undoes="ab" * 32,
+        comparison={"partitions": 3, "left_out": 1},
+        sums={"rows_exact": 1},
     )
     write_plan(plan, tmp_path / "p")
     assert asdict(read_plan(tmp_path / "p").header) == asdict(plan.header)
@@ -91,7 +93,7 @@ def test_any_avro_reader_can_read_a_plan(written):
     plan = golden_plan()
     assert [row["group"] for row in rows] == [row.group for row in plan.rows]
     assert [row["decision"] for row in rows] == [str(row.decision) for row in plan.rows]
-    assert reader.metadata[FORMAT_KEY] == "1"
+    assert reader.metadata[FORMAT_KEY] == str(FORMAT_VERSION)
     assert reader.metadata[FINGERPRINT_KEY] == plan.fingerprint
     assert json.loads(reader.metadata[HEADER_KEY])["source_alias"] == "A"
 
@@ -179,8 +181,8 @@ def test_rewriting_the_same_plan_with_another_tool_is_no_edit(written):
 
 
 def test_an_unknown_format_says_which_version_it_is_and_what_to_do(written):
-    rewrite(written, golden_plan(), **{FORMAT_KEY: "2"})
-    with pytest.raises(UnreadablePlan, match="format '2'.*reads format 1.*version of mm2-migrate that made it"):
+    rewrite(written, golden_plan(), **{FORMAT_KEY: "1"})
+    with pytest.raises(UnreadablePlan, match="format '1'.*reads format 2.*version of mm2-migrate that made it"):
         read_plan(written)
 
 

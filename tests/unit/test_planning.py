@@ -1,6 +1,6 @@
 """From two clusters and MM2's topics to a plan: every commit one row, in the order that safety needs."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -28,6 +28,7 @@ class FakeMirror:
     history: dict[tuple[str, int], list[OffsetSync]] = field(default_factory=dict)
     latest: dict[CheckpointKey, CheckpointRecord] = field(default_factory=dict)
     asked: list[WindowQuestion] = field(default_factory=list)
+    copied_to: dict[TopicPartition, int] = field(default_factory=dict)
 
     def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
         return CheckpointReading(self.latest, {"checkpoint": len(self.latest) or 1})
@@ -40,9 +41,12 @@ class FakeMirror:
             found[q] = window(links, q.source_committed)
         return SyncReading(found, {"offset-sync": 1})
 
+    def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
+        return self.copied_to
+
 
 def world() -> tuple[FakeCluster, FakeCluster, FakeMirror]:
-    """A source with topics t (2 partitions) and u (1), copied to B one to one with syncs every ten records."""
+    """A source with topics t (2 partitions) and u (1), copied in full to B one to one, a sync every ten records."""
     source = FakeCluster(Side.SOURCE, "A", "id-a")
     target = FakeCluster(Side.TARGET, "B", "id-b")
     mirror = FakeMirror()
@@ -52,6 +56,8 @@ def world() -> tuple[FakeCluster, FakeCluster, FakeMirror]:
         mirror.history[topic, partition] = [OffsetSync(i, 10 * i, 10 * i) for i in range(10)]
     source.ranges[TopicPartition(SYNCS, 0)] = LogRange(0, 30)
     target.ranges[TopicPartition(CHECKPOINTS, 0)] = LogRange(0, 5)
+    target.ranges[TopicPartition("mm2-offsets.A.internal", 0)] = LogRange(0, 7)
+    mirror.copied_to = dict.fromkeys([p for p in source.ranges if p.topic in "tu"], 99)
     target.ids = {"A.t": "id-of-t", "A.u": "id-of-u"}
     source.commit("g", "t", 0, 55)
     source.commit("g", "t", 1, 60)
@@ -59,7 +65,18 @@ def world() -> tuple[FakeCluster, FakeCluster, FakeMirror]:
     return source, target, mirror
 
 
-def planned(source, target, mirror, filters=None, policies=None, settle=15.0, clock=None, down=False) -> Plan:
+def planned(
+    source,
+    target,
+    mirror,
+    filters=None,
+    policies=None,
+    settle=15.0,
+    clock=None,
+    down=False,
+    comparer=None,
+    progress=None,
+) -> Plan:
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(
         flow=client_flow(properties, properties, "A", "B"),
@@ -69,9 +86,9 @@ def planned(source, target, mirror, filters=None, policies=None, settle=15.0, cl
         settle_seconds=settle,
         settings={},
     )
-    clusters = Clusters(None if down else source, target, None if down else source, target, mirror)
+    clusters = Clusters(None if down else source, target, None if down else source, target, mirror, comparer)
     clock = clock or FakeClock()
-    survey = take_survey(request, clusters, clock, NoProgress())
+    survey = take_survey(request, clusters, clock, progress or NoProgress())
     return plan_of(request, survey, clock.now_ms())
 
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from migrate.model import Commit, Decision, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
+from migrate.place import CheckpointHint, RowFacts
 from migrate.policies import Policies, Rewind, Untranslatable
-from migrate.rows import CheckpointHint, RowFacts, build_row, uncommitted_row, with_blocks
+from migrate.rows import build_row, uncommitted_row, with_blocks
 from migrate.translation import Window
 
 BELOW, ABOVE = OffsetSync(1, 100, 110), OffsetSync(2, 200, 208)

@@ -17,7 +17,7 @@ from migrate.model import Decision, Grade, Level, Scope
 from migrate.plan import PlannedGroupState
 from migrate.show import FORMATS, kcg_companion, render, select, summary
 from migrate.terminal import cells
-from migrate.totals import totals
+from migrate.totals import sums_of, totals
 from tests.builders import make_check, make_plan, make_row, make_untranslated
 from tests.unit.goldenplan import golden_plan
 
@@ -161,6 +161,7 @@ many_rows = st.lists(
         checkpoint_target_offset=st.none() | st.integers(0, 1200),
         target_offset=st.integers(0, 960),
         target_prior=st.none() | st.integers(0, 960),
+        grade=st.sampled_from(Grade),
     ),
     max_size=20,
     unique_by=lambda row: row.key,
@@ -180,10 +181,40 @@ def test_the_table_shows_as_many_rows_of_each_decision_as_the_plan_has(rows, wid
 def test_totals_of_mm2_cover_every_translated_row_once(rows):
     counted = totals(make_plan(rows))
     mm2 = counted.mm2
-    assert mm2.behind_rows + mm2.beyond_rows + mm2.equal_rows + mm2.absent_rows == len(rows)
+    assert mm2.behind_rows + mm2.beyond_rows + mm2.skipping_rows + mm2.equal_rows + mm2.absent_rows == len(rows)
     offsets = [(r.target_offset, r.checkpoint_target_offset) for r in rows]
     assert mm2.behind_records == sum(max(0, t - c) for t, c in offsets if c is not None)
-    assert mm2.beyond_records == sum(max(0, c - t) for t, c in offsets if c is not None)
+    assert mm2.beyond_records + mm2.skipping_records == sum(max(0, c - t) for t, c in offsets if c is not None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "on 1 row they lie 40 records beyond this plan"),
+        ({"grade": Grade.EXACT}, "on 1 row they would skip records that the group has not read"),
+        ({"grade": Grade.EXACT, "target_log_end": 650}, "on 1 row they lie 40 records beyond this plan"),
+    ],
+)
+def test_only_beside_a_proven_row_mm2_is_said_to_skip_and_not_at_the_logs_end(changes, said):
+    row = make_row(checkpoint_target_offset=690, rereads_at_most=0, rereads_estimate=None, **changes)
+    assert said in text(make_plan([row]), width=200)
+
+
+def test_re_reads_are_summed_by_what_is_known_of_them():
+    rows = [
+        make_row(partition=0, grade=Grade.EXACT, rereads_at_most=2, rereads_estimate=None),
+        make_row(partition=1, grade=Grade.BOUNDED, rereads_at_most=40, rereads_estimate=None),
+        make_row(partition=2),
+    ]
+    shown = text(make_plan(rows, sums=sums_of(rows)), width=200)
+    assert "Re-reads     at most 42 records on 2 rows; about 12 records on 1 row (estimate)" in shown
+    assert {"rereads_at_most": 42, "rows_without_bound": 1, "rows_exact": 1}.items() <= sums_of(rows).items()
+
+
+def test_what_comparing_cost_is_told_and_that_nothing_was_compared():
+    assert "Records      none were compared" in text(make_plan([make_row()]))
+    shown = text(golden_plan(), width=200)
+    assert "5312004 of A and 5411112 of B compared on 3 partitions; 1 partition left out by --max-fetch" in shown
 
 
 @given(many_rows)
@@ -245,7 +276,7 @@ def test_rows_and_filtered_stand_beside_commits_read():
 
 
 def test_estimated_rows_say_why_and_exact_ones_do_not():
-    assert "No records of the two sides were compared" in text(make_plan([make_row()]))
+    assert "records were not compared" in text(make_plan([make_row()]))
     exact = make_row(grade=Grade.EXACT, rereads_at_most=0, rereads_estimate=None)
     assert "No records" not in text(make_plan([exact]))
 

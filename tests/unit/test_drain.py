@@ -1,0 +1,79 @@
+"""Drained: proven by the records or by MM2's own position, and never by hope."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.drain import DrainFacts, drained
+from migrate.matching import Tail
+from migrate.model import Failure, LogRange
+
+UNKNOWN = DrainFacts(LogRange(0, 100), LogRange(0, 90), 100, 90, None, None)
+DENIED = Failure("TOPIC_AUTHORIZATION_FAILED", "no")
+
+
+def verdict(**changes):
+    return drained(replace(UNKNOWN, **changes), "A", "B").verdict
+
+
+def seen(**changes):
+    return drained(replace(UNKNOWN, **changes), "A", "B").seen
+
+
+def test_nothing_known_is_no_proof():
+    assert verdict() is None
+    assert verdict(tail=Tail(None)) is None
+
+
+def test_records_that_were_all_found_in_order_are_a_proof():
+    assert verdict(tail=Tail(0)) is True
+
+
+def test_records_that_were_not_found_are_counted():
+    assert verdict(tail=Tail(17)) is False
+    assert "17 records not copied yet" in seen(tail=Tail(17))
+
+
+def test_mm2s_own_position_on_the_last_offset_is_a_proof_and_one_below_is_none():
+    assert verdict(copied_to=99) is True
+    assert verdict(copied_to=98) is None
+    assert verdict(copied_to=98, tail=Tail(None, last_record=99)) is False
+
+
+def test_behind_the_last_record_stand_only_markers_which_mm2_does_not_copy():
+    assert verdict(copied_to=97, tail=Tail(None, last_record=97)) is True
+    assert verdict(copied_to=98, tail=Tail(None, last_record=97)) is True
+    assert verdict(copied_to=96, tail=Tail(None, last_record=97)) is False
+
+
+def test_a_position_beyond_the_end_is_of_another_log_and_proves_nothing():
+    assert verdict(copied_to=100) is False and verdict(copied_to=250) is False
+
+
+def test_a_position_proves_it_where_records_were_dropped_on_the_way():
+    assert verdict(copied_to=99, tail=Tail(3, last_record=99)) is True
+
+
+def test_an_open_transaction_on_either_side_is_not_drained_whatever_else_is_known():
+    proven = {"tail": Tail(0), "copied_to": 99}
+    assert verdict(source_top=103, **proven) is False and "on A the log reaches 3 beyond" in seen(source_top=103)
+    assert verdict(target_top=91, **proven) is False and "on B the log reaches 1 beyond" in seen(target_top=91)
+
+
+def test_a_high_watermark_that_was_not_told_is_no_proof():
+    assert verdict(source_top=DENIED, tail=Tail(0)) is None
+    assert verdict(target_top=None, tail=Tail(0)) is None
+
+
+def test_an_empty_log_has_nothing_left_to_copy():
+    assert verdict(source_log=LogRange(100, 100)) is True
+
+
+@given(st.none() | st.integers(0, 120), st.none() | st.integers(0, 20), st.none() | st.integers(0, 99))
+def test_whatever_is_not_drained_says_why(copied_to, uncopied, last_record):
+    found = drained(replace(UNKNOWN, copied_to=copied_to, tail=Tail(uncopied, last_record)), "A", "B")
+    assert bool(found.seen) is not (found.verdict is True)
+    if found.verdict:
+        top = 99 if last_record is None else last_record
+        assert uncopied == 0 or (copied_to is not None and top <= copied_to < 100)

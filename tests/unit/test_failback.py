@@ -1,0 +1,275 @@
+"""The way back: names, roles and checks of a plan whose groups leave MM2's target for its source."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+
+from migrate.application import ApplyOptions, apply_plan
+from migrate.cli import cli
+from migrate.errors import ClusterError
+from migrate.filters import Filters, java_pattern
+from migrate.flow import Flow, TopicFilter
+from migrate.history import JournalState
+from migrate.journal import Journal
+from migrate.matching import Matched, Unmatched, Why
+from migrate.mirror import SyncReading, WindowQuestion
+from migrate.mm2config import client_flow
+from migrate.model import Decision, Grade, Level, LogRange, OffsetSync, Side, TopicPartition
+from migrate.naming import PolicyKind, ReplicationPolicy
+from migrate.plan import Plan
+from migrate.planfile import write_plan
+from migrate.planning import plan_of
+from migrate.policies import Policies, Untranslatable, Waiver
+from migrate.results import Typed, apply_lines
+from migrate.show import render
+from migrate.survey import Clusters, PlanRequest
+from migrate.surveyor import take_survey
+from migrate.translation import chain, window
+from migrate.undo import undo_plan
+from tests.builders import make_plan
+from tests.fakes import ALIVE, FakeClock, FakeCluster, FakeComparer, NoProgress
+from tests.unit.test_naming import POLICIES, TOPICS
+from tests.unit.test_planning import SYNCS, FakeMirror, checks_of
+
+WAY_THERE = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
+
+
+class FakeMirrorOfTheWayBack(FakeMirror):
+    """MM2's syncs with their offsets swapped, as `MirrorReader.windows` gives them for a failback."""
+
+    def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
+        assert side is Side.TARGET and topic == SYNCS, "the syncs are on MM2's source, which is the plan's target"
+        self.asked = list(questions)
+        found = {}
+        for q in questions:
+            swapped = [
+                OffsetSync(s.position, s.target_offset, s.source_offset)
+                for s in self.history.get((q.source_topic, q.partition), [])
+            ]
+            found[q] = window(chain(swapped, q.source_end or 10**9, q.target_end), q.source_committed)
+        return SyncReading(found, {"offset-sync": 1})
+
+
+def world() -> tuple[FakeCluster, FakeCluster, FakeMirrorOfTheWayBack]:
+    """A and B as `test_planning.world`, but B's copies lie 5 further on; groups ran on B and are committed there."""
+    a = FakeCluster(Side.TARGET, "A", "id-a", ids={"t": "id-of-t", "u": "id-of-u"})
+    b = FakeCluster(Side.SOURCE, "B", "id-b")
+    mirror = FakeMirrorOfTheWayBack()
+    for topic, partition in (("t", 0), ("t", 1), ("u", 0)):
+        a.ranges[TopicPartition(topic, partition)] = LogRange(0, 100)
+        b.ranges[TopicPartition(f"A.{topic}", partition)] = LogRange(5, 105)
+        mirror.history[topic, partition] = [OffsetSync(i, 10 * i, 10 * i + 5) for i in range(10)]
+    a.ranges[TopicPartition(SYNCS, 0)] = LogRange(0, 30)
+    b.ranges[TopicPartition("local", 0)] = LogRange(0, 9)
+    b.commit("g", "A.t", 0, 60)
+    b.commit("g", "A.t", 1, 65)
+    b.commit("h", "A.u", 0, 105)
+    return a, b, mirror
+
+
+def planned(
+    a: FakeCluster,
+    b: FakeCluster,
+    mirror: FakeMirrorOfTheWayBack,
+    comparer: FakeComparer | None = None,
+    policies: Policies | None = None,
+    way_there: Flow = WAY_THERE,
+) -> Plan:
+    request = PlanRequest(way_there.reversed(), Filters(), policies or Policies(), False, 15.0, {"failback": "yes"})
+    clock = FakeClock()
+    survey = take_survey(request, Clusters(b, a, b, a, mirror, comparer), clock, NoProgress())
+    return plan_of(request, survey, clock.now_ms())
+
+
+def matched(**places: Matched | Unmatched) -> FakeComparer:
+    """Answers by group: those of `g` on A.t-0 and A.t-1 and of `h` on A.u-0 in `world`."""
+    where = {"g0": ("A.t", 0, 60), "g1": ("A.t", 1, 65), "h": ("A.u", 0, 105)}
+    defaults = {"g0": Matched(55, Why.PROVEN, 0), "g1": Matched(60, Why.PROVEN, 0), "h": Matched(100, Why.PROVEN, 0)}
+    return FakeComparer(places={where[name]: place for name, place in (defaults | places).items()})
+
+
+def test_groups_on_b_get_offsets_on_a() -> None:
+    plan = planned(*world(), matched())
+    assert {row.key: (row.target_topic, row.target_offset) for row in plan.rows} == {
+        ("g", "A.t", 0): ("t", 55),
+        ("g", "A.t", 1): ("t", 60),
+        ("h", "A.u", 0): ("u", 100),
+    }
+    assert plan.is_clean() and plan.header.failback
+    assert (plan.header.source_alias, plan.header.target_alias) == ("B", "A")
+    assert plan.header.target_topic_ids == {"t": "id-of-t", "u": "id-of-u"}
+
+
+def test_without_matching_the_swapped_chain_places_rows() -> None:
+    plan = planned(*world(), policies=Policies(waivers=(Waiver("unread-on-target-only"),)))
+    assert {row.key: (row.target_offset, row.grade) for row in plan.rows} == {
+        ("g", "A.t", 0): (51, Grade.ESTIMATED),
+        ("g", "A.t", 1): (60, Grade.ESTIMATED),
+        ("h", "A.u", 0): (91, Grade.ESTIMATED),
+    }
+
+
+def test_the_syncs_are_asked_for_by_mm2s_own_name_of_the_topic_and_the_works_go_the_plans_way() -> None:
+    a, b, mirror = world()
+    comparer = matched()
+    planned(a, b, mirror, comparer)
+    assert {q.source_topic for q in mirror.asked} == {"t", "u"}
+    assert {(w.source.topic, w.target.topic) for w in comparer.asked} == {("A.t", "t"), ("A.u", "u")}
+    assert comparer.inverted == [True]
+
+
+def test_records_that_stand_on_b_only_and_are_unread_block_their_group() -> None:
+    plan = planned(*world(), matched(g1=Matched(100, Why.PROVEN, 0, missing_on_target=7)))
+    reasons = {row.key: (row.decision, row.reason) for row in plan.rows}
+    assert reasons["g", "A.t", 1] == (Decision.BLOCK, "unread-on-target-only")
+    assert reasons["g", "A.t", 0] == (Decision.BLOCK, "group-blocked")
+    assert reasons["h", "A.u", 0][0] is Decision.SET
+    assert "7 unread records on B only" in next(r.sentence for r in plan.rows if r.partition == 1)
+    assert not checks_of(plan, "missing-on-target")
+
+
+def test_that_block_is_waived_by_its_name() -> None:
+    waiver = Waiver("unread-on-target-only", "g/A.t/1")
+    comparer = matched(g1=Matched(100, Why.PROVEN, 0, missing_on_target=7))
+    assert planned(*world(), comparer, Policies(waivers=(waiver,))).is_clean()
+
+
+def test_where_nothing_was_compared_unread_records_block_and_a_group_that_has_read_all_does_not() -> None:
+    plan = planned(*world())
+    assert {row.group for row in plan.rows if row.decision is Decision.BLOCK} == {"g"}
+    seen = [c for c in plan.header.checks if c.check == "unread-on-target-only" and c.level is Level.NOT_VISIBLE]
+    assert len(seen) == 2 and all("not all compared" in c.seen for c in seen)
+
+
+def test_records_that_a_limit_left_unread_are_not_taken_for_absent() -> None:
+    plan = planned(*world(), matched(g1=Matched(40, Why.NOT_ALL_READ, 60)))
+    row = next(r for r in plan.rows if r.partition == 1)
+    assert (row.decision, row.reason) == (Decision.BLOCK, "unread-on-target-only")
+
+
+def test_draining_and_checkpoints_have_no_say() -> None:
+    plan = planned(*world(), matched())
+    names = {c.check for c in plan.header.checks}
+    assert not names & {"not-drained", "mm2-checkpoints-topic"} and "mm2-offset-syncs-topic" in names
+    assert all(row.checkpoint_target_offset is None for row in plan.rows)
+    assert "checkpoints" not in "\n".join(render(plan, "table", "c.plan", width=120)).split("NEEDS ATTENTION")[1]
+
+
+def test_topics_of_bs_own_are_not_translatable_and_named() -> None:
+    a, b, mirror = world()
+    b.commit("g", "local", 0, 3)
+    row = next(r for r in planned(a, b, mirror, matched()).rows if r.source_topic == "local")
+    assert (row.decision, row.reason, row.target_topic) == (Decision.BLOCK, "topic-not-replicated", "")
+    assert "no copy of a topic of A" in row.sentence
+
+
+def test_no_choice_sets_an_offset_for_a_topic_that_is_no_copy() -> None:
+    a, b, mirror = world()
+    b.ranges[TopicPartition("t", 0)] = LogRange(0, 9)
+    b.commit("g", "t", 0, 3)
+    policies = Policies(untranslatable_by_reason={"topic-not-replicated": Untranslatable.EARLIEST})
+    row = next(r for r in planned(a, b, mirror, matched(), policies).rows if r.source_topic == "t")
+    assert row.decision is Decision.BLOCK
+
+
+def test_mm2s_topic_filter_is_asked_with_the_originals_name() -> None:
+    only_t = TopicFilter((java_pattern("t"),), ())
+    plan = planned(*world(), matched(), way_there=replace(WAY_THERE, topic_filter=only_t))
+    assert {r.source_topic: r.reason for r in plan.rows if r.decision is Decision.BLOCK} == {
+        "A.u": "topic-not-replicated"
+    }
+
+
+def test_the_group_must_be_stopped_on_both_sides() -> None:
+    for side in (0, 1):
+        sides = world()
+        sides[side].states["h"] = ALIVE
+        assert planned(*sides, matched()).blocked_groups() == {"h"}
+
+
+def test_the_header_tells_mm2s_facts_in_mm2s_own_words() -> None:
+    flow = planned(*world(), matched()).header.flow
+    assert flow["offset_syncs_location"] == "source" and flow["checkpoints_topic"] == "A.checkpoints.internal"
+
+
+def test_a_dead_b_is_no_reason_to_plan_from_the_other_side_alone() -> None:
+    a, b, mirror = world()
+    b.down = True
+    with pytest.raises(ClusterError) as told:
+        planned(a, b, mirror)
+    assert "--source-down" not in str(told.value)
+
+
+def test_apply_writes_to_a_and_its_undo_too_and_both_say_so_first(tmp_path: Path) -> None:
+    a, b, mirror = world()
+    plan = planned(a, b, mirror, matched())
+    journal = Journal(tmp_path / "journal", plan.fingerprint, FakeClock().now_ms)
+    b_before = {g: dict(at) for g, at in b.offsets.items()}
+    done = apply_plan(plan, a, b, journal, FakeClock(), NoProgress(), ApplyOptions(execute=True))
+    assert done.exit_code == 0
+    assert a.held("g") == {("t", 0): 55, ("t", 1): 60} and a.held("h") == {("u", 0): 100}
+    assert b.offsets == b_before and b.writes == 0
+    lines = list(apply_lines(done, Typed("apply", "c.plan", ()), plan.fingerprint, 120, False))
+    assert lines[0].startswith("FAILBACK: ") and "A is what is written" in lines[0]
+    state = journal.read()
+    assert isinstance(state, JournalState)
+    undo = undo_plan(plan, state, 0, "test")
+    assert undo.header.failback
+    undone = apply_plan(undo, a, None, journal, FakeClock(), NoProgress(), ApplyOptions(execute=True), "rollback")
+    assert undone.exit_code == 0 and not a.held("g") and b.offsets == b_before
+
+
+def test_show_says_which_cluster_is_written() -> None:
+    shown = "\n".join(render(planned(*world(), matched()), "table", "c.plan", width=120))
+    assert shown.startswith("FAILBACK: READY TO APPLY") and "A is what is written" in shown
+
+
+def run_cli(tmp_path: Path, *words: str) -> Result:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
+    where = [f"--source-config={tmp_path / 'a.properties'}", f"--target-config={tmp_path / 'b.properties'}"]
+    return CliRunner().invoke(cli, [*words, *where, "--source=A", "--target=B"])
+
+
+def test_a_way_back_from_the_other_side_alone_is_wrong_use(tmp_path: Path) -> None:
+    shown = run_cli(tmp_path, "plan", "--failback", "--source-down", "--out", str(tmp_path / "c.plan"))
+    assert shown.exit_code == 2 and "exclude each other" in shown.stderr
+
+
+def test_the_records_of_an_undo_prove_nothing_and_are_not_asked_for(tmp_path: Path) -> None:
+    write_plan(make_plan([], kind="undo", undoes="ab" * 32), tmp_path / "undo.plan")
+    shown = run_cli(tmp_path, "verify", str(tmp_path / "undo.plan"), "--records")
+    assert shown.exit_code == 2 and "is an undo" in shown.stderr
+
+
+def test_the_way_back_swaps_roles_and_nothing_else() -> None:
+    back = WAY_THERE.reversed()
+    assert (back.source.alias, back.source.side) == ("B", Side.SOURCE)
+    assert (back.target.alias, back.target.side) == ("A", Side.TARGET)
+    assert (WAY_THERE.syncs_side, back.syncs_side) == (Side.SOURCE, Side.TARGET)
+    assert back.offset_syncs_topic == WAY_THERE.offset_syncs_topic
+
+
+@given(POLICIES, TOPICS)
+def test_a_copy_goes_back_to_the_topic_it_came_from(policy: ReplicationPolicy, topic: str) -> None:
+    back = policy.reversed()
+    if policy.replicates(topic):
+        copy = policy.target_topic(topic)
+        assert back.why_not_replicated(copy) is None
+        assert back.target_topic(copy) == topic and back.source_topic(topic) == copy
+
+
+@given(POLICIES, TOPICS)
+def test_no_two_topics_go_back_to_one(policy: ReplicationPolicy, topic: str) -> None:
+    back = policy.reversed()
+    original = back.target_topic(topic)
+    assert not original or policy.target_topic(original) == topic
+
+
+def test_under_the_identity_policy_names_stay() -> None:
+    back = ReplicationPolicy(PolicyKind.IDENTITY, "A", "B").reversed()
+    assert back.target_topic("orders") == "orders" and back.replicates("orders")

@@ -1,0 +1,64 @@
+"""The oracle for records that look alike, held against the one that knows each record by name."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.integration import lookalikes, oracle
+from tests.integration.lookalikes import by_looks, told_apart
+from tests.integration.oracle import Found, Log, Truth, Written
+
+LOOKS = {"a1": "a", "a2": "a", "a3": "a", "b1": "b", "b2": "b"}
+
+
+def log(text: str) -> Log:
+    words = text.split()
+    return Log(0, len(words), tuple(Found(i, word) for i, word in enumerate(words)))
+
+
+def written(text: str) -> tuple[Written, ...]:
+    return tuple(Written(i, word) for i, word in enumerate(text.split()))
+
+
+def test_of_records_that_look_alike_only_the_number_counts() -> None:
+    truth = Truth(written("a a x"), log("a a x"), log("a a x a"))
+    assert lookalikes.best(truth, 0) == 1
+    assert lookalikes.best(truth, 1) == 2
+    assert lookalikes.lost(truth, 1, 3) == frozenset({"x"})
+    assert lookalikes.lost(truth, 0, 2) == frozenset({"a"})
+    assert lookalikes.rereads(truth, 1, 0) == 2
+    assert lookalikes.missing(Truth(written("a a"), log("a a"), log("a")), 0) == frozenset({"a"})
+
+
+def test_copies_in_a_run_are_known_by_the_records_around_them() -> None:
+    names = written("a1 a2 x a3 b1 y b2")
+    found = told_apart(names, log("a a x a x a b y b"), LOOKS)
+    assert [record.identity for record in found.records] == ["a1", "a2", "x", "a3", "x", "a3", "b1", "y", "b2"]
+
+
+def test_a_run_that_begins_amid_look_alikes_is_known_from_its_end() -> None:
+    found = told_apart(written("x a1 a2 y"), log("x a a y a y"), LOOKS)
+    assert [record.identity for record in found.records] == ["x", "a1", "a2", "y", "a2", "y"]
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=10), st.integers(0, 9))
+def test_where_every_record_has_a_look_of_its_own_both_oracles_agree(copies: list[str], commit: int) -> None:
+    truth = Truth(written("a b c d e f"), log("a b c d e f"), log(" ".join(copies)))
+    assert by_looks(truth, {}) == truth
+    assert lookalikes.best(truth, commit) == oracle.best(truth, commit)
+    assert lookalikes.missing(truth, commit) == oracle.missing(truth, commit)
+    for offset in range(len(copies) + 1):
+        assert lookalikes.lost(truth, commit, offset) == oracle.lost(truth, commit, offset)
+        assert lookalikes.rereads(truth, commit, offset) == oracle.rereads(truth, commit, offset)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 7)), max_size=3), st.integers(0, 7))
+def test_where_all_is_copied_what_loses_nothing_by_name_loses_nothing_by_looks(
+    runs: list[tuple[int, int]], commit: int
+) -> None:
+    names = ["a1", "a2", "x", "a3", "b1", "y", "b2"]
+    copies = [name for start, length in [(0, len(names)), *runs] for name in names[start : start + length]]
+    truth = Truth(written(" ".join(names)), log(" ".join(names)), log(" ".join(copies)))
+    seen = by_looks(truth, LOOKS)
+    best = oracle.best(truth, commit)
+    assert not lookalikes.lost(seen, commit, best)
+    assert lookalikes.best(seen, commit) >= best

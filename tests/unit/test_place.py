@@ -1,0 +1,113 @@
+"""Where a row stands by what comparing the records said, and Law 2 where it could say nothing."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.equality import Equality
+from migrate.matching import Matched, Unmatched, Why
+from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, OffsetSync
+from migrate.place import Place, place
+from migrate.policies import Policies, Rewind
+from migrate.rows import build_row
+from migrate.translation import Window
+from tests.unit.test_rows import FACTS
+
+BOUNDED = [why for why in Why if why is not Why.PROVEN]
+
+
+def placed(answer, **changes) -> Place:
+    found = place(replace(FACTS, answer=answer, equality=Equality.ALL, **changes), False)
+    assert isinstance(found, Place)
+    return found
+
+
+@pytest.mark.parametrize("why", BOUNDED)
+def test_whatever_is_not_proven_is_bounded_states_its_bound_and_says_why(why):
+    found = placed(Matched(160, why, 7))
+    assert (found.grade, found.rereads_at_most, found.reason) == (Grade.BOUNDED, 7, str(why))
+    assert found.sentence.endswith("At most 7 records are read twice.")
+
+
+def test_every_reason_has_a_sentence_of_its_own():
+    sentences = [placed(Matched(160, why, 7)).sentence for why in Why]
+    assert len(set(sentences)) == len(sentences) and not [s for s in sentences if not s.endswith(".")]
+
+
+def test_a_proven_row_that_rereads_nothing_does_not_speak_of_re_reads():
+    found = placed(Matched(160, Why.PROVEN, 0))
+    assert found.grade is Grade.EXACT and "twice" not in found.sentence
+
+
+def test_records_without_a_copy_are_told_in_the_sentence():
+    assert "1 record of those owed has no copy" in placed(Matched(160, Why.PROVEN, 0, missing_on_target=1)).sentence
+
+
+@pytest.mark.parametrize(
+    ("offset", "lower", "method"),
+    [
+        (160, None, Method.MATCH),
+        (160, (150, 160), Method.SYNC),
+        (160, (150, 159), Method.MATCH),
+        (160, (149, 160), Method.MATCH),
+        (1100, None, Method.END),
+        (1100, (140, 150), Method.END),
+    ],
+)
+def test_the_method_says_what_stands_at_the_place(offset, lower, method):
+    assert placed(Matched(offset, Why.PROVEN, 0, lower=lower)).method is method
+
+
+def test_law_2_takes_the_window_where_the_timestamp_lies_above_it():
+    found = placed(Unmatched("match-limit", guard_offset=180))
+    assert (found.target_offset, found.method, found.grade) == (111, Method.WINDOW, Grade.ESTIMATED)
+    assert found.reason == found.why == "match-limit" and found.rereads_at_most is None
+
+
+def test_law_2_takes_the_timestamp_where_it_lies_below_the_window():
+    found = placed(Unmatched("match-limit", guard_offset=90))
+    assert (found.target_offset, found.method, found.lower_kind) == (90, Method.TIMESTAMP, "timestamp")
+    assert found.rereads_estimate == 49 + 21
+
+
+def test_a_guard_that_retention_has_passed_is_the_log_start():
+    assert placed(Unmatched("match-limit", guard_offset=3), target_log=LogRange(20, 1100)).target_offset == 20
+
+
+def test_without_a_guard_the_window_stands_and_the_sentence_says_what_could_not_be_read():
+    found = placed(Unmatched("not-readable: TOPIC_AUTHORIZATION_FAILED"))
+    assert (found.target_offset, found.reason) == (111, "not-readable")
+    assert found.sentence.startswith("The records could not be read (TOPIC_AUTHORIZATION_FAILED).")
+
+
+@given(st.integers(0, 1100), st.integers(0, 149), st.integers(0, 1099), st.none() | st.integers(0, 1000))
+def test_law_2_never_stands_beyond_the_timestamp_nor_beyond_the_sync(guard, u, d, bound):
+    around = Window(OffsetSync(1, u, d), None)
+    found = placed(Unmatched("match-limit", guard, rereads_at_most=bound), around=around)
+    assert found.target_offset == min(d + 1, guard)
+    assert found.grade is (Grade.ESTIMATED if bound is None else Grade.BOUNDED)
+    assert (found.rereads_at_most, found.rereads_estimate is None) == (bound, bound is not None)
+
+
+def test_a_proven_sync_below_takes_the_place_of_the_nearest_unproven_one():
+    found = placed(Unmatched("match-limit", guard_offset=None, lower=(80, 70)))
+    assert (found.target_offset, found.lower, found.lower_kind) == (71, (80, 70), "proven-sync")
+
+
+def test_a_matched_row_is_subject_to_the_same_policies_as_any_other():
+    ahead = build_row(replace(FACTS, answer=Matched(160, Why.PROVEN, 0), prior=Commit(170)), Policies(), False)
+    assert (ahead.decision, ahead.reason, ahead.why, ahead.grade) == (
+        Decision.BLOCK, "rewind", "proven", Grade.EXACT,
+    )  # fmt: skip
+    kept = build_row(
+        replace(FACTS, answer=Matched(160, Why.PROVEN, 0), prior=Commit(170)), Policies(rewind=Rewind.KEEP), False
+    )
+    assert (kept.decision, kept.reason) == (Decision.KEEP, "ahead-kept")
+
+
+def test_what_no_law_translates_stays_so_whatever_was_compared():
+    answer = Matched(160, Why.PROVEN, 0)
+    row = build_row(replace(FACTS, answer=answer, source_log=Failure("X", "y")), Policies(), False)
+    assert (row.reason, row.why, row.missing_on_target, row.equality) == ("log-not-visible", "", None, "")

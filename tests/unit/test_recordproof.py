@@ -1,0 +1,256 @@
+"""The records as proof: verdicts from two found records, how far is looked, and what is shown of it."""
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.equality import Equality
+from migrate.model import Decision, Failure, Grade, LogRange, Method, Row, Side, TopicPartition
+from migrate.nextrecord import ALL_PARTS, NextRecord, Part, Position, next_record, parts_of
+from migrate.recordproof import LOOK_AHEAD_AT_MOST, LogSide, Next, RecordProof, Verdict, judge, prove
+from migrate.showproof import proof_lines, verify_document
+from migrate.terminal import cells
+from migrate.verification import Verification
+from tests.fakes import FakeCluster, NoProgress
+from tests.unit.plans import plan, row
+
+THERE, HERE = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
+SECRET = "card 4711"
+
+
+def record(offset: int, name: int, timestamp: int | None = None, **changes: Any) -> NextRecord:
+    content: dict[str, Any] = {"key": b"k", "value": f"{SECRET} {name}".encode(), "headers": [("id", b"%d" % name)]}
+    return next_record(offset, 1_700_000_000_000 + name if timestamp is None else timestamp, **(content | changes))
+
+
+def copies(names: Collection[int], start: int = 0) -> list[NextRecord]:
+    """A log of records called by these names, at the offsets from `start` on."""
+    return [record(start + i, name) for i, name in enumerate(names)]
+
+
+class FakeLogs:
+    """Records of logs in memory, behind `migrate.ports.NextRecordReader`."""
+
+    def __init__(self, logs: Mapping[TopicPartition, Collection[NextRecord]]) -> None:
+        self.logs = logs
+        self.asked: list[Position] = []
+
+    def next_records(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
+        self.asked += positions
+        return {
+            p: tuple(r for r in self.logs[p.partition] if p.offset <= r.offset < p.end)[: p.most] for p in positions
+        }
+
+
+def sides(
+    source: Collection[NextRecord], target: Collection[NextRecord], source_start: int = 0, target_start: int = 0
+) -> tuple[LogSide, LogSide]:
+    """Two clusters with one partition each, whose logs end at 200 and 100 as `plans.row` has it."""
+    a = FakeCluster(Side.SOURCE, "A", ranges={THERE: LogRange(source_start, 200)})
+    b = FakeCluster(ranges={HERE: LogRange(target_start, 100)})
+    return LogSide(a, FakeLogs({THERE: source})), LogSide(b, FakeLogs({HERE: target}))
+
+
+def exact(**changes: Any) -> Row:
+    values = {"grade": Grade.EXACT, "method": Method.MATCH, "rereads_at_most": 0, "equality": "all", "why": "proven"}
+    return row("g", **(values | changes))
+
+
+def proved(found: Row, logs: tuple[LogSide, LogSide]) -> RecordProof:
+    return prove([found], *logs, NoProgress())
+
+
+def test_the_same_record_on_both_sides_is_equal() -> None:
+    proof = proved(exact(), sides([record(120, 7)], [record(60, 7)]))
+    assert proof.rows[0].verdict is Verdict.EQUAL and proof.exit_code == 0
+
+
+def test_an_exact_row_whose_records_differ_fails() -> None:
+    proof = proved(exact(), sides([record(120, 7)], [record(60, 8)]))
+    assert proof.rows[0].verdict is Verdict.DIFFERENT and proof.exit_code == 1
+    assert proof.rows[0].differing == (Part.TIMESTAMP, Part.VALUE, Part.HEADERS)
+
+
+def test_an_exact_row_that_starts_one_record_early_fails_too() -> None:
+    proof = proved(exact(), sides([record(120, 7)], copies([6, 7, 8], 60)))
+    assert proof.rows[0].verdict is Verdict.DIFFERENT
+    assert (proof.rows[0].found_at, proof.rows[0].records_before) == (61, 1)
+
+
+def test_an_estimated_row_may_start_earlier_and_says_by_how_much() -> None:
+    proof = proved(row("g"), sides([record(120, 7)], copies([4, 5, 6, 7], 60)))
+    assert proof.rows[0].verdict is Verdict.EARLIER and proof.exit_code == 0
+    assert proof.rows[0].records_before == 3 and "3 records further on" in proof.rows[0].sentence
+
+
+def test_a_row_beyond_the_record_finds_none_and_says_so() -> None:
+    proof = proved(row("g"), sides([record(120, 7)], [*copies([6, 7], 58), *copies([8, 9], 60)]))
+    assert proof.rows[0].verdict is Verdict.NOT_FOUND
+    assert "None of the target's next 2 records" in proof.rows[0].sentence
+
+
+def test_both_at_the_end_say_so() -> None:
+    proof = proved(exact(source_committed=200, target_offset=100), sides([], []))
+    assert proof.rows[0].verdict is Verdict.AT_END and proof.exit_code == 0
+
+
+def test_what_was_written_after_the_plan_is_not_looked_at() -> None:
+    source, target = sides([record(150, 9)], [record(70, 8)])
+    proof = proved(exact(source_log_end=130, target_log_end=65), (source, target))
+    assert proof.rows[0].verdict is Verdict.AT_END
+
+
+def test_a_log_that_ends_on_one_side_only_is_an_exact_rows_failure_and_no_other_rows() -> None:
+    assert proved(exact(), sides([], [record(60, 7)])).exit_code == 1
+    assert proved(exact(), sides([record(120, 7)], [])).exit_code == 1
+    assert proved(row("g"), sides([], [record(60, 7)])).rows[0].verdict is Verdict.EARLIER
+    assert proved(row("g"), sides([record(120, 7)], [])).rows[0].verdict is Verdict.NOT_FOUND
+
+
+def test_what_retention_has_removed_is_said_on_either_side() -> None:
+    source = proved(exact(), sides([record(150, 9)], [record(60, 7)], source_start=150)).rows[0]
+    assert source.verdict is Verdict.REMOVED and "source's records from 120 on" in source.sentence
+    target = proved(exact(), sides([record(120, 7)], [record(80, 9)], target_start=80)).rows[0]
+    assert target.verdict is Verdict.REMOVED and "target's records from 60 on" in target.sentence
+
+
+def test_what_compaction_has_taken_since_is_no_failure_of_an_exact_row() -> None:
+    on_source = proved(exact(), sides([record(125, 9)], copies([7, 8, 9], 60))).rows[0]
+    assert on_source.verdict is Verdict.REMOVED and on_source.found_at == 62
+    on_target = proved(exact(), sides([record(120, 7)], [record(64, 9)])).rows[0]
+    assert on_target.verdict is Verdict.REMOVED and "no record at 60 any more" in on_target.sentence
+
+
+def test_only_the_parts_that_the_rows_evidence_names_have_to_agree() -> None:
+    logs = sides([record(120, 7)], [record(60, 7, headers=[])])
+    assert proved(exact(equality="without-headers"), logs).rows[0].verdict is Verdict.EQUAL
+    assert proved(exact(), logs).rows[0].verdict is Verdict.DIFFERENT
+
+
+def test_without_evidence_a_record_whose_key_and_value_are_kept_is_alike() -> None:
+    proof = proved(row("g"), sides([record(120, 7)], [record(60, 7, timestamp=1, headers=[])])).rows[0]
+    assert proof.verdict is Verdict.ALIKE and proof.differing == (Part.TIMESTAMP, Part.HEADERS)
+
+
+def test_a_row_that_a_reviewer_chose_is_held_to_nothing() -> None:
+    logs = sides([record(120, 7)], [record(60, 8)])
+    chosen = row("g", grade=None, method=Method.EXPLICIT)
+    kept = exact(decision=Decision.KEEP, reason="ahead-kept", target_offset=40, target_prior=60)
+    assert {proved(r, logs).rows[0].verdict for r in (chosen, kept)} == {Verdict.CHOSEN}
+
+
+def test_a_missing_record_that_the_plan_has_counted_is_no_failure() -> None:
+    proof = proved(exact(missing_on_target=2), sides([record(120, 7)], [record(60, 9)]))
+    assert proof.rows[0].verdict is Verdict.NOT_FOUND and "2 records without a copy" in proof.rows[0].sentence
+
+
+def test_a_log_that_cannot_be_read_is_never_a_pass() -> None:
+    source, target = sides([record(120, 7)], [record(60, 7)])
+    source.admin.ranges.clear()  # type: ignore[attr-defined]
+    proof = proved(row("g"), (source, target))
+    assert proof.rows[0].verdict is Verdict.UNREADABLE and proof.exit_code == 1
+
+
+def test_a_place_that_the_reader_leaves_out_is_never_a_pass() -> None:
+    class Silent:
+        def next_records(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
+            return {}
+
+    source, target = sides([record(120, 7)], [record(60, 7)])
+    assert proved(exact(), (LogSide(source.admin, Silent()), target)).exit_code == 1
+
+
+def test_rows_without_an_offset_are_left_out_and_a_limit_says_how_many_more_there_are() -> None:
+    rows = [row("a"), row("b"), row("c", decision=Decision.BLOCK), row("d", source_committed=None), row("e")]
+    proof = prove(rows, *sides([record(120, 7)], [record(60, 7)]), NoProgress(), limit=2)
+    assert [p.row.group for p in proof.rows] == ["a", "b"] and proof.left_out == 1
+
+
+def test_groups_at_the_same_place_share_one_reading_and_no_log_is_searched_without_need() -> None:
+    source, target = sides([record(120, 7)], [record(60, 7)])
+    prove([row("a"), row("b")], source, target, NoProgress())
+    assert isinstance(target.reader, FakeLogs) and isinstance(source.reader, FakeLogs)
+    assert len(target.reader.asked) == len(source.reader.asked) == 1
+
+
+def test_a_search_is_bounded_whatever_the_plan_estimates() -> None:
+    source, target = sides([record(120, 7)], [record(60, 8)])
+    prove([row("g", rereads_estimate=10**9)], source, target, NoProgress())
+    assert isinstance(target.reader, FakeLogs)
+    assert max(p.most for p in target.reader.asked) == LOOK_AHEAD_AT_MOST
+
+
+parts_strategy = st.tuples(
+    st.integers(-1, 2**60),
+    st.none() | st.binary(max_size=3),
+    st.none() | st.binary(max_size=3),
+    st.lists(st.tuples(st.text(max_size=2), st.none() | st.binary(max_size=2)), max_size=3),
+)
+
+
+@given(parts_strategy, parts_strategy)
+def test_two_records_differ_in_exactly_the_parts_that_are_not_the_same(one, other) -> None:
+    a, b = next_record(1, *one), next_record(2, *other)
+    differing = {part for part, mine, theirs in zip(Part, one, other, strict=True) if mine != theirs}
+    assert set(a.differing(b)) == differing
+    for equality in Equality:
+        parts = parts_of(equality)
+        assert (a.fingerprint(parts) == b.fingerprint(parts)) == (not differing & parts)
+
+
+def test_nothing_of_a_payload_is_kept() -> None:
+    assert SECRET not in repr(record(1, 2)) and not any(SECRET.encode() in d for d in record(1, 2).digests)
+
+
+def mixed() -> RecordProof:
+    """One row of every verdict but `unreadable`, and one of that."""
+    rows = [
+        judge(exact(), Next(120, 0, record(120, 7)), Next(60, 0, record(60, 7))),
+        judge(exact(), Next(200, 0, None), Next(100, 0, None)),
+        judge(exact(), Next(120, 0, record(120, 7)), Next(60, 0, record(60, 8))),
+        judge(row("lagging"), Next(120, 0, record(120, 7)), Next(60, 0, record(60, 5)), copies([5, 6, 7], 60)),
+        judge(row("dark"), Failure("TOPIC_AUTHORIZATION_FAILED", "no"), Next(60, 0, record(60, 5))),
+    ]
+    return RecordProof(tuple(rows), 3)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_text_keeps_to_its_width_and_names_every_row_and_both_sides(width: int) -> None:
+    made = plan(*(p.row for p in mixed().rows[3:]))
+    lines = list(proof_lines(mixed(), made, width, False))
+    assert all(cells(line) <= width for line in lines), lines
+    text = "\n".join(lines)
+    assert lines[0] == "RECORDS NOT AS PLANNED: 2 of 5 rows"
+    for word in (
+        "lagging",
+        "dark",
+        "2023-11-14T22:13:20.007Z",
+        "end of log",
+        "They differ in",
+        "3 more rows not looked",
+    ):
+        assert word in text, word
+    assert SECRET not in text and text.count(record(120, 7).fingerprint()) == 4
+
+
+def test_the_json_document_has_every_row_with_both_sides() -> None:
+    proof = mixed()
+    made = plan(*(p.row for p in proof.rows[3:]))
+    text = "\n".join(verify_document(Verification(()), made, proof, 1, False))
+    document = json.loads(text)
+    assert [r["verdict"] for r in document["records"]] == [str(p.verdict) for p in proof.rows]
+    assert document["record_counts"]["equal"] == 1 and document["record_rows_left_out"] == 3
+    first, earlier, dark = document["records"][0], document["records"][3], document["records"][4]
+    assert first["source"]["record"]["fingerprint"] == first["target"]["record"]["fingerprint"]
+    assert first["compared"] == ["timestamp", "key", "value", "headers"] == [str(p) for p in Part if p in ALL_PARTS]
+    assert (earlier["found_at"], earlier["records_before"]) == (62, 2)
+    assert "TOPIC_AUTHORIZATION_FAILED" in dark["source"]["error"] and SECRET not in text
+
+
+def test_the_json_document_of_verify_without_records_has_none() -> None:
+    document = json.loads("\n".join(verify_document(Verification(()), plan(row("g")), None, 0, True)))
+    assert "records" not in document and document["rolled_back"] is True

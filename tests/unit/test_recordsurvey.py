@@ -1,0 +1,180 @@
+"""Comparing records as `plan` sees it: what is asked, what is said beforehand, and what becomes of the answers."""
+
+import pytest
+
+from migrate.bytesize import bytes_text, parse_bytes
+from migrate.comparison import FetchEstimate
+from migrate.equality import Equality
+from migrate.errors import ClusterError
+from migrate.matching import Matched, Unmatched, Why
+from migrate.model import Decision, Failure, Grade, LogRange, Method, TopicPartition
+from migrate.recordsurvey import estimate_text
+from tests.fakes import FakeComparer, NoProgress
+from tests.unit.test_planning import planned, rows_of, world
+
+
+def compared(comparer, **options):
+    return planned(*world(), comparer=comparer, **options)
+
+
+def row_of(plan, *key):
+    return next(row for row in plan.rows if row.key == key)
+
+
+class Steps(NoProgress):
+    def __init__(self):
+        self.said = []
+
+    def step(self, text: str) -> None:
+        self.said.append(text)
+
+
+def test_every_partition_with_commits_is_one_work_and_groups_with_equal_commits_share_it():
+    source, target, mirror = world()
+    source.commit("h", "t", 0, 55)
+    source.commit("late", "t", 0, 20)
+    comparer = FakeComparer()
+    planned(source, target, mirror, comparer=comparer)
+    assert [(str(w.source), str(w.target), w.source_committed) for w in comparer.asked] == [
+        ("t-0", "A.t-0", (20, 55)), ("t-1", "A.t-1", (60,)), ("u-0", "A.u-0", (100,)),
+    ]  # fmt: skip
+    assert comparer.asked[0].source_log == LogRange(0, 100) == comparer.asked[0].target_log
+
+
+def test_what_no_law_translates_is_not_compared():
+    source, target, mirror = world()
+    source.commit("g", "t", 1, 101)
+    source.ranges[TopicPartition("new", 0)] = LogRange(0, 9)
+    source.commit("h", "new", 0, 3)
+    source.ranges[TopicPartition("__hidden", 0)] = LogRange(0, 9)
+    target.ranges[TopicPartition("A.__hidden", 0)] = LogRange(0, 9)
+    source.commit("h", "__hidden", 0, 3)
+    comparer = FakeComparer()
+    planned(source, target, mirror, comparer=comparer)
+    assert [str(w.source) for w in comparer.asked] == ["t-0", "u-0"]
+
+
+def test_a_commit_that_the_records_prove_is_an_exact_row():
+    row = row_of(compared(FakeComparer({("t", 0, 55): Matched(57, Why.PROVEN, 2)})), "g", "t", 0)
+    assert (row.decision, row.target_offset, row.method, row.grade) == (
+        Decision.SET, 57, Method.MATCH, Grade.EXACT,
+    )  # fmt: skip
+    assert (row.rereads_at_most, row.rereads_estimate, row.missing_on_target) == (2, None, 0)
+    assert (row.reason, row.why, row.equality) == ("proven", "proven", "all")
+
+
+def test_the_files_rows_say_which_proven_syncs_stand_around_the_commit():
+    around = Matched(60, Why.PROVEN, 0, lower=(60, 60), upper=(90, 88))
+    row = row_of(compared(FakeComparer({("t", 1, 60): around})), "g", "t", 1)
+    assert row.method is Method.SYNC and row.lower_kind == "proven-sync"
+    assert (row.lower_source_offset, row.lower_target_offset) == (60, 60)
+    assert (row.upper_source_offset, row.upper_target_offset) == (90, 88)
+
+
+def test_a_row_at_the_targets_pinned_end_says_so():
+    assert row_of(compared(FakeComparer()), "h", "u", 0).method is Method.END
+
+
+def test_an_offset_without_a_place_is_translated_as_if_nothing_was_compared():
+    class Forgetful(FakeComparer):
+        def compare(self, works, limits, say, inverted=False):
+            whole = super().compare(works, limits, say, inverted)
+            return type(whole)({}, {}, whole.estimate, 0, 0)
+
+    assert rows_of(compared(Forgetful())) == rows_of(planned(*world()))
+
+
+def test_topics_that_may_not_be_read_give_estimated_rows_and_no_failure():
+    denied = Unmatched("not-readable: TOPIC_AUTHORIZATION_FAILED", guard_offset=None)
+    row = row_of(compared(FakeComparer({("t", 0, 55): denied})), "g", "t", 0)
+    assert (row.target_offset, row.grade, row.reason) == (51, Grade.ESTIMATED, "not-readable")
+    assert "TOPIC_AUTHORIZATION_FAILED" in row.sentence and row.rereads_at_most is None
+
+
+def test_a_comparer_that_can_not_reach_its_cluster_fails_the_plan():
+    with pytest.raises(ClusterError, match="is gone"):
+        compared(FakeComparer(failure=ClusterError("Broker 2 is gone.", "Start it.")))
+
+
+def test_what_will_be_fetched_is_said_before_the_reading_and_what_was_stands_in_the_header():
+    steps = Steps()
+    header = compared(FakeComparer(), progress=steps).header
+    said = steps.said.index("comparing 3 partitions: about 1.2 GB from A, 1.3 MB from B")
+    assert said > steps.said.index("reading MM2's offset syncs: mm2-offset-syncs.B.internal on A, offsets 0 to 30")
+    assert header.comparison["partitions"] == 3 and header.comparison["source_bytes_estimated"] == 1_200_000_000
+    assert header.comparison["source_bytes_fetched"] == 1_100_000_000
+    assert header.comparison["target_records_read"] == 135
+    assert "compare" in header.timings
+
+
+def test_partitions_that_the_budget_leaves_out_are_said():
+    assert estimate_text(FetchEstimate(1, 5, 5, 900, 35_000_000, 2), "A", "B") == (
+        "comparing 1 partition: about 900 B from A, 35 MB from B; 2 partitions left out by --max-fetch"
+    )
+
+
+def test_the_header_adds_up_rows_rereads_and_checkpoints():
+    places = {("t", 0, 55): Matched(57, Why.ORDER_BROKEN, 9), ("t", 1, 60): Unmatched("match-limit")}
+    sums = compared(FakeComparer(places)).header.sums
+    assert (sums["rows_exact"], sums["rows_bounded"], sums["rows_estimated"]) == (1, 1, 1)
+    assert (sums["rereads_at_most"], sums["rows_without_bound"]) == (9, 1)
+    assert sums["checkpoints_absent_rows"] == 3
+
+
+def test_without_a_comparer_nothing_is_said_and_every_row_is_estimated():
+    plan = planned(*world())
+    assert plan.header.comparison == {} and {row.grade for row in plan.rows} == {Grade.ESTIMATED}
+
+
+def test_an_open_transaction_on_the_source_is_told_to_the_comparer_and_so_is_mm2s_position():
+    source, target, mirror = world()
+    source.watermarks[TopicPartition("t", 0)] = 103
+    mirror.copied_to = {TopicPartition("t", 1): 99}
+    comparer = FakeComparer()
+    planned(source, target, mirror, comparer=comparer)
+    assert [(w.source_open, w.copied_to) for w in comparer.asked] == [(True, None), (False, 99), (False, None)]
+
+
+def test_mm2s_own_positions_are_read_before_the_targets_ends_are_pinned():
+    source, target, mirror = world()
+    steps = Steps()
+    planned(source, target, mirror, progress=steps)
+    assert steps.said.index("reading MM2's own positions: mm2-offsets.A.internal on B") < steps.said.index(
+        "pinning 3 logs on B"
+    )
+
+
+def test_positions_that_can_not_be_read_are_unknown_and_fail_nothing():
+    source, target, mirror = world()
+    target.ranges[TopicPartition("mm2-offsets.A.internal", 0)] = Failure("LEADER_NOT_AVAILABLE", "no leader")
+    plan = planned(source, target, mirror)
+    undrained = [c for c in plan.header.checks if c.check == "not-drained"]
+    assert len(plan.rows) == 3 and [str(c.level) for c in undrained] == ["not-visible", "not-visible"]
+    assert "LEADER_NOT_AVAILABLE" in undrained[0].seen
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("1048576", 1_048_576), ("500M", 500_000_000), ("2G", 2_000_000_000), ("1.5g", 1_500_000_000), ("3 kB", 3000)],
+)
+def test_numbers_of_bytes_are_read_as_people_write_them(text, count):
+    assert parse_bytes(text) == count
+
+
+@pytest.mark.parametrize("text", ["", "M", "-1", "5 potatoes", "1e9", "1..5G"])
+def test_what_is_no_number_of_bytes_is_refused(text):
+    with pytest.raises(ValueError, match="no number of bytes"):
+        parse_bytes(text)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (9_960, "10 kB"), (1_250_000_000, "1.2 GB"), (10**18, "1000 PB")],
+)
+def test_numbers_of_bytes_are_written_with_two_digits(count, text):
+    assert bytes_text(count) == text
+
+
+def test_equality_stands_in_the_rows_it_was_used_for():
+    plan = compared(FakeComparer(equality=Equality.WITHOUT_HEADERS))
+    assert {row.equality for row in plan.rows} == {"without-headers"}

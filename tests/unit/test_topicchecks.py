@@ -1,0 +1,143 @@
+"""The checks on the records of a plan's topics, and how their blocks reach the rows."""
+
+import pytest
+
+from migrate import checklist
+from migrate.drain import Drained
+from migrate.equality import Equality
+from migrate.errors import UsageError
+from migrate.matching import Matched, Tail, Unmatched, Why
+from migrate.model import Decision, Level, LogRange, Scope, TopicPartition
+from migrate.policies import Policies, Waiver, parse_waiver
+from migrate.rows import with_blocks
+from tests.fakes import FakeComparer
+from tests.unit.test_checks import found, row
+from tests.unit.test_planning import planned, rows_of, world
+
+T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
+ROWS = (row("g", "t", 0), row("g", "t", 1), row("h", "u", 0))
+YES, NO, WHO_KNOWS = Drained(True), Drained(False, "17 records not copied yet"), Drained(None, "nobody tells")
+
+
+def drains(**changes):
+    results = found("not-drained", ROWS, drains={T0: YES, T1: YES, U0: YES} | changes.pop("drains", {}), **changes)
+    return {r.subject: (r.level, r.counts_as) for r in results}
+
+
+def test_topics_that_are_copied_in_full_pass_in_one_line():
+    assert drains() == {"2 topics": (Level.PASS, Level.PASS)}
+
+
+def test_one_partition_that_is_not_copied_blocks_its_topic_and_no_other():
+    assert drains(drains={T1: NO}) == {"t": (Level.BLOCK,) * 2, "1 topic": (Level.PASS,) * 2}
+
+
+def test_not_knowing_counts_as_a_block_and_says_why_mm2s_positions_are_not_known():
+    assert drains(drains={T1: WHO_KNOWS})["t"] == (Level.NOT_VISIBLE, Level.BLOCK)
+    result = found("not-drained", ROWS, drains={T0: WHO_KNOWS}, positions_unknown="there is no topic x on B")[0]
+    assert "there is no topic x on B" in result.seen
+
+
+def test_with_the_source_down_nobody_asks():
+    assert drains(source_down=True, drains={T0: NO}) == {}
+
+
+def test_a_partition_that_nobody_judged_is_no_pass():
+    results = found("not-drained", ROWS[:1], drains={})
+    assert [(r.level, r.counts_as) for r in results] == [(Level.NOT_VISIBLE, Level.BLOCK)]
+
+
+def test_partitions_without_a_translation_do_not_count():
+    beyond = row("g", "t", 1, source_log=LogRange(0, 10))
+    assert beyond.target_offset is None
+    results = found("not-drained", (ROWS[0], beyond), drains={T0: YES, T1: NO})
+    assert [r.level for r in results] == [Level.PASS]
+
+
+def test_a_rehearsal_blocks_the_undrained_topics_groups_and_shows_the_translation():
+    comparer = FakeComparer(tails={("t", 1): Tail(3)})
+    source, target, mirror = world()
+    mirror.copied_to = {}
+    plan = planned(source, target, mirror, comparer=comparer)
+    assert rows_of(plan)["g", "t", 0] == (Decision.BLOCK, 55, "not-drained")
+    assert rows_of(plan)["h", "u", 0] == (Decision.SET, 100, "proven")
+    waived = planned(
+        source, target, mirror, comparer=comparer, policies=Policies(waivers=(Waiver("not-drained", "t"),))
+    )
+    assert waived.is_clean()
+
+
+def test_an_open_transaction_on_the_source_is_not_drained():
+    source, target, mirror = world()
+    source.watermarks[U0] = 104
+    plan = planned(source, target, mirror, comparer=FakeComparer())
+    assert [c.subject for c in plan.blocks()] == ["u"] and "4 beyond its last stable offset" in plan.blocks()[0].seen
+
+
+def test_a_row_with_owed_records_that_have_no_copy_is_blocked_and_its_group_with_it():
+    places = {("t", 0, 55): Matched(57, Why.PROVEN, 0, missing_on_target=28)}
+    plan = planned(*world(), comparer=FakeComparer(places))
+    assert rows_of(plan) == {
+        ("g", "t", 0): (Decision.BLOCK, 57, "missing-on-target"),
+        ("g", "t", 1): (Decision.BLOCK, 60, "group-blocked"),
+        ("h", "u", 0): (Decision.SET, 100, "proven"),
+    }
+    assert "28 owed records have none" in plan.blocks()[0].seen and plan.blocks()[0].scope is Scope.ROW
+
+
+@pytest.mark.parametrize("subject", [None, "g/t/0"])
+def test_missing_records_can_be_accepted_by_name(subject):
+    places = {("t", 0, 55): Matched(57, Why.PROVEN, 0, missing_on_target=28)}
+    policies = Policies(waivers=(Waiver("missing-on-target", subject),))
+    plan = planned(*world(), comparer=FakeComparer(places), policies=policies)
+    assert plan.is_clean() and [c.accepted for c in plan.header.checks if c.check == "missing-on-target"] == [True]
+
+
+def test_a_waiver_for_another_row_covers_nothing():
+    places = {("t", 0, 55): Matched(57, Why.PROVEN, 0, missing_on_target=1)}
+    policies = Policies(waivers=(Waiver("missing-on-target", "g/t/1"),))
+    assert not planned(*world(), comparer=FakeComparer(places), policies=policies).is_clean()
+
+
+def test_rows_of_which_nothing_is_missing_pass_and_rows_that_were_not_compared_are_not_judged():
+    assert found("missing-on-target", ROWS) == []
+    compared = row("g", "t", answer=Matched(57, Why.PROVEN, 0))
+    assert [(r.level, r.subject) for r in found("missing-on-target", (compared, ROWS[1]))] == [(Level.PASS, "1 row")]
+
+
+@pytest.mark.parametrize("equality", [Equality.WITHOUT_TIMESTAMP, Equality.KEY_AND_VALUE])
+def test_under_log_append_time_a_row_on_an_unproven_sync_is_blocked(equality):
+    unguarded = row("g", "t", answer=Unmatched("match-limit"), equality=equality)
+    assert [r.subject for r in found("timestamps-not-kept", (unguarded,))] == ["g/t/0"]
+    laid = with_blocks([unguarded], {}, checklist.blocked_rows(found("timestamps-not-kept", (unguarded,))))
+    assert (laid[0].decision, laid[0].reason, laid[0].target_offset) == (Decision.BLOCK, "timestamps-not-kept", 41)
+
+
+@pytest.mark.parametrize(
+    ("answer", "equality"),
+    [
+        (Unmatched("match-limit", lower=(40, 40)), Equality.KEY_AND_VALUE),
+        (Unmatched("match-limit", guard_offset=30), Equality.ALL),
+        (Unmatched("not-readable: X"), None),
+        (Matched(41, Why.LOOK_ALIKES, 3), Equality.KEY_AND_VALUE),
+        (None, None),
+    ],
+)
+def test_a_proven_sync_a_kept_timestamp_or_a_match_is_not_blocked_by_log_append_time(answer, equality):
+    assert found("timestamps-not-kept", (row("g", "t", answer=answer, equality=equality),)) == []
+
+
+@pytest.mark.parametrize("check", ["missing-on-target", "not-drained", "timestamps-not-kept"])
+def test_each_of_them_can_be_waived_by_name(check):
+    assert parse_waiver(f"{check}:g/t/0") == Waiver(check, "g/t/0")
+    with pytest.raises(UsageError):
+        parse_waiver(f"{check}x")
+
+
+def test_estimated_rows_are_counted_by_what_kept_them_from_being_compared():
+    rows = (
+        row("g", "t", answer=Unmatched("match-limit")),
+        row("h", "u"),
+        row("h", "t", answer=Unmatched("match-limit")),
+    )
+    assert found("estimated-rows", rows)[0].seen == "3 rows rest on MM2's syncs alone: 2 match-limit, 1 not-compared"
