@@ -248,8 +248,12 @@ class Alignment:
         if self._trusts_last or len(copies) == 1:
             return copies[-1]
         at = max(1, bisect_left(copies, context))
-        # What an aborted transaction wrote has no place on the source: its copy stands right behind an equal record's.
-        while at > 1 and self.unknown(copies[at - 2] + 1, copies[at - 1]) == copies[at - 1] - copies[at - 2] - 1:
+        # What an aborted transaction wrote leaves a gap on the source: its copy stands right behind an equal record's.
+        while (
+            self.has_gaps
+            and at > 1
+            and self.unknown(copies[at - 2] + 1, copies[at - 1]) == copies[at - 1] - copies[at - 2] - 1
+        ):
             at -= 1
         if at < len(copies):
             self._ambiguous_up_to = max(self._ambiguous_up_to, self.source_low + i)

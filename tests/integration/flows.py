@@ -52,17 +52,17 @@ class Flow:
     settings: tuple[tuple[str, Any], ...] = ()
     target_lines: tuple[tuple[str, str], ...] = ()
 
-    def options(self, name: str) -> MirrorOptions:
-        """The lab's options for a run of this flow under a name of its own."""
-        source, target = f"{name}A", f"{name}B"
-        topics = ",".join(f".*-{scene}-[0-9a-f]+" for scene in self.scenes)
+    def options(self, run: int) -> MirrorOptions:
+        """The lab's options for one run of this flow, under names that no other has."""
+        source, target = f"{self.scenes[0]}{run}A", f"{self.scenes[0]}{run}B"
+        topics = ",".join(f".*-{scene}{run}-[0-9a-f]+" for scene in self.scenes)
         extra = {f"{target}.{key}": value for key, value in self.target_lines}
         return MirrorOptions(source, target, topics=topics, groups=topics, extra=extra, **dict(self.settings))
 
-    def run(self, lab: Lab, name: str) -> list[Staged]:
+    def run(self, lab: Lab, run: int) -> list[Staged]:
         """Stage every scene of the flow between the lab's clusters, with seeds that nobody chose."""
-        lab.change_mirror(self.options(name))
-        scenes = [Scene(lab, scene, SystemRandom().randrange(10**6)) for scene in self.scenes]
+        lab.change_mirror(self.options(run))
+        scenes = [Scene(lab, f"{scene}{run}", SystemRandom().randrange(10**6)) for scene in self.scenes]
         staged = self.stage(lab, scenes)
         for ready in staged:
             commit_densely(ready.scene)

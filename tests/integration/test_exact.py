@@ -65,7 +65,7 @@ class Stage:
     def _run(self, name: str, run: int) -> list[Judged]:
         flow = FLOWS[name]
         lab = self._lab(flow.version)
-        staged = flow.run(lab, f"{flow.scenes[0]}{run}")
+        staged = flow.run(lab, run)
         commands = CommandLine.of(lab, self._folders.mktemp(f"{name}-{run}"))
         scenes = "|".join(ready.scene.suffix for ready in staged)
         planned = commands.plan("exact.plan", "--group", f".*-({scenes})")
