@@ -49,7 +49,7 @@ class ReadPass:
 
     When done, `problems` names what could not be read, and `moved` the partitions whose log begins beyond the place
     where their run stood: they are to be read again from where it begins now. What is still in `waiting` took longer
-    than `patience_seconds`. `value_bytes` counts the values of all records delivered.
+    than `patience_seconds`. `value_bytes` is about what the values of all records delivered take.
     """
 
     consumer: Consumer
@@ -92,8 +92,9 @@ class ReadPass:
         # Not errors.count(None): comparing a KafkaError with None leaves a Python exception pending.
         if any(errors):
             records = [message for message, error in zip(messages, errors, strict=True) if error is None]
-        self.value_bytes += sum(map(len, records))
         for place, chunk in _by_partition(records, one_topic):
+            # About: a chunk's first record stands for all.
+            self.value_bytes += len(chunk) * len(chunk[0])
             intake = self.waiting.get(place)
             if intake is not None and intake.take(chunk):
                 self._finish(place)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 # Anchors per partition and partitions per topic that a topic is calibrated on.
-ANCHORS = 4
+ANCHORS = 16
 ANCHOR_PARTITIONS = 4
 # Less is not worth a task and its connections, in offsets of both logs.
 LEAST_PER_TASK = 100_000

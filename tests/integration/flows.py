@@ -236,8 +236,9 @@ def wait_last_copied(scene: Scene) -> None:
         if any(recorded.get(place) != high - 1 for place, (_, high) in ends.items()):
             return False
         logs = read_logs(scene.lab.target_bootstrap, [(scene.copy(t), p) for t, p in scene.partitions])
+        last = {place: scene.written[place][-1].identity for place in scene.partitions}
         return all(
-            logs[scene.copy(t), p].records[-1].identity == scene.written[t, p][-1].identity for t, p in scene.partitions
+            logs[scene.copy(t), p].records[-1].identity == scene.looks.get(name, name) for (t, p), name in last.items()
         )
 
     wait_until(copied, READ_SECONDS, f"the last records of {scene} to be copied", poll_seconds=0.5)
