@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from migrate.knownlog import KnownLog
+from migrate.runs import Runs
 
 
 class Alignment:
@@ -44,10 +45,11 @@ class Alignment:
         there = target.prints[target_low:target_top]
         self._identical = wanted == there and len(set(wanted)) == len(wanted)
         self.has_replays = False
+        self.has_look_alikes = False
         self.has_gaps = source_width > source_top - source_low
         self._tells_apart = tells_apart
         self._hides = hides
-        self._trusts_last = may_end_midway and not self.has_gaps
+        self._trusts_last = may_end_midway and not self.has_gaps and tells_apart
         if not self._identical:
             self._align(wanted, there)
 
@@ -137,7 +139,7 @@ class Alignment:
 
         Equal ones count once; none count where look-alikes or replays blur what is what.
         """
-        if self._identical or self.has_replays or self._has_look_alikes:
+        if self._identical or self.has_replays or self.has_look_alikes:
             return 0
         prints, times = self.target.prints, self.target.times
         places = self._strangers[bisect_left(self._strangers, target_from) : bisect_left(self._strangers, target_to)]
@@ -167,7 +169,7 @@ class Alignment:
             unknown.append(strangers)
         self._written, self._copies, self._unknown = written, copies, unknown
         self._strangers = array("q", (j for j, print_ in enumerate(there, self.target_low) if print_ not in written))
-        self._has_look_alikes = any(many > 1 for many in written.values())
+        self.has_look_alikes = any(many > 1 for many in written.values())
         self._walk(wanted)
 
     def _walk(self, wanted: "array[int]") -> None:
@@ -177,6 +179,7 @@ class Alignment:
         pivots = self._pivots(wanted)
         below = self._nearest_below(pivots)
         in_between = self._counts_between(wanted, pivots)
+        runs = self._runs(wanted)
         least = array("q", [self.target_top]) * (size + 1)
         matched = array("q", [0]) * (size + 1)
         own = array("q", [0]) * (size + 1)
@@ -194,6 +197,12 @@ class Alignment:
                 else:
                     passed[wanted[i]] = passed.get(wanted[i], 0) + 1
                     here, is_sure = self._between(found, below[i], above, in_between[i], passed[wanted[i]])
+                    if not is_sure and runs is not None:
+                        known = runs.last_copy(i)
+                        if known is not None:
+                            here, is_sure = known + self.target_low, not runs.is_doubtful(i)
+                    # Of equal records as many must follow as are owed, whichever is which.
+                    here = min(here, found[max(0, len(found) - used.get(wanted[i], 0) - 1)])
                     # More copies further up than the source has there: the best place may be one of those.
                     later = used.get(wanted[i], 0) + 1 - passed[wanted[i]]
                     is_sure &= len(found) - bisect_left(found, above) <= later
@@ -209,6 +218,15 @@ class Alignment:
             matched[i] = count
             own[i] = sure
         self._least, self._matched, self._own = least, matched, own
+
+    def _runs(self, wanted: "array[int]") -> Runs | None:
+        """Return what the order of the copies tells of look-alikes; None where there are none, or order tells nothing.
+
+        Where records of the source are not seen here, the copies of others may stand for theirs.
+        """
+        if not self.has_look_alikes or self._hides or self.has_gaps or not self._tells_apart:
+            return None
+        return Runs(wanted, self.target.prints[self.target_low : self.target_top], self._written)
 
     def _pivots(self, wanted: "array[int]") -> list[int | None]:
         """Return the place of each record's copy, None where it has none or is not the only one of its kind."""
@@ -271,11 +289,12 @@ class Alignment:
         first, last = bisect_left(copies, low), bisect_left(copies, above)
         candidates = copies[first:last] if low <= above else []
         if not candidates:
-            return (copies[last - 1] if last and low <= above else copies[0]), False
+            return (copies[max(0, last - nth_from_last)] if last and low <= above else copies[0]), False
         if self._hides and above == self.target_top:
             return candidates[0], False
         if len(candidates) == written:
             return candidates[-nth_from_last], True
-        if nth_from_last > len(candidates) and first:
-            return copies[first - 1], False
+        if len(candidates) < written and first:
+            # A replay that stopped midway: which of them it copied nobody knows.
+            return copies[max(0, first - nth_from_last)], False
         return candidates[0], False

@@ -3,7 +3,7 @@
 Pure. `migrate.spark.comparer` is the adapter. A *work* is one partition with its copy.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,7 +31,10 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What may be read: offsets of either log per partition, and bytes from each cluster (None: no limit)."""
+    """What may be read: offsets of either log per partition, and bytes from each cluster (None: no limit).
+
+    With `match_records` 0 nothing is compared: every commit is placed by Law 2, which reads a few records for it.
+    """
 
     match_records: int
     fetch_bytes: int | None
@@ -67,13 +70,25 @@ class Comparison:
     target_bytes: int
 
 
+class Listener(Protocol):
+    """Hears what a comparison is about to read, and how far it has come."""
+
+    def expects(self, estimate: FetchEstimate) -> None:
+        """Said once, before the first window is read."""
+        ...
+
+    def advance(self, done: int, total: int) -> None:
+        """About `done` of `total` partitions are compared."""
+        ...
+
+
 class RecordComparer(Protocol):
     """Compares the records of both clusters. Reads only; payloads stay where they are read."""
 
     def compare(
-        self, works: Collection[Work], limits: Limits, say: Callable[[FetchEstimate], None], inverted: bool = False
+        self, works: Collection[Work], limits: Limits, listener: Listener, inverted: bool = False
     ) -> Comparison:
-        """Place the commits of every work; calls `say` once, before the first window is read.
+        """Place the commits of every work.
 
         The chain comes from the offset syncs that `MirrorReader.windows` has read. `inverted` is True for a
         failback: the syncs' two offsets swap their roles. Raises `ClusterError` if a cluster does not answer;

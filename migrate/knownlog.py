@@ -5,8 +5,9 @@ Asking for what is not known raises `Missing`, which says what to read: so the l
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from migrate.matching import Needs, Supply
 from migrate.model import LogRange, Side
 from migrate.records import Range, Stretch
 
@@ -111,6 +112,35 @@ def require_both(source: KnownLog, source_range: Range, target: KnownLog, target
     }
     if any(missing.values()):
         raise Missing(missing)
+
+
+def needs_of(wants: Sequence[Missing], source: KnownLog, target: KnownLog) -> Needs:
+    """Return all that is missing as one request: sorted, merged, and without what is known."""
+    return Needs(
+        source=_unknown(source, wants),
+        target=_unknown(target, wants),
+        source_times=_times(Side.SOURCE, wants),
+        target_times=_times(Side.TARGET, wants),
+    )
+
+
+def take_in(supply: Supply, source: KnownLog, target: KnownLog) -> None:
+    """Add what was read to both logs."""
+    for stretch in supply.source:
+        source.add(stretch)
+    for stretch in supply.target:
+        target.add(stretch)
+    source.add_first(supply.source_first or {})
+    target.add_first(supply.target_first or {})
+
+
+def _unknown(log: KnownLog, wants: Iterable[Missing]) -> tuple[Range, ...]:
+    wanted = (piece for want in wants for piece in want.ranges.get(log.side, ()))
+    return tuple(gap for piece in _merged(wanted) for gap in log.uncovered(piece.start, piece.end))
+
+
+def _times(side: Side, wants: Iterable[Missing]) -> tuple[int, ...]:
+    return tuple(sorted({want.times[side] for want in wants if side in want.times}))
 
 
 def _merged(ranges: Iterable[Range]) -> list[Range]:

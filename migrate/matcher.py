@@ -16,7 +16,7 @@ from migrate.anchors import WIDE, Anchors
 from migrate.equality import Equality
 from migrate.floor import Bounds, floor
 from migrate.guard import guarded
-from migrate.knownlog import KnownLog, Missing, require_both
+from migrate.knownlog import KnownLog, Missing, needs_of, require_both, take_in
 from migrate.logstart import counted_place
 from migrate.matching import (
     Link,
@@ -53,7 +53,7 @@ def matching(question: PartitionQuestion) -> Generator[Needs, Supply | Unreadabl
         supply = yield outcome
         if isinstance(supply, Unreadable):
             return matcher.unreadable(supply.reason)
-        matcher.add(supply)
+        take_in(supply, matcher.source, matcher.target)
         outcome = matcher.attempt()
     return outcome
 
@@ -89,16 +89,8 @@ class PartitionMatcher:
                 target.append(Range(links[at - 1][1], top[1]))
             elif at == 0 and top[0] - g <= WIDE:
                 source.append(Range(max(0, g - CONTEXT), top[0]))
-        return self._needs([Missing({Side.SOURCE: tuple(source), Side.TARGET: tuple(target)})])
-
-    def add(self, supply: Supply) -> None:
-        """Take in what was read."""
-        for stretch in supply.source:
-            self.source.add(stretch)
-        for stretch in supply.target:
-            self.target.add(stretch)
-        self.source.add_first(supply.source_first or {})
-        self.target.add_first(supply.target_first or {})
+        wanted = Missing({Side.SOURCE: tuple(source), Side.TARGET: tuple(target)})
+        return needs_of([wanted], self.source, self.target)
 
     def attempt(self) -> PartitionAnswer | Needs:
         """Place what can be placed; return the answer, or what has to be read for the rest."""
@@ -106,7 +98,7 @@ class PartitionMatcher:
         if self._tail is None:
             self._tail = _tried(self._read_tail, wants)
         if self._tail is None:
-            return self._needs(wants)
+            return needs_of(wants, self.source, self.target)
         groups: dict[Link | None, list[int]] = {}
         for g in reversed(self.question.source_committed):
             if g not in self.places:
@@ -115,7 +107,7 @@ class PartitionMatcher:
                     groups.setdefault(upper[0], []).append(g)
         for link, commits in groups.items():
             _tried(lambda u=link, c=commits: self._place_group(u, c, wants), wants)  # type: ignore[misc]
-        return self._needs(wants) if wants else self._answer()
+        return needs_of(wants, self.source, self.target) if wants else self._answer()
 
     def _read_tail(self) -> TailFacts:
         facts = read_tail(self.anchors, self.source, self.target, self._keeps_time)
@@ -185,8 +177,9 @@ class PartitionMatcher:
             if probed >= start_d:
                 break
             start_d = probed
-        if upper is not None and aligned.has_gaps and self.source.affords(start_u, self.source.end):
-            # Where the source has gaps, the same distance between the logs does not rule out a replay above.
+        leaves_out = aligned.has_gaps or aligned.without_copy(aligned.source_low) > 0
+        if upper is not None and leaves_out and self.source.affords(start_u, self.source.end):
+            # Where not every offset was copied, the same distance between the logs does not rule out a replay above.
             self._place_group(None, commits, wants)
             return
         bounds = Bounds(lower, upper, start_d, top_d)
@@ -217,6 +210,7 @@ class PartitionMatcher:
         if aligned.is_ambiguous(first):
             why = Why.LOOK_ALIKES
         owed_found = 0 if self._is_changed else min(aligned.sure(first), aligned.matched(first))
+        owed_found -= min(owed_found, self._copied_already(first, aligned))
         missing = aligned.absent(first) if self.question.failback else aligned.without_copy(first)
         if g < self.source.start:
             try:
@@ -236,6 +230,9 @@ class PartitionMatcher:
             why = Why.RETENTION
         if why is Why.PROVEN and self._is_emptied():
             why = Why.RETENTION
+        if why is Why.PROVEN and bounds.lower is not None and place < self.target.index(bounds.lower[1]):
+            # An older record that looks alike may be what stands there: the source was not read so far down.
+            why = Why.LOOK_ALIKES
         rereads = max(0, aligned.target_top - place - owed_found)
         if why is Why.PROVEN and bounds.upper is None and self._keeps_time and first < aligned.source_top:
             # Between copies in order, what is of unknown origin and not older was never consumed: aborted, compacted
@@ -267,9 +264,16 @@ class PartitionMatcher:
         """
         place = aligned.place(aligned.source_low)
         link = self.anchors.unproven_below(g)
-        # Where retention deleted while it was read, what is known of the source has a hole.
-        is_whole = self.source.start == self.question.source_log.start
-        if is_whole and link is not None and self.target.affords(link[1], bounds.top_d):
+        # Where retention deleted while it was read, what is known of the source has a hole; so it has where a
+        # transaction is open. Gaps, and what others wrote, may add up to the right count.
+        can_count = (
+            self.source.start == self.question.source_log.start
+            and not self.question.source_open
+            and not self._is_changed
+            and not aligned.has_gaps
+            and not aligned.unknown(place, aligned.target_top)
+        )
+        if can_count and link is not None and self.target.affords(link[1], bounds.top_d):
             counted = counted_place(g, link, self.source, self.target, bounds.top_d)
             if counted is not None:
                 return min(place, counted)
@@ -306,27 +310,12 @@ class PartitionMatcher:
         place = aligned.source_top if start is None else min(self.source.index(start), aligned.source_top)
         return aligned.without_copy(max(first, place))
 
-    # Reading
-
-    def _needs(self, wants: list[Missing]) -> Needs:
-        return Needs(
-            source=self._ranges(self.source, wants),
-            target=self._ranges(self.target, wants),
-            source_times=_times(Side.SOURCE, wants),
-            target_times=_times(Side.TARGET, wants),
-        )
-
-    @staticmethod
-    def _ranges(log: KnownLog, wants: list[Missing]) -> tuple[Range, ...]:
-        wanted = sorted((r for want in wants for r in want.ranges.get(log.side, ())), key=lambda r: r.start)
-        merged: list[Range] = []
-        for piece in wanted:
-            for gap in log.uncovered(piece.start, piece.end):
-                if merged and gap.start <= merged[-1].end:
-                    merged[-1] = Range(merged[-1].start, max(merged[-1].end, gap.end))
-                else:
-                    merged.append(gap)
-        return tuple(merged)
+    def _copied_already(self, first: int, aligned: Alignment) -> int:
+        """Count the records to be copied still that seem to have a copy: an equal record's, or one more comes."""
+        start = self._tail.source_uncopied_from if self._tail else None
+        if start is None or not aligned.has_look_alikes:
+            return 0
+        return aligned.matched(max(first, min(self.source.index(start), aligned.source_top)))
 
 
 class _TooLong(Exception):  # noqa: N818
@@ -340,7 +329,3 @@ def _tried(step: Callable[[], T], wants: list[Missing]) -> T | None:
     except Missing as missing:
         wants.append(missing)
         return None
-
-
-def _times(side: Side, wants: list[Missing]) -> tuple[int, ...]:
-    return tuple(sorted({want.times[side] for want in wants if side in want.times}))

@@ -133,7 +133,8 @@ def matching_options(command: Command) -> Command:
             option("--max-fetch", callback=_byte_count, metavar="BYTES",
                    help="Fetch about so much from each cluster at most: 500M, 2G, 1048576. Partitions beyond it "
                         "are not compared.  [default: no limit]"),
-            option("--no-match", is_flag=True, help="Compare no records: every row rests on MM2's offset syncs."),
+            option("--no-match", is_flag=True,
+                   help="Compare no records: rows rest on MM2's offset syncs, with timestamps as a guard."),
         ],
         command,
     )  # fmt: skip

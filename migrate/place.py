@@ -255,6 +255,7 @@ def _by_guarded_window(facts: RowFacts, answer: Unmatched, source_committed: int
 
 
 _UNMATCHED = {
+    "no-match": "Records were not compared (--no-match)",
     "match-limit": "Beyond what --match-limit and --max-fetch allow to read",
     "not-readable": "The records could not be read",
     "records-changed-in-flight": "Records are changed on the way, so that they can not be compared",

@@ -53,21 +53,20 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
         source_down=options["source_down"],
         settle_seconds=options["settle"],
         settings=_settings(policies, options),
-        limits=Limits(options["match_limit"], options["max_fetch"]),
+        limits=Limits(0 if options["no_match"] else options["match_limit"], options["max_fetch"]),
     )
     deadline = options["request_timeout"]
     with background_spark(options["master"], parse_spark_conf(options["spark_conf"])) as spark:
         target = admin_of(flow.target, deadline)
         source = None if request.source_down else admin_of(flow.source, deadline)
         mirror = SparkMirror(spark, flow)
-        compares = source is not None and not options["no_match"]
         clusters = Clusters(
             source=source,
             target=target,
             source_commits=SparkCommits(spark, flow.source, deadline) if source else None,
             target_commits=SparkCommits(spark, flow.target, deadline),
             mirror=mirror,
-            comparer=SparkRecordComparer(spark, flow, mirror, deadline) if compares else None,
+            comparer=SparkRecordComparer(spark, flow, mirror, deadline) if source else None,
         )
         clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)

@@ -55,7 +55,7 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
         },
         timings=survey.timings,
         failback=flow.failback,
-        comparison=_reading_cost(survey.comparison),
+        comparison=_reading_cost(survey.comparison) if request.limits.match_records else {},
         sums=sums_of(rows),
     )
     return Plan(header, with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results)))

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 class Stretch:
     """Every record that a read_committed reader sees of one log in [start, end), in log order.
 
-    `times` are timestamps in ms, `prints` fingerprints under the topic's equality, `weak_prints` those under
-    `Equality.TIME_AND_KEY`; all four sequences have the same length. `readable_from` is greater than `start`
-    where retention had deleted the beginning by the time it was read.
+    `times` are timestamps in ms, `prints` fingerprints under the topic's equality; all three sequences have the same
+    length. `readable_from` is greater than `start` where retention had deleted the beginning by the time it was read.
     """
 
     start: int
@@ -19,7 +18,6 @@ class Stretch:
     offsets: Sequence[int]
     times: Sequence[int]
     prints: Sequence[int]
-    weak_prints: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ pinned, so that what it has copied by then lies below those ends; high watermark
 a transaction that opens in between still shows.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from migrate.bytesize import bytes_text
 from migrate.comparison import Comparison, FetchEstimate, Limits, Work
@@ -88,6 +89,18 @@ def works_of(
     return tuple(works)
 
 
+@dataclass(frozen=True)
+class _Told:
+    """Says on the progress line what is read, and how far it is."""
+
+    progress: Progress
+    flow: Flow
+    advance: Callable[[int, int], None]
+
+    def expects(self, estimate: FetchEstimate) -> None:
+        self.progress.step(estimate_text(estimate, self.flow.source.alias, self.flow.target.alias))
+
+
 def compare(
     clusters: Clusters, flow: Flow, works: Iterable[Work], limits: Limits, timer: Timer, progress: Progress
 ) -> Comparison | None:
@@ -95,16 +108,15 @@ def compare(
     listed, comparer = tuple(works), clusters.comparer
     if comparer is None or not listed:
         return None
-
-    def say(estimate: FetchEstimate) -> None:
-        progress.step(estimate_text(estimate, flow.source.alias, flow.target.alias))
-
     text = f"finding out what to read of {many(len(listed), 'partition')}"
-    return timer.run("compare", text, lambda: comparer.compare(listed, limits, say, flow.failback))
+    told = _Told(progress, flow, progress.advance)
+    return timer.run("compare", text, lambda: comparer.compare(listed, limits, told, flow.failback))
 
 
 def estimate_text(estimate: FetchEstimate, source_alias: str, target_alias: str) -> str:
     """Return the step that is said before records are read, in units that people know."""
+    if not estimate.partitions and not estimate.left_out:
+        return "looking up the timestamps that guard each commit: no records are compared"
     left_out = f"; {many(estimate.left_out, 'partition')} left out by --max-fetch" if estimate.left_out else ""
     return (
         f"comparing {many(estimate.partitions, 'partition')}: about {bytes_text(estimate.source_bytes)} from "

@@ -116,7 +116,8 @@ def _copied_again(source: KnownLog, i: int, target: KnownLog, j: int, keeps_time
         source.require(start, top)
     there = set(target.prints[j:])
     found = next((at + 1 for at in range(i - 1, -1, -1) if source.prints[at] in there), 0)
-    if not found and j and min(target.times[j:]) < target.times[j - 1]:
+    oldest, before = min(target.times[j:]), target.times[j - 1] if j else 0
+    if not found and j and (oldest < before or (oldest == before and source.start > 0)):
         # Older than what stands before it: perhaps a replay of what the source has deleted, or never committed.
         return None
     return found

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.clientconfig import librdkafka_config, secret_values
-from migrate.comparison import Comparison, FetchEstimate, Limits, Work
+from migrate.comparison import Comparison, Limits, Listener, Work
 from migrate.errors import UsageError
 from migrate.flow import Cluster, Flow
 from migrate.kafka.admin import ConfluentAdmin
@@ -149,13 +149,13 @@ class SparkRecordComparer:
         self._readers = KafkaReaders(source, target, deadline_seconds)
 
     def compare(
-        self, works: Collection[Work], limits: Limits, say: Callable[[FetchEstimate], None], inverted: bool = False
+        self, works: Collection[Work], limits: Limits, listener: Listener, inverted: bool = False
     ) -> Comparison:
         """Place the commits of every work."""
         from migrate.spark.comparer import SparkComparer
 
         comparer = SparkComparer(self._spark.session(), self._mirror.syncs, self._readers)
-        return comparer.compare(works, limits, say, inverted)
+        return comparer.compare(works, limits, listener, inverted)
 
 
 def _reader_settings(cluster: Cluster) -> ReaderSettings:

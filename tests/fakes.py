@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from migrate.comparison import Comparison, FetchEstimate, Limits, Work
+from migrate.comparison import Comparison, FetchEstimate, Limits, Listener, Work
 from migrate.equality import Equality
 from migrate.errors import ClusterError
 from migrate.matching import Matched, PartitionAnswer, Tail, Unmatched, Why
@@ -186,13 +186,13 @@ class FakeComparer:
     inverted: list[bool] = field(default_factory=list)
 
     def compare(
-        self, works: Collection[Work], limits: Limits, say: Callable[[FetchEstimate], None], inverted: bool = False
+        self, works: Collection[Work], limits: Limits, listener: Listener, inverted: bool = False
     ) -> Comparison:
         self.asked += works
         self.limits.append(limits)
         self.inverted.append(inverted)
         estimate = FetchEstimate(len(works), 100, 90, 1_200_000_000, 1_300_000, 0)
-        say(estimate)
+        listener.expects(estimate)
         if self.failure:
             raise self.failure
         answers = {work.source: self._answer(work) for work in works}

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from migrate.equality import Content, Equality, fingerprint
+from migrate.equality import Content, fingerprint
 from migrate.errors import ClusterError
 from migrate.logreader import Wanted
 from migrate.matching import Unreadable
@@ -47,7 +47,6 @@ class MemoryReader:
                     [offset for offset, _ in inside],
                     [content.timestamp for _, content in inside],
                     [fingerprint(content, asked.equality) for _, content in inside],
-                    [fingerprint(content, Equality.TIME_AND_KEY) for _, content in inside],
                 )
                 stretches.append(Stretch(piece.start, piece.end, piece.start, *columns))
             found[place] = tuple(stretches)

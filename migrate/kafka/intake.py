@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from operator import itemgetter
-from typing import Any, Protocol, overload
+from typing import Any, Protocol
 
 from confluent_kafka import Message
 
@@ -42,18 +42,16 @@ class Prints:
         self._offsets = array("q")
         self._times = array("q")
         self._prints = array("q")
-        self._keys: list[bytes | None] = []
 
     def add(self, offsets: "array[int]", messages: Sequence[Message]) -> None:
         """Fingerprint records; their payloads end here."""
         times = array("q", _times(messages))
-        keys: list[Any] = list(map(Message.key, messages))
+        keys: Any = map(Message.key, messages)
         values: Any = map(Message.value, messages)
         self._offsets.extend(offsets)
         self._times.extend(times)
         headers = map(_headers, messages) if self._equality in _WITH_HEADERS else repeat(())
         self._prints.extend(fingerprints(self._equality, times, keys, values, headers))
-        self._keys.extend(keys)
 
     def stretch(self, wanted: Range) -> Stretch:
         """Return what was taken in."""
@@ -62,37 +60,7 @@ class Prints:
         offsets, times, prints = (
             column[at:] if at else column for column in (self._offsets, self._times, self._prints)
         )
-        weak_prints = WeakPrints(times, self._keys[at:] if at else self._keys)
-        return Stretch(wanted.start, wanted.end, readable_from, offsets, times, prints, weak_prints)
-
-
-class WeakPrints(Sequence[int]):
-    """Fingerprints of timestamp and key, made when they are asked for: that is seldom, and never for most records."""
-
-    def __init__(self, times: Sequence[int], keys: Sequence[bytes | None]) -> None:
-        self._times = times
-        self._keys = keys
-
-    def __len__(self) -> int:
-        return len(self._times)
-
-    @overload
-    def __getitem__(self, place: int) -> int: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[int]: ...
-
-    def __getitem__(self, place: int | slice) -> int | Sequence[int]:
-        if isinstance(place, slice):
-            return _weak(self._times[place], self._keys[place])
-        return _weak([self._times[place]], [self._keys[place]])[0]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(_weak(self._times, self._keys))
-
-
-def _weak(times: Iterable[int], keys: Iterable[bytes | None]) -> "array[int]":
-    return fingerprints(Equality.TIME_AND_KEY, times, keys, repeat(None), repeat(()))
+        return Stretch(wanted.start, wanted.end, readable_from, offsets, times, prints)
 
 
 class Contents:

@@ -8,18 +8,22 @@ anchors, the matching. What comes back to the driver are small values; no record
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from migrate.calibration import AnchorPartition, Calibration, CalibrationTask, TopicQuestion
-from migrate.comparison import Comparison, FetchEstimate, Limits, Work
+from migrate.comparison import Comparison, FetchEstimate, Limits, Listener, Work
 from migrate.equality import Equality
 from migrate.errors import ClusterError
 from migrate.fetchplan import Cost, cost_of, plan_fetch
+from migrate.guard import guarding
 from migrate.matcher import matching
-from migrate.matching import PartitionAnswer, PartitionQuestion, Tail, Unmatched
+from migrate.matching import PartitionAnswer, PartitionQuestion
 from migrate.matchtask import Failed, Fetched, Matching, MatchTask, OpenReaders
 from migrate.model import LogRange, TopicPartition
 from migrate.spark.failure import innermost, root_cause
+from migrate.spark.jobprogress import JobProgress
 from migrate.spark.session import log_file
 from migrate.spark.shipping import ship_package
 from migrate.spark.syncs import Syncs
@@ -38,6 +42,10 @@ LEAST_PER_TASK = 100_000
 TASKS_PER_CORE = 2
 # Each has up to four connections to the brokers.
 MOST_TASKS = 128
+# What a partition that is not compared costs, in the same measure.
+PER_GUARDED = 1_000
+CHANGED = "records-changed-in-flight"
+NOTHING = FetchEstimate(0, 0, 0, 0, 0, 0)
 
 
 class SparkComparer:
@@ -60,17 +68,17 @@ class SparkComparer:
         self._match = match
 
     def compare(
-        self, works: Collection[Work], limits: Limits, say: Callable[[FetchEstimate], None], inverted: bool = False
+        self, works: Collection[Work], limits: Limits, listener: Listener, inverted: bool = False
     ) -> Comparison:
         """Place the commits of every work; raises `ClusterError` if a cluster, or Spark, does not answer."""
         if not works:
-            say(FetchEstimate(0, 0, 0, 0, 0, 0))
-            return Comparison({}, {}, FetchEstimate(0, 0, 0, 0, 0, 0), 0, 0)
+            listener.expects(NOTHING)
+            return Comparison({}, {}, NOTHING, 0, 0)
         ship_package(self._spark)
         by_place = {work.source: work for work in works}
         questions = self._questions(list(works), inverted)
         try:
-            return self._compare(questions, by_place, limits, say)
+            return self._compare(questions, by_place, limits, listener)
         finally:
             questions.unpersist()
 
@@ -79,7 +87,7 @@ class SparkComparer:
         questions: "DataFrame",
         works: Mapping[TopicPartition, Work],
         limits: Limits,
-        say: Callable[[FetchEstimate], None],
+        listener: Listener,
     ) -> Comparison:
         rows, match = questions.rdd, self._match
         limit = limits.match_records
@@ -88,31 +96,50 @@ class SparkComparer:
         costs: list[Cost] = _collected(looked_at)
         calibrations = self._calibrate(works, costs)
         equalities = {topic: found.equality for topic, found in calibrations.items()}
-        comparable = [cost for cost in costs if equalities[cost.source.topic] is not None]
-        width = sum(cost.source_width + cost.target_width for cost in comparable)
-        cores = self._spark.sparkContext.defaultParallelism
         sizes = {topic: (found.source_size, found.target_size) for topic, found in calibrations.items()}
-        tasks = min(TASKS_PER_CORE * cores, MOST_TASKS, 1 + width // LEAST_PER_TASK)
-        plan = plan_fetch(comparable, sizes, limits, tasks)
-        say(plan.estimate)
+        comparable = [cost for cost in costs if limit and equalities[cost.source.topic] is not None]
+        width = sum(cost.source_width + cost.target_width for cost in comparable)
+        plan = plan_fetch(comparable, sizes, limits, self._tasks(width))
+        listener.expects(plan.estimate)
 
+        places = {
+            "no-match": [] if limit else list(works),
+            CHANGED: [place for place in works if limit and equalities[place.topic] is None],
+            "match-limit": list(plan.left_out),
+        }
+        # Where no equality holds, no sync is proven: what is asked under any of them is the guard.
+        asked_under = {topic: found or Equality.TIME_AND_KEY for topic, found in equalities.items()}
+        jobs = [_Job(match, plan.task_of)] + [
+            _Job(partial(guarding, reason=reason, is_bounded=reason == "match-limit"), self._spread(guarded))
+            for reason, guarded in places.items()
+        ]
         answers: dict[TopicPartition, PartitionAnswer] = {}
         source_bytes = target_bytes = 0
-        for place, work in works.items():
-            if equalities[place.topic] is None:
-                answers[place] = _unanswered(work, "records-changed-in-flight")
-            elif place in plan.left_out:
-                answers[place] = _unanswered(work, "match-limit")
-        for outcome in self._match_all(rows, equalities, plan.task_of, tasks, limit) if plan.task_of else ():
-            if isinstance(outcome, Fetched):
-                source_bytes += outcome.source_bytes
-                target_bytes += outcome.target_bytes
-            else:
-                place, answer = outcome
-                answers[place] = answer
+        progress = JobProgress(self._spark, listener.advance, len(works))
+        for job in jobs:
+            if not job.task_of:
+                continue
+            with progress.of(len(job.task_of)):
+                outcomes = self._run(rows, asked_under, job, limit)
+            for outcome in outcomes:
+                if isinstance(outcome, Fetched):
+                    source_bytes += outcome.source_bytes
+                    target_bytes += outcome.target_bytes
+                else:
+                    place, answer = outcome
+                    answers[place] = answer
         lacking = works.keys() - answers.keys()
         assert not lacking, f"no answer for {len(lacking)} partitions"
         return Comparison(answers, equalities, plan.estimate, source_bytes, target_bytes)
+
+    def _tasks(self, width: int) -> int:
+        """Return how many tasks share a job of this width, in offsets of both logs."""
+        cores: int = self._spark.sparkContext.defaultParallelism
+        return min(TASKS_PER_CORE * cores, MOST_TASKS, 1 + width // LEAST_PER_TASK)
+
+    def _spread(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        tasks = self._tasks(len(places) * PER_GUARDED)
+        return {place: number % tasks for number, place in enumerate(sorted(places))}
 
     def _questions(self, works: list[Work], inverted: bool) -> "DataFrame":
         """Return one row per work: `doc`, the work as JSON, and `sources` and `targets`, the offsets of its chain."""
@@ -154,17 +181,12 @@ class SparkComparer:
         found: list[Calibration] = _collected(self._spark.sparkContext.parallelize(topics, tasks).mapPartitions(task))
         return {calibration.topic: calibration for calibration in found}
 
-    def _match_all(
-        self,
-        rows: "RDD[Any]",
-        equalities: Mapping[str, Equality | None],
-        task_of: Mapping[TopicPartition, int],
-        tasks: int,
-        limit: int,
-    ) -> Iterator[tuple[TopicPartition, PartitionAnswer] | Fetched]:
-        task = MatchTask(self._open_readers, self._match)
+    def _run(
+        self, rows: "RDD[Any]", equalities: Mapping[str, Equality], job: "_Job", limit: int
+    ) -> list[tuple[TopicPartition, PartitionAnswer] | Fetched]:
+        task = MatchTask(self._open_readers, job.match)
         # Plain values: what a function of Spark's refers to travels with it.
-        places, kept = dict(task_of), dict(equalities)
+        places, kept = dict(job.task_of), dict(equalities)
 
         def placed(row: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
             place = _place_of(row)
@@ -174,12 +196,20 @@ class SparkComparer:
         def matched(placed_rows: Iterable[tuple[int, Any]]) -> Iterator[Any]:
             return task(question_of(row, kept[_place_of(row).topic], limit) for _, row in placed_rows)
 
-        yield from _collected(rows.flatMap(placed).partitionBy(tasks, int).mapPartitions(matched))
+        tasks = 1 + max(places.values())
+        return _collected(rows.flatMap(placed).partitionBy(tasks, int).mapPartitions(matched))
 
 
-def question_of(row: Any, equality: Equality | None, match_limit: int) -> PartitionQuestion:
+@dataclass(frozen=True)
+class _Job:
+    """How partitions are answered, and which task takes which."""
+
+    match: Matching
+    task_of: Mapping[TopicPartition, int]
+
+
+def question_of(row: Any, equality: Equality, match_limit: int) -> PartitionQuestion:
     """Return the question of a row of works and chains."""
-    assert equality is not None, "a topic without an equality is not matched"
     document = json.loads(row[0])
     (source, target), (source_log, target_log) = document["places"], document["logs"]
     return PartitionQuestion(
@@ -215,10 +245,6 @@ def _document(work: Work, failback: bool) -> str:
 
 def _place_of(row: Any) -> TopicPartition:
     return TopicPartition(*json.loads(row[0])["places"][0])
-
-
-def _unanswered(work: Work, reason: str) -> PartitionAnswer:
-    return PartitionAnswer(dict.fromkeys(work.source_committed, Unmatched(reason)), Tail(None), 0, 0)
 
 
 def _collected(results: "RDD[Any]") -> list[Any]:

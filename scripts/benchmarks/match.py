@@ -16,7 +16,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from migrate.comparison import Limits, Work
+from migrate.comparison import FetchEstimate, Limits, Work
 from migrate.equality import Equality
 from migrate.flow import Cluster as FlowCluster
 from migrate.flow import Flow
@@ -52,6 +52,16 @@ DEFAULTS = {
 OVERHEAD = 12
 # Not compacted, never deleted: every row must find the same records.
 KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "segment.bytes": str(1 << 30)}
+
+
+class Unheard:
+    """Nobody waits for what a comparison says of itself."""
+
+    def expects(self, estimate: FetchEstimate) -> None:
+        """Say nothing."""
+
+    def advance(self, done: int, total: int) -> None:
+        """Say nothing."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +126,7 @@ def run(workload: Workload, source: Cluster, target: Cluster, spark: BackgroundS
     context: Any = spark.session().sparkContext
     with Peak(context._gateway.proc.pid) as peak:
         began = time.perf_counter()
-        found = comparer.compare(works, Limits(1_000_000, None), lambda estimate: None)
+        found = comparer.compare(works, Limits(1_000_000, None), Unheard())
         ours = time.perf_counter() - began
     for work in works:
         for committed, place in found.answers[work.source].places.items():

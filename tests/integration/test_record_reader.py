@@ -93,7 +93,7 @@ def read(reader: RecordReader, name: str, *ranges: tuple[int, int], partition: i
 
 
 def offsets(stretch: Stretch) -> list[int]:
-    columns = (stretch.offsets, stretch.times, stretch.prints, stretch.weak_prints)
+    columns = (stretch.offsets, stretch.times, stretch.prints)
     assert len(set(map(len, columns))) == 1
     return list(stretch.offsets)
 
@@ -123,7 +123,6 @@ def test_records_come_with_their_offsets_timestamps_and_fingerprints(bootstrap, 
             assert offsets(stretch) == list(numbers)
             assert list(stretch.times) == [content.timestamp for content in contents]
             assert list(stretch.prints) == [fingerprint(content, equality) for content in contents]
-            assert list(stretch.weak_prints) == [fingerprint(c, Equality.TIME_AND_KEY) for c in contents]
             assert stretch.readable_from == stretch.start
     assert reader.fetched_bytes > 0
 

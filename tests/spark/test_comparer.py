@@ -3,7 +3,7 @@
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from migrate.comparison import Comparison, FetchEstimate, Limits, Work
 from migrate.equality import Content, Equality
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
-from migrate.matching import Matched, PartitionAnswer, PartitionQuestion, Unmatched
+from migrate.matching import Matched, PartitionAnswer, PartitionQuestion, Unmatched, Why
 from migrate.matchtask import MatchTask
 from migrate.model import LogRange, OffsetSync, TopicPartition
 from migrate.spark.comparer import SparkComparer
@@ -98,19 +98,33 @@ def random_scene(seed: int) -> Scene:
     return scene
 
 
+class Heard:
+    """What a comparison said of itself."""
+
+    def __init__(self) -> None:
+        self.estimates: list[FetchEstimate] = []
+        self.advances: list[tuple[int, int]] = []
+
+    def expects(self, estimate: FetchEstimate) -> None:
+        self.estimates.append(estimate)
+
+    def advance(self, done: int, total: int) -> None:
+        self.advances.append((done, total))
+
+
 def compare(
     spark,
     scene: Scene,
     limits: Limits = NO_LIMITS,
     inverted: bool = False,
     readers: MemoryReaders | None = None,
-    say: Callable[[FetchEstimate], None] = lambda estimate: None,
+    heard: "Heard | None" = None,
 ) -> Comparison:
     pairs = [encode_sync(SyncRecord(p.topic, p.partition, u, d)) for p, u, d in scene.syncs]
     syncs = Syncs(frame(spark, pairs), inverted) if pairs else None
     try:
         return SparkComparer(spark, lambda: syncs, readers or scene.readers()).compare(
-            scene.works, limits, say, inverted
+            scene.works, limits, heard or Heard(), inverted
         )
     finally:
         if syncs:
@@ -185,19 +199,19 @@ def test_what_is_kept_on_the_way_is_found_out_per_topic(spark):
     scene.add(TopicPartition("retimed", 0), log, {n: replace(c, timestamp=9_000) for n, c in log.items()}, syncs, (30,))
     garbled = {n: Content(5, b"?", b"?%d" % n, ()) for n in log}
     scene.add(TopicPartition("garbled", 0), log, garbled, syncs, (30, 40))
-    readers = scene.readers()
-    # A topic that can not be matched is not read either.
-    readers = replace(readers, source=replace(readers.source, forbidden=frozenset({"garbled"})))
-    found = compare(spark, scene, readers=readers)
+    found = compare(spark, scene)
     assert found.equalities == {
         "kept": Equality.ALL,
         "reheaded": Equality.WITHOUT_HEADERS,
         "retimed": Equality.WITHOUT_TIMESTAMP,
         "garbled": None,
     }
-    changed = Unmatched("records-changed-in-flight")
-    assert found.answers[TopicPartition("garbled", 0)].places == {30: changed, 40: changed}
-    assert found.answers[TopicPartition("garbled", 0)].tail.uncopied is None
+    # Of a topic that can not be matched only the first owed records are read, for their timestamps.
+    changed = Unmatched("records-changed-in-flight", guard_offset=100)
+    garbled_answer = found.answers[TopicPartition("garbled", 0)]
+    assert garbled_answer.places == {30: changed, 40: changed}
+    assert garbled_answer.tail.uncopied is None
+    assert garbled_answer.source_read < 20
     for topic in ("reheaded", "retimed"):
         place = found.answers[TopicPartition(topic, 0)].places[30]
         assert isinstance(place, Matched) and place.target_offset == 30
@@ -209,32 +223,45 @@ def test_the_estimate_is_said_once_and_a_budget_leaves_out_the_widest(spark):
     for topic, length in lengths.items():
         log = {n: record(n) for n in range(length)}
         scene.add(TopicPartition(topic, 0), log, log, [(0, 0)], (0,))
-    said: list[FetchEstimate] = []
-    whole = compare(spark, scene, say=said.append)
-    assert [whole.estimate] == said
+    heard = Heard()
+    whole = compare(spark, scene, heard=heard)
+    assert [whole.estimate] == heard.estimates
     assert (whole.estimate.partitions, whole.estimate.left_out) == (3, 0)
     assert whole.estimate.source_records == whole.estimate.target_records == sum(lengths.values())
     size = whole.estimate.source_bytes / whole.estimate.source_records
     assert 12 < size < 40
 
     budget = Limits(1_000_000, whole.estimate.source_bytes - 1)
-    cut = compare(spark, scene, budget, say=said.append)
-    assert said == [whole.estimate, cut.estimate]
+    cut = compare(spark, scene, budget, heard=heard)
+    assert heard.estimates == [whole.estimate, cut.estimate]
     assert (cut.estimate.partitions, cut.estimate.left_out) == (2, 1)
     assert cut.estimate.source_records == 500
     assert max(cut.estimate.source_bytes, cut.estimate.target_bytes) <= budget.fetch_bytes
-    assert cut.answers[TopicPartition("wide", 0)].places == {0: Unmatched("match-limit")}
+    # A sync and a timestamp still place what is left out, and the bound says how much of the log lies behind it.
+    assert cut.answers[TopicPartition("wide", 0)].places == {0: Matched(0, Why.NOT_ALL_READ, 1600, 0, (0, 0), None)}
+    assert heard.advances[-1] == (3, 3)
     assert cut.answers[TopicPartition("small", 0)] == whole.answers[TopicPartition("small", 0)]
 
-    none = compare(spark, scene, Limits(1_000_000, 0), say=said.append)
+    none = compare(spark, scene, Limits(1_000_000, 0), heard=heard)
     assert (none.estimate.partitions, none.estimate.left_out, none.estimate.source_bytes) == (0, 3, 0)
     assert len(none.answers) == 3
 
 
+def test_where_nothing_is_to_be_compared_a_sync_and_a_timestamp_place_each_commit(spark):
+    scene = plain(TopicPartition("t", 0))
+    heard = Heard()
+    found = compare(spark, scene, Limits(0, None), heard=heard)
+    assert heard.estimates == [FetchEstimate(0, 0, 0, 0, 0, 0)]
+    answer = found.answers[TopicPartition("t", 0)]
+    assert answer.places == {50: Unmatched("no-match", guard_offset=50, lower=(40, 40))}
+    assert answer.tail.uncopied is None
+    assert answer.source_read < 5
+
+
 def test_nothing_to_compare_is_no_work(spark):
-    said: list[FetchEstimate] = []
-    found = SparkComparer(spark, lambda: None, Scene().readers()).compare([], NO_LIMITS, said.append)
-    assert (dict(found.answers), len(said)) == ({}, 1)
+    heard = Heard()
+    found = SparkComparer(spark, lambda: None, Scene().readers()).compare([], NO_LIMITS, heard)
+    assert (dict(found.answers), len(heard.estimates)) == ({}, 1)
 
 
 def test_a_log_that_can_not_be_read_is_an_answer_and_not_an_error(spark):

@@ -1,7 +1,7 @@
 """Holds an answer against the truth: which laws a row breaks, and how good it is."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
 from migrate.equality import Equality, fingerprint
@@ -23,6 +23,7 @@ KINDS = {
     "exact-not-best-alike": "so by identity, but not if equal records count as the same",
     "bound-exceeded": "more records are read twice than the row admits",
     "bound-exceeded-alike": "so by identity, but not if equal records count as the same",
+    "bound-exceeded-hidden": "so, by a replay above the window that is as long as what was not copied there",
     "missing-hidden": "owed records that MM2 passed over have no copy, and the row does not count them",
     "missing-beyond-window": "so, but all of them beyond the window that was compared; other groups' rows may tell",
     "missing-invented": "an exact row counts more missing records than there are",
@@ -41,6 +42,7 @@ EXCUSED = frozenset(
         "lost-alike",
         "exact-not-best-alike",
         "bound-exceeded-alike",
+        "bound-exceeded-hidden",
         "missing-beyond-window",
         "estimated-lost",
     }
@@ -175,7 +177,7 @@ class Row:
         lost = oracle.lost(self.truth, self.g, self.d)
         if lost:
             pending = {e.identity for e in self.world.source if e.pending}
-            kind = "lost-pending" if lost <= pending else "lost" if self._lost_among_equals() else "lost-alike"
+            kind = "lost" if self._lost_among_equals(pending) else "lost-pending" if lost & pending else "lost-alike"
             yield self._broken(kind, f"loses {_named(lost)}")
         if self.place.exact and not self.really_best:
             kind = "exact-not-best-alike" if self.at_best or self._is_stood_in_for() else "exact-not-best"
@@ -195,10 +197,26 @@ class Row:
     def _bound(self) -> Iterator[Violation]:
         if self.place.rereads_at_most < self.rereads:
             alike = self.place.rereads_at_most >= self._rereads_among_equals()
+            kind = "bound-exceeded-alike" if alike else "bound-exceeded"
             yield self._broken(
-                "bound-exceeded-alike" if alike else "bound-exceeded",
+                "bound-exceeded-hidden" if kind == "bound-exceeded" and self._is_replayed_above() else kind,
                 f"says at most {self.place.rereads_at_most}, reads {self.rereads} again",
             )
+
+    def _is_replayed_above(self) -> bool:
+        """True if all that exceeds the bound stands above the window, and between two syncs up there as many
+        offsets were not copied as others were copied twice: then the syncs keep their distance, and nothing shows.
+        """
+        upper = self.place.upper
+        if upper is None:
+            return False
+        in_window = [found for found in self.truth.target.records if found.offset <= upper[1]]
+        target = oracle.Log(self.truth.target.start, self.truth.target.end, tuple(in_window))
+        within = oracle.rereads(replace(self.truth, target=target), self.g, self.d)
+        copied = {e.identity for e in self.world.target_seen}
+        there = {e.offset for e in self.world.source_seen if e.identity in copied}
+        gaps = sum(offset not in there for offset in range(upper[0], self.world.source_log.end))
+        return within <= self.place.rereads_at_most and 0 < self.rereads - within <= gaps
 
     def _missing(self) -> Iterator[Violation]:
         missing = oracle.missing(self.truth, self.g)
@@ -210,21 +228,19 @@ class Row:
         equality = self.run.question.equality
         prints = {e.identity: fingerprint(e.content, equality) for e in seen}
         copies = Counter(fingerprint(e.content, equality) for e in self.world.target_seen)
-        owed = Counter(prints.values())
-        told = []
-        for identity in for_good:
-            if owed[prints[identity]] > copies[prints[identity]]:
-                owed[prints[identity]] -= 1
-                told.append(identity)
+        told = _not_stood_in_for(for_good, prints, copies)
         # A tail that the target lost looks like one that is still to come: then the tail tells of it.
         counted = self.place.missing_on_target + (self.run.answer.tail.uncopied or 0)
         if counted < len(told) and not self._was_deleted():
             upper = self.place.upper
-            inside = [i for i in told if upper is None or int(i) < upper[0]]
+            if upper is not None:
+                within = {identity: found for identity, found in prints.items() if int(identity) < upper[0]}
+                told = _not_stood_in_for([i for i in for_good if i in within], within, copies)
+            inside = told
             if self.place.why is Why.NOT_ALL_READ:
                 inside = []
             kind = "missing-hidden" if counted < len(inside) else "missing-beyond-window"
-            yield self._broken(kind, f"says {self.place.missing_on_target}, missing are {_named(told)}")
+            yield self._broken(kind, f"says {self.place.missing_on_target}, missing are {_named(for_good)}")
         invented = self.place.missing_on_target > len(missing)
         if invented and self.place.exact and not self.world.troubles & LOSSY and well_calibrated(self.world, self.run):
             yield self._broken(
@@ -237,10 +253,11 @@ class Row:
     def _alike(self, identity: str) -> object:
         return self.alike.get(identity, identity)
 
-    def _lost_among_equals(self) -> bool:
-        """True if the group reads fewer records of some content than it is owed and could have."""
+    def _lost_among_equals(self, pending: Set[str]) -> bool:
+        """True if the group reads fewer records of some content than it is owed and could have, pending ones aside."""
         there, ahead = self._copies(0), self._copies(self.d)
-        return any(ahead[alike] < min(many, there[alike]) for alike, many in self._owed().items())
+        owed = Counter(self._alike(identity) for identity in oracle.owed(self.truth, self.g) - pending)
+        return any(ahead[alike] < min(many, there[alike]) for alike, many in owed.items())
 
     def _best_among_equals(self) -> int:
         """The greatest offset from which every content comes as often as it is owed and could come."""
@@ -286,6 +303,16 @@ class Row:
             return self.world.truth
         kept = tuple(found for found in target.records if found.offset >= self.run.target_start)
         return replace(self.world.truth, target=oracle.Log(self.run.target_start, target.end, kept))
+
+
+def _not_stood_in_for(missing: Iterable[str], owed: Mapping[str, int], copies: Counter[int]) -> list[str]:
+    """The missing records, less those whose place an equal one's copy may take. `owed`: fingerprints by identity."""
+    left, told = Counter(owed.values()), []
+    for identity in missing:
+        if left[owed[identity]] > copies[owed[identity]]:
+            left[owed[identity]] -= 1
+            told.append(identity)
+    return told
 
 
 def _named(identities: object) -> str:

@@ -124,7 +124,6 @@ class _Reader:
         self.offsets = [entry.offset for entry in seen]
         self.times = [entry.content.timestamp for entry in seen]
         self.prints = [fingerprint(entry.content, equality) for entry in seen]
-        self.weak_prints = [fingerprint(entry.content, Equality.TIME_AND_KEY) for entry in seen]
         # Brokers search aborted records and markers too.
         self.all_offsets = [entry.offset for entry in physical]
         self.greatest = list(accumulate((entry.content.timestamp for entry in physical), max))
@@ -164,5 +163,4 @@ class _Reader:
             self.offsets[cut],
             self.times[cut],
             self.prints[cut],
-            self.weak_prints[cut],
         )

@@ -1,0 +1,87 @@
+"""Law 2: a commit that is not compared stands at a proven sync or at its timestamp, whichever is smaller."""
+
+import pytest
+
+from migrate.equality import Equality
+from migrate.guard import guarding
+from migrate.logreader import Wanted
+from migrate.matching import Matched, PartitionAnswer, PartitionQuestion, Supply, Unmatched, Unreadable, Why
+from migrate.model import TopicPartition
+from tests.memorylogs import Log, MemoryReader, log_range, record
+
+SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
+LOG: Log = {n: record(n) for n in range(100)}
+
+
+def answer(target: Log, links, *committed: int, reason="match-limit", bounded=True, equality=Equality.ALL):
+    question = PartitionQuestion(
+        SOURCE, TARGET, log_range(LOG), log_range(target), tuple(links), tuple(sorted(committed)), equality
+    )
+    reader = MemoryReader({SOURCE: LOG, TARGET: target})
+    conversation = guarding(question, reason, bounded)
+    try:
+        needs = next(conversation)
+        while True:
+            needs = conversation.send(supply(reader, needs, question))
+    except StopIteration as done:
+        found: PartitionAnswer = done.value
+        return found
+
+
+def supply(reader: MemoryReader, needs, question) -> Supply:
+    both = ((SOURCE, needs.source, needs.source_times, question.source_log),
+            (TARGET, needs.target, needs.target_times, question.target_log))  # fmt: skip
+    stretches = [reader.read({place: Wanted(r, question.equality)})[place] for place, r, _, _ in both]
+    first = [
+        {time: log.end if at is None else at for time, at in reader.first_offsets({place: times})[place].items()}
+        for place, _, times, log in both
+    ]
+    return Supply(*stretches, *first)
+
+
+def test_behind_a_proven_sync_it_stands_where_the_first_owed_records_time_begins_if_that_is_lower():
+    shifted = {n + 5: LOG[n] for n in range(100)}
+    found = answer(shifted, [(10, 15)], 10, 40)
+    assert found.places[10] == Matched(15, Why.NOT_ALL_READ, 90, 0, (10, 15), None)
+    assert found.places[40] == Matched(16, Why.NOT_ALL_READ, 89, 0, (10, 15), None)
+    replayed = {n: LOG[n] for n in range(10)} | {n + 10: LOG[n] for n in range(100)}
+    assert answer(replayed, [(10, 20)], 10).places[10].target_offset == 20
+
+
+def test_a_copy_before_the_sync_pulls_the_row_down():
+    late = {0: LOG[50], **{n + 1: LOG[n] for n in range(100)}}
+    assert answer(late, [(10, 11)], 50).places[50].target_offset == 0
+
+
+def test_a_sync_that_its_records_refute_bounds_nothing():
+    assert answer(LOG, [(10, 40)], 50).places[50] == Unmatched("match-limit", guard_offset=50, lower=None)
+
+
+def test_a_commit_at_the_end_has_the_targets_end_as_its_guard():
+    assert answer(LOG, [(10, 10)], 100).places[100] == Matched(11, Why.NOT_ALL_READ, 89, 0, (10, 10), None)
+
+
+def test_without_a_bound_the_reason_is_said():
+    found = answer(LOG, [(10, 10)], 50, reason="no-match", bounded=False)
+    assert found.places == {50: Unmatched("no-match", guard_offset=50, lower=(10, 10))}
+    assert found.tail.uncopied is None
+
+
+def test_timestamps_that_the_target_makes_itself_guard_nothing():
+    found = answer(LOG, [(10, 10)], 50, equality=Equality.WITHOUT_TIMESTAMP)
+    assert found.places == {50: Unmatched("match-limit", guard_offset=None, lower=(10, 10))}
+
+
+@pytest.mark.parametrize("wide", [1, 50])
+def test_it_reads_a_few_records_however_many_there_are(wide):
+    found = answer(LOG, [(n, n) for n in range(0, 100, wide)], 75)
+    assert found.source_read <= 3 and found.target_read <= 2
+
+
+def test_a_log_that_can_not_be_read_is_said():
+    question = PartitionQuestion(SOURCE, TARGET, log_range(LOG), log_range(LOG), (), (7,), Equality.ALL)
+    conversation = guarding(question, "no-match", False)
+    next(conversation)
+    with pytest.raises(StopIteration) as done:
+        conversation.send(Unreadable("TOPIC_AUTHORIZATION_FAILED"))
+    assert done.value.value.places == {7: Unmatched("not-readable: TOPIC_AUTHORIZATION_FAILED")}
