@@ -104,7 +104,8 @@ def test_every_planned_offset_is_loss_free(cutover: Cutover, rows: str) -> None:
 def test_no_row_lies_behind_mm2s_newest_checkpoint_without_a_reason(cutover: Cutover) -> None:
     """Not even of those that rest on syncs alone, without comparing a record.
 
-    Reasons: the checkpoint would lose records; its sync is gone; or it is not about this commit.
+    Reasons: a timestamp out of order guards the row; the checkpoint would lose records; its sync is gone; or it is not
+    about this commit.
 
     The last is a checkpoint of a source offset beyond the committed one: the group has gone back since, to where
     MM2 translates nothing, and the old checkpoint stays. That it loses nothing, if so, is a replay's luck.
@@ -114,7 +115,7 @@ def test_no_row_lies_behind_mm2s_newest_checkpoint_without_a_reason(cutover: Cut
     behind = {}
     for (group, topic, p), row in cutover.estimated_rows.items():
         checkpoint = checkpoints.get((group, row["target_topic"], p))
-        if checkpoint is None or row["target_offset"] >= checkpoint.downstream:
+        if checkpoint is None or row["target_offset"] >= checkpoint.downstream or row["method"] == "timestamp":
             continue
         if checkpoint.upstream > row["source_committed"]:
             continue
@@ -160,7 +161,8 @@ def test_groups_read_less_twice_than_from_mm2s_checkpoints(
             f"without comparing records, {theirs} by MM2's checkpoints ({without} of the commits have none: "
             "earliest)"
         )
-    assert least <= ours <= estimated <= theirs
+    # Without comparing, timestamps that are out of order, as here, may hold a row back behind MM2's checkpoint.
+    assert least <= ours <= min(estimated, theirs)
 
 
 def test_a_dry_run_writes_nothing_and_names_the_fingerprint_and_the_command(cutover: Cutover) -> None:
