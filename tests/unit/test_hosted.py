@@ -115,14 +115,14 @@ def kill(hosted: HostedAdmin, listener: socket.socket, number: signal.Signals) -
 
 def test_a_question_is_asked_again_of_a_new_process_when_one_dies_over_it() -> None:
     with silent_port() as listener:
-        hosted = admin(listener)
+        hosted = admin(listener, 3.0)
         thread, answers = in_thread(lambda: hosted.commits(["g"]))
         first = kill(hosted, listener, signal.SIGSEGV)
         until(lambda: hosted.pid not in (None, first), "no second process")
         assert hosted.deaths == 1 and not answers
-        hosted._process.end()  # type: ignore[union-attr]
-        listener.close()
         thread.join(DEADLINE_SECONDS)
+        assert isinstance(answers[0], ClusterError) and hosted.deaths == 1
+        hosted.close()
 
 
 def test_a_write_over_which_it_dies_is_unknown_and_not_done_again() -> None:
