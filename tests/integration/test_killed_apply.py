@@ -1,4 +1,4 @@
-"""apply killed with -9 at any instant, and the same command again: all or nothing is lost, and all of it can be undone."""
+"""apply killed with -9 at any instant, and the same command again: nothing is lost, and all can be undone."""
 
 import os
 import signal
