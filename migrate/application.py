@@ -15,8 +15,9 @@ from enum import StrEnum
 
 from migrate.assessment import Assessment, Fate, assess
 from migrate.clock import Clock
+from migrate.drift import committed, to_write
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
-from migrate.history import APPLY
+from migrate.history import APPLY, REMOVED, SET, GroupTrace
 from migrate.journal import Journal, JournalWriter
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
 from migrate.plan import Plan
@@ -105,7 +106,8 @@ def apply_plan(
     assessment = assess(plan, target, source, state, state.traces(command), progress)
     review(assessment)
     proceed = _may_write(assessment, options.allow_partial)
-    if not options.execute or not proceed or not assessment.writable:
+    found = _found_done(assessment, state.traces(command))
+    if not options.execute or not proceed or not (assessment.writable or found):
         rows = _results(assessment, {}, {}, proceed)
         return ApplyResult(_exit_code(assessment, rows, options), False, assessment, rows)
     details = {"plan": plan.fingerprint, **(options.details or {})}
@@ -113,11 +115,47 @@ def apply_plan(
         if spends is not None:
             with spends.open(APPLY, {"plan": plan.fingerprint}) as other:
                 other.spent(plan.fingerprint)
-        rows, trouble = _execute(assessment, target, writer, clock, progress, options)
+        for group, answers in found.items():
+            writer.outcome(group, answers)
+            writer.read_back(group, True, _seen(assessment.target_commits[group], answers))
+        writer.sync()
+        rows, trouble = _results(assessment, {}, {}, True), ""
+        if assessment.writable:
+            writing_target = target.holding(writer.lock)
+            try:
+                rows, trouble = _execute(assessment, writing_target, writer, clock, progress, options)
+            finally:
+                writing_target.close()
         code = _exit_code(assessment, rows, options)
+        if trouble and code == EXIT_DONE:
+            # All stands, but the journal does not say so: the same command again finds that out.
+            code = EXIT_PARTLY
         if not trouble:
             writer.end(code, {str(status): count for status, count in Counter(r.status for r in rows).items()})
     return ApplyResult(code, True, assessment, rows, trouble)
+
+
+def _found_done(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> dict[str, dict[TopicPartition, Answer]]:
+    """Return what stands as planned of groups that an earlier run began and did not live to read back.
+
+    It belongs into the journal: consumers that move on from there must not look like somebody else's commits.
+    """
+    found: dict[str, dict[TopicPartition, Answer]] = {}
+    rows = assessment.plan.groups()
+    for done in (g.group for g in assessment.groups if g.fate is Fate.DONE):
+        trace, commits = traces.get(done), assessment.target_commits[done]
+        if trace is None or trace.read_back:
+            continue
+        found[done] = {
+            row.target_partition: REMOVED if row.decision is Decision.REMOVE else SET
+            for row in to_write(rows[done])
+            if row.target_partition in trace.planned and committed(row, commits) == row.target_offset
+        }
+    return found
+
+
+def _seen(commits: Commits, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
+    return {p: None if (commit := commits.get(p)) is None else commit.offset for p in partitions}
 
 
 def _may_write(assessment: Assessment, allow_partial: bool) -> bool:
@@ -146,30 +184,20 @@ def _execute(
             "Make room for the journal beside the plan, then run the same command again.",
         ) from error
     progress.step(f"writing {len(groups)} groups on {target.side} {target.alias}")
-    writer = GroupWriter(target, journal, clock, options.group_timeout_seconds)
-    answers: dict[str, dict[TopicPartition, Answer]] = {}
-    names = list(rows)
-    size = max(1, min(options.concurrency, MAX_CONCURRENCY))
-    trouble = ""
-    for batch in _batches(names, size):
-        try:
-            answers |= writer.write({g: rows[g] for g in batch}, assessment.target_commits)
-        except OSError as error:
-            # Without its journal a write could not be undone: none more is made, and what the last ones did is read.
-            trouble = f"the journal can not be written any more ({error.strerror}): stopped before all groups were set"
-            lost = Failure("JOURNAL_LOST", trouble, outcome_unknown=True)
-            answers |= {g: {row.target_partition: lost for row in rows[g]} for g in batch}
-            break
-        progress.advance(len(answers), len(names))
-    progress.step(f"reading {len(groups)} groups back from {target.side} {target.alias}")
-    seen: dict[str, Commits | Failure] = {}
-    for batch in _batches(names, size):
-        seen |= read_commits(target, batch, clock, options.group_timeout_seconds)
-        progress.advance(len(seen), len(names))
-    results = _results(assessment, answers, seen, True)
-    if not trouble:
+    total, concurrency = len(groups), max(1, min(options.concurrency, MAX_CONCURRENCY))
+
+    def tell(done: int) -> None:
+        progress.advance(done, total)
+
+    timeout = options.group_timeout_seconds
+    written = GroupWriter(target, journal, clock, timeout, concurrency, tell).write(rows, assessment.target_commits)
+    progress.step(f"reading {len(written.answers)} groups back from {target.side} {target.alias}")
+    seen = read_commits(target, list(written.answers), clock, timeout, tell)
+    results = _results(assessment, written.answers, seen, True)
+    if not written.journal_lost:
         _note_read_back(journal, results, seen)
-    return results, trouble
+        journal.sync()
+    return results, written.trouble
 
 
 def _note_read_back(
@@ -277,7 +305,3 @@ def _exit_code(assessment: Assessment, rows: Sequence[RowResult], options: Apply
         partly = statuses & {RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY, RowStatus.UNKNOWN}
         return EXIT_PARTLY if partly else EXIT_FAILED
     return EXIT_PARTLY if assessment.refused else EXIT_DONE
-
-
-def _batches(items: Sequence[str], size: int) -> Iterable[Sequence[str]]:
-    return (items[i : i + size] for i in range(0, len(items), size))

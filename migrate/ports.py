@@ -65,18 +65,26 @@ class ClusterAdmin(CommitReader, Protocol):
     def alter(
         self, wanted: Mapping[str, Mapping[TopicPartition, int]]
     ) -> Mapping[str, Mapping[TopicPartition, Failure | None]]:
-        """Commit the offsets of each group, all groups in flight at once (callers pass at most 100).
+        """Commit the offsets of each group, as many groups in flight at once as the client was made for.
 
         Returns for each partition None (written) or the `Failure`. No metadata, no leader epoch.
         """
         ...
 
-    def delete_group(self, group: str) -> Failure | None:
-        """Delete an empty group with all its offsets; None when done."""
+    def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
+        """Delete empty groups with all their offsets; None for each that is done."""
         ...
 
     def renewed(self) -> "ClusterAdmin":
         """Return a new client to the same cluster: a fresh one has no stale coordinator in its cache."""
+        ...
+
+    def holding(self, lock: int) -> "ClusterAdmin":
+        """Return a new client that keeps this file descriptor, and a lock on it, for as long as it may write."""
+        ...
+
+    def close(self) -> None:
+        """Give up the connections; a later call opens others."""
         ...
 
 

@@ -10,7 +10,7 @@ from migrate.clientconfig import librdkafka_config, secret_values
 from migrate.comparison import Comparison, Limits, Listener, Work
 from migrate.errors import UsageError
 from migrate.flow import Cluster, Flow
-from migrate.kafka.admin import ConfluentAdmin
+from migrate.kafka.hosted import HostedAdmin
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import Commits, Failure, LogRange, Side, TopicPartition
 from migrate.ports import CommitReader, NextRecordReader
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from migrate.spark.syncs import Syncs
 
 
-def admin_of(cluster: Cluster, deadline_seconds: float, concurrency: int = 100) -> ConfluentAdmin:
-    """Return the confluent-kafka admin of one cluster; nothing is opened before its first call."""
+def admin_of(cluster: Cluster, deadline_seconds: float, concurrency: int = 100) -> HostedAdmin:
+    """Return the confluent-kafka admin of one cluster, in a process of its own; the first call starts it."""
     mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
-    return ConfluentAdmin(cluster, mapped.config, deadline_seconds, concurrency, secret_values(cluster.properties))
+    return HostedAdmin(cluster, mapped.config, deadline_seconds, concurrency, secret_values(cluster.properties))
 
 
 def record_reader_of(

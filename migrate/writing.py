@@ -1,78 +1,161 @@
-"""Writes batches of groups: intent, write, outcome, and again what failed in passing, until a deadline.
+"""Writes groups: intent, write, outcome, and again what failed in passing, until a deadline.
 
 A commit of absolute offsets can be repeated, so an unknown outcome is settled by reading back and, where the
 offset is not there, by writing once more. A second try takes a new client: librdkafka never forgets a
 coordinator that has moved.
+
+While one chunk of groups is being written, the intents of the next are brought to disk: the cluster never waits for it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 from migrate.clock import Clock
 from migrate.errors import ClusterError
 from migrate.history import REMOVED, SET
+from migrate.interruption import Interruption
 from migrate.journal import JournalWriter
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
 from migrate.ports import ClusterAdmin
 
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 5.0
+# A chunk wider than the window of calls in flight: the window runs dry only at its end.
+WINDOWS_PER_CHUNK = 5
+READ_CHUNK = 1000
 
 Answer = str | Failure
 Answers = dict[str, dict[TopicPartition, Answer]]
+Left = Mapping[str, Mapping[TopicPartition, Row]]
+# For the journal only, where the intent stands already: what is known of these rows is what was known before.
+_NOT_SENT = Failure("NOT_SENT", "not tried: nobody answered for the groups before", retriable=True)
+
+
+@dataclass(slots=True)
+class Written:
+    """What the cluster answered: "set", "removed" or the last failure per partition; none for what was not tried.
+
+    `trouble` is what ended the writing early, "" if nothing did; `journal_lost` that the journal takes no more.
+    """
+
+    answers: Answers = field(default_factory=dict)
+    trouble: str = ""
+    journal_lost: bool = False
 
 
 class GroupWriter:
     """Writes groups to one cluster and tells the journal before and after.
 
-    `group_timeout_seconds` is how long a batch may be tried again; the first try is always made.
+    `group_timeout_seconds` is how long to go on trying while no group gets done; the first try is always made.
+    `concurrency` is how many groups the client has in flight. `tell` is called with how many groups are done.
     """
 
-    def __init__(self, admin: ClusterAdmin, journal: JournalWriter, clock: Clock, group_timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        admin: ClusterAdmin,
+        journal: JournalWriter,
+        clock: Clock,
+        group_timeout_seconds: float,
+        concurrency: int,
+        tell: Callable[[int], None] = lambda done: None,
+    ) -> None:
         self._admin = admin
         self._journal = journal
         self._clock = clock
         self._timeout = group_timeout_seconds
+        self._chunk = concurrency * WINDOWS_PER_CHUNK
+        self._tell = tell
+        self._interrupted = Interruption()
 
-    def write(self, batch: Mapping[str, Sequence[Row]], before: Mapping[str, Commits]) -> Answers:
-        """Write the rows of each group; return "set", "removed" or the last failure per partition.
+    def write(self, groups: Mapping[str, Sequence[Row]], before: Mapping[str, Commits]) -> Written:
+        """Write the rows of each group.
 
         `before` are the commits that the rows to remove were judged by: a group is deleted only if it still
         holds nothing else.
         """
-        left = {g: {r.target_partition: r for r in rows} for g, rows in batch.items()}
-        answers: Answers = {group: {} for group in batch}
-        deadline = self._clock.monotonic() + self._timeout
+        written = Written()
+        left: Left = {g: {r.target_partition: r for r in rows} for g, rows in groups.items()}
+        try:
+            with Interruption() as self._interrupted, ThreadPoolExecutor(1, "writing") as pool:
+                reached_all = self._write(pool, left, before, written)
+            if self._interrupted and not reached_all:
+                written.trouble = "interrupted: stopped before all groups were set"
+        except OSError as error:
+            # Without its journal a write could not be undone: none more is made, and what the last ones did is read.
+            written.trouble = (
+                f"the journal can not be written any more ({error.strerror}): stopped before all groups were set"
+            )
+            written.journal_lost = True
+        return written
+
+    def _write(self, pool: ThreadPoolExecutor, left: Left, before: Mapping[str, Commits], written: Written) -> bool:
+        """Try until nothing is left, or no more may be tried; return True if nothing is left."""
+        total = fewest = len(left)
+        deadline = None
         pause = FIRST_PAUSE_SECONDS
         while True:
-            self._journal.intend({g: {p: row.target_offset for p, row in rows.items()} for g, rows in left.items()})
-            self._take(answers, self._attempt(left, before))
-            left = _again(left, answers)
-            remaining = deadline - self._clock.monotonic()
-            if not left or remaining <= 0:
-                return answers
-            self._clock.wait(min(pause, remaining))
+            self._pass(pool, left, before, written)
+            left = _again(left, written.answers)
+            now = self._clock.monotonic()
+            if deadline is None or len(left) < fewest:
+                deadline, pause, fewest = now + self._timeout, FIRST_PAUSE_SECONDS, len(left)
+            if not left or now >= deadline or self._interrupted:
+                return not left
+            self._clock.wait(min(pause, deadline - now))
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             self._admin = self._admin.renewed()
-            self._take(answers, self._settled(left, answers))
-            left = _again(left, answers)
-            if not left:
-                return answers
+            self._take(written, self._settled(left, written.answers))
+            left = _again(left, written.answers)
+            self._tell(total - len(left))
+            if not left or self._interrupted:
+                return not left
 
-    def _take(self, answers: Answers, new: Answers) -> None:
+    def _pass(self, pool: ThreadPoolExecutor, left: Left, before: Mapping[str, Commits], written: Written) -> None:
+        """Try every group once; the rest is left for another pass where nobody answers for a whole chunk."""
+        running: Future[Answers] | None = None
+        try:
+            for names in _chunks(list(left), self._chunk):
+                if self._interrupted:
+                    break
+                chunk = {group: left[group] for group in names}
+                self._journal.intend({g: {p: r.target_offset for p, r in rows.items()} for g, rows in chunk.items()})
+                answers, running = (running.result() if running else {}), None
+                if answers and all(_is_passing(a) for results in answers.values() for a in results.values()):
+                    self._take(written, answers)
+                    for group, rows in chunk.items():
+                        self._journal.outcome(group, dict.fromkeys(rows, _NOT_SENT))
+                    self._journal.sync()
+                    return
+                running = pool.submit(self._attempt, chunk, before)
+                self._take(written, answers)
+            if running:
+                answers, running = running.result(), None
+                self._take(written, answers)
+        except OSError:
+            # What is in flight gets its answer all the same.
+            _merge(written.answers, running.result() if running else {})
+            raise
+
+    def _take(self, written: Written, new: Answers) -> None:
+        # First in memory: a journal that fails now must not lose what the cluster said.
+        _merge(written.answers, new)
         for group, results in new.items():
-            answers[group] |= results
             self._journal.outcome(group, results)
-        self._journal.sync()
+        if new:
+            self._journal.sync()
+            self._tell(sum(not any(map(_is_passing, results.values())) for results in written.answers.values()))
 
-    def _attempt(self, left: Mapping[str, Mapping[TopicPartition, Row]], before: Mapping[str, Commits]) -> Answers:
+    def _attempt(self, left: Left, before: Mapping[str, Commits]) -> Answers:
         wanted: dict[str, dict[TopicPartition, int]] = {}
-        results: Answers = {}
+        removed: list[str] = []
         for group, rows in left.items():
             offsets = {p: r.target_offset for p, r in rows.items() if r.target_offset is not None}
             if offsets:
                 wanted[group] = offsets
             elif all(row.decision is Decision.REMOVE for row in rows.values()):
-                results[group] = self._remove(group, rows, before.get(group, {}))
+                removed.append(group)
+        results = self._removals({group: left[group] for group in removed}, before) if removed else {}
         if wanted:
             try:
                 altered = self._admin.alter(wanted)
@@ -83,31 +166,34 @@ class GroupWriter:
                 results[group] = {p: _answer(altered, group, p) for p in offsets}
         return results
 
-    def _remove(self, group: str, rows: Mapping[TopicPartition, Row], before: Commits) -> dict[TopicPartition, Answer]:
-        """Delete a group, if it holds what it held when it was judged, just now."""
-        answer: Answer
+    def _removals(self, left: Left, before: Mapping[str, Commits]) -> Answers:
+        """Delete groups, each only if it holds what it held when it was judged, just now."""
+        answers: dict[str, Answer] = {}
+        empty: list[str] = []
         try:
-            now = self._admin.commits([group])[group]
-            if isinstance(now, Failure):
-                answer = Failure(now.code, now.message, now.retriable)
-            elif not now:
-                answer = REMOVED
-            elif {p: c.offset for p, c in now.items()} != {p: c.offset for p, c in before.items()}:
-                answer = Failure("GROUP_CHANGED", "its offsets changed meanwhile: not deleted")
-            else:
-                failure = self._admin.delete_group(group)
+            for group, now in self._admin.commits(list(left)).items():
+                if isinstance(now, Failure):
+                    answers[group] = Failure(now.code, now.message, now.retriable)
+                elif not now:
+                    answers[group] = REMOVED
+                elif _offsets(now) != _offsets(before.get(group, {})):
+                    answers[group] = Failure("GROUP_CHANGED", "its offsets changed meanwhile: not deleted")
+                else:
+                    empty.append(group)
+            for group, failure in self._admin.delete_groups(empty).items() if empty else ():
                 gone = failure is None or failure.code == "GROUP_ID_NOT_FOUND"
-                answer = REMOVED if gone or failure is None else failure
+                answers[group] = REMOVED if gone or failure is None else failure
         except ClusterError as error:
-            answer = Failure("NO_ANSWER", error.problem, retriable=True, outcome_unknown=True)
-        return dict.fromkeys(rows, answer)
+            lost = Failure("NO_ANSWER", error.problem, retriable=True, outcome_unknown=True)
+            answers = {group: answers.get(group, lost) for group in left}
+        return {group: dict.fromkeys(rows, answers[group]) for group, rows in left.items()}
 
-    def _settled(self, left: Mapping[str, Mapping[TopicPartition, Row]], answers: Answers) -> Answers:
+    def _settled(self, left: Left, answers: Answers) -> Answers:
         """Return what turns out to be written of the rows whose outcome is unknown."""
         unknown = [
             group
             for group, rows in left.items()
-            if any(isinstance(a := answers[group].get(p), Failure) and a.outcome_unknown for p in rows)
+            if any(isinstance(a := answers.get(group, {}).get(p), Failure) and a.outcome_unknown for p in rows)
         ]
         if not unknown:
             return {}
@@ -131,37 +217,61 @@ class GroupWriter:
 
 
 def read_commits(
-    admin: ClusterAdmin, groups: Sequence[str], clock: Clock, timeout_seconds: float
+    admin: ClusterAdmin,
+    groups: Sequence[str],
+    clock: Clock,
+    timeout_seconds: float,
+    tell: Callable[[int], None] = lambda done: None,
 ) -> dict[str, Commits | Failure]:
     """Read groups with a fresh client, and again what failed in passing; never raises `ClusterError`."""
-    deadline = clock.monotonic() + timeout_seconds
     found: dict[str, Commits | Failure] = {}
     left = list(groups)
     pause = FIRST_PAUSE_SECONDS
+    deadline = None
     while True:
+        admin = admin.renewed()
         try:
-            found |= admin.renewed().commits(left)
+            for chunk in _chunks(left, READ_CHUNK):
+                found |= admin.commits(chunk)
+                tell(len(found))
         except ClusterError as error:
-            found |= dict.fromkeys(left, Failure("NO_ANSWER", error.problem, retriable=True))
+            lost = Failure("NO_ANSWER", error.problem, retriable=True)
+            found |= {group: found.get(group, lost) for group in left}
         left = [g for g in left if isinstance(answer := found[g], Failure) and answer.retriable]
-        remaining = deadline - clock.monotonic()
-        if not left or remaining <= 0:
+        now = clock.monotonic()
+        deadline = now + timeout_seconds if deadline is None else deadline
+        if not left or now >= deadline:
             return found
-        clock.wait(min(pause, remaining))
+        clock.wait(min(pause, deadline - now))
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
-def _again(left: Mapping[str, Mapping[TopicPartition, Row]], answers: Answers) -> dict[str, dict[TopicPartition, Row]]:
-    """Return the rows that are worth another try."""
+def _again(left: Left, answers: Answers) -> dict[str, dict[TopicPartition, Row]]:
+    """Return the rows that are worth another try, those that had none yet first."""
+    fresh = {group: dict(rows) for group, rows in left.items() if group not in answers}
     retry = {
-        group: {
-            p: row
-            for p, row in rows.items()
-            if isinstance(answer := answers[group].get(p), Failure) and answer.retriable
-        }
+        group: {p: row for p, row in rows.items() if (answer := answers[group].get(p)) and _is_passing(answer)}
         for group, rows in left.items()
+        if group in answers
     }
-    return {group: rows for group, rows in retry.items() if rows}
+    return fresh | {group: rows for group, rows in retry.items() if rows}
+
+
+def _is_passing(answer: Answer) -> bool:
+    return isinstance(answer, Failure) and answer.retriable
+
+
+def _merge(answers: Answers, new: Answers) -> None:
+    for group, results in new.items():
+        answers.setdefault(group, {}).update(results)
+
+
+def _offsets(commits: Commits) -> dict[TopicPartition, int]:
+    return {partition: commit.offset for partition, commit in commits.items()}
+
+
+def _chunks(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    return (names[i : i + size] for i in range(0, len(names), size))
 
 
 def _answer(

@@ -117,16 +117,14 @@ class FakeCluster:
         self.widest_alter = max(self.widest_alter, len(wanted))
         return {group: self._alter(group, offsets) for group, offsets in wanted.items()}
 
-    def delete_group(self, group: str) -> Failure | None:
+    def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
         self._called("delete")
-        script = self._script("delete", group)
-        if script is None or script.applied:
-            if self.states.get(group, EMPTY).member_count:
-                return Failure("NON_EMPTY_GROUP", "the group is not empty")
-            self.offsets.pop(group, None)
-            self.states.pop(group, None)
-            self._crash()
-        return script.failure if script else None
+        return {group: self._delete(group) for group in groups}
+
+    def holding(self, lock: int) -> "FakeCluster":
+        return self
+
+    def close(self) -> None: ...
 
     def renewed(self) -> "FakeCluster":
         self.clients += 1
@@ -137,6 +135,16 @@ class FakeCluster:
         if failure is None and group in self.unstable and require_stable:
             failure = Failure("UNSTABLE_OFFSET_COMMIT", "open transaction", retriable=True)
         return failure or dict(self.offsets.get(group, {}))
+
+    def _delete(self, group: str) -> Failure | None:
+        script = self._script("delete", group)
+        if script is None or script.applied:
+            if self.states.get(group, EMPTY).member_count:
+                return Failure("NON_EMPTY_GROUP", "the group is not empty")
+            self.offsets.pop(group, None)
+            self.states.pop(group, None)
+            self._crash()
+        return script.failure if script else None
 
     def _alter(self, group: str, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, Failure | None]:
         if self.states.get(group, EMPTY).member_count:

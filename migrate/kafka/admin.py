@@ -5,8 +5,10 @@ or an offset of -1001, and each of them reads as "fine" to code that does not as
 """
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from sys import intern
 from typing import Any, TypeVar
 
 from confluent_kafka import (
@@ -31,7 +33,8 @@ LOG_RANGE_BATCH = 5000
 # More in one request than the offsets topic's batch limit allows is INVALID_COMMIT_OFFSET_SIZE.
 ALTER_BATCH = 2000
 MEMBERS_NAMED = 24
-READ_AGAIN_AFTER_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.6)
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 3.0
 K = TypeVar("K")
 V = TypeVar("V")
 T = TypeVar("T")
@@ -171,7 +174,7 @@ class ConfluentAdmin:
     def alter(
         self, wanted: Mapping[str, Mapping[TopicPartition, int]]
     ) -> Mapping[str, Mapping[TopicPartition, Failure | None]]:
-        """Commit offsets, all groups in flight at once, at most 2000 partitions per request."""
+        """Commit offsets, at most 2000 partitions per request."""
         results: dict[str, dict[TopicPartition, Failure | None]] = {group: {} for group in wanted}
         remaining = {group: _batches(sorted(offsets), ALTER_BATCH) for group, offsets in wanted.items()}
         while parts := {group: part for group, rest in remaining.items() if (part := next(rest, None))}:
@@ -179,15 +182,22 @@ class ConfluentAdmin:
                 results[group] |= _results(parts[group], answer)
         return results
 
-    def delete_group(self, group: str) -> Failure | None:
-        """Delete an empty group with all its offsets; a group that is already gone is a `Failure`."""
-        got = self._connection.gather(
-            [group],
-            lambda client, name: client.delete_consumer_groups([name], **_LONGEST)[name],
-            1,
-            writing=True,
-        )[group]
-        return got if isinstance(got, Failure) else None
+    def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
+        """Delete empty groups with all their offsets; a group that is already gone is a `Failure`."""
+
+        def submit(client: AdminClient, group: str) -> "Future[Any]":
+            return client.delete_consumer_groups([group], **_LONGEST)[group]
+
+        found = self._connection.gather(sorted(set(groups)), submit, self._concurrency, writing=True)
+        return {group: answer if isinstance(answer, Failure) else None for group, answer in found.items()}
+
+    def holding(self, lock: int) -> "ConfluentAdmin":
+        """Return a new client; this process holds its descriptors itself."""
+        return self.renewed()
+
+    def close(self) -> None:
+        """Forget the client."""
+        self._connection.drop()
 
     def _of_logs(
         self,
@@ -213,14 +223,17 @@ class ConfluentAdmin:
     def _persistently(
         self, wanted: Sequence[K], ask: Callable[[Sequence[K]], dict[K, V | Failure]]
     ) -> dict[K, V | Failure]:
-        """Ask again, with a fresh client, for what failed in passing: leaders and coordinators move."""
+        """Ask again, with a fresh client, for what failed in passing, until the deadline: coordinators move."""
         answers = ask(wanted)
-        for pause in READ_AGAIN_AFTER_SECONDS:
-            passing = [key for key, answer in answers.items() if _is_passing(answer)]
-            if not passing:
+        deadline = time.monotonic() + self._deadline_seconds
+        pause = FIRST_PAUSE_SECONDS
+        while passing := [key for key, answer in answers.items() if _is_passing(answer)]:
+            left = deadline - time.monotonic()
+            if left <= 0:
                 break
             self._connection.drop()
-            threading.Event().wait(pause)
+            threading.Event().wait(min(pause, left))
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             answers |= ask(passing)
         return answers
 
@@ -257,7 +270,7 @@ class ConfluentAdmin:
             request = [ConsumerGroupTopicPartitions(group, offsets)]
             return client.alter_consumer_group_offsets(request, **_LONGEST)[group]
 
-        return self._connection.gather(sorted(parts), submit, len(parts), writing=True)
+        return self._connection.gather(sorted(parts), submit, self._concurrency, writing=True)
 
     def _offsets(
         self,
@@ -314,7 +327,7 @@ def _commits(answer: Any) -> Commits | Failure:
             return Failure(failure.code, f"{where}: {failure.message}", failure.retriable)
         # -1001 without an error is Kafka's "nothing committed": the partition is listed, the commit is not.
         if partition.offset >= 0:
-            found[TopicPartition(partition.topic, partition.partition)] = Commit(
+            found[TopicPartition(intern(partition.topic), partition.partition)] = Commit(
                 partition.offset, partition.metadata or "", partition.leader_epoch
             )
     return found

@@ -155,9 +155,9 @@ def test_offsets_are_set_read_and_deleted_with_their_group(broker: Broker, group
     }
     assert {group, other} <= fresh.groups()
     assert fresh.group_states([group, "nobody"]) == {group: GroupState("Empty"), "nobody": GroupState("Dead")}
-    assert fresh.delete_group(group) is None
+    assert fresh.delete_groups([group]) == {group: None}
     assert group not in fresh.groups()
-    gone = fresh.delete_group(group)
+    gone = fresh.delete_groups([group])[group]
     assert gone is not None and gone.code == "GROUP_ID_NOT_FOUND"
 
 
@@ -190,7 +190,7 @@ def test_a_live_group_is_described_and_the_broker_refuses_to_set_or_delete_it(
         assert state.members[0].startswith("app@")
         result = admin.alter({group: offsets(topic, 1, 1)})[group]
         assert {f.code for f in result.values() if f} == {"UNKNOWN_MEMBER_ID"} and all(result.values())
-        deleted = admin.delete_group(group)
+        deleted = admin.delete_groups([group])[group]
         assert deleted is not None and deleted.code == "NON_EMPTY_GROUP"
         assert admin.commits([group])[group] == {}
     wait_until(lambda: getattr(admin.group_states([group])[group], "is_stopped", False), 60, f"{group} to be stopped")
