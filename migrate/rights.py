@@ -4,7 +4,7 @@ Pure. A right is an operation of Kafka's authorizer on a set of resources. Broke
 DESCRIBE: lists lack it, in silence. READ and DELETE imply DESCRIBE (`AclOperation`).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -44,6 +44,11 @@ class Resources(StrEnum):
     def kind(self) -> Kind:
         """What an ACL on one of them names."""
         return {"CLUSTER": Kind.CLUSTER, "GROUPS": Kind.GROUP}.get(self.name, Kind.TOPIC)
+
+    @property
+    def is_topic(self) -> bool:
+        """True for what topics are."""
+        return self.kind is Kind.TOPIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +96,9 @@ class Seen:
     has and does not show us, None where nobody can tell.
     """
 
-    cluster: Collection[str] | None
-    groups: Mapping[str, Collection[str] | Failure]
-    topics: Mapping[str, Collection[str] | Failure]
+    cluster: frozenset[str] | None
+    groups: Mapping[str, frozenset[str] | Failure]
+    topics: Mapping[str, frozenset[str] | Failure]
     hidden: frozenset[str] | None = None
 
 

@@ -109,10 +109,10 @@ class SecureCluster(Cluster):
         admin = self.admin()
         everything = AclBindingFilter(
             ResourceType.ANY,
-            None,  # type: ignore[arg-type]  (any name)
+            None,  # type: ignore[arg-type]
             ResourcePatternType.ANY,
             principal,
-            None,  # type: ignore[arg-type]  (any host)
+            None,  # type: ignore[arg-type]
             AclOperation.ANY,
             AclPermissionType.ANY,
         )
