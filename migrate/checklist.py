@@ -60,6 +60,7 @@ def _waived(result: CheckResult, policies: Policies) -> CheckResult:
 CHECKS: tuple[Check, ...] = (
     clusterchecks.clusters_differ,
     clusterchecks.listing_complete,
+    clusterchecks.topics_visible,
     clusterchecks.mm2_topics,
     groupchecks.named_groups_exist,
     groupchecks.checkpointed_topics_listed,

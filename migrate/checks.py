@@ -30,6 +30,18 @@ class TopicShape:
     counts: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class HiddenTopics:
+    """Topics that a cluster has and does not show us: those that a plan may be about, and others.
+
+    `unknown` says why nobody can tell, "" where it is known.
+    """
+
+    concerned: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    unknown: str = ""
+
+
 @dataclass(frozen=True)
 class CheckFacts:
     """What the checks look at, beside the rows.
@@ -41,7 +53,7 @@ class CheckFacts:
     checkpointed and the source does not list; `unknown_names` the names asked for that no cluster lists.
     `unstable_groups` have transactional offsets pending. `drains` tell by source partition whether MM2 has copied all
     of it, `positions_unknown` why MM2's own positions are not known ("" where they are). `failback` is True where the
-    groups leave MM2's target for its source.
+    groups leave MM2's target for its source. `hidden` tells by alias of topics that the cluster does not show us.
     """
 
     source_alias: str
@@ -64,6 +76,7 @@ class CheckFacts:
     drains: Mapping[TopicPartition, Drained] = field(default_factory=dict)
     positions_unknown: str = ""
     failback: bool = False
+    hidden: Mapping[str, HiddenTopics] = field(default_factory=dict)
 
 
 Check = Callable[[CheckFacts, tuple[Row, ...], Policies], Iterable[CheckResult]]

@@ -295,14 +295,19 @@ def verify(plan: Path, **options: Any) -> int:
     return _with_plan(run_verify, plan, options)
 
 
-@cli.command(short_help="Check Java, jars, clusters and MM2 before the night.")
+@cli.command(short_help="Check Java, jars, clusters, rights and MM2 before the night.")
 @cluster_options
 @option("--source-down", is_flag=True, help="Do not ask the source.")
+@filter_options
 @spark_options
 @common_options
 @_one_paragraph
 def doctor(**options: Any) -> int:
-    """Check, now and not on the night: Java, Spark's jars (fetched into the cache), both clusters, MM2's topics."""
+    """Check, now and not on the night: Java, Spark's jars (fetched into the cache), both clusters, MM2's topics.
+
+    And the rights of this principal: for each command and side, those that are missing, by resource. The filters say
+    on which groups and topics; without any, on all groups and what they have committed on.
+    """
     from migrate.doctor import examine
 
     given = _clusters(options)

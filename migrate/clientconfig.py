@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from migrate.clientsecurity import Settings, map_sasl, map_tls
 from migrate.errors import ConfigError
 from migrate.jaas import parse_jaas
-from migrate.properties import BLANKS, PROVIDERS, without_providers
+from migrate.properties import BLANKS, PROVIDERS
+from migrate.providers import without_providers
 
 CLIENT_ID = "mm2-migrate"
 HIDDEN = "[hidden]"

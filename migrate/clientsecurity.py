@@ -1,7 +1,7 @@
 """The part of a Java client's properties that says who we are and whom we trust, in librdkafka's words.
 
-Refused by name is what librdkafka cannot do (Java key stores, Kerberos, Java classes). Values never reach a
-message, paths of files excepted.
+Java's key stores become PEM in memory (`migrate.stores`). Refused by name is what librdkafka cannot do (Kerberos, Java
+classes). Values never reach a message, paths of files excepted.
 """
 
 import re
@@ -11,7 +11,9 @@ from textwrap import wrap
 
 from migrate.errors import ConfigError
 from migrate.jaas import LoginModule, parse_jaas
-from migrate.properties import BLANKS, PROVIDERS, refuse_references
+from migrate.properties import BLANKS
+from migrate.providers import Providers
+from migrate.stores import EXTRA, ExtraMissing, Store, UnreadableStore, is_pkcs12, joined, read_store
 
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _CREDENTIALS = "sasl.oauthbearer.client.credentials.client"
@@ -23,6 +25,7 @@ _TO_PKCS12 = (
     "keytool -importkeystore -srckeystore {} -destkeystore client.p12 -deststoretype PKCS12; then set {} to "
     "that file and {} to PKCS12"
 )
+_CHECK_STORE = "keytool -list -keystore FILE shows what is in it; ssl.truststore.password may be missing or wrong."
 _PEM = re.compile(r"(-----BEGIN [^-]+-----)([^-:]*)(-----END [^-]+-----)")
 
 
@@ -34,12 +37,15 @@ class Settings:
         self.origin = origin
         self.config: dict[str, str] = {}
         self.taken: set[str] = set()
+        self._providers = Providers(properties, origin)
 
     def take(self, key: str) -> str:
-        """Return a setting's value, "" if it is absent or blank; raises `ConfigError` for a reference."""
+        """Return a setting's value, "" if it is absent or blank.
+
+        Raises `ConfigError` if a configuration provider that it refers to has no value for it.
+        """
         self.taken.add(key)
-        refuse_references(self.properties, (key,), self.properties.get(PROVIDERS), self.origin)
-        return self.properties.get(key, "").strip(BLANKS)
+        return self._providers.value(key).strip(BLANKS)
 
     def refusal(self, key: str, why: str, todo: str) -> ConfigError:
         """Return the error that names a setting, but not its value."""
@@ -192,35 +198,28 @@ def _token_endpoint_trust(settings: Settings, options: Mapping[str, str]) -> str
 
 def _trust_store(settings: Settings) -> None:
     location, inline = settings.take("ssl.truststore.location"), settings.take("ssl.truststore.certificates")
-    kind = settings.take("ssl.truststore.type").upper() or "JKS"
-    settings.take("ssl.truststore.password")
-    if location and kind != "PEM":
-        raise _store_refusal(settings, "ssl.truststore", kind, location, _TO_PEM)
-    if location:
+    kind, password = _kind_of(settings, "ssl.truststore"), settings.take("ssl.truststore.password")
+    if location and kind == "PEM":
         settings.config["ssl.ca.location"] = settings.existing("ssl.truststore.location", location)
+    elif location:
+        store = _store(settings, "ssl.truststore", location, password)
+        # Java trusts the certificate of a key that lies in a trust store, too.
+        trusted = joined((*store.trusted, *(pair.chain[0] for pair in store.keys if pair.chain)))
+        if not trusted:
+            why = "the password is needed to see any" if not password else "it holds keys only, or nothing"
+            raise settings.refusal("ssl.truststore.location", f"holds no certificate to trust: {why}", _CHECK_STORE)
+        settings.config["ssl.ca.pem"] = trusted
     elif inline:
         settings.config["ssl.ca.pem"] = _in_lines(inline)
 
 
 def _key_store(settings: Settings) -> None:
-    location, kind = (
-        settings.take("ssl.keystore.location"),
-        settings.take("ssl.keystore.type").upper() or "JKS",
-    )
+    location, kind = settings.take("ssl.keystore.location"), _kind_of(settings, "ssl.keystore")
     key, chain = settings.take("ssl.keystore.key"), settings.take("ssl.keystore.certificate.chain")
     password, key_password = settings.take("ssl.keystore.password"), settings.take("ssl.key.password")
-    if location and kind == "PKCS12":
-        if key_password and key_password != password:
-            raise settings.refusal(
-                "ssl.key.password",
-                "differs from ssl.keystore.password, which PKCS12 does not allow",
-                "Give the key the store's password.",
-            )
-        settings.config["ssl.keystore.location"] = settings.existing("ssl.keystore.location", location)
-        settings.config["ssl.keystore.password"] = password
-        return
     if location and kind != "PEM":
-        raise _store_refusal(settings, "ssl.keystore", kind, location, _TO_PKCS12)
+        _java_key_store(settings, location, password, key_password)
+        return
     if location:
         path = settings.existing("ssl.keystore.location", location)
         settings.config |= {"ssl.key.location": path, "ssl.certificate.location": path}
@@ -233,16 +232,64 @@ def _key_store(settings: Settings) -> None:
         settings.config["ssl.key.password"] = key_password
 
 
-def _store_refusal(settings: Settings, store: str, kind: str, location: str, convert: str) -> ConfigError:
-    is_set = f"{store}.type is {kind if kind in ('JKS', 'PKCS12') else 'one'}"
-    unset = f"{store}.type is not set, so it is JKS"
-    return settings.refusal(
-        f"{store}.location",
-        f"cannot be used: {is_set if store + '.type' in settings.properties else unset}, which this version "
-        "cannot read",
-        f"If the file is PEM, set {store}.type=PEM. Else convert it: "
-        f"{convert.format(location, f'{store}.location', f'{store}.type')}.",
-    )
+def _java_key_store(settings: Settings, location: str, password: str, key_password: str) -> None:
+    path = Path(settings.existing("ssl.keystore.location", location))
+    if is_pkcs12(_content(settings, "ssl.keystore.location", path)):
+        if key_password and key_password != password:
+            raise settings.refusal(
+                "ssl.key.password",
+                "differs from ssl.keystore.password, which PKCS12 does not allow",
+                "Give the key the store's password.",
+            )
+        settings.config |= {"ssl.keystore.location": location, "ssl.keystore.password": password}
+        return
+    keys = _store(settings, "ssl.keystore", location, password, key_password).keys
+    if len(keys) != 1:
+        raise settings.refusal(
+            "ssl.keystore.location",
+            f"holds {len(keys) or 'no'} private keys: this version takes a store with one",
+            "Make a store of that key alone: keytool -importkeystore -srcalias ALIAS.",
+        )
+    settings.config |= {"ssl.key.pem": keys[0].key, "ssl.certificate.pem": "".join(keys[0].chain)}
+
+
+def _kind_of(settings: Settings, store: str) -> str:
+    """Return the type of a store, in capitals; raises `ConfigError` for one that this version cannot read."""
+    kind = settings.take(f"{store}.type").upper() or "JKS"
+    if kind not in ("PEM", "JKS", "PKCS12") and settings.take(f"{store}.location"):
+        raise settings.refusal(
+            f"{store}.type", "is none of PEM, PKCS12 and JKS, which this version can read", _convert(settings, store)
+        )
+    return kind
+
+
+def _store(settings: Settings, store: str, location: str, password: str, key_password: str = "") -> Store:
+    """Read a Java store; raises `ConfigError` naming its setting."""
+    key = f"{store}.location"
+    content = _content(settings, key, Path(settings.existing(key, location)))
+    try:
+        return read_store(content, password, key_password)
+    except ExtraMissing as missing:
+        raise settings.refusal(
+            key, f"names {location}: {missing}", f"{EXTRA}, or {_convert(settings, store)}"
+        ) from None
+    except UnreadableStore as why:
+        raise settings.refusal(
+            key, f"names {location}, which cannot be used: {why}", _convert(settings, store)
+        ) from None
+
+
+def _convert(settings: Settings, store: str) -> str:
+    template = _TO_PEM if store == "ssl.truststore" else _TO_PKCS12
+    convert = template.format(settings.take(f"{store}.location"), f"{store}.location", f"{store}.type")
+    return f"Check {store}.password. If the file is PEM, set {store}.type=PEM. Else convert it: {convert}."
+
+
+def _content(settings: Settings, key: str, path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise settings.refusal(key, f"names {path}, which cannot be read: {error.strerror}", "Mend that.") from None
 
 
 def _in_lines(text: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from migrate.checks import CheckFacts, result, some, unseen
 from migrate.model import CheckResult, Decision, Level, Row, Scope
-from migrate.policies import Policies
+from migrate.policies import TOPICS_VISIBLE, Policies
 
 
 def clusters_differ(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
@@ -48,6 +48,34 @@ def listing_complete(facts: CheckFacts, rows: tuple[Row, ...], policies: Policie
             f"{len(facts.checkpointed_only)} are not: {some(facts.checkpointed_only)}",
             "Deleted or expired groups look like this. If one should exist, check DESCRIBE on that group.",
         )  # fmt: skip
+
+
+def topics_visible(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block where a cluster has topics of the flow that it does not show us: commits on them are in no plan."""
+    expected = "the right DESCRIBE on every topic, without which brokers leave commits on it out in silence"
+    for alias, hidden in facts.hidden.items():
+        todo = "Grant DESCRIBE on topic {} on {} to this principal."
+        if hidden.unknown:
+            yield unseen(
+                Level.WARN, TOPICS_VISIBLE, Scope.CLUSTER, alias, expected,
+                f"the cluster did not tell which topics it has: {hidden.unknown}",
+                f"Make sure yourself that this principal may DESCRIBE every topic on {alias}.",
+            )  # fmt: skip
+        elif hidden.concerned:
+            yield result(
+                Level.BLOCK, TOPICS_VISIBLE, Scope.CLUSTER, alias, expected,
+                f"{len(hidden.concerned)} of the flow are there and not shown to us: {some(hidden.concerned)}",
+                todo.format(some(hidden.concerned), alias),
+            )  # fmt: skip
+        elif hidden.others:
+            yield result(
+                Level.WARN, TOPICS_VISIBLE, Scope.CLUSTER, alias, expected,
+                f"{len(hidden.others)} outside the flow are there and not shown to us: {some(hidden.others)}",
+                todo.format(some(hidden.others), alias) + " Commits there are not restored by a rollback that deletes "
+                "a group.",
+            )  # fmt: skip
+        else:
+            yield result(Level.PASS, TOPICS_VISIBLE, Scope.CLUSTER, alias, expected, "it shows us all that it has")
 
 
 def mm2_topics(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:

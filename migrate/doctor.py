@@ -4,37 +4,24 @@ Each examination is a line: what was looked at, what was seen, what to do. Nothi
 of jars.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
-from migrate.flow import Flow
-from migrate.model import LogRange, Side, TopicPartition
+from migrate.examination import Examined, Health
+from migrate.filters import Filters
+from migrate.flow import Cluster, Flow
+from migrate.kafka.rights import ConfluentRights
+from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.options import ClusterOptions, resolve_flow
 from migrate.ports import ClusterAdmin, Progress
+from migrate.rights import Resources
+from migrate.rightsexam import Subjects, examine_rights, names_to_ask, subjects_of
 from migrate.table import wrapped
 from migrate.terminal import Colour, many, paint
-from migrate.wiring import admin_of, parse_spark_conf
-
-
-class Health(StrEnum):
-    """The verdict of one examination."""
-
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "FAIL"
-
-
-@dataclass(frozen=True, slots=True)
-class Examined:
-    """One line of the doctor's report."""
-
-    health: Health
-    what: str
-    seen: str
-    todo: str = ""
+from migrate.wiring import BackgroundSpark, background_spark, hosted_by, parse_spark_conf, rights_of
 
 
 def examine(
@@ -48,14 +35,12 @@ def examine(
     found += _try("Spark's jars", lambda: _jars(parse_spark_conf(options["spark_conf"])))
     if any((given.mm2_config, given.source_config, given.target_config)):
         flow = resolve_flow(given)
-        sides = [flow.target] if options["source_down"] else [flow.source, flow.target]
-        topics: dict[Side, dict[str, int]] = {}
-        admins: dict[Side, ClusterAdmin] = {}
-        for cluster in sides:
-            progress.step(f"asking {cluster.alias}")
-            admin = admins[cluster.side] = admin_of(cluster, options["request_timeout"])
-            found += _try(f"{cluster.side} {cluster.alias}", lambda a=admin: _cluster(a, topics))  # type: ignore[misc]
-        found += _mm2_topics(flow, topics, admins)
+        with ExitStack() as running:
+            spark = None
+            if all(line.health is Health.OK for line in found):
+                conf = parse_spark_conf(options["spark_conf"])
+                spark = running.enter_context(background_spark(options["master"], conf))
+            found += _clusters(flow, spark, progress, options)
     else:
         found.append(
             Examined(
@@ -66,6 +51,83 @@ def examine(
     return list(_report(found, colour, width)), (
         EXIT_FAILED if any(e.health is Health.FAIL for e in found) else EXIT_DONE
     )
+
+
+def _clusters(flow: Flow, spark: BackgroundSpark | None, progress: Progress, options: dict[str, Any]) -> list[Examined]:
+    """Examine both clusters: reached by both clients, rights per command, MM2's topics."""
+    found: list[Examined] = []
+    deadline = options["request_timeout"]
+    sides = [flow.target] if options["source_down"] else [flow.source, flow.target]
+    topics: dict[Side, dict[str, int]] = {}
+    groups: dict[Side, frozenset[str]] = {}
+    admins: dict[Side, ConfluentRights] = {}
+    for cluster in sides:
+        progress.step(f"asking {cluster.alias}")
+        what = f"{cluster.side} {cluster.alias}"
+
+        def reach(cluster: Cluster = cluster) -> Iterator[Examined]:
+            admins[cluster.side] = rights_of(cluster, deadline)
+            yield from _cluster(admins[cluster.side], topics, groups)
+
+        found += _try(what, reach)
+    hosted: dict[Side, frozenset[str] | Failure] = {}
+    for cluster in sides if spark else []:
+        assert spark is not None
+        progress.step(f"asking {cluster.alias} by Kafka's Java client")
+        java = f"{cluster.side} {cluster.alias}, by Kafka's Java client"
+        found += _try(java, lambda c=cluster: _java_client(spark, c, deadline, hosted))  # type: ignore[misc]
+    progress.step("asking what we may do")
+    reached = {side: admin for side, admin in admins.items() if side in topics}
+    found += _try("rights", lambda: _rights(flow, reached, topics, groups, hosted, _filters(options)))
+    found += _mm2_topics(flow, topics, admins)
+    return found
+
+
+def _filters(options: dict[str, Any]) -> Filters:
+    names = ("groups", "exclude_groups", "topics", "exclude_topics", "groups_file")
+    return Filters.from_options(*(options[name] for name in names))
+
+
+def _java_client(
+    spark: BackgroundSpark, cluster: Cluster, deadline: float, hosted: dict[Side, frozenset[str] | Failure]
+) -> Iterator[Examined]:
+    what = f"{cluster.side} {cluster.alias}, by Kafka's Java client"
+    found = hosted[cluster.side] = hosted_by(spark, cluster, deadline)
+    if not isinstance(found, Failure):
+        yield Examined(Health.OK, what, f"reached, with {many(len(found), 'topic')}")
+    elif found.code == "CLUSTER_AUTHORIZATION_FAILED":
+        yield Examined(Health.OK, what, "reached; without DESCRIBE on the cluster it does not tell all its topics")
+    else:
+        yield Examined(
+            Health.FAIL, what, f"{found.code}: {found.message}",
+            "plan reads through this client: check the settings that only Java reads (stores, callback handlers).",
+        )  # fmt: skip
+
+
+def _rights(
+    flow: Flow,
+    admins: dict[Side, ConfluentRights],
+    topics: dict[Side, dict[str, int]],
+    groups: dict[Side, frozenset[str]],
+    hosted: dict[Side, frozenset[str] | Failure],
+    filters: Filters,
+) -> Iterator[Examined]:
+    """Examine the rights that each command needs on either side."""
+    subjects = Subjects()
+    if Side.SOURCE in admins:
+        listed = [group for group in groups[Side.SOURCE] if filters.group_verdict(group) is None]
+        subjects = subjects_of(listed, admins[Side.SOURCE].commits(listed, require_stable=False), filters)
+    for side, admin in admins.items():
+        told = hosted.get(side)
+        everything = told if isinstance(told, frozenset) else None
+        resources = names_to_ask(flow, side, subjects, everything if everything is not None else topics[side])
+        seen = admin.rights(
+            resources[Resources.GROUPS], [n for kind, names in resources.items() if kind.is_topic for n in names]
+        )
+        if everything is not None:
+            hidden = everything - topics[side].keys()
+            seen = replace(seen, hidden=frozenset(t for t in hidden if not t.startswith("__")))
+        yield from examine_rights(side, admin.alias, resources, seen)
 
 
 def _try(what: str, examination: Callable[[], Iterator[Examined]]) -> list[Examined]:
@@ -92,7 +154,9 @@ def _jars(conf: dict[str, str]) -> Iterator[Examined]:
     yield Examined(Health.OK, "Spark's jars", f"{connector_coordinate()}, {where}")
 
 
-def _cluster(admin: ClusterAdmin, topics: dict[Side, dict[str, int]]) -> Iterator[Examined]:
+def _cluster(
+    admin: ClusterAdmin, topics: dict[Side, dict[str, int]], groups: dict[Side, frozenset[str]]
+) -> Iterator[Examined]:
     what = f"{admin.side} {admin.alias}"
     facts = admin.facts()
     yield Examined(Health.OK, what, f"cluster {facts.cluster_id}, {many(facts.brokers, 'broker')}")
@@ -104,11 +168,13 @@ def _cluster(admin: ClusterAdmin, topics: dict[Side, dict[str, int]]) -> Iterato
             f"Grant DESCRIBE on the cluster {admin.alias} to this principal.",
         )  # fmt: skip
     listed = topics[admin.side] = dict(admin.topics())
-    groups = admin.groups()
-    yield Examined(Health.OK, what, f"{many(len(listed), 'topic')} and {many(len(groups), 'consumer group')} listed")
+    shown = groups[admin.side] = admin.groups()
+    yield Examined(Health.OK, what, f"{many(len(listed), 'topic')} and {many(len(shown), 'consumer group')} listed")
 
 
-def _mm2_topics(flow: Flow, topics: dict[Side, dict[str, int]], admins: dict[Side, ClusterAdmin]) -> Iterator[Examined]:
+def _mm2_topics(
+    flow: Flow, topics: dict[Side, dict[str, int]], admins: Mapping[Side, ClusterAdmin]
+) -> Iterator[Examined]:
     for side, topic, what in (
         (Side.TARGET, flow.checkpoints_topic, "checkpoints topic"),
         (flow.syncs_side, flow.offset_syncs_topic, "offset-syncs topic"),

@@ -15,7 +15,8 @@ from migrate.filters import java_pattern
 from migrate.flow import Cluster, Flow, TopicFilter
 from migrate.model import Side
 from migrate.naming import HEARTBEATS, PolicyKind, ReplicationPolicy
-from migrate.properties import BLANKS, PROVIDERS, read_properties, refuse_references
+from migrate.properties import BLANKS, read_properties
+from migrate.providers import Providers, provider_settings
 
 # Kafka 4.x. Earlier versions exclude more (.*[\-\.]internal): whether such a topic is there, the target tells.
 TOPICS_EXCLUDE = r"mm2.*\.internal, .*\.replica, __.*"
@@ -26,6 +27,7 @@ _POLICIES = {
     "org.apache.kafka.connect.mirror.IdentityReplicationPolicy": PolicyKind.IDENTITY,
     "io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy": PolicyKind.IDENTITY,
 }
+_BROKERS = "bootstrap.servers"
 _CONNECTION = ("security.", "sasl.", "ssl.")
 
 
@@ -128,7 +130,9 @@ def with_clients(flow: Flow, source: Mapping[str, str] | None, target: Mapping[s
 def _with_client(cluster: Cluster, properties: Mapping[str, str] | None) -> Cluster:
     if properties is None:
         return cluster
-    brokers = {"bootstrap.servers": cluster.bootstrap} if cluster.bootstrap else {}
+    # The file's own providers are not asked for what stands in another file.
+    bootstrap = "" if _BROKERS in properties else Providers(cluster.properties, cluster.origin).value(_BROKERS)
+    brokers = {_BROKERS: bootstrap} if bootstrap else {}
     return replace(cluster, properties=brokers | dict(properties))
 
 
@@ -194,9 +198,7 @@ class _Settings:
                 f"{self.path} has no {alias}.bootstrap.servers.",
                 f"Name the file that MM2 is started with, or add {alias}.bootstrap.servers = HOST:PORT.",
             )
-        if PROVIDERS in self.values:
-            found[PROVIDERS] = self.values[PROVIDERS]
-        return found
+        return provider_settings(self.values) | found
 
     def policy(self, overrides: Overrides) -> ReplicationPolicy:
         name = (self.flow("replication.policy.class") or next(iter(_POLICIES))).strip(BLANKS)
@@ -268,8 +270,7 @@ class _Settings:
         return value.strip(BLANKS).lower() == "true"
 
     def _resolved(self, key: str) -> str | None:
-        refuse_references(self.values, (key,), self.values.get(PROVIDERS), str(self.path))
-        return self.values.get(key)
+        return Providers(self.values, str(self.path)).value(key) if key in self.values else None
 
     def _connection_under(self, prefix: str) -> dict[str, str]:
         names = {key.removeprefix(prefix): value for key, value in self.values.items() if key.startswith(prefix)}

@@ -177,6 +177,7 @@ def resolve_flow(given: ClusterOptions) -> Flow:
     """Return the flow that the cluster options describe; raises `UsageError` where they do not suffice."""
     from migrate import mm2config
     from migrate.properties import read_properties
+    from migrate.providers import resolved
 
     if given.mm2_config is None and (given.source_config is None or given.target_config is None):
         raise UsageError(
@@ -203,10 +204,11 @@ def resolve_flow(given: ClusterOptions) -> Flow:
     else:
         assert source_client is not None and target_client is not None
         flow = mm2config.client_flow(source_client, target_client, given.source, given.target, overrides)
+    source, target = str(given.source_config or given.mm2_config), str(given.target_config or given.mm2_config)
     return replace(
         flow,
-        source=replace(flow.source, origin=str(given.source_config or given.mm2_config)),
-        target=replace(flow.target, origin=str(given.target_config or given.mm2_config)),
+        source=replace(flow.source, origin=source, properties=resolved(flow.source.properties, source)),
+        target=replace(flow.target, origin=target, properties=resolved(flow.target.properties, target)),
     )
 
 

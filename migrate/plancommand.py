@@ -1,6 +1,7 @@
 """The `plan` command: wire the edges, make the plan, write it."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from migrate.wiring import (
     SparkRecordComparer,
     admin_of,
     background_spark,
+    hosted_by,
     parse_spark_conf,
 )
 
@@ -67,6 +69,10 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
             target_commits=SparkCommits(spark, flow.target, deadline),
             mirror=mirror,
             comparer=SparkRecordComparer(spark, flow, mirror, deadline) if source else None,
+            hosted={
+                cluster.side: partial(hosted_by, spark, cluster, deadline)
+                for cluster in ((flow.source, flow.target) if source else (flow.target,))
+            },
         )
         clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from migrate import __version__, checklist
-from migrate.checks import CheckFacts, TopicShape
+from migrate.checks import CheckFacts, HiddenTopics, TopicShape
 from migrate.comparison import Comparison
 from migrate.drain import Drained, DrainFacts, drained
 from migrate.flow import Flow
@@ -96,7 +96,29 @@ def _check_facts(request: PlanRequest, survey: Survey) -> CheckFacts:
         drains={} if down or flow.failback else _drains(flow, survey),
         positions_unknown=survey.positions.unknown,
         failback=flow.failback,
+        hidden={
+            (flow.source if side is Side.SOURCE else flow.target).alias: _hidden(request, side, found)
+            for side, found in survey.hidden.items()
+        },
     )
+
+
+def _hidden(request: PlanRequest, side: Side, found: frozenset[str] | Failure) -> HiddenTopics:
+    """Sort the topics that a cluster hides by whether this plan may be about them."""
+    if isinstance(found, Failure):
+        return HiddenTopics(unknown=f"{found.code} ({found.message})")
+    flow = request.flow
+    own = {flow.checkpoints_topic, flow.offset_syncs_topic, flow.connect_offsets_topic}
+
+    def concerned(topic: str) -> bool:
+        source_topic = topic if side is Side.SOURCE else flow.policy.source_topic(topic)
+        if topic in own:
+            return True
+        if source_topic is None or topic.startswith("__") or flow.why_not_replicated(source_topic):
+            return False
+        return request.filters.topic_verdict(source_topic) is None
+
+    return HiddenTopics(tuple(sorted(filter(concerned, found))), tuple(sorted(t for t in found if not concerned(t))))
 
 
 def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:

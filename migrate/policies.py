@@ -13,6 +13,7 @@ from migrate.errors import UsageError
 MISSING_ON_TARGET = "missing-on-target"
 NOT_DRAINED = "not-drained"
 TIMESTAMPS_NOT_KEPT = "timestamps-not-kept"
+TOPICS_VISIBLE = "topics-visible"
 UNREAD_ON_TARGET_ONLY = "unread-on-target-only"
 ACCEPTABLE_CHECKS = (
     "checkpointed-groups-listed",
@@ -29,6 +30,7 @@ ACCEPTABLE_CHECKS = (
     "target-partitions",
     "target-topic-exists",
     TIMESTAMPS_NOT_KEPT,
+    TOPICS_VISIBLE,
     UNREAD_ON_TARGET_ONLY,
 )
 NEVER_ACCEPTABLE = ("clusters-differ", "listing-complete", "target-group-empty", "inside-target-log")

@@ -4,7 +4,6 @@ Values are never part of a message: they may be passwords.
 """
 
 import re
-from collections.abc import Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
 
@@ -17,7 +16,6 @@ BLANKS = "".join(map(chr, range(0x21)))
 PROVIDERS = "config.providers"
 
 _MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
-_REFERENCE = re.compile(r"\$\{([^}:]*):[^}]*\}")
 
 
 def read_properties(path: Path) -> dict[str, str]:
@@ -53,29 +51,6 @@ def read_properties(path: Path) -> dict[str, str]:
             "Write a backslash in a value as two backslashes.",
         ) from None
     return settings
-
-
-def refuse_references(properties: Mapping[str, str], keys: Iterable[str], providers: str | None, origin: str) -> None:
-    """Raise `ConfigError` if one of `keys` has a value that Kafka would ask a configuration provider for.
-
-    `providers` is the file's `config.providers`: a reference to a provider not named there is plain text to
-    Kafka too (`ConfigTransformer`). `origin` names the file.
-    """
-    declared = {name.strip(BLANKS) for name in (providers or "").split(",")} - {""}
-    for key in keys:
-        for name in _REFERENCE.findall(properties.get(key, "")):
-            if name in declared:
-                raise ConfigError(
-                    f"{key} in {origin} refers to the configuration provider {name}; such references are not "
-                    "resolved by this version.",
-                    "Put the value itself there, or name a client properties file that has it with "
-                    "--source-config or --target-config.",
-                )
-
-
-def without_providers(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings without those that set up configuration providers."""
-    return {k: v for k, v in properties.items() if k != PROVIDERS and not k.startswith(f"{PROVIDERS}.")}
 
 
 def _content(path: Path) -> bytes:

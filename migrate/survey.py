@@ -1,7 +1,7 @@
 """What `plan` asks for and what it read: the values between the clusters and the plan."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from migrate.clock import Clock
@@ -47,7 +47,8 @@ class PlanRequest:
 class Clusters:
     """The edges that `plan` reads through. `source` and `source_commits` are None while the source is down.
 
-    `comparer` is None where no records are to be compared.
+    `comparer` is None where no records are to be compared. `hosted` tells per side which topics a cluster has, shown to
+    us or not; a side that nobody can ask is not in it.
     """
 
     source: ClusterAdmin | None
@@ -56,6 +57,7 @@ class Clusters:
     target_commits: CommitReader
     mirror: MirrorReader
     comparer: RecordComparer | None = None
+    hosted: Mapping[Side, Callable[[], frozenset[str] | Failure]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class Survey:
 
     `questions` are the window questions of those commits that a window could place. States are the livelier of
     two looks. What is the source's is empty or None while it is down. `comparison` is None where no records were
-    compared.
+    compared. `hidden` are topics that a cluster has and does not show us, or why nobody can tell.
     """
 
     source_facts: ClusterFacts | None
@@ -138,6 +140,7 @@ class Survey:
     watermarks: Watermarks
     positions: Positions
     comparison: Comparison | None
+    hidden: Mapping[Side, frozenset[str] | Failure] = field(default_factory=dict)
 
 
 def window_question(key: GroupPartition, commit: Commit | None, flow: Flow, logs: Logs) -> WindowQuestion | None:

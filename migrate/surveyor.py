@@ -72,6 +72,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         if source is not None:
             source_states = _look_again(source, groups, source_states, source_listed, timer)
     named = {flow.policy.target_topic(key.topic) for key in keys}
+    hidden = _hidden(clusters, timer)
     return Survey(
         source_facts=source_facts,
         target_facts=target_facts,
@@ -96,7 +97,20 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         watermarks=watermarks,
         positions=positions,
         comparison=comparison,
+        hidden=hidden,
     )
+
+
+def _hidden(clusters: Clusters, timer: Timer) -> dict[Side, frozenset[str] | Failure]:
+    """Return the topics that a cluster has and does not show us; commits on them are left out in silence."""
+    hidden: dict[Side, frozenset[str] | Failure] = {}
+    for side, hosted in clusters.hosted.items():
+        admin = clusters.target if side is Side.TARGET else clusters.source
+        assert admin is not None, "who is not asked is not in `hosted`"
+        found = timer.run("topics", f"looking for topics that {admin.alias} does not show us", hosted)
+        # Listed after: what was created in between is not hidden.
+        hidden[side] = found if isinstance(found, Failure) else found - admin.topics().keys()
+    return hidden
 
 
 def _reach(source: ClusterAdmin, flow: Flow) -> ClusterFacts:

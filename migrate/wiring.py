@@ -11,6 +11,7 @@ from migrate.comparison import Comparison, Limits, Listener, Work
 from migrate.errors import UsageError
 from migrate.flow import Cluster, Flow
 from migrate.kafka.hosted import HostedAdmin
+from migrate.kafka.rights import ConfluentRights
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import Commits, Failure, LogRange, Side, TopicPartition
 from migrate.ports import CommitReader, NextRecordReader
@@ -27,6 +28,12 @@ def admin_of(cluster: Cluster, deadline_seconds: float, concurrency: int = 100) 
     """Return the confluent-kafka admin of one cluster, in a process of its own; the first call starts it."""
     mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
     return HostedAdmin(cluster, mapped.config, deadline_seconds, concurrency, secret_values(cluster.properties))
+
+
+def rights_of(cluster: Cluster, deadline_seconds: float) -> ConfluentRights:
+    """Return an admin that is also asked what it may do."""
+    mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
+    return ConfluentRights(cluster, mapped.config, deadline_seconds, secrets=secret_values(cluster.properties))
 
 
 def record_reader_of(
@@ -84,6 +91,13 @@ def background_spark(master: str | None, conf: Mapping[str, str]) -> Iterator[Ba
         yield spark
     finally:
         spark.stop()
+
+
+def hosted_by(spark: BackgroundSpark, cluster: Cluster, deadline_seconds: float) -> frozenset[str] | Failure:
+    """Return the topics that a cluster has, whether it shows them to us or not."""
+    from migrate.spark.hostedtopics import hosted_topics
+
+    return hosted_topics(spark.session(), cluster, deadline_seconds)
 
 
 class SparkCommits:

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
+from tests.lab.certificates import Authority
 from tests.lab.cluster import Cluster, start_clusters
 from tests.lab.connect import ConnectMirror
 from tests.lab.jars import DEFAULT_VERSION, kafka_jars
 from tests.lab.mirror import MirrorMaker
 from tests.lab.options import MirrorOptions
 from tests.lab.process import java_command
+from tests.lab.security import SecureCluster
 
 TOOL_DEADLINE_SECONDS = 120.0
 
@@ -25,6 +27,8 @@ class Lab:
     Use it with `with`, or call `up` and `down`. Without a folder it works in a temporary one that `down`
     removes. With `start_mirror=False`, MM2 is configured but not started: `lab.mirror.start()`. The
     clusters exist from `__init__` on, `mirror` from `up` on, because it needs to know their ports.
+    With `users` (names and passwords) the clusters are `SecureCluster`s: the lab itself, MM2 and the properties files
+    here go on using their plain listeners; `authority` signs what clients of the others need.
     """
 
     external = False
@@ -38,6 +42,7 @@ class Lab:
         brokers: int = 1,
         source_overrides: Mapping[str, str] | None = None,
         target_overrides: Mapping[str, str] | None = None,
+        users: Mapping[str, str] | None = None,
     ) -> None:
         self.version = version
         self.jars = kafka_jars(version)
@@ -46,8 +51,14 @@ class Lab:
         self._start_mirror = start_mirror
         self._mirror: MirrorMaker | None = None
         self.folder = Path(tempfile.mkdtemp(prefix="mm2-lab-")) if folder is None else folder.absolute()
-        self.source = Cluster("source", self.folder / "source", version, brokers, source_overrides)
-        self.target = Cluster("target", self.folder / "target", version, brokers, target_overrides)
+        self.authority: Authority | None = None
+        if users is None:
+            self.source = Cluster("source", self.folder / "source", version, brokers, source_overrides)
+            self.target = Cluster("target", self.folder / "target", version, brokers, target_overrides)
+        else:
+            self.authority = ca = Authority(self.folder / "certificates")
+            self.source = SecureCluster("source", self.folder / "source", version, ca, users, source_overrides)
+            self.target = SecureCluster("target", self.folder / "target", version, ca, users, target_overrides)
         self.source_properties = self.folder / "source.properties"
         self.target_properties = self.folder / "target.properties"
         self.mm2_properties = self.folder / "mm2.properties"
@@ -70,6 +81,9 @@ class Lab:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             start_clusters(self.source, self.target)
+            for cluster in (self.source, self.target):
+                if isinstance(cluster, SecureCluster):
+                    cluster.add_users()
             for path, cluster in ((self.source_properties, self.source), (self.target_properties, self.target)):
                 path.write_text(f"bootstrap.servers={cluster.bootstrap}\n")
             self.change_mirror(self.options)

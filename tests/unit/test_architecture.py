@@ -12,10 +12,11 @@ import migrate
 PACKAGE = Path(migrate.__file__).parent
 PURE = (
     "alignment", "anchors", "bytesize", "calibration", "checklist", "checks", "clusterchecks", "comparison",
-    "connectoffsets", "drain", "drift", "equality", "errors", "fetchplan", "filters", "floor", "flow",
+    "connectoffsets", "drain", "drift", "equality", "errors", "examination", "fetchplan", "filters", "floor", "flow",
     "groupchecks", "guard", "history", "jaas", "knownlog", "logreader", "logstart", "matcher", "matching",
     "matchtask", "mirror", "model", "naming", "nextrecord", "place", "plan", "planning", "policies", "ports",
-    "recordproof", "records", "recordsurvey", "results", "rowchecks", "rows", "runs", "show", "showcsv", "showgroups",
+    "recordproof", "records", "recordsurvey", "results", "rights", "rightsexam", "rowchecks", "rows", "runs",
+    "show", "showcsv", "showgroups",
     "showjson", "table", "tail", "terminal", "topicchecks", "totals", "translation", "undo", "wire",
 )  # fmt: skip
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "datetime", "random", "socket", "subprocess"}

@@ -203,15 +203,17 @@ def test_other_ways_of_oauth_are_refused_by_name(change, names):
 
 
 @pytest.mark.parametrize("store", ["truststore", "keystore"])
-@pytest.mark.parametrize("kind", [None, "JKS", "BCFKS"])
-def test_java_stores_are_refused_with_the_command_that_converts_them(store, kind):
-    properties = TLS | {f"ssl.{store}.location": "/x/kafka.jks", f"ssl.{store}.password": PASSWORD}
-    if kind:
-        properties[f"ssl.{store}.type"] = kind
+@pytest.mark.parametrize("kind", ["BCFKS", "JCEKS", "Windows-ROOT"])
+def test_stores_of_other_types_are_refused_with_the_command_that_converts_them(store, kind):
+    properties = TLS | {
+        f"ssl.{store}.location": "/x/kafka.store",
+        f"ssl.{store}.password": PASSWORD,
+        f"ssl.{store}.type": kind,
+    }
     text = refusal(properties)
-    assert f"ssl.{store}.location" in text
+    assert f"ssl.{store}.type" in text
     assert "keytool" in text
-    assert "/x/kafka.jks" in text
+    assert "/x/kafka.store" in text
     assert f"set ssl.{store}.type=PEM" in text
 
 
@@ -240,11 +242,15 @@ def test_what_only_java_clients_have_is_ignored_by_name():
     assert librdkafka_config(properties, "f").ignored == tuple(sorted(properties.keys() - BROKERS.keys()))
 
 
-def test_a_reference_to_a_provider_is_refused_only_where_the_setting_is_used():
-    reference = {"config.providers": "env", "sasl.jaas.config": "${env:JAAS}"}
+def test_a_reference_that_stands_for_nothing_is_refused_only_where_the_setting_is_used():
+    reference = {
+        "config.providers": "env",
+        "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+        "sasl.jaas.config": "${env:MM2_MIGRATE_NO_SUCH_VARIABLE}",
+    }
     assert mapped(BROKERS | reference)["bootstrap.servers"] == "127.0.0.1:1"
-    assert "provider env" in refusal(PLAIN | {"config.providers": "env", "client.rack": "${env:RACK}"})
-    assert "provider env" in refusal(PLAIN | reference)
+    assert "client.rack" in refusal(PLAIN | reference | {"client.rack": "${env:MM2_MIGRATE_NO_SUCH_VARIABLE}"})
+    assert "MM2_MIGRATE_NO_SUCH_VARIABLE" in refusal(PLAIN | reference)
 
 
 NUMBERS = st.integers(-(2**40), 2**40).map(str)

@@ -8,6 +8,10 @@ from migrate.mm2config import Overrides, client_flow, override, read_flow, with_
 from migrate.model import Side
 from migrate.naming import PolicyKind
 
+FILE_PROVIDER = (
+    "config.providers=file\nconfig.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider\n"
+)
+
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 BASE = """
 clusters = A, B ,C
@@ -136,7 +140,8 @@ def test_a_policy_of_the_users_own_needs_all_three_names(flow_of):
         ("sync.group.offsets.enabled = yes\n", "sync.group.offsets.enabled"),
         ("topics = (a\n", "topics"),
         ("groups.exclude = a, [a-z&&[^b]]\n", "groups.exclude"),
-        ("config.providers=f\ntopics = ${f:/x:topics}\n", "provider f"),
+        ("config.providers=f\ntopics = ${f:/x:topics}\n", "config.providers.f.class"),
+        (f"{FILE_PROVIDER}topics = ${{file:/none:topics}}\n", "/none cannot be read"),
     ],
 )
 def test_a_setting_that_cannot_be_followed_is_named(flow_of, line, names):
@@ -236,12 +241,25 @@ B.client.id = mm2s-own
 
 
 def test_a_reference_in_a_connection_is_refused_unless_a_client_file_stands_in(flow_of):
-    flow = flow_of("config.providers=file\nA.security.protocol=SSL\nA.ssl.truststore.location=${file:/x:y}\n")
-    with pytest.raises(ConfigError, match="provider file"):
+    flow = flow_of(FILE_PROVIDER + "A.security.protocol=SSL\nA.ssl.truststore.location=${file:/none:y}\n")
+    with pytest.raises(ConfigError, match="ssl.truststore.location in A refers to .*/none cannot be read"):
         librdkafka_config(flow.source.properties, "A")
     helped = with_clients(flow, {"security.protocol": "PLAINTEXT"}, None)
     config = librdkafka_config(helped.source.properties, "A").config
     assert (config["bootstrap.servers"], config["security.protocol"]) == ("a:1", "PLAINTEXT")
+
+
+def test_references_are_followed_in_names_filters_and_brokers(flow_of, tmp_path):
+    kept = tmp_path / "kept.properties"
+    kept.write_text("topics = orders\nbrokers = a:7\n")
+    flow = flow_of(
+        FILE_PROVIDER + f"topics = ${{file:{kept}:topics}}\nA.bootstrap.servers = ${{file:{kept}:brokers}}\n"
+    )
+    assert flow.topic_filter.accepts("orders")
+    assert not flow.topic_filter.accepts("other")
+    assert librdkafka_config(flow.source.properties, "A").config["bootstrap.servers"] == "a:7"
+    helped = with_clients(flow, {"security.protocol": "PLAINTEXT"}, None)
+    assert helped.source.properties == {"bootstrap.servers": "a:7", "security.protocol": "PLAINTEXT"}
 
 
 def test_client_files_win_for_credentials_and_replace_them_whole(flow_of):

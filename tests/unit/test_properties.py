@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from javaproperties import dumps
 
 from migrate.errors import ConfigError
-from migrate.properties import read_properties, refuse_references, without_providers
+from migrate.properties import read_properties
 
 
 def written(tmp_path, content):
@@ -70,19 +70,3 @@ def test_a_byte_order_mark_is_refused(tmp_path, content):
 def test_a_binary_file_is_refused_with_the_line(tmp_path):
     with pytest.raises(ConfigError, match="line 2: .*NUL"):
         read_properties(written(tmp_path, b"PK\n\x00\x01"))
-
-
-def test_a_reference_to_a_declared_provider_is_refused_by_name_where_the_setting_is_used():
-    properties = {
-        "config.providers": "file, env",
-        "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
-        "ssl.key.password": "${file:/secrets:password}",
-        "sasl.jaas.config": 'M required password="${env:PASSWORD}";',
-        "client.id": "${vault:x}",
-    }
-    for key, provider in (("ssl.key.password", "file"), ("sasl.jaas.config", "env")):
-        with pytest.raises(ConfigError, match=f"{key} in a.properties refers to .* provider {provider};"):
-            refuse_references(properties, [key], properties["config.providers"], "a.properties")
-    refuse_references(properties, ["client.id", "absent"], properties["config.providers"], "a.properties")
-    refuse_references(properties, ["ssl.key.password"], None, "a.properties")
-    assert sorted(without_providers(properties)) == ["client.id", "sasl.jaas.config", "ssl.key.password"]

@@ -1,0 +1,168 @@
+"""Configuration providers: what `${file:PATH:KEY}`, `${env:NAME}` and `${dir:PATH:FILE}` in properties stand for.
+
+The rules are those of Kafka's `ConfigTransformer` and of its `FileConfigProvider`, `EnvVarConfigProvider` and
+`DirectoryConfigProvider` (KIP-297, KIP-421, KIP-632, KIP-887, KIP-993), with one exception: where Kafka leaves the
+text of a reference in place, because its key is not there, this is an error. A password that reads `${file:...}` is
+nobody's.
+Values never reach a message; names, paths and keys do.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from javaproperties import InvalidUEscapeError, loads
+
+from migrate.errors import ConfigError
+from migrate.properties import BLANKS, PROVIDERS
+
+# As `ConfigTransformer.DEFAULT_PATTERN`: provider, path (may be absent), key.
+_REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+_INSTEAD = (
+    "Kafka's own FileConfigProvider, EnvVarConfigProvider and DirectoryConfigProvider can be used; else name a client "
+    "properties file that has the value itself with --source-config or --target-config."
+)
+
+
+class Providers:
+    """The providers that one file declares with `config.providers`.
+
+    `origin` names the file, for errors; `environment` is the process's own unless given.
+    """
+
+    def __init__(
+        self, properties: Mapping[str, str], origin: str, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._properties = properties
+        self._origin = origin
+        self._environment = os.environ if environment is None else environment
+        names = (name.strip(BLANKS) for name in properties.get(PROVIDERS, "").split(","))
+        self._declared = frozenset(names) - {""}
+
+    def value(self, key: str) -> str:
+        """Return a setting's value with its references replaced, once: what they stand for is not looked into.
+
+        "" if there is no such setting. A reference to a provider that is not declared is plain text, as in Kafka.
+        Raises `ConfigError` naming setting, provider, path and key where a reference stands for nothing.
+        """
+        return _REFERENCE.sub(lambda found: self._replaced(key, found), self._properties.get(key, ""))
+
+    def _replaced(self, setting: str, found: re.Match[str]) -> str:
+        name, path, key = found[1], found[2] or "", found[3]
+        if name not in self._declared:
+            return found[0]
+        kind = self._properties.get(f"{PROVIDERS}.{name}.class", "").strip(BLANKS)
+        where = f"{setting} in {self._origin} refers to {found[0]}"
+        if not kind:
+            raise ConfigError(
+                f"{where}, and {PROVIDERS}.{name}.class is not set there.",
+                f"Say which provider {name} is, with all its settings, in the same file.",
+            )
+        try:
+            match kind.rpartition(".")[2]:
+                case "FileConfigProvider" | "File":
+                    return self._from_file(name, path, key)
+                case "EnvVarConfigProvider" | "EnvVar":
+                    return self._from_environment(name, path, key)
+                case "DirectoryConfigProvider" | "Directory":
+                    return self._from_directory(name, path, key)
+        except _Nothing as nothing:
+            raise ConfigError(f"{where}, and {nothing}.", "Mend the reference, or what it names.") from None
+        raise ConfigError(f"{where}, and the provider {name} is {kind}, which this version cannot use.", _INSTEAD)
+
+    def _from_file(self, name: str, path: str, key: str) -> str:
+        values = _properties_of(self._allowed(name, path))
+        if key not in values:
+            raise _Nothing(f"{path} has no key {key}")
+        return values[key]
+
+    def _from_directory(self, name: str, path: str, key: str) -> str:
+        folder = self._allowed(name, path)
+        if not folder.is_dir():
+            raise _Nothing(f"there is no folder {path}")
+        # Like Kafka only a file of the folder itself: a name with a / in it would lead out of it.
+        if key in ("", ".", "..") or "/" in key or not (folder / key).is_file():
+            raise _Nothing(f"the folder {path} has no file {key}")
+        return _text_of(folder / key)
+
+    def _from_environment(self, name: str, path: str, key: str) -> str:
+        if path:
+            raise _Nothing("an environment variable has no path: write ${" + f"{name}:{key}" + "}")
+        pattern = self._parameter(name, "allowlist.pattern")
+        try:
+            allowed = not pattern or re.fullmatch(pattern, key)
+        except re.error as error:
+            raise _Nothing(f"{PROVIDERS}.{name}.param.allowlist.pattern cannot be read ({error})") from None
+        if not allowed:
+            raise _Nothing(f"{PROVIDERS}.{name}.param.allowlist.pattern does not allow {key}")
+        if key not in self._environment:
+            raise _Nothing(f"there is no environment variable {key} here")
+        return self._environment[key]
+
+    def _allowed(self, name: str, path: str) -> Path:
+        """Return the path if the provider may read there (KIP-993)."""
+        if not path:
+            raise _Nothing("it names no path")
+        parameter = self._parameter(name, "allowed.paths")
+        if not parameter:
+            return Path(path)
+        # Java's Path.normalize: by its text, links are not followed.
+        wanted = Path(os.path.normpath(path))
+        roots = [Path(os.path.normpath(root.strip(BLANKS))) for root in parameter.split(",")]
+        if not any(root.is_absolute() and wanted.is_relative_to(root) for root in roots):
+            raise _Nothing(f"{PROVIDERS}.{name}.param.allowed.paths does not allow {path}")
+        return wanted
+
+    def _parameter(self, name: str, parameter: str) -> str:
+        return self._properties.get(f"{PROVIDERS}.{name}.param.{parameter}", "").strip(BLANKS)
+
+
+class _Nothing(Exception):  # noqa: N818  (never leaves this module)
+    """Raised where a reference stands for nothing; says why, in half a sentence."""
+
+
+def resolved(
+    properties: Mapping[str, str], origin: str, environment: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the settings with every reference replaced that can be, and without what declares the providers.
+
+    References that cannot be replaced stay, with the declarations that they need: only whoever takes such a setting
+    has to know (`Providers.value`), since most of a file's settings concern clients other than ours.
+    """
+    providers = Providers(properties, origin, environment)
+    values, left = {}, False
+    for key, text in properties.items():
+        try:
+            values[key] = providers.value(key)
+        except ConfigError:
+            values[key], left = text, True
+    return values if left else without_providers(values)
+
+
+def provider_settings(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that declare configuration providers."""
+    return {k: v for k, v in properties.items() if k == PROVIDERS or k.startswith(f"{PROVIDERS}.")}
+
+
+def without_providers(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings without those that declare configuration providers."""
+    return {k: v for k, v in properties.items() if k != PROVIDERS and not k.startswith(f"{PROVIDERS}.")}
+
+
+def _properties_of(path: Path) -> Mapping[str, str]:
+    """Read a file of secrets: as UTF-8, which is how `FileConfigProvider` reads it, other than Kafka's own files."""
+    try:
+        found: dict[str, str] = loads(_text_of(path))
+    except InvalidUEscapeError:
+        raise _Nothing(f"in {path} a backslash and u stand without four hexadecimal digits behind them") from None
+    return found
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        raise _Nothing(f"{path} is not UTF-8 text") from None
+    except OSError as error:
+        raise _Nothing(f"{path} cannot be read ({error.strerror})") from None

@@ -1,0 +1,175 @@
+"""The rights that each command needs, by side: what the README lists, `doctor` checks and the tests grant.
+
+Pure. A right is an operation of Kafka's authorizer on a set of resources. Brokers let nobody know of what he may not
+DESCRIBE: lists lack it, in silence. READ and DELETE imply DESCRIBE (`AclOperation`).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from migrate.flow import Flow
+from migrate.model import Failure, Side
+
+CLUSTER_NAME = "kafka-cluster"
+
+
+class Operation(StrEnum):
+    """An operation, as ACLs name it."""
+
+    DESCRIBE = "DESCRIBE"
+    READ = "READ"
+    DELETE = "DELETE"
+
+
+class Kind(StrEnum):
+    """A kind of resource, as ACLs name it."""
+
+    CLUSTER = "CLUSTER"
+    GROUP = "GROUP"
+    TOPIC = "TOPIC"
+
+
+class Resources(StrEnum):
+    """Which resources a right is needed on; the words are those of the README."""
+
+    CLUSTER = "the cluster"
+    GROUPS = "the groups"
+    TOPICS = "the topics that they read"
+    SYNCS = "MM2's offset-syncs topic"
+    CHECKPOINTS = "MM2's checkpoints topic"
+    POSITIONS = "MM2's Connect offsets topic"
+
+    @property
+    def kind(self) -> Kind:
+        """What an ACL on one of them names."""
+        return {"CLUSTER": Kind.CLUSTER, "GROUPS": Kind.GROUP}.get(self.name, Kind.TOPIC)
+
+    @property
+    def is_topic(self) -> bool:
+        """True for what topics are."""
+        return self.kind is Kind.TOPIC
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """One right that a command needs; `purpose` is what it is for, where that is not plain."""
+
+    command: str
+    side: Side
+    operation: Operation
+    resources: Resources
+    purpose: str = ""
+
+
+def _rights(command: str, side: Side, *rights: tuple[Operation, Resources, str]) -> Iterator[Right]:
+    return (Right(command, side, *right) for right in rights)
+
+
+_D, _R, _X = Operation.DESCRIBE, Operation.READ, Operation.DELETE
+_BASE = ((_D, Resources.CLUSTER, ""), (_D, Resources.GROUPS, ""))
+_WRITE = (
+    (_D, Resources.CLUSTER, ""),
+    (_R, Resources.GROUPS, "to commit for them"),
+    (_R, Resources.TOPICS, "to commit on them"),
+)
+_COMPARE = (_R, Resources.TOPICS, "to compare their records")
+RIGHTS: tuple[Right, ...] = (
+    *_rights("plan", Side.SOURCE, *_BASE, _COMPARE, (_R, Resources.SYNCS, "")),
+    *_rights("plan", Side.TARGET, *_BASE, _COMPARE),
+    *_rights("plan", Side.TARGET, (_R, Resources.CHECKPOINTS, ""), (_R, Resources.POSITIONS, "MM2's own positions")),
+    *_rights("apply", Side.SOURCE, *_BASE, (_D, Resources.TOPICS, "")),
+    *_rights("apply", Side.TARGET, *_WRITE),
+    *_rights("verify", Side.TARGET, (_D, Resources.GROUPS, ""), (_D, Resources.TOPICS, "")),
+    *_rights("verify --records", Side.SOURCE, (_R, Resources.TOPICS, "")),
+    *_rights("verify --records", Side.TARGET, (_D, Resources.GROUPS, ""), (_R, Resources.TOPICS, "")),
+    *_rights("rollback", Side.TARGET, *_WRITE, (_X, Resources.GROUPS, "where a group did not exist before")),
+)
+COMMANDS = tuple(dict.fromkeys(right.command for right in RIGHTS))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one cluster lets us do, resource by resource; a `Failure` where it did not tell.
+
+    `groups` and `topics` are those that it shows, and those that were asked for by name. `hidden` are topics that it
+    has and does not show us, None where nobody can tell.
+    """
+
+    cluster: frozenset[str] | None
+    groups: Mapping[str, frozenset[str] | Failure]
+    topics: Mapping[str, frozenset[str] | Failure]
+    hidden: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A right that is not there: for which command, on which of its resources, by name."""
+
+    right: Right
+    names: tuple[str, ...]
+
+    @property
+    def told(self) -> str:
+        """What to grant, e.g. "READ on topics A.orders, A.pay"."""
+        if self.right.resources is Resources.CLUSTER:
+            return f"{self.right.operation} on the cluster"
+        kind = self.right.resources.kind.lower()
+        return f"{self.right.operation} on {kind}{'s' if len(self.names) > 1 else ''} {_some(self.names)}"
+
+
+def resources_of(
+    flow: Flow, side: Side, groups: Iterable[str], source_topics: Iterable[str]
+) -> dict[Resources, list[str]]:
+    """Return the names behind each set of resources on one side of a flow.
+
+    `groups` are those to be moved, `source_topics` those that they read, by their names on the source.
+    """
+    names = sorted(set(source_topics))
+    found = {
+        Resources.CLUSTER: [CLUSTER_NAME],
+        Resources.GROUPS: sorted(set(groups)),
+        Resources.TOPICS: names if side is Side.SOURCE else [flow.policy.target_topic(name) for name in names],
+    }
+    # What MM2 keeps on its target lies, on a failback, on the side that the groups leave.
+    mm2_target = Side.SOURCE if flow.failback else Side.TARGET
+    if flow.syncs_side is side:
+        found[Resources.SYNCS] = [flow.offset_syncs_topic]
+    if mm2_target is side and not flow.failback:
+        found[Resources.CHECKPOINTS] = [flow.checkpoints_topic]
+        found[Resources.POSITIONS] = [flow.connect_offsets_topic]
+    return found
+
+
+def needed(command: str, side: Side) -> tuple[Right, ...]:
+    """Return the rights that a command needs on one side; the offset syncs may lie on either."""
+    found = [right for right in RIGHTS if (right.command, right.side) == (command, side)]
+    if command == "plan" and side is Side.TARGET:
+        found.append(Right("plan", side, Operation.READ, Resources.SYNCS))
+    return tuple(found)
+
+
+def missing(command: str, side: Side, resources: Mapping[Resources, list[str]], seen: Seen) -> tuple[Missing, ...]:
+    """Return the rights of a command that a cluster does not grant, each with the resources that lack it.
+
+    A resource of which the cluster did not tell counts as lacking it.
+    """
+    found = []
+    for right in needed(command, side):
+        lacking = tuple(n for n in resources.get(right.resources, ()) if not _allowed(right, n, seen))
+        if lacking:
+            found.append(Missing(right, lacking))
+    return tuple(found)
+
+
+def _allowed(right: Right, name: str, seen: Seen) -> bool:
+    kind = right.resources.kind
+    if kind is Kind.CLUSTER:
+        return seen.cluster is not None and right.operation in seen.cluster
+    told = (seen.groups if kind is Kind.GROUP else seen.topics).get(name)
+    return told is not None and not isinstance(told, Failure) and right.operation in told
+
+
+def _some(names: tuple[str, ...], most: int = 5) -> str:
+    tail = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + tail

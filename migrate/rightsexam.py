@@ -1,0 +1,89 @@
+"""`doctor` on rights: for each command, what each side does not let us do, by resource.
+
+Pure: what the clusters said is given. Looked at are the groups that the filters leave, the topics that these have
+committed on, and MM2's own.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from migrate.checks import some
+from migrate.examination import Examined, Health
+from migrate.filters import Filters
+from migrate.flow import Flow
+from migrate.model import Commits, Failure, Side
+from migrate.rights import COMMANDS, Missing, Resources, Seen, missing, needed, resources_of
+from migrate.terminal import many
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """The groups to be moved, and the source topics that they read as far as the source tells."""
+
+    groups: tuple[str, ...] = ()
+    source_topics: tuple[str, ...] = ()
+
+
+def subjects_of(listed: Collection[str], commits: Mapping[str, Commits | Failure], filters: Filters) -> Subjects:
+    """Return what a plan with these filters is about, as far as the source's commits tell."""
+    groups = tuple(sorted(group for group in listed if filters.group_verdict(group) is None))
+    told = (commits.get(group) for group in groups)
+    read = {place.topic for answer in told if answer and not isinstance(answer, Failure) for place in answer}
+    return Subjects(groups, tuple(sorted(topic for topic in read if filters.topic_verdict(topic) is None)))
+
+
+def names_to_ask(flow: Flow, side: Side, subjects: Subjects, shown: Collection[str]) -> dict[Resources, list[str]]:
+    """Return the resources of one side; topics that we know to be absent there are left out.
+
+    Where a copy is missing, or MM2 keeps no such topic, `plan` says so; nobody can be granted a right on it.
+    """
+    found = resources_of(flow, side, subjects.groups, subjects.source_topics)
+    if side is Side.TARGET:
+        found[Resources.TOPICS] = [topic for topic in found[Resources.TOPICS] if topic in shown]
+    return found
+
+
+def without_absent(resources: Mapping[Resources, list[str]], seen: Seen) -> dict[Resources, list[str]]:
+    """Leave out topics that the cluster says it does not have, or that it has nowhere, shown or not."""
+
+    def is_there(resource: Resources, name: str) -> bool:
+        told = seen.topics.get(name) if resource.is_topic else None
+        if not isinstance(told, Failure):
+            return True
+        if told.code == "UNKNOWN_TOPIC_OR_PARTITION":
+            return False
+        return seen.hidden is None or name in seen.hidden
+
+    return {kind: [name for name in names if is_there(kind, name)] for kind, names in resources.items()}
+
+
+def examine_rights(side: Side, alias: str, resources: Mapping[Resources, list[str]], seen: Seen) -> Iterator[Examined]:
+    """Return a line per command that needs anything of this side."""
+    resources = without_absent(resources, seen)
+    for command in COMMANDS:
+        if not needed(command, side):
+            continue
+        what = f"rights for {command} on {side} {alias}"
+        lacking = missing(command, side, resources, seen)
+        if not lacking:
+            yield Examined(Health.OK, what, _asked_about(resources))
+            continue
+        yield Examined(
+            Health.FAIL, what, f"missing: {'; '.join(map(_told, lacking))}", f"Grant them to this principal on {alias}."
+        )
+    if seen.hidden:
+        yield Examined(
+            Health.WARN, f"topics of {side} {alias}",
+            f"{many(len(seen.hidden), 'topic')} that it has and does not show us: {some(sorted(seen.hidden))}. "
+            "Commits on them are left out in silence",
+            f"Grant DESCRIBE on them to this principal on {alias}, unless no group of yours reads them.",
+        )  # fmt: skip
+
+
+def _told(lack: Missing) -> str:
+    return f"{lack.told} ({lack.right.purpose})" if lack.right.purpose else lack.told
+
+
+def _asked_about(resources: Mapping[Resources, list[str]]) -> str:
+    topics = sum(len(names) for kind, names in resources.items() if kind.is_topic)
+    return f"all there, on {many(len(resources[Resources.GROUPS]), 'group')} and {many(topics, 'topic')}"

@@ -1,0 +1,136 @@
+"""Java's stores, as keytool of JDK 17 writes them (tests/golden/stores), read into PEM."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.clientconfig import librdkafka_config
+from migrate.errors import ConfigError
+from migrate.stores import EXTRA, ExtraMissing, Store, UnreadableStore, joined, read_store
+
+STORES = Path(__file__).parents[1] / "golden" / "stores"
+# One certificate and its key: client.jks and client.p12 hold both, trust.jks and trust.p12 the certificate.
+PASSWORD, KEY_PASSWORD = "hunter2-store", "hunter2-key"
+CERTIFICATE, KEY = (STORES / "client.pem").read_text(), (STORES / "client.key.pem").read_text()
+
+
+def content(name: str) -> bytes:
+    return (STORES / name).read_bytes()
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+@pytest.mark.parametrize(("name", "key_password"), [("client.jks", KEY_PASSWORD), ("client.p12", "")])
+def test_a_key_and_its_chain_come_out_as_they_went_in(name, key_password):
+    store = read_store(content(name), PASSWORD, key_password)
+    assert [words(pair.key) for pair in store.keys] == [words(KEY)]
+    assert [words(one) for one in store.keys[0].chain] == [words(CERTIFICATE)]
+    assert "PRIVATE" not in repr(store)
+
+
+@pytest.mark.parametrize("name", ["trust.jks", "trust.p12"])
+def test_trusted_certificates_come_out_as_they_went_in(name):
+    store = read_store(content(name), PASSWORD)
+    assert [words(one) for one in store.trusted] == [words(CERTIFICATE)]
+    assert store.keys == ()
+
+
+def test_a_jks_trust_store_needs_no_password_as_in_java():
+    assert read_store(content("trust.jks"), "").trusted == read_store(content("trust.jks"), PASSWORD).trusted
+
+
+@pytest.mark.parametrize(
+    ("name", "password", "key_password", "why"),
+    [
+        ("client.jks", "wrong", KEY_PASSWORD, "the password is wrong, or the file is damaged"),
+        ("client.jks", PASSWORD, "", "the password of its key is wrong"),
+        ("client.p12", "wrong", "", "the password is wrong, or the file is damaged"),
+        ("trust.p12", "", "", "the password is wrong, or the file is damaged"),
+        ("client.pem", "", "", "it is PEM text"),
+    ],
+)
+def test_what_does_not_open_says_why_and_no_secret(name, password, key_password, why):
+    with pytest.raises(UnreadableStore, match=why) as caught:
+        read_store(content(name), password, key_password)
+    assert "hunter2" not in str(caught.value)
+
+
+@given(st.sampled_from(["client.jks", "trust.jks", "client.p12", "trust.p12"]), st.data())
+def test_a_damaged_store_is_an_error_of_its_own_and_nothing_else(name, data):
+    whole = content(name)
+    cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    place = data.draw(st.integers(0, len(whole) - 1))
+    flipped = bytearray(whole)
+    flipped[place] ^= data.draw(st.integers(1, 255))
+    for spoilt in (cut, bytes(flipped)):
+        for password in (PASSWORD, ""):
+            try:
+                assert isinstance(read_store(spoilt, password, KEY_PASSWORD), Store)
+            except UnreadableStore as error:
+                assert "hunter2" not in str(error)
+
+
+def test_without_the_extra_pkcs12_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
+    with pytest.raises(ExtraMissing, match="cryptography"):
+        read_store(content("trust.p12"), PASSWORD)
+    with pytest.raises(ConfigError) as caught:
+        config(location="trust.p12")
+    assert EXTRA in str(caught.value)
+
+
+def test_pem_texts_are_joined_once_each():
+    assert joined(["a\n", "b\n", "a\n"]) == "a\nb\n"
+
+
+def config(location="trust.jks", **given_settings):
+    """What librdkafka gets of a trust store; settings by name, `_` for a dot."""
+    properties = {
+        "bootstrap.servers": "127.0.0.1:1",
+        "security.protocol": "SSL",
+        "ssl.truststore.location": str(STORES / location),
+        "ssl.truststore.password": PASSWORD,
+    }
+    properties |= {key.replace("_", "."): value for key, value in given_settings.items()}
+    return librdkafka_config(properties, "a.properties").config
+
+
+@pytest.mark.parametrize("kind", ["", "JKS", "PKCS12", "jks"])
+@pytest.mark.parametrize("location", ["trust.jks", "trust.p12"])
+def test_the_file_tells_which_store_it_is_whatever_the_type_says(location, kind):
+    assert words(config(location, ssl_truststore_type=kind)["ssl.ca.pem"]) == words(CERTIFICATE)
+
+
+def test_a_jks_key_store_becomes_pem_in_memory():
+    found = config(
+        ssl_keystore_location=str(STORES / "client.jks"),
+        ssl_keystore_password=PASSWORD,
+        ssl_key_password=KEY_PASSWORD,
+    )
+    assert (words(found["ssl.key.pem"]), words(found["ssl.certificate.pem"])) == (words(KEY), words(CERTIFICATE))
+    assert "ssl.key.password" not in found
+
+
+def test_a_pkcs12_key_store_is_left_to_librdkafka_even_where_the_type_says_jks():
+    path = str(STORES / "client.p12")
+    found = config(ssl_keystore_location=path, ssl_keystore_password=PASSWORD)
+    assert (found["ssl.keystore.location"], found["ssl.keystore.password"]) == (path, PASSWORD)
+
+
+def test_a_key_store_without_a_key_is_named():
+    with pytest.raises(ConfigError, match=r"ssl\.keystore\.location in a\.properties holds no private keys"):
+        config(ssl_keystore_location=str(STORES / "trust.jks"), ssl_keystore_password=PASSWORD)
+
+
+def test_a_wrong_password_is_named_with_its_setting_and_not_shown():
+    with pytest.raises(ConfigError) as caught:
+        config(ssl_truststore_password="battery-staple")
+    text = str(caught.value)
+    assert "ssl.truststore.location" in text
+    assert "ssl.truststore.password" in text
+    assert "battery" not in text
