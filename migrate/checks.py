@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from migrate.drain import Drained
 from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope, TopicPartition
 from migrate.policies import Policies
+from migrate.producers import Growth
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class CheckFacts:
     checkpointed and the source does not list; `unknown_names` the names asked for that no cluster lists.
     `unstable_groups` have transactional offsets pending. `drains` tell by source partition whether MM2 has copied all
     of it, `positions_unknown` why MM2's own positions are not known ("" where they are). `failback` is True where the
-    groups leave MM2's target for its source.
+    groups leave MM2's target for its source. `growth` tells how far each source log's end moved between two readings.
     """
 
     source_alias: str
@@ -64,6 +65,7 @@ class CheckFacts:
     drains: Mapping[TopicPartition, Drained] = field(default_factory=dict)
     positions_unknown: str = ""
     failback: bool = False
+    growth: Mapping[TopicPartition, Growth | Failure] = field(default_factory=dict)
 
 
 Check = Callable[[CheckFacts, tuple[Row, ...], Policies], Iterable[CheckResult]]

@@ -96,6 +96,7 @@ def _check_facts(request: PlanRequest, survey: Survey) -> CheckFacts:
         drains={} if down or flow.failback else _drains(flow, survey),
         positions_unknown=survey.positions.unknown,
         failback=flow.failback,
+        growth=survey.growth,
     )
 
 

@@ -1,7 +1,7 @@
 """What `plan` asks for and what it read: the values between the clusters and the plan."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from migrate.clock import Clock
@@ -23,6 +23,7 @@ from migrate.model import (
 )
 from migrate.policies import Policies
 from migrate.ports import ClusterAdmin, CommitReader, Progress
+from migrate.producers import Growth
 
 T = TypeVar("T")
 
@@ -112,7 +113,7 @@ class Survey:
 
     `questions` are the window questions of those commits that a window could place. States are the livelier of
     two looks. What is the source's is empty or None while it is down. `comparison` is None where no records were
-    compared.
+    compared. `growth` tells how far the source's log ends moved between two readings.
     """
 
     source_facts: ClusterFacts | None
@@ -138,6 +139,7 @@ class Survey:
     watermarks: Watermarks
     positions: Positions
     comparison: Comparison | None
+    growth: Mapping[TopicPartition, Growth | Failure] = field(default_factory=dict)
 
 
 def window_question(key: GroupPartition, commit: Commit | None, flow: Flow, logs: Logs) -> WindowQuestion | None:
