@@ -211,6 +211,11 @@ def _attention(plan: Plan, page: Page) -> Iterator[str]:
     yield ""
 
 
+def finding_lines(finding: Finding, page: Page) -> Iterator[str]:
+    """Yield one finding as a plan's table has it."""
+    yield from _finding(finding, page)
+
+
 def _finding(finding: Finding, page: Page) -> Iterator[str]:
     colour = Colour.RED if finding.kind.is_grave else Colour.YELLOW
     head = f"{finding.kind}  {safe(finding.name)}, {finding.what}"
