@@ -51,8 +51,8 @@ Exit codes:
 def cli() -> None:
     """Move Kafka consumer groups to the cluster that MirrorMaker 2 has been filling.
 
-    Stop producers and consumers, `plan`, read it with `show`, `apply` the very plan you approved, `verify`,
-    start the consumers on the target. `rollback` undoes it. Nothing is written without --execute.
+    Stop producers and consumers, `status --watch`, `plan`, read it with `show`, `apply` the very plan you approved,
+    `verify`, start the consumers on the target. `rollback` undoes it. Nothing is written without --execute.
     """
 
 

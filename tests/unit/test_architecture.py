@@ -15,7 +15,8 @@ PURE = (
     "connectoffsets", "drain", "drift", "equality", "errors", "fetchplan", "filters", "floor", "flow",
     "groupchecks", "guard", "history", "jaas", "knownlog", "logreader", "logstart", "matcher", "matching",
     "matchtask", "mirror", "model", "naming", "nextrecord", "place", "plan", "planning", "policies", "ports",
-    "producers",
+    "duration", "forecast", "lag", "pace", "plainmirror", "producers", "status", "statusdocument", "statuswatch",
+    "tailcomparer", "watching",
     "recordproof", "records", "recordsurvey", "results", "rowchecks", "rows", "runs", "show", "showcsv", "showgroups",
     "showjson", "table", "tail", "terminal", "topicchecks", "totals", "translation", "undo", "wire",
 )  # fmt: skip
