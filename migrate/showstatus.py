@@ -76,6 +76,9 @@ def progress_line(status: Status, progress: Mapping[str, Progress], left: str) -
 
 
 def _verdict(status: Status) -> str:
+    if status.source_down and not status.commits:
+        target = name(status.target_alias)
+        return f"{name(status.source_alias)} DOES NOT ANSWER, and {target} has no checkpoint inside the filters"
     if not status.commits:
         return "NOTHING TO MOVE: no commit is inside the filters"
     if status.is_ready:

@@ -137,8 +137,11 @@ class Status:
 
     @property
     def is_ready(self) -> bool:
-        """True if nothing is known that keeps `plan` from being clean."""
-        return not self.blocks
+        """True if nothing is known that keeps `plan` from being clean.
+
+        Never where the source is down and the target names no commit: then nothing was looked at.
+        """
+        return not self.blocks and (not self.source_down or self.commits > 0)
 
     @property
     def blocks(self) -> tuple[CheckResult, ...]:

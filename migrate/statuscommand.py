@@ -9,7 +9,7 @@ from typing import Any
 
 from migrate.clock import Clock, SystemClock
 from migrate.comparison import Limits
-from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError
+from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
 from migrate.filters import Filters
 from migrate.flow import Flow
 from migrate.forecast import Forecast, forecast
@@ -37,6 +37,8 @@ Print = Callable[[Iterable[str]], None]
 
 def run_status(flow: Flow, policies: Policies, progress: Progress, show: Print, **options: Any) -> int:
     """Print the status that the options ask for; return 0 if everything is ready, else 3."""
+    if options["timeout"] is not None and not options["watch"]:
+        raise UsageError("--timeout says how long to watch.", "Give --watch too, or omit it.")
     rehearsal: Path | None = options["rehearsal"]
     told = _Teller(
         forecast=forecast(read_plan(rehearsal)) if rehearsal else None,

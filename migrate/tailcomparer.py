@@ -69,7 +69,8 @@ class TailComparer:
             else:
                 answers[outcome[0]] = outcome[1]
         self._drained = {w.source: (w, a) for w in works if (a := answers[w.source]).tail.uncopied == 0}
-        equalities |= {w.source.topic: self._equalities.get(w.source.topic) for w in works if w not in moved}
+        for work in works:
+            equalities.setdefault(work.source.topic, self._equalities.get(work.source.topic))
         estimate = FetchEstimate(len(questions), 0, 0, 0, 0, 0)
         return Comparison(answers, equalities, estimate, fetched.source_bytes, fetched.target_bytes)
 

@@ -122,6 +122,12 @@ def test_with_the_source_down_what_it_alone_knows_is_a_question_mark():
     assert status_document(status)["source_down"] == "source A (x:1) cannot be reached."
 
 
+def test_with_the_source_down_and_no_checkpoint_nothing_was_looked_at_and_nothing_is_ready():
+    status = looked(*world(), down="source A (x:1) cannot be reached.")
+    assert not status.blocks and not status.is_ready
+    assert text(status).startswith("A DOES NOT ANSWER, and B has no checkpoint")
+
+
 def test_where_nothing_is_to_be_moved_that_is_said():
     status = looked(*world(), filters=Filters.from_options(groups=("x.*",)))
     assert status.commits == 0 and text(status).startswith("NOTHING TO MOVE")
