@@ -55,6 +55,12 @@ def findings(plan: Plan) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda f: order.index(f.kind)))
 
 
+def findings_of(checks: Iterable[CheckResult]) -> tuple[Finding, ...]:
+    """Return what checks say beside a pass, worst first."""
+    order = list(Kind)
+    return tuple(sorted(_of_checks(checks), key=lambda f: order.index(f.kind)))
+
+
 def failback_text(header: Header) -> str:
     """Return the sentence that introduces a failback: which cluster is written."""
     left, written = name(header.source_alias), name(header.target_alias)

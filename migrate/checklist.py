@@ -66,6 +66,7 @@ CHECKS: tuple[Check, ...] = (
     groupchecks.checkpointed_topics_listed,
     groupchecks.source_down,
     clusterchecks.target_topics,
+    topicchecks.producers_stopped,
     topicchecks.not_drained,
     groupchecks.target_group_empty,
     groupchecks.source_group_stopped,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from migrate.drain import Drained
 from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope, TopicPartition
 from migrate.policies import Policies
+from migrate.producers import Growth
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class CheckFacts:
     `unstable_groups` have transactional offsets pending. `drains` tell by source partition whether MM2 has copied all
     of it, `positions_unknown` why MM2's own positions are not known ("" where they are). `failback` is True where the
     groups leave MM2's target for its source. `hidden` tells by alias of topics that the cluster does not show us.
+    `growth` tells how far each source log's end moved between two readings.
     """
 
     source_alias: str
@@ -77,6 +79,7 @@ class CheckFacts:
     positions_unknown: str = ""
     failback: bool = False
     hidden: Mapping[str, HiddenTopics] = field(default_factory=dict)
+    growth: Mapping[TopicPartition, Growth | Failure] = field(default_factory=dict)
 
 
 Check = Callable[[CheckFacts, tuple[Row, ...], Policies], Iterable[CheckResult]]

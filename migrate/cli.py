@@ -51,8 +51,8 @@ Exit codes:
 def cli() -> None:
     """Move Kafka consumer groups to the cluster that MirrorMaker 2 has been filling.
 
-    Stop producers and consumers, `plan`, read it with `show`, `apply` the very plan you approved, `verify`,
-    start the consumers on the target. `rollback` undoes it. Nothing is written without --execute.
+    Stop producers and consumers, `status --watch`, `plan`, read it with `show`, `apply` the very plan you approved,
+    `verify`, start the consumers on the target. `rollback` undoes it. Nothing is written without --execute.
     """
 
 
@@ -166,6 +166,38 @@ def plan(out: Path, **options: Any) -> int:
 
     _print(summary(made, str(out), width=_width(), colour=_colour(), cluster_options=given.words()))
     return 0 if made.is_clean() else EXIT_REFUSED
+
+
+@cli.command(short_help="Stopped and drained? What keeps plan from being clean; changes nothing.")
+@cluster_options
+@filter_options
+@policy_options
+@option("--no-match", is_flag=True,
+        help="Compare no records: whether MM2 has copied everything rests on its own positions.")  # fmt: skip
+@option("--settle", type=click.FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",
+        help="Time between two looks at groups and log ends; longer than auto-commit's 5 s.")  # fmt: skip
+@option("--watch", is_flag=True, help="Look again until everything is ready, with progress and the time left.")
+@option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS",
+        help="With --watch: give up after so long (exit 3).  [default: never]")  # fmt: skip
+@option("--rehearsal", type=FILE, metavar="PLAN", help="Say how long plan, apply and verify will take, from this plan.")
+@option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
+        help="json: one document; with --watch one a line, every look.")  # fmt: skip
+@common_options
+@_one_paragraph
+def status(watch: bool, **options: Any) -> int:
+    """Show where a cutover stands: how far MM2 is, who still writes and reads, and what is missing for a clean plan.
+
+    Takes the filters and policies of `plan`, starts no Spark, and changes nothing. Exits 0 if everything is ready,
+    else 3. If the source does not answer, it says what the target alone tells.
+    """
+    from migrate.statuscommand import run_status
+
+    flow = resolve_flow(_clusters(options))
+    names = ("accept", "untranslatable", "rewind", "uncommitted", "max_rereads")
+    policies = resolve_policies(*(options.pop(each) for each in names))
+    progress = _progress(options.pop("log_format"))
+    seen = {"width": _width, "colour": _colour(), "on_terminal": sys.stdout.isatty()}
+    return run_status(flow, policies, progress, _print, watch=watch, **seen, **options)
 
 
 @cli.command(short_help="Show a plan as table, JSON, CSV or for kafka-consumer-groups.")

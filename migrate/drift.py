@@ -7,6 +7,8 @@ Any difference refuses its group (a difference of a whole cluster: all groups), 
 - A row that an earlier run wrote and read back, and that stands beyond its planned offset now, is done too.
 - A source group that was alive when the plan was made, and accepted so (`--accept source-group-stopped[:GROUP]`),
   moves all the time: its source state, commits and log ends are not compared. One that was stopped then is.
+- A topic whose producers were writing when the plan was made, and accepted so (`--accept producers-stopped[:TOPIC]`),
+  grows on both sides: that it has grown is no difference.
 - A source that does not answer is not compared: the caller has to say so.
 - An undo restores what was there: only the cluster, the topics, the group's state and its offsets count.
 """
@@ -27,10 +29,12 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.plan import Header, Plan
+from migrate.policies import PRODUCERS_STOPPED
 from migrate.terminal import many
 
 ACCEPT_ALIVE = "source-group-stopped"
 ACCEPT_PENDING = "pending-transactions"
+ACCEPT_WRITTEN = PRODUCERS_STOPPED
 UNDO = "undo"
 RESTORE_MOVED = "restore"
 
@@ -134,9 +138,10 @@ def group_drift(
         *_target_offsets(plan.header, group, rows, commits, trace),
     ]
     if not undo:
-        found += _target_logs(group, rows, world)
+        grows = frozenset(r.source_topic for r in rows if plan.accepted(ACCEPT_WRITTEN, r.source_topic))
+        found += _target_logs(group, rows, world, grows)
         if world.source is not None and not plan.accepted(ACCEPT_ALIVE, group):
-            found += _source(group, rows, world.source, every_topic=not _filters_topics(plan.header))
+            found += _source(group, rows, world.source, grows, every_topic=not _filters_topics(plan.header))
     return tuple(found)
 
 
@@ -198,7 +203,7 @@ def _moved(row: Row, now: int | None, trace: GroupTrace | None, undo: bool) -> s
     return f": moved back by {ours - now} since the apply"
 
 
-def _target_logs(group: str, rows: Collection[Row], world: World) -> Iterator[Drift]:
+def _target_logs(group: str, rows: Collection[Row], world: World, grows: Collection[str]) -> Iterator[Drift]:
     for row in _compared(rows):
         if row.target_log_start is None or row.target_log_end is None:
             continue
@@ -208,15 +213,21 @@ def _target_logs(group: str, rows: Collection[Row], world: World) -> Iterator[Dr
             yield Drift(Scope.ROW, where, group, "target log", "an answer", f"{now.code}: {now.message}")
             continue
         planned = LogRange(row.target_log_start, row.target_log_end)
-        yield from _range_drift(where, group, Side.TARGET, planned, now)
+        yield from _range_drift(where, group, Side.TARGET, planned, now, grows=row.source_topic in grows)
 
 
 def _range_drift(
-    where: str, group: str, side: Side, planned: LogRange, now: LogRange, start_counts: bool = True
+    where: str,
+    group: str,
+    side: Side,
+    planned: LogRange,
+    now: LogRange,
+    start_counts: bool = True,
+    grows: bool = False,
 ) -> Iterator[Drift]:
     if start_counts and now.start != planned.start:
         yield Drift(Scope.ROW, where, group, f"{side} log start", str(planned.start), str(now.start))
-    if now.end > planned.end:
+    if now.end > planned.end and not grows:
         seen = f"{now.end}: {many(now.end - planned.end, 'record')} written since the plan"
         yield Drift(Scope.ROW, where, group, f"{side} log end", str(planned.end), seen)
     elif now.end < planned.end:
@@ -228,7 +239,9 @@ def _filters_topics(header: Header) -> bool:
     return bool(header.settings.get("topic") or header.settings.get("exclude-topic"))
 
 
-def _source(group: str, rows: Collection[Row], source: SideWorld, every_topic: bool) -> Iterator[Drift]:
+def _source(
+    group: str, rows: Collection[Row], source: SideWorld, grows: Collection[str], every_topic: bool
+) -> Iterator[Drift]:
     yield from _group_state(group, Side.SOURCE, source.states.get(group, _NOT_READ))
     commits = source.commits.get(group, _NOT_READ)
     if isinstance(commits, Failure):
@@ -245,7 +258,8 @@ def _source(group: str, rows: Collection[Row], source: SideWorld, every_topic: b
             continue
         planned = LogRange(row.source_log_start, row.source_log_end)
         # Retention goes on at the source, and takes nothing that the plan stands on.
-        yield from _range_drift(where, group, Side.SOURCE, planned, now, start_counts=False)
+        grown = row.source_topic in grows
+        yield from _range_drift(where, group, Side.SOURCE, planned, now, start_counts=False, grows=grown)
 
 
 def _source_commits(group: str, rows: Collection[Row], commits: Commits, every_topic: bool) -> Iterator[Drift]:

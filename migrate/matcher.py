@@ -124,7 +124,7 @@ class PartitionMatcher:
     def _answer(self) -> PartitionAnswer:
         assert self._tail is not None
         places = {g: self.places[g] for g in self.question.source_committed}
-        tail = Tail(self._tail.uncopied, self._last_record())
+        tail = Tail(self._tail.uncopied, self._last_record(), self._waiting_since(self._tail))
         return PartitionAnswer(places, tail, len(self.source.offsets), len(self.target.offsets))
 
     def _last_record(self) -> int | None:
@@ -132,6 +132,15 @@ class PartitionMatcher:
         if not self.source.offsets or self.source.uncovered(self.source.offsets[-1], self.source.end):
             return None
         return self.source.offsets[-1]
+
+    def _waiting_since(self, tail: TailFacts) -> int | None:
+        """Return the timestamp of the first source record from which on nothing was copied."""
+        first = tail.source_uncopied_from
+        if first is None:
+            return None
+        at = self.source.index(first)
+        known = at < len(self.source.offsets) and self.source.offsets[at] == first
+        return self.source.times[at] if known else None
 
     # Windows and places (Law 4)
 

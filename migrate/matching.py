@@ -4,7 +4,7 @@ Pure. `migrate.matcher.matching` holds the conversation.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from migrate.equality import Equality
@@ -129,11 +129,13 @@ class Tail:
 
     `uncopied` counts source records from the last proven sync on that have no copy in order on the target, None
     where that could not be told. Drained by the records if it is 0. `last_record` is the offset of the source's
-    last record, None where it was not read or there is none.
+    last record, None where it was not read or there is none. `waiting_since` is the timestamp (ms) of the first
+    record from which on nothing was copied, None where there is none or that was not told.
     """
 
     uncopied: int | None
     last_record: int | None = None
+    waiting_since: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

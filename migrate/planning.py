@@ -8,7 +8,17 @@ from migrate.comparison import Comparison
 from migrate.drain import Drained, DrainFacts, drained
 from migrate.flow import Flow
 from migrate.mirror import CheckpointKey
-from migrate.model import Commit, Failure, GroupPartition, GroupState, LogRange, Row, Side, TopicPartition
+from migrate.model import (
+    CheckResult,
+    Commit,
+    Failure,
+    GroupPartition,
+    GroupState,
+    LogRange,
+    Row,
+    Side,
+    TopicPartition,
+)
 from migrate.place import CheckpointHint, RowFacts
 from migrate.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
 from migrate.rows import build_row, uncommitted_row, with_blocks
@@ -20,10 +30,7 @@ from migrate.translation import Window
 def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
     """Translate every commit of the survey, run the checks, and lay their blocks over the rows."""
     flow = request.flow
-    why_not = {topic: flow.why_not_replicated(topic) for topic in {key.topic for key in survey.keys}}
-    rows = tuple(_row(key, commit, why_not[key.topic], request, survey) for key, commit in survey.keys.items())
-    facts = _check_facts(request, survey)
-    results = checklist.run(facts, rows, request.policies)
+    facts, rows, results = judged(request, survey)
     committed = sum(commit is not None for commit in survey.keys.values())
     header = Header(
         format_version=FORMAT_VERSION,
@@ -59,6 +66,15 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
         sums=sums_of(rows),
     )
     return Plan(header, with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results)))
+
+
+def judged(request: PlanRequest, survey: Survey) -> tuple[CheckFacts, tuple[Row, ...], tuple[CheckResult, ...]]:
+    """Return the facts for the checks, the rows before blocks are laid over them, and what the checks say."""
+    flow = request.flow
+    why_not = {topic: flow.why_not_replicated(topic) for topic in {key.topic for key in survey.keys}}
+    rows = tuple(_row(key, commit, why_not[key.topic], request, survey) for key, commit in survey.keys.items())
+    facts = _check_facts(request, survey)
+    return facts, rows, checklist.run(facts, rows, request.policies)
 
 
 def _check_facts(request: PlanRequest, survey: Survey) -> CheckFacts:
@@ -100,6 +116,7 @@ def _check_facts(request: PlanRequest, survey: Survey) -> CheckFacts:
             (flow.source if side is Side.SOURCE else flow.target).alias: _hidden(request, side, found)
             for side, found in survey.hidden.items()
         },
+        growth=survey.growth,
     )
 
 

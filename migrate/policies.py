@@ -12,6 +12,7 @@ from migrate.errors import UsageError
 
 MISSING_ON_TARGET = "missing-on-target"
 NOT_DRAINED = "not-drained"
+PRODUCERS_STOPPED = "producers-stopped"
 TIMESTAMPS_NOT_KEPT = "timestamps-not-kept"
 TOPICS_VISIBLE = "topics-visible"
 UNREAD_ON_TARGET_ONLY = "unread-on-target-only"
@@ -24,6 +25,7 @@ ACCEPTABLE_CHECKS = (
     "named-groups-exist",
     NOT_DRAINED,
     "pending-transactions",
+    PRODUCERS_STOPPED,
     "re-read-limit",
     "source-down",
     "source-group-stopped",

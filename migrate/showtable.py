@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from migrate.attention import Finding, Kind, failback_text, findings, passed
 from migrate.bytesize import bytes_text
+from migrate.forecast import forecast
 from migrate.model import Decision, Grade, Row, Scope
 from migrate.plan import Header, Plan
 from migrate.showgroups import group_lines
@@ -110,6 +111,9 @@ def _identity(plan: Plan, page: Page) -> list[tuple[str, str]]:
         ("Source", f"{name(h.source_alias)}, {source}"),
         ("Target", f"{name(h.target_alias)}, cluster id {safe(h.target_cluster_id) or 'not read'}"),
     ]
+    told = forecast(plan)
+    if told is not None:
+        lines.append(("Forecast", f"{told.text}: by the timings of this plan"))
     if h.failback:
         lines.insert(1, ("Failback", failback_text(h)))
     if h.undoes:
@@ -209,6 +213,11 @@ def _attention(plan: Plan, page: Page) -> Iterator[str]:
     if fine:
         yield from wrapped(f"Passed: {', '.join(fine)}", page.width, "", "  ")
     yield ""
+
+
+def finding_lines(finding: Finding, page: Page) -> Iterator[str]:
+    """Yield one finding as a plan's table has it."""
+    yield from _finding(finding, page)
 
 
 def _finding(finding: Finding, page: Page) -> Iterator[str]:

@@ -23,6 +23,7 @@ from migrate.model import (
 )
 from migrate.policies import Policies
 from migrate.ports import ClusterAdmin, CommitReader, Progress
+from migrate.producers import Growth
 
 T = TypeVar("T")
 
@@ -115,6 +116,7 @@ class Survey:
     `questions` are the window questions of those commits that a window could place. States are the livelier of
     two looks. What is the source's is empty or None while it is down. `comparison` is None where no records were
     compared. `hidden` are topics that a cluster has and does not show us, or why nobody can tell.
+    compared. `growth` tells how far the source's log ends moved between two readings.
     """
 
     source_facts: ClusterFacts | None
@@ -141,6 +143,7 @@ class Survey:
     positions: Positions
     comparison: Comparison | None
     hidden: Mapping[Side, frozenset[str] | Failure] = field(default_factory=dict)
+    growth: Mapping[TopicPartition, Growth | Failure] = field(default_factory=dict)
 
 
 def window_question(key: GroupPartition, commit: Commit | None, flow: Flow, logs: Logs) -> WindowQuestion | None:

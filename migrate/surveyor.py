@@ -2,7 +2,8 @@
 
 The order (docs/translation.md, "Pins"): commits first, then the target's log ends, then the source's, then
 MM2's topics up to ends that are pinned once, then the records; group states before and after, at least a settle
-time apart, because groups vanish from listings while they rebalance.
+time apart, because groups vanish from listings while they rebalance. The source's log ends are read again last, as
+long after they were pinned: whether anybody still writes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,8 +17,10 @@ from migrate.flow import Flow
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import ClusterFacts, Failure, GroupPartition, GroupState, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
+from migrate.producers import Growth, growth_of
 from migrate.recordsurvey import compare, read_positions, read_watermarks, works_of
-from migrate.survey import Clusters, Logs, Mm2Topic, PlanRequest, Survey, Timer, window_question
+from migrate.survey import Clusters, Logs, Mm2Topic, PlanRequest, Survey, Timer, Watermarks, window_question
+from migrate.terminal import many
 
 States = Mapping[str, GroupState | Failure]
 
@@ -56,6 +59,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     positions = read_positions(clusters, flow, target_topics, timer) if told else Positions()
     logs = _pin_logs(clusters, flow, keys, source_topics, target_topics, timer)
     watermarks = read_watermarks(clusters, logs, timer)
+    pinned_at = clock.monotonic()
     asked = ((key, window_question(key, commit, flow, logs)) for key, commit in keys.items())
     questions = {key: question for key, question in asked if question is not None}
     syncs = _read_windows(clusters, flow, questions.values(), source_topics, target_topics, timer)
@@ -64,13 +68,16 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     if checkpoints is None:
         checkpoints = _read_checkpoints(clusters, flow, target_topics, timer)
 
+    growth: Mapping[TopicPartition, Growth | Failure] = {}
     if groups:
-        left = first_look + request.settle_seconds - clock.monotonic()
+        left = max(first_look, pinned_at) + request.settle_seconds - clock.monotonic()
         if left > 0:
-            timer.run("settle", f"waiting {left:.0f} s for a second look at the groups", lambda: clock.wait(left))
+            text = f"waiting {left:.0f} s for a second look at groups and log ends"
+            timer.run("settle", text, lambda: clock.wait(left))
         target_states = _look_again(target, groups, target_states, target_listed, timer)
         if source is not None:
             source_states = _look_again(source, groups, source_states, source_listed, timer)
+            growth = _watch_ends(source, watermarks, pinned_at, clock, timer)
     named = {flow.policy.target_topic(key.topic) for key in keys}
     hidden = _hidden(clusters, timer)
     return Survey(
@@ -98,6 +105,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         positions=positions,
         comparison=comparison,
         hidden=hidden,
+        growth=growth,
     )
 
 
@@ -146,6 +154,19 @@ def _look_again(
             livelier = replace(livelier, state="Absent")
         merged[group] = livelier
     return merged
+
+
+def _watch_ends(
+    source: ClusterAdmin, watermarks: Watermarks, pinned_at: float, clock: Clock, timer: Timer
+) -> Mapping[TopicPartition, Growth | Failure]:
+    """Read the source's log ends again, as far as a reader of uncommitted records sees: does anybody write."""
+    partitions = sorted(watermarks.source)
+    if not partitions:
+        return {}
+    text = f"looking for producers on {many(len(partitions), 'log')} of {source.alias}"
+    seconds = clock.monotonic() - pinned_at
+    later = timer.run("pin", text, lambda: source.high_watermarks(partitions))
+    return growth_of(watermarks.source, later, seconds)
 
 
 def _is_stopped(state: GroupState | Failure | None) -> bool:

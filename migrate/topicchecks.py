@@ -7,9 +7,17 @@ from migrate.checks import CheckFacts, result, some, unseen
 from migrate.drain import Drained
 from migrate.equality import Equality
 from migrate.matching import Why
-from migrate.model import CheckResult, Grade, Level, Method, Row, Scope, TopicPartition
+from migrate.model import CheckResult, Failure, Grade, Level, Method, Row, Scope, TopicPartition
 from migrate.place import PROVEN_SYNC
-from migrate.policies import MISSING_ON_TARGET, NOT_DRAINED, TIMESTAMPS_NOT_KEPT, UNREAD_ON_TARGET_ONLY, Policies
+from migrate.policies import (
+    MISSING_ON_TARGET,
+    NOT_DRAINED,
+    PRODUCERS_STOPPED,
+    TIMESTAMPS_NOT_KEPT,
+    UNREAD_ON_TARGET_ONLY,
+    Policies,
+)
+from migrate.producers import Growth, rate_text
 from migrate.terminal import many
 
 NOT_JUDGED = Drained(None, "its logs were not told")
@@ -42,6 +50,45 @@ def not_drained(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
             yield unseen(Level.BLOCK, NOT_DRAINED, Scope.TOPIC, topic, expected, seen + unknown, todo)
     if fine:
         yield result(Level.PASS, NOT_DRAINED, Scope.TOPIC, many(fine, "topic"), expected, "they are")
+
+
+NOT_READ_AGAIN = Failure("NOT_READ", "its end was not read a second time")
+
+
+def producers_stopped(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block topics whose log ends move: what is written from now on is not in the plan, and MM2 is never done."""
+    if facts.source_down:
+        return
+    placed = {TopicPartition(row.source_topic, row.partition) for row in rows if row.target_offset is not None}
+    read = {partition: facts.growth.get(partition, NOT_READ_AGAIN) for partition in placed}
+    apart = min((growth.seconds for growth in read.values() if isinstance(growth, Growth)), default=0.0)
+    expected = f"no record written to it for {apart:.0f} s"
+    todo = (
+        "Stop its producers and plan again; or, if they are to move later, waive with --accept producers-stopped:TOPIC."
+    )
+    fine = 0
+    for topic, partitions in groupby(sorted(placed), key=lambda partition: partition.topic):
+        told = {p.partition: read[p] for p in partitions}
+        moved = {p: growth for p, growth in told.items() if isinstance(growth, Growth) and growth.offsets}
+        failed = {p: growth for p, growth in told.items() if isinstance(growth, Failure)}
+        if moved:
+            offsets, per_second = sum(g.offsets for g in moved.values()), sum(g.per_second for g in moved.values())
+            where = some((str(p) for p in moved), 5)
+            rate = f", {rate_text(per_second)}" if per_second > 0 else ""
+            seen = f"{many(offsets, 'offset')} in {apart:.0f} s{rate}, on {many(len(moved), 'partition')} ({where})"
+            yield result(Level.BLOCK, PRODUCERS_STOPPED, Scope.TOPIC, topic, expected, seen, todo)
+        elif failed:
+            seen = some((f"partition {p}: {failure.message}" for p, failure in failed.items()), 5, "; ")
+            yield unseen(Level.BLOCK, PRODUCERS_STOPPED, Scope.TOPIC, topic, expected, seen, todo)
+        else:
+            fine += 1
+    if fine and any(isinstance(growth, Growth) and not growth.tells for growth in read.values()):
+        yield unseen(
+            Level.WARN, PRODUCERS_STOPPED, Scope.CLUSTER, facts.source_alias, "two readings of the log ends, apart",
+            "they were read twice at about the same time", "Set --settle to some seconds.",
+        )  # fmt: skip
+    elif fine:
+        yield result(Level.PASS, PRODUCERS_STOPPED, Scope.TOPIC, many(fine, "topic"), expected, "none was")
 
 
 def missing_on_target(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:

@@ -20,6 +20,7 @@ from migrate.readerpair import KafkaReaders, ReaderSettings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from migrate.kafka.recordreader import RecordReader
     from migrate.spark.mirror import SparkMirrorReader
     from migrate.spark.syncs import Syncs
 
@@ -44,6 +45,14 @@ def record_reader_of(
 
     mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
     return ConsumerOfNextRecords(cluster, mapped.config, deadline_seconds, isolation_level)
+
+
+def log_reader_of(cluster: Cluster, deadline_seconds: float) -> "RecordReader":
+    """Return a reader of one cluster's logs for this process; nothing is opened before its first call."""
+    from migrate.kafka.recordreader import RecordReader
+
+    settings = _reader_settings(cluster)
+    return RecordReader(settings.name, settings.config, deadline_seconds, settings.secrets)
 
 
 def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:

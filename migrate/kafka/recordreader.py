@@ -131,6 +131,12 @@ class RecordReader:
             for place in wanted
         }
 
+    def scan(self, wanted: Mapping[TopicPartition, Range]) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
+        """Return every record of one range of each partition, by offset in log order: whole, so a few at a time."""
+        shelves = {place: Contents() for place in wanted}
+        problems = self._fill({p: [piece] for p, piece in wanted.items()}, {p: [shelf] for p, shelf in shelves.items()})
+        return {place: problems.get(place) or shelf.found for place, shelf in shelves.items()}
+
     def first_offsets(
         self, wanted: Mapping[TopicPartition, Collection[int]]
     ) -> dict[TopicPartition, Mapping[int, int | None] | Unreadable]:

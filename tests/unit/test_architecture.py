@@ -12,12 +12,13 @@ import migrate
 PACKAGE = Path(migrate.__file__).parent
 PURE = (
     "alignment", "anchors", "bytesize", "calibration", "checklist", "checks", "clusterchecks", "comparison",
-    "connectoffsets", "drain", "drift", "equality", "errors", "examination", "fetchplan", "filters", "floor", "flow",
-    "groupchecks", "guard", "history", "jaas", "knownlog", "logreader", "logstart", "matcher", "matching",
-    "matchtask", "mirror", "model", "naming", "nextrecord", "place", "plan", "planning", "policies", "ports",
-    "recordproof", "records", "recordsurvey", "results", "rights", "rightsexam", "rowchecks", "rows", "runs",
-    "show", "showcsv", "showgroups",
-    "showjson", "table", "tail", "terminal", "topicchecks", "totals", "translation", "undo", "wire",
+    "connectoffsets", "drain", "drift", "duration", "equality", "errors", "examination", "fetchplan", "filters",
+    "floor", "flow", "forecast", "groupchecks", "guard", "history", "jaas", "knownlog", "lag", "logreader",
+    "logstart", "matcher", "matching", "matchtask", "mirror", "model", "naming", "nextrecord", "pace", "place",
+    "plainmirror", "plan", "planning", "policies", "ports", "producers", "recordproof", "records",
+    "recordsurvey", "results", "rights", "rightsexam", "rowchecks", "rows", "runs", "show", "showcsv",
+    "showgroups", "showjson", "status", "statusdocument", "statuswatch", "table", "tail", "tailcomparer",
+    "terminal", "topicchecks", "totals", "translation", "undo", "watching", "wire",
 )  # fmt: skip
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "datetime", "random", "socket", "subprocess"}
 
@@ -69,3 +70,7 @@ def test_importing_the_package_and_its_command_line_loads_no_heavy_library():
 
 def test_showing_a_plan_loads_neither_spark_nor_the_kafka_client():
     assert not loaded_by("import migrate.planfile, migrate.show") & {"pyspark", "py4j", "confluent_kafka"}
+
+
+def test_status_loads_no_spark():
+    assert not loaded_by("import migrate.statuscommand") & {"pyspark", "py4j"}

@@ -18,6 +18,7 @@ from migrate.model import (
 )
 from migrate.place import RowFacts
 from migrate.policies import Policies, Waiver
+from migrate.producers import Growth
 from migrate.rows import build_row, with_blocks
 from migrate.translation import Window
 
@@ -40,6 +41,7 @@ FACTS = CheckFacts(
     target_states={"g": GroupState("Absent"), "h": GroupState("Empty")},
     topic_partitions={"t": (2, "A.t", 2), "u": (1, "A.u", 1)},
     drains={TopicPartition(topic, partition): Drained(True) for topic in "tu" for partition in (0, 1)},
+    growth={TopicPartition(topic, partition): Growth(0, 15.0) for topic in "tu" for partition in (0, 1)},
 )
 
 

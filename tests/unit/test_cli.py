@@ -181,3 +181,10 @@ def test_a_name_that_the_terminal_can_not_encode_is_escaped_and_not_a_crash(tmp_
         env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
     )  # fmt: skip
     assert done.returncode == 0 and b"gr\\xfc" in done.stdout
+
+
+def test_a_timeout_without_a_watch_is_wrong_use(tmp_path):
+    config = tmp_path / "mm2.properties"
+    config.write_text("clusters = A, B\nA.bootstrap.servers = a:1\nB.bootstrap.servers = b:1\nA->B.enabled = true\n")
+    shown = run("status", "--mm2-config", str(config), "--source", "A", "--target", "B", "--timeout", "5")
+    assert shown.exit_code == 2 and "--watch" in shown.stderr

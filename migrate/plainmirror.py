@@ -1,0 +1,180 @@
+"""MM2's topics read by plain consumers, without Spark: enough to say how far MM2 is, and again every few seconds.
+
+Pure: it reads through a port. Behind `migrate.mirror.MirrorReader`. Each topic is read once, and from then on only what
+is new. Of a topic that is longer than `MOST_RECORDS` only its end is read: a chain cut off at its lower end is a chain
+still (Law 1 looks at later syncs only), and MM2 writes its news at the end.
+"""
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from migrate.connectoffsets import positions_of
+from migrate.equality import Content
+from migrate.errors import ClusterError
+from migrate.flow import Flow
+from migrate.matching import Link, Unreadable
+from migrate.mirror import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
+from migrate.model import LogRange, OffsetSync, Side, TopicPartition
+from migrate.records import Range
+from migrate.translation import Window, chain
+from migrate.wire import CheckpointRecord as WireCheckpoint
+from migrate.wire import Kind, SyncRecord, decode_checkpoint, decode_sync, label
+
+MOST_RECORDS = 500_000
+# Whole records are held so many at a time.
+CHUNK = 50_000
+
+
+class TopicScanner(Protocol):
+    """Reads whole records of small topics of one cluster, read_committed."""
+
+    def scan(
+        self, wanted: Mapping[TopicPartition, Range]
+    ) -> Mapping[TopicPartition, Mapping[int, Content] | Unreadable]:
+        """Return every record of one range of each partition, by offset in log order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """The newest record of one of MM2's topics: its timestamp in ms, None while none was read.
+
+    `left_out` counts the offsets at the topic's beginning that were not read.
+    """
+
+    newest_ms: int | None = None
+    left_out: int = 0
+
+
+@dataclass
+class _Progress:
+    """How far one partition of a topic was read."""
+
+    start: int
+    to: int
+    newest_ms: int | None = None
+    left_out: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+class PlainMirror:
+    """Reads MM2's topics through scanners; `source` is None while the source is down. Keeps what it has read."""
+
+    def __init__(self, flow: Flow, source: TopicScanner | None, target: TopicScanner) -> None:
+        self._flow = flow
+        self._scanners = {Side.SOURCE: source, Side.TARGET: target}
+        self._progress: dict[tuple[Side, TopicPartition], _Progress] = {}
+        self._checkpoints: dict[CheckpointKey, CheckpointRecord] = {}
+        self._syncs: dict[tuple[str, int], list[OffsetSync]] = defaultdict(list)
+        self._positions: dict[bytes | None, bytes | None] = {}
+
+    def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
+        """Read the checkpoints topic."""
+
+        def take(offset: int, content: Content) -> None:
+            decoded = decode_checkpoint(content.key, content.value)
+            if isinstance(decoded, WireCheckpoint):
+                key = CheckpointKey(decoded.group, decoded.target_topic, decoded.partition)
+                self._checkpoints[key] = CheckpointRecord(
+                    decoded.source_offset, decoded.target_offset, decoded.metadata, offset, content.timestamp
+                )
+
+        place = TopicPartition(topic, 0)
+        read = self._read(Side.TARGET, place, pinned, Kind.CHECKPOINT, take, self._checkpoints.clear)
+        return CheckpointReading(dict(self._checkpoints), dict(read.counts))
+
+    def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
+        """Read the offset-syncs topic and find each question's window."""
+
+        def take(offset: int, content: Content) -> None:
+            decoded = decode_sync(content.key, content.value)
+            if isinstance(decoded, SyncRecord):
+                sync = OffsetSync(offset, decoded.source_offset, decoded.target_offset)
+                self._syncs[decoded.source_topic, decoded.partition].append(sync)
+
+        place = TopicPartition(topic, 0)
+        read = self._read(side, place, pinned, Kind.OFFSET_SYNC, take, self._syncs.clear)
+        return SyncReading(self._windows(questions), dict(read.counts))
+
+    def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
+        """Read MM2's own positions from the Connect offsets topic."""
+
+        def take(offset: int, content: Content) -> None:
+            self._positions[content.key] = content.value
+
+        places = {partition: (Side.TARGET, TopicPartition(topic, partition)) for partition in pinned}
+        if any(p in self._progress and self._progress[p].to > pinned[k].end for k, p in places.items()):
+            # The topic began anew: what was read of its other partitions is of the old one, too.
+            self._positions.clear()
+            for place in places.values():
+                self._progress.pop(place, None)
+        for partition, log in pinned.items():
+            self._read(Side.TARGET, TopicPartition(topic, partition), log, Kind.CHECKPOINT, take, lambda: None)
+        return positions_of(self._positions.items(), self._flow.source.alias)
+
+    def news(self, side: Side, topic: str) -> News:
+        """Return how new the newest record is of a topic that was read."""
+        read = self._progress.get((side, TopicPartition(topic, 0)))
+        return News() if read is None else News(read.newest_ms, read.left_out)
+
+    def links(self, source: TopicPartition, source_end: int, target_end: int) -> tuple[Link, ...]:
+        """Return the chain of one partition (Law 1), as far as its syncs were read."""
+        syncs = self._syncs.get((source.topic, source.partition), [])
+        return tuple((s.source_offset, s.target_offset) for s in chain(syncs, source_end, target_end))
+
+    def _windows(self, questions: Collection[WindowQuestion]) -> dict[WindowQuestion, Window]:
+        found: dict[WindowQuestion, Window] = {}
+        chains: dict[tuple[str, int, int | None, int], tuple[OffsetSync, ...]] = {}
+        for asked in questions:
+            where = (asked.source_topic, asked.partition, asked.source_end, asked.target_end)
+            if where not in chains:
+                syncs = self._syncs.get(where[:2], [])
+                beyond = 1 + max((s.source_offset for s in syncs), default=0)
+                source_end = beyond if asked.source_end is None else asked.source_end
+                chains[where] = chain(syncs, source_end, asked.target_end)
+            links = chains[where]
+            at = bisect_right(links, asked.source_committed, key=lambda sync: sync.source_offset)
+            found[asked] = Window(links[at - 1] if at else None, links[at] if at < len(links) else None)
+        return found
+
+    def _read(
+        self,
+        side: Side,
+        place: TopicPartition,
+        pinned: LogRange,
+        wanted: Kind,
+        take: Callable[[int, Content], None],
+        forget: Callable[[], None],
+    ) -> _Progress:
+        """Read what is new of a partition up to its pinned end; all anew where the log has been cut or re-created."""
+        progress = self._progress.get((side, place))
+        if progress is None or progress.to > pinned.end:
+            first = max(pinned.start, pinned.end - MOST_RECORDS)
+            progress = _Progress(first, first, left_out=first - pinned.start)
+            self._progress[side, place] = progress
+            forget()
+        at = max(progress.to, pinned.start)
+        while at < pinned.end:
+            end = min(at + CHUNK, pinned.end)
+            for offset, content in self._scan(side, place, Range(at, end)).items():
+                progress.counts[label(wanted, content.key, content.value)] += 1
+                if content.value is not None:
+                    progress.newest_ms = max(progress.newest_ms or 0, content.timestamp)
+                take(offset, content)
+            at = progress.to = end
+        return progress
+
+    def _scan(self, side: Side, place: TopicPartition, piece: Range) -> Mapping[int, Content]:
+        scanner = self._scanners[side]
+        assert scanner is not None, "a cluster that is down is not asked"
+        read = scanner.scan({place: piece})[place]
+        if isinstance(read, Unreadable):
+            alias = self._flow.source.alias if side is Side.SOURCE else self._flow.target.alias
+            raise ClusterError(
+                f"{alias} does not let us read MM2's topic {place.topic} ({read.reason}).",
+                "Grant READ on that topic, or try again.",
+            )
+        return read

@@ -1,0 +1,246 @@
+"""Where a cutover stands: how far MM2 is, who still writes and reads, and what is missing for a clean plan. Pure.
+
+The verdicts are those of `plan`: the same survey, the same checks. What only comparing records around every commit can
+tell (`ONLY_PLAN_TELLS`) is left to it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from migrate.connectoffsets import Positions
+from migrate.drain import Drained
+from migrate.lag import UNKNOWN, Lag, lag_of, total
+from migrate.matching import Link
+from migrate.model import CheckResult, Failure, GroupState, Level, LogRange, Side, TopicPartition
+from migrate.plainmirror import News
+from migrate.planning import judged
+from migrate.producers import Growth
+from migrate.survey import PlanRequest, Survey
+
+ONLY_PLAN_TELLS = frozenset(
+    {
+        "estimated-rows",
+        "inside-target-log",
+        "missing-on-target",
+        "re-read-limit",
+        "rewind",
+        "rollback-limits",
+        "timestamps-not-kept",
+        "unread-on-target-only",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """One partition and its copy; logs are None where that cluster is down, or did not tell.
+
+    `copied_to` is MM2's own position (the last source record copied), None where it has none.
+    """
+
+    source: TopicPartition
+    target: TopicPartition
+    source_log: LogRange | None
+    target_log: LogRange | None
+    copied_to: int | None
+    lag: Lag
+    drained: Drained
+    growth: Growth | Failure | None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicStatus:
+    """All partitions of one topic that groups of the plan have commits on."""
+
+    source_topic: str
+    target_topic: str
+    partitions: tuple[PartitionStatus, ...]
+
+    @property
+    def lag(self) -> Lag:
+        """What MM2 has still to copy of the topic."""
+        return total(p.lag for p in self.partitions)
+
+    @property
+    def source_end(self) -> int | None:
+        """The source's log ends, added up; None where one is not known."""
+        return _sum(p.source_log.end if p.source_log else None for p in self.partitions)
+
+    @property
+    def target_end(self) -> int | None:
+        """The target's log ends, added up; None where one is not known."""
+        return _sum(p.target_log.end if p.target_log else None for p in self.partitions)
+
+    @property
+    def copied(self) -> int | None:
+        """How far MM2 has come, in the source's offsets: its end less the lag; by MM2's own positions if it is down."""
+        if self.source_end is not None and self.lag.records is not None:
+            return self.source_end - self.lag.records
+        if self.source_end is None:
+            return _sum(None if p.copied_to is None else p.copied_to + 1 for p in self.partitions)
+        return None
+
+    @property
+    def drained(self) -> bool | None:
+        """True if all is copied, None where nobody can tell."""
+        verdicts = [p.drained.verdict for p in self.partitions]
+        return False if False in verdicts else None if None in verdicts else True
+
+    @property
+    def written(self) -> Growth | None:
+        """How far its log ends moved between two readings; None where one was not read twice."""
+        growths = [p.growth for p in self.partitions if isinstance(p.growth, Growth)]
+        if not growths or len(growths) < len(self.partitions):
+            return None
+        return Growth(sum(g.offsets for g in growths), min(g.seconds for g in growths))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStatus:
+    """One group on both sides; `on_source` is None while the source is down. `target_offsets` counts its commits."""
+
+    group: str
+    on_source: GroupState | Failure | None
+    on_target: GroupState | Failure | None
+    target_offsets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mm2TopicStatus:
+    """One of MM2's topics: `news` tells how new its newest record is. `found` is None where nobody looked."""
+
+    what: str
+    topic: str
+    alias: str
+    found: bool | None
+    news: News
+
+
+@dataclass(frozen=True)
+class Status:
+    """One look at a flow. `source_down` says why the source was not asked, "" where it was.
+
+    `checks` are those of `plan`, but for what only `plan` tells. `commits` counts commits inside the filters.
+    """
+
+    time_ms: int
+    source_alias: str
+    target_alias: str
+    source_down: str
+    topics: tuple[TopicStatus, ...]
+    groups: tuple[GroupStatus, ...]
+    mm2_topics: tuple[Mm2TopicStatus, ...]
+    positions_unknown: str
+    checks: tuple[CheckResult, ...]
+    commits: int
+
+    @property
+    def is_ready(self) -> bool:
+        """True if nothing is known that keeps `plan` from being clean.
+
+        Never where the source is down and the target names no commit: then nothing was looked at.
+        """
+        return not self.blocks and (not self.source_down or self.commits > 0)
+
+    @property
+    def blocks(self) -> tuple[CheckResult, ...]:
+        """The results that block and were not accepted."""
+        return tuple(c for c in self.checks if c.counts_as is Level.BLOCK)
+
+    @property
+    def lag(self) -> Lag:
+        """What MM2 has still to copy of all topics."""
+        return total(topic.lag for topic in self.topics)
+
+
+NewsOf = Callable[[Side, str], News]
+LinksOf = Callable[[TopicPartition, int, int], tuple[Link, ...]]
+
+
+def status_of(
+    request: PlanRequest,
+    survey: Survey,
+    positions: Positions,
+    news: NewsOf,
+    links: LinksOf,
+    now_ms: int,
+    source_down: str = "",
+) -> Status:
+    """Return the status of a survey.
+
+    `positions` are MM2's own (the survey has none while the source is down), `news` how new its topics' newest records
+    are, `links` its chains.
+    """
+    flow = request.flow
+    facts, _, checks = judged(request, survey)
+    drains = facts.drains
+    places = sorted({TopicPartition(key.topic, key.partition) for key in survey.keys})
+    wanted = [p for p in places if not flow.why_not_replicated(p.topic)]
+    partitions = [_partition(request, survey, p, drains, positions, links) for p in wanted]
+    topics = tuple(
+        TopicStatus(topic, flow.policy.target_topic(topic), tuple(same))
+        for topic, same in groupby(partitions, key=lambda p: p.source.topic)
+    )
+    groups = tuple(
+        GroupStatus(g, survey.source_states.get(g), survey.target_states.get(g), len(survey.priors.get(g, {})))
+        for g in survey.groups
+    )
+    mm2_topics = tuple(
+        Mm2TopicStatus(
+            what,
+            read.topic,
+            flow.source.alias if read.side is Side.SOURCE else flow.target.alias,
+            read.found,
+            news(read.side, read.topic),
+        )
+        for what, read in (("offset sync", survey.syncs_topic), ("checkpoint", survey.checkpoints_topic))
+    )
+    return Status(
+        time_ms=now_ms,
+        source_alias=flow.source.alias,
+        target_alias=flow.target.alias,
+        source_down=source_down,
+        topics=topics,
+        groups=groups,
+        mm2_topics=mm2_topics,
+        positions_unknown=positions.unknown,
+        checks=tuple(c for c in checks if c.check not in ONLY_PLAN_TELLS),
+        commits=len(survey.wanted.commits),
+    )
+
+
+def _partition(
+    request: PlanRequest,
+    survey: Survey,
+    source: TopicPartition,
+    drains: Mapping[TopicPartition, Drained],
+    positions: Positions,
+    links: LinksOf,
+) -> PartitionStatus:
+    target = TopicPartition(request.flow.policy.target_topic(source.topic), source.partition)
+    source_log, target_log = survey.logs.source.get(source), survey.logs.target.get(target)
+    drained = drains.get(source, Drained(None, "its logs were not told"))
+    copied_to = positions.copied_to.get(source)
+    lag = UNKNOWN
+    if isinstance(source_log, LogRange) and isinstance(target_log, LogRange):
+        answer = survey.comparison.answers.get(source) if survey.comparison else None
+        chain = links(source, source_log.end, target_log.end)
+        newest = chain[-1] if chain else None
+        tail = answer.tail if answer else None
+        lag = lag_of(source_log, target_log, bool(drained.verdict), tail, newest, copied_to)
+    return PartitionStatus(
+        source=source,
+        target=target,
+        source_log=source_log if isinstance(source_log, LogRange) else None,
+        target_log=target_log if isinstance(target_log, LogRange) else None,
+        copied_to=copied_to,
+        lag=lag,
+        drained=drained,
+        growth=survey.growth.get(source),
+    )
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    listed = list(numbers)
+    return None if None in listed or not listed else sum(n for n in listed if n is not None)

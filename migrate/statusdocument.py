@@ -1,0 +1,110 @@
+"""A status as one JSON document: every partition, every group, every check. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from migrate.forecast import Forecast
+from migrate.lag import Lag
+from migrate.model import Failure, GroupState, LogRange
+from migrate.pace import TimeLeft
+from migrate.producers import Growth
+from migrate.status import GroupStatus, PartitionStatus, Status, TopicStatus
+from migrate.watching import Progress
+
+
+def status_document(
+    status: Status,
+    forecast: Forecast | None = None,
+    progress: Mapping[str, Progress] | None = None,
+    left: TimeLeft | None = None,
+) -> dict[str, Any]:
+    """Return the document; what is not known is null. Offsets and records are counts, times ms or seconds by name."""
+    bars = progress or {}
+    return {
+        "time_ms": status.time_ms,
+        "ready": status.is_ready,
+        "source": status.source_alias,
+        "target": status.target_alias,
+        "source_down": status.source_down or None,
+        "lag": _lag(status.lag),
+        "time_left": None if left is None else asdict(left),
+        "topics": [_topic(topic, bars.get(topic.source_topic)) for topic in status.topics],
+        "groups": [_group(group) for group in status.groups],
+        "commits": status.commits,
+        "mm2_topics": [
+            {
+                "holds": topic.what,
+                "topic": topic.topic,
+                "cluster": topic.alias,
+                "found": topic.found,
+                "newest_ms": topic.news.newest_ms,
+                "offsets_left_out": topic.news.left_out,
+            }
+            for topic in status.mm2_topics
+        ],
+        "positions_unknown": status.positions_unknown or None,
+        "checks": [asdict(check) for check in status.checks],
+        "forecast": None if forecast is None else asdict(forecast),
+    }
+
+
+def _topic(topic: TopicStatus, progress: Progress | None) -> dict[str, Any]:
+    written = topic.written
+    return {
+        "source_topic": topic.source_topic,
+        "target_topic": topic.target_topic,
+        "source_end": topic.source_end,
+        "target_end": topic.target_end,
+        "copied": topic.copied,
+        "lag": _lag(topic.lag),
+        "drained": topic.drained,
+        "written": _growth(written),
+        "progress": None if progress is None else {"done": progress.done, "total": progress.total},
+        "partitions": [_partition(partition) for partition in topic.partitions],
+    }
+
+
+def _partition(partition: PartitionStatus) -> dict[str, Any]:
+    return {
+        "partition": partition.source.partition,
+        "source_log": _log(partition.source_log),
+        "target_log": _log(partition.target_log),
+        "mm2_copied_to": partition.copied_to,
+        "lag": _lag(partition.lag),
+        "drained": partition.drained.verdict,
+        "why_not_drained": partition.drained.seen or None,
+        "written": _growth(partition.growth),
+    }
+
+
+def _group(group: GroupStatus) -> dict[str, Any]:
+    return {
+        "group": group.group,
+        "on_source": _state(group.on_source),
+        "on_target": _state(group.on_target),
+        "target_offsets": group.target_offsets,
+    }
+
+
+def _state(state: GroupState | Failure | None) -> dict[str, Any] | None:
+    if isinstance(state, Failure):
+        return {"state": None, "error": state.code}
+    if state is None:
+        return None
+    members = list(state.members)
+    return {"state": state.state, "kind": state.kind, "member_count": state.member_count, "members": members}
+
+
+def _lag(lag: Lag) -> dict[str, Any]:
+    return {"records": lag.records, "counted": lag.is_counted, "waiting_since_ms": lag.waiting_since}
+
+
+def _log(log: LogRange | None) -> dict[str, int] | None:
+    return None if log is None else {"start": log.start, "end": log.end}
+
+
+def _growth(growth: Growth | Failure | None) -> dict[str, Any] | None:
+    if isinstance(growth, Growth):
+        return {"offsets": growth.offsets, "seconds": round(growth.seconds, 3)}
+    return None

@@ -1,0 +1,69 @@
+"""What a watch knows from one look to the next: bars that never fall, and the time left. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from migrate.pace import Reading, TimeLeft, time_left
+from migrate.status import Status, TopicStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How much of a topic MM2 has copied since the watch began: `done` of `total` records.
+
+    `done` never falls; it reaches `total` only when the topic is proven to be copied in full.
+    """
+
+    done: int
+    total: int
+    is_complete: bool
+
+    @property
+    def part(self) -> float:
+        """What is done, from 0 to 1; 1 only if it is complete."""
+        if self.is_complete:
+            return 1.0
+        return min(0.99, self.done / self.total) if self.total else 0.0
+
+    @property
+    def percent(self) -> int:
+        """The same in whole percent, rounded down."""
+        return int(100 * self.part)
+
+
+@dataclass
+class Watch:
+    """Takes in one status after the other."""
+
+    readings: list[Reading] = field(default_factory=list)
+    _begun: dict[str, int] = field(default_factory=dict)
+    _bars: dict[str, Progress] = field(default_factory=dict)
+
+    def take(self, status: Status, seconds: float) -> None:
+        """Take in a status read at `seconds`, of a clock that never goes back."""
+        for topic in status.topics:
+            bar = self._bar(topic)
+            if bar is not None:
+                self._bars[topic.source_topic] = bar
+        left = status.lag.records
+        if left is not None:
+            self.readings.append(Reading(seconds, left))
+
+    @property
+    def bars(self) -> Mapping[str, Progress]:
+        """The progress by source topic; topics of which nothing is known are left out."""
+        return self._bars
+
+    def time_left(self) -> TimeLeft:
+        """Return how long it will take until everything is copied."""
+        return time_left(self.readings)
+
+    def _bar(self, topic: TopicStatus) -> Progress | None:
+        copied, end = topic.copied, topic.source_end
+        if copied is None or end is None:
+            return None
+        begun = self._begun.setdefault(topic.source_topic, copied)
+        before = self._bars.get(topic.source_topic)
+        # An estimate may take back what an earlier one gave; a bar that goes back tells nobody anything.
+        done = max(copied - begun, before.done if before else 0)
+        return Progress(done, max(end - begun, done), topic.drained is True)

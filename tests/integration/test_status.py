@@ -1,0 +1,278 @@
+"""`status` on real clusters: writers, readers and an undrained replica are found; a watch ends when the drain does."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.integration.cli import REPOSITORY, CommandLine, Ran
+from tests.integration.clusters import CALL_SECONDS, QUIET, AnyLab, groups_on, member, portrait
+from tests.integration.scene import Scene
+from tests.lab.cluster import free_ports
+from tests.lab.lab import Lab
+from tests.lab.waiting import wait_until
+
+pytestmark = pytest.mark.kafka
+CONFIG_TOOL = "org.apache.kafka.tools.ConfigCommand"
+# What MM2 may write in a second in a drain that takes several looks, in bytes.
+SLOW = 150_000
+
+
+@pytest.fixture(scope="module")
+def quiet(lab: AnyLab) -> Scene:
+    """Two topics, copied in full, and groups amid them; nobody writes, nobody reads."""
+    scene = Scene(lab, "status", seed=6)
+    pool, other = scene.create("pool", 2), scene.create("other", 2)
+    for topic in (pool, other):
+        scene.write([(topic, 0), (topic, 1)], 500)
+    scene.wait_replicated()
+    for name, topic in (("steady", pool), ("live", pool), ("apart", other)):
+        scene.commit({scene.group(name): {(topic, 0): 100, (topic, 1): 120}})
+    lab.mirror.wait_checkpoints([scene.group(name) for name in ("steady", "live", "apart")])
+    return scene
+
+
+@pytest.fixture
+def commands(lab: AnyLab, tmp_path: Path) -> CommandLine:
+    return CommandLine.of(lab, tmp_path)
+
+
+def status(commands: CommandLine, scene: Scene, *options: str, settle: str = "1.5") -> tuple[Ran, dict[str, Any]]:
+    """Run it once, and return what it says as JSON."""
+    chosen = ("--group", f".*{scene.suffix}", "--settle", settle)
+    ran = commands.run("status", *commands.clusters, *chosen, "--format", "json", *options)
+    assert ran.exit_code in (0, 3), str(ran)
+    return ran, json.loads(ran.stdout)
+
+
+def blocks(document: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(c["check"], c["subject"]) for c in document["checks"] if c["counts_as"] == "block"}
+
+
+def topic_of(document: dict[str, Any], topic: str) -> dict[str, Any]:
+    (found,) = [t for t in document["topics"] if t["source_topic"] == topic]
+    return found
+
+
+@contextmanager
+def producing(bootstrap: str, topic: str) -> Iterator[None]:
+    """Somebody writes about twenty records a second."""
+    stop = threading.Event()
+
+    def run() -> None:
+        producer = Producer({"bootstrap.servers": bootstrap, **QUIET})
+        while not stop.wait(0.05):
+            producer.produce(topic, b"forgotten")
+            producer.poll(0)
+        producer.flush(CALL_SECONDS)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_quiet_drained_flow_is_ready_and_what_it_says_is_true(
+    lab: AnyLab, quiet: Scene, commands: CommandLine
+) -> None:
+    before = portrait(lab.source_bootstrap)
+    ran, document = status(commands, quiet)
+    ran.expect(0)
+    assert document["ready"] and not blocks(document) and document["lag"]["records"] == 0
+    pool = topic_of(document, quiet.topic("pool"))
+    ends = quiet.source_ends()
+    end = sum(ends[quiet.topic("pool"), p][1] for p in (0, 1))
+    assert (pool["source_end"], pool["copied"], pool["drained"]) == (end, end, True)
+    assert pool["written"]["offsets"] == 0 and pool["written"]["seconds"] >= 1.5
+    assert {g["group"] for g in document["groups"]} == set(quiet.commits)
+    assert {t["holds"]: t["newest_ms"] is not None for t in document["mm2_topics"]} == {
+        "offset sync": True,
+        "checkpoint": True,
+    }
+    assert portrait(lab.source_bootstrap) == before and not groups_on(lab.target_bootstrap) & set(quiet.commits)
+
+
+def test_a_forgotten_producer_blocks_its_topic_in_status_and_in_plan_until_it_is_stopped(
+    lab: AnyLab, quiet: Scene, commands: CommandLine
+) -> None:
+    pool = quiet.topic("pool")
+    with producing(lab.source_bootstrap, pool):
+        ran, document = status(commands, quiet, settle="2")
+        ran.expect(3)
+        assert ("producers-stopped", pool) in blocks(document)
+        assert not {subject for _, subject in blocks(document)} - {pool}
+        written = topic_of(document, pool)["written"]
+        assert written["offsets"] > 0 and topic_of(document, quiet.topic("other"))["written"]["offsets"] == 0
+        commands.plan("rehearsal.plan", "--group", f".*{quiet.suffix}").expect(3)
+        planned = commands.document("rehearsal.plan")
+        found = {(c["check"], c["subject"]) for c in planned["checks"] if c["counts_as"] == "block"}
+        assert ("producers-stopped", pool) in found
+        decisions = {(row["source_topic"], row["decision"]) for row in planned["rows"]}
+        assert decisions == {(pool, "block"), (quiet.topic("other"), "set")}
+    chosen = ("--group", f".*{quiet.suffix}", "--settle", "1.5")
+    # Nothing but the product waits for the drain.
+    commands.run("status", *commands.clusters, *chosen, "--watch", "--timeout", "60").expect(0)
+    told = commands.run("status", *commands.clusters, *chosen, "--rehearsal", "rehearsal.plan").expect(0)
+    assert re.search(r"Forecast +plan about .*, apply about .*, verify about ", told.stdout), str(told)
+    assert "Forecast" in commands.show("rehearsal.plan", "table")
+
+
+def test_a_group_that_is_alive_is_shown_with_its_members_and_hosts_on_either_side(
+    lab: AnyLab, quiet: Scene, commands: CommandLine
+) -> None:
+    group, pool = quiet.group("live"), quiet.topic("pool")
+    with member(lab.source_bootstrap, group, pool), member(lab.target_bootstrap, group, quiet.copy(pool)):
+        ran, document = status(commands, quiet)
+        ran.expect(3)
+        assert blocks(document) >= {("source-group-stopped", group), ("target-group-empty", group)}
+        (told,) = [g for g in document["groups"] if g["group"] == group]
+        for side in ("on_source", "on_target"):
+            assert told[side]["member_count"] == 1 and "@127.0.0.1" in told[side]["members"][0], told
+        table = commands.run("status", *commands.clusters, "--group", group, "--settle", "1").expect(3).stdout
+        assert table.startswith("NOT READY: ") and f"{group}: Stable on A, 1 member: " in table, table
+
+
+def test_with_the_source_dead_the_target_alone_is_told_and_what_is_not_known(
+    quiet: Scene, commands: CommandLine, tmp_path: Path
+) -> None:
+    dead = tmp_path / "dead.properties"
+    (port,) = free_ports(1)
+    dead.write_text(f"bootstrap.servers=127.0.0.1:{port}\n")
+    aside = commands.against(*commands.clusters, "--source-config", str(dead), "--request-timeout", "2")
+    ran, document = status(aside, quiet)
+    ran.expect(3)
+    assert not document["ready"] and f"127.0.0.1:{port}" in document["source_down"]
+    checks = {check for check, _ in blocks(document)}
+    assert {"source-down"} <= checks <= {"source-down", "source-gone-without-checkpoint"}
+    pool = topic_of(document, quiet.topic("pool"))
+    assert pool["source_end"] is None and pool["lag"]["records"] is None and pool["drained"] is None
+    ends = quiet.source_ends()
+    # MM2's own positions tell how far it had come; it records them once a minute.
+    assert pool["copied"] is None or 0 <= pool["copied"] <= sum(ends[quiet.topic("pool"), p][1] for p in (0, 1))
+    assert {g["on_source"] is None and g["on_target"] is not None for g in document["groups"]} == {True}
+    table = aside.run("status", *aside.clusters, "--group", f".*{quiet.suffix}", "--settle", "0").expect(3).stdout
+    assert table.startswith("A DOES NOT ANSWER; NOT READY: source-down") and "on A: not known" in table, table
+
+
+# --- watching ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def own(lab: AnyLab) -> Lab:
+    if not isinstance(lab, Lab):
+        pytest.skip("needs an MM2 that it may stop and slow down")
+    return lab
+
+
+@contextmanager
+def slow_writers(lab: Lab, bytes_per_second: int) -> Iterator[None]:
+    """Let no client write faster than this to the target: a drain that takes a while."""
+    kind = ("--bootstrap-server", lab.target_bootstrap, "--entity-type", "clients", "--entity-default", "--alter")
+    done = lab.kafka_tool(CONFIG_TOOL, *kind, "--add-config", f"producer_byte_rate={bytes_per_second}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    try:
+        yield
+    finally:
+        lab.kafka_tool(CONFIG_TOOL, *kind, "--delete-config", "producer_byte_rate")
+
+
+@contextmanager
+def watching(commands: CommandLine, *options: str) -> Iterator[Callable[[], list[dict[str, Any]]]]:
+    """A running `status --watch --format json`; yields the documents so far, and waits for its end on leaving."""
+    words = [sys.executable, "-m", "migrate", "status", *commands.clusters, "--watch", "--format", "json", *options]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MM2_MIGRATE_")}
+    environment["PYTHONPATH"] = str(REPOSITORY)
+    out, errors = commands.folder / "watch.jsonl", commands.folder / "watch.err"
+    with out.open("w") as stdout, errors.open("w") as stderr:
+        process = subprocess.Popen(
+            words, cwd=commands.folder, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
+        )
+        try:
+            yield lambda: [json.loads(line) for line in out.read_text().split("\n")[:-1]]
+            assert process.wait(120) == 0, out.read_text()[-3000:] + errors.read_text()
+        finally:
+            process.kill()
+            process.wait()
+
+
+def test_a_watch_over_a_paused_mm2_moves_ends_by_itself_and_the_plan_after_it_is_clean_and_exact(
+    own: Lab, tmp_path: Path
+) -> None:
+    scene = Scene(own, "watched", seed=7)
+    topics = [scene.create("one", 2), scene.create("two", 1)]
+    scene.write([(topic, 0) for topic in topics], 300)
+    scene.wait_replicated()
+    for number in range(6):
+        scene.commit({scene.group(f"g{number}"): {(t, 0): 40 * number for t in topics}})
+    commands = CommandLine.of(own, tmp_path)
+    chosen = ("--group", f".*{scene.suffix}", "--settle", "3", "--timeout", "100")
+    own.mirror.pause()
+    try:
+        scene.write([(t, 0) for t in topics], 12_000)
+        with slow_writers(own, SLOW), watching(commands, *chosen) as documents:
+            wait_until(lambda: len(documents()) >= 2, 60, "two looks at an MM2 that stands still")
+            own.mirror.resume()
+    finally:
+        own.mirror.resume()
+    told = documents()
+    assert told[-1]["ready"] and not any(d["ready"] for d in told[:2])
+    first = {topic for check, topic in blocks(told[0]) if check == "not-drained"}
+    assert first == set(topics)
+    for topic in topics:
+        done = [bar["done"] for d in told if (bar := topic_of(d, topic)["progress"])]
+        assert done == sorted(done) and len(set(done)) >= 3, done
+        end = topic_of(told[-1], topic)
+        assert end["progress"]["done"] == end["progress"]["total"] and end["drained"]
+    begun = told[0]["time_ms"]
+    readings = [[(d["time_ms"] - begun) / 1000, d["lag"]["records"]] for d in told]
+    (tmp_path / "drain.json").write_text(json.dumps(readings))
+    keep = os.environ.get("MM2_MIGRATE_KEEP_DRAIN")
+    if keep:
+        Path(keep).write_text(json.dumps(readings) + "\n")
+    commands.plan("after.plan", "--group", f".*{scene.suffix}").expect(0)
+    assert {row["grade"] for row in commands.document("after.plan")["rows"]} == {"exact"}
+
+
+def test_on_a_terminal_the_screen_is_drawn_in_place_and_given_back(quiet: Scene, commands: CommandLine) -> None:
+    words = [
+        sys.executable, "-m", "migrate", "status", *commands.clusters, "--group", f".*{quiet.suffix}", "--watch",
+        "--settle", "2", "--timeout", "60",
+    ]  # fmt: skip
+    master, slave = pty.openpty()
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
+    process = subprocess.Popen(words, cwd=commands.folder, env=environment, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    said = b""
+    try:
+        while chunk := read_some(master):
+            said += chunk
+        assert process.wait(60) == 0, said.decode()
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+    text = said.decode()
+    screen, _, after = text.partition("\x1b[?1049l")
+    assert "\x1b[?1049h" in screen and "[####################] 100% copied" in screen, text
+    assert "looking for 2 s whether it stays so" in screen and "READY" in after and "\x1b[H" not in after
+
+
+def read_some(master: int) -> bytes:
+    """Return what a terminal shows next; nothing once the other side is closed."""
+    try:
+        return os.read(master, 65536)
+    except OSError:
+        return b""

@@ -1,0 +1,122 @@
+"""The time left of a drain: within a factor of two over the last half of a steady one, and never a number by chance."""
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.pace import Pace, Reading, time_left
+
+RECORDED = Path(__file__).parent / "drains"
+
+
+def steady(total, rate, every=1.0, noise=0.0, idle=0.0, burst=0.0, seed=0):
+    """Readings of a drain of `total` records at `rate` a second, after `idle` seconds in which nothing happened.
+
+    `noise` varies the time between readings, `burst` is how many seconds' worth of records arrive at once.
+    """
+    dice, readings, now = Random(seed), [], 0.0
+    while True:
+        busy = max(0.0, now - idle)
+        if burst:
+            busy = burst * int(busy / burst)
+        left = max(0, total - int(rate * busy))
+        readings.append(Reading(now, left))
+        if left == 0:
+            return readings
+        now += every * (1 + noise * dice.uniform(-1, 1))
+
+
+def judged(readings):
+    """For each reading of the last half of the drain, the estimate over the time it really took."""
+    end = readings[-1].seconds
+    begun = max(r.seconds for r in readings if r.left == readings[0].left)
+    ratios = []
+    for at, reading in enumerate(readings[:-1]):
+        really = end - reading.seconds
+        if reading.seconds - begun >= (end - begun) / 2 and reading.left:
+            told = time_left(readings[: at + 1])
+            assert told.pace is Pace.FALLING, (reading, told)
+            ratios.append(told.seconds / really)
+    assert ratios
+    return ratios
+
+
+@given(
+    st.integers(1_000, 10_000_000), st.floats(20, 600), st.floats(0.3, 3.0), st.floats(0, 0.5), st.floats(0, 200),
+    st.integers(0, 9),
+)  # fmt: skip
+def test_over_the_last_half_of_a_steady_drain_the_estimate_is_within_a_factor_of_two(
+    total, lasts, every, noise, idle, seed
+):
+    readings = steady(total, total / lasts, every, noise, idle, seed=seed)
+    # The end is seen at a reading: a second before it nobody can tell to the half second.
+    ratios = [
+        ratio
+        for ratio, reading in zip(reversed(judged(readings)), reversed(readings[:-1]), strict=False)
+        if readings[-1].seconds - reading.seconds > 2 * every * (1 + noise)
+    ]
+    assert all(0.5 <= ratio <= 2 for ratio in ratios), ratios
+
+
+@pytest.mark.parametrize("burst", [2.0, 5.0])
+def test_a_drain_in_bursts_is_told_as_well(burst):
+    ratios = judged(steady(100_000, 1_000, burst=burst))[: -int(2 * burst)]
+    assert all(0.5 <= ratio <= 2 for ratio in ratios)
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("*.json")), ids=lambda path: path.stem)
+def test_the_estimate_holds_over_drains_of_a_real_mm2(path):
+    readings = [Reading(seconds, left) for seconds, left in json.loads(path.read_text())]
+    assert all(0.5 <= ratio <= 2 for ratio in judged(readings)[:-2])
+
+
+def test_nothing_left_takes_no_time():
+    assert time_left([Reading(0, 0)]).seconds == 0 and time_left([Reading(0, 9), Reading(1, 0)]).pace is Pace.DONE
+
+
+def test_one_reading_tells_nothing_and_two_at_once_no_more():
+    assert time_left([]).pace is Pace.TOO_EARLY
+    assert time_left([Reading(0, 100)]).pace is Pace.TOO_EARLY
+    assert time_left([Reading(0, 100), Reading(0.5, 90)]).pace is Pace.TOO_EARLY
+
+
+def test_where_nothing_is_copied_there_is_no_estimate_but_a_reason():
+    told = time_left([Reading(float(s), 100) for s in range(30)])
+    assert (told.pace, told.seconds, told.per_second) == (Pace.STALLED, None, None)
+
+
+def test_a_drain_that_stops_midway_is_stalled_and_not_slower_and_slower():
+    readings = [Reading(float(s), max(500, 1000 - 50 * s)) for s in range(60)]
+    assert time_left(readings[:9]).pace is Pace.FALLING
+    assert time_left(readings).pace is Pace.STALLED
+
+
+def test_where_producers_are_faster_than_mm2_the_rest_grows():
+    assert time_left([Reading(float(s), 100 + 7 * s) for s in range(30)]).pace is Pace.GROWING
+
+
+def test_while_producers_write_it_is_the_rest_that_counts_and_not_what_is_copied():
+    told = time_left([Reading(float(s), 1000 - 5 * s) for s in range(30)])
+    assert told.per_second == pytest.approx(5) and told.seconds == pytest.approx(855 / 5)
+
+
+def test_what_came_in_on_the_way_begins_the_drain_anew():
+    readings = [Reading(float(s), 1000 - 10 * s) for s in range(20)]
+    readings += [Reading(20.0 + s, 5000 - 100 * s) for s in range(20)]
+    told = time_left(readings)
+    assert told.per_second == pytest.approx(100)
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 60), st.integers(0, 10**9)), max_size=40))
+def test_an_estimate_is_a_number_of_seconds_or_a_reason_whatever_was_read(steps):
+    now, readings = 0.0, []
+    for seconds, left in steps:
+        now += seconds
+        readings.append(Reading(now, left))
+    told = time_left(readings)
+    assert (told.seconds is None) == (told.pace not in (Pace.DONE, Pace.FALLING))
+    assert told.seconds is None or told.seconds >= 0

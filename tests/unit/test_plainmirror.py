@@ -1,0 +1,135 @@
+"""MM2's topics read without Spark: the newest of each key, chains, ages, and only what is new at the next look."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from migrate import plainmirror
+from migrate.equality import Content
+from migrate.errors import ClusterError
+from migrate.matching import Unreadable
+from migrate.mirror import CheckpointKey, WindowQuestion
+from migrate.mm2config import client_flow
+from migrate.model import LogRange, OffsetSync, Side, TopicPartition
+from migrate.plainmirror import News, PlainMirror
+from migrate.translation import Window
+from migrate.wire import CheckpointRecord, SyncRecord, encode_checkpoint, encode_sync
+
+FLOW = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
+SYNCS, CHECKPOINTS, OFFSETS = "mm2-offset-syncs.B.internal", "A.checkpoints.internal", "mm2-offsets.A.internal"
+T0 = TopicPartition("t", 0)
+
+
+@dataclass
+class Scanner:
+    """One cluster's logs; `asked` keeps what was read."""
+
+    logs: dict[TopicPartition, dict[int, Content]] = field(default_factory=dict)
+    refused: str = ""
+    asked: list[tuple[str, int, int]] = field(default_factory=list)
+
+    def scan(self, wanted):
+        found = {}
+        for place, piece in wanted.items():
+            self.asked.append((place.topic, piece.start, piece.end))
+            inside = {o: c for o, c in self.logs[place].items() if piece.start <= o < piece.end}
+            found[place] = Unreadable(self.refused) if self.refused else inside
+        return found
+
+
+def sync(source_offset, target_offset, topic="t", partition=0, time=1000):
+    return Content(time, *encode_sync(SyncRecord(topic, partition, source_offset, target_offset)), ())
+
+
+def checkpoint(group, source_offset, target_offset, time=1000):
+    return Content(time, *encode_checkpoint(CheckpointRecord(group, "A.t", 0, source_offset, target_offset)), ())
+
+
+def mirror(syncs=(), checkpoints=(), positions=()):
+    source = Scanner({TopicPartition(SYNCS, 0): dict(enumerate(syncs))})
+    target = Scanner({TopicPartition(CHECKPOINTS, 0): dict(enumerate(checkpoints))})
+    target.logs[TopicPartition(OFFSETS, 0)] = dict(enumerate(positions))
+    return PlainMirror(FLOW, source, target), source, target
+
+
+def windows(reader, end, *questions):
+    return reader.windows(Side.SOURCE, SYNCS, LogRange(0, end), questions)
+
+
+def test_windows_are_those_of_the_chain():
+    reader, _, _ = mirror([sync(0, 0), sync(90, 90), sync(10, 12), sync(20, 25), sync(10, 13, "u")])
+    asked = WindowQuestion("t", 0, 15, 100, 100)
+    reading = windows(reader, 5, asked)
+    assert reading.windows == {asked: Window(OffsetSync(2, 10, 12), OffsetSync(3, 20, 25))}
+    assert reading.counts == {"offset-sync": 5}
+    assert reader.links(T0, 100, 100) == ((0, 0), (10, 12), (20, 25))
+
+
+def test_with_the_source_down_syncs_are_not_checked_against_its_end():
+    reader, _, _ = mirror([sync(10, 12), sync(900, 25)])
+    asked = WindowQuestion("t", 0, 15, None, 100)
+    assert windows(reader, 2, asked).windows[asked].upper == OffsetSync(1, 900, 25)
+
+
+def test_the_newest_checkpoint_of_a_key_wins_and_strangers_are_counted():
+    reader, _, _ = mirror(checkpoints=[checkpoint("g", 5, 4), checkpoint("h", 1, 1), checkpoint("g", 3, 2), sync(1, 1)])
+    reading = reader.checkpoints(CHECKPOINTS, LogRange(0, 4))
+    assert {k: (r.source_offset, r.position) for k, r in reading.latest.items()} == {
+        CheckpointKey("g", "A.t", 0): (3, 2),
+        CheckpointKey("h", "A.t", 0): (1, 1),
+    }
+    assert reading.counts == {"checkpoint": 3, "offset-sync": 1}
+
+
+def test_mm2s_own_positions_are_those_of_the_source_and_a_null_clears_one():
+    key = b'["MirrorSourceConnector",{"cluster":"A","partition":%d,"topic":"t"}]'
+    records = [Content(0, key % p, value, ()) for p, value in ((0, b'{"offset":41}'), (1, b'{"offset":7}'), (1, None))]
+    reader, _, _ = mirror(positions=records)
+    assert reader.positions(OFFSETS, {0: LogRange(0, 3)}) == {T0: 41}
+
+
+def test_the_next_look_reads_only_what_is_new():
+    reader, source, _ = mirror([sync(0, 0), sync(10, 10), sync(20, 20, time=7000)])
+    windows(reader, 2)
+    assert reader.news(Side.SOURCE, SYNCS) == News(1000)
+    windows(reader, 2)
+    windows(reader, 3)
+    assert source.asked == [(SYNCS, 0, 2), (SYNCS, 2, 3)]
+    assert reader.links(T0, 100, 100)[-1] == (20, 20) and reader.news(Side.SOURCE, SYNCS).newest_ms == 7000
+
+
+def test_a_topic_that_became_shorter_is_read_anew_and_the_old_is_forgotten():
+    reader, source, _ = mirror([sync(0, 0), sync(10, 10), sync(20, 20)])
+    windows(reader, 3)
+    source.logs[TopicPartition(SYNCS, 0)] = {0: sync(5, 4)}
+    windows(reader, 1)
+    assert reader.links(T0, 100, 100) == ((5, 4),)
+
+
+def test_positions_of_a_topic_that_began_anew_are_all_read_again():
+    key = b'["MirrorSourceConnector",{"cluster":"A","partition":0,"topic":"t"}]'
+    reader, _, target = mirror(positions=[Content(0, key, b'{"offset":41}', ()), Content(0, b"x", b"{}", ())])
+    assert reader.positions(OFFSETS, {0: LogRange(0, 2)}) == {T0: 41}
+    target.logs[TopicPartition(OFFSETS, 0)] = {0: Content(0, b"x", b"{}", ())}
+    assert reader.positions(OFFSETS, {0: LogRange(0, 1)}) == {}
+
+
+def test_of_a_long_topic_the_end_is_read_and_what_was_left_out_is_counted(monkeypatch):
+    monkeypatch.setattr(plainmirror, "MOST_RECORDS", 10)
+    monkeypatch.setattr(plainmirror, "CHUNK", 4)
+    reader, source, _ = mirror([sync(n, n) for n in range(25)])
+    windows(reader, 25)
+    assert source.asked == [(SYNCS, 15, 19), (SYNCS, 19, 23), (SYNCS, 23, 25)]
+    assert reader.links(T0, 100, 100) == tuple((n, n) for n in range(15, 25))
+    assert reader.news(Side.SOURCE, SYNCS).left_out == 15
+
+
+def test_a_topic_that_may_not_be_read_is_an_error_that_names_it():
+    reader, source, _ = mirror([sync(0, 0)])
+    source.refused = "TOPIC_AUTHORIZATION_FAILED"
+    with pytest.raises(ClusterError, match="A does not let us read MM2's topic mm2-offset-syncs.B.internal"):
+        windows(reader, 1)
+
+
+def test_of_a_topic_that_nobody_read_there_is_no_news():
+    assert mirror()[0].news(Side.TARGET, CHECKPOINTS) == News(None, 0)

@@ -1,0 +1,142 @@
+"""Producers that still write: two readings of the log ends, the check, and what an accepted writer means to apply."""
+
+from migrate.drift import World, group_drift
+from migrate.model import Commit, Decision, Failure, GroupState, Level, LogRange, TopicPartition
+from migrate.policies import Policies, Waiver
+from migrate.producers import Growth, growth_of, rate_text
+from tests.builders import make_check, make_plan, make_row
+from tests.fakes import FakeClock
+from tests.unit.test_checks import found, row
+from tests.unit.test_planning import planned, rows_of, world
+
+T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
+ROWS = (row("g", "t", 0), row("g", "t", 1), row("h", "u", 0))
+STILL = Growth(0, 15.0)
+LOST = Failure("NOT_LEADER_OR_FOLLOWER", "the leader has moved")
+
+
+def told(**growth):
+    facts = {T0: STILL, T1: STILL, U0: STILL} | {TopicPartition(k[0], int(k[1])): v for k, v in growth.items()}
+    return found("producers-stopped", ROWS, growth=facts)
+
+
+def verdicts(results):
+    return {r.subject: (r.level, r.counts_as) for r in results}
+
+
+def test_growth_is_the_difference_of_two_readings():
+    assert growth_of({T0: 100, T1: 7}, {T0: 103, T1: 7}, 2.0) == {T0: Growth(3, 2.0), T1: Growth(0, 2.0)}
+
+
+def test_a_reading_that_failed_is_no_growth_of_nothing():
+    assert growth_of({T0: LOST, T1: 7}, {T0: 3}, 2.0) == {
+        T0: LOST,
+        T1: Failure("NO_ANSWER", "the partition is missing from the answer"),
+    }
+
+
+def test_logs_that_stand_still_pass_in_one_line_and_say_for_how_long():
+    (result,) = told()
+    assert (result.level, result.subject) == (Level.PASS, "2 topics")
+    assert result.expected == "no record written to it for 15 s"
+
+
+def test_a_topic_that_is_written_to_blocks_alone_and_says_where_and_how_fast():
+    results = told(t1=Growth(1230, 15.0))
+    assert verdicts(results) == {"t": (Level.BLOCK,) * 2, "1 topic": (Level.PASS,) * 2}
+    assert results[0].seen == "1230 offsets in 15 s, about 82/s, on 1 partition (1)"
+
+
+def test_a_log_that_became_shorter_is_not_still_either():
+    assert verdicts(told(u0=Growth(-5, 15.0)))["u"] == (Level.BLOCK, Level.BLOCK)
+
+
+def test_a_log_that_was_not_read_twice_is_never_a_pass():
+    assert verdicts(told(u0=LOST))["u"] == (Level.NOT_VISIBLE, Level.BLOCK)
+    nothing = found("producers-stopped", ROWS, growth={})
+    assert verdicts(nothing) == {"t": (Level.NOT_VISIBLE, Level.BLOCK), "u": (Level.NOT_VISIBLE, Level.BLOCK)}
+
+
+def test_two_readings_at_the_same_time_tell_nothing_but_that_they_do():
+    at_once = Growth(0, 0.2)
+    results = told(t0=at_once, t1=at_once, u0=at_once)
+    assert [(r.level, r.counts_as) for r in results] == [(Level.NOT_VISIBLE, Level.WARN)]
+
+
+def test_with_the_source_down_nobody_asks():
+    assert found("producers-stopped", ROWS, growth={}, source_down=True) == []
+
+
+def test_slow_writers_keep_a_digit():
+    assert (rate_text(0.42), rate_text(1234.5)) == ("about 0.4/s", "about 1234/s")
+
+
+def writing_while(clock_waits, offsets=30):
+    """A world whose producer of t-1 writes while `plan` waits."""
+    source, target, mirror = world()
+
+    class Clock(FakeClock):
+        def wait(self, seconds):
+            super().wait(seconds)
+            if clock_waits:
+                source.ranges[T1] = LogRange(0, 100 + offsets)
+
+    return source, target, mirror, Clock()
+
+
+def test_plan_reads_the_ends_a_settle_time_apart_and_blocks_the_topics_groups():
+    source, target, mirror, clock = writing_while(True)
+    plan = planned(source, target, mirror, clock=clock)
+    assert [(c.check, c.subject) for c in plan.blocks()] == [("producers-stopped", "t")]
+    assert "30 offsets in 15 s, about 2.0/s" in plan.blocks()[0].seen
+    assert rows_of(plan)["g", "t", 0] == (Decision.BLOCK, 51, "producers-stopped")
+    assert rows_of(plan)["h", "u", 0][0] is Decision.SET
+
+
+def test_the_ends_are_read_a_whole_settle_time_after_they_were_pinned():
+    source, target, mirror, clock = writing_while(False)
+    slow = {"high_watermarks": 0}
+
+    def on_call(call):
+        slow[call] = slow.get(call, 0) + 1
+        if call == "log_ranges" and slow[call] == 1:
+            clock.waited += 10.0
+
+    source.on_call = on_call
+    plan = planned(source, target, mirror, clock=clock)
+    (passed,) = [c for c in plan.header.checks if c.check == "producers-stopped"]
+    assert passed.expected == "no record written to it for 15 s" and slow["high_watermarks"] == 2
+
+
+def test_a_writer_can_be_accepted_by_name():
+    source, target, mirror, clock = writing_while(True)
+    policies = Policies(waivers=(Waiver("producers-stopped", "t"),))
+    assert planned(source, target, mirror, clock=clock, policies=policies).is_clean()
+
+
+def drifts(accepted, source_end=1000, target_end=960):
+    checks = [make_check("producers-stopped", "orders", accepted=True)] if accepted else []
+    plan = make_plan([make_row()], checks=tuple(checks))
+    place, copy = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
+    empty = {"billing": GroupState("Empty")}
+
+    def side(name, where, end, commits):
+        from migrate.drift import SideWorld
+
+        return SideWorld(name, {where: LogRange(0, end)}, empty, {"billing": commits})
+
+    now = World(
+        side("cluster-id-of-B", copy, target_end, {}),
+        side("cluster-id-of-A", place, source_end, {place: Commit(700)}),
+        {},
+    )
+    return [d.what for d in group_drift(plan, "billing", plan.rows, now)]
+
+
+def test_apply_refuses_what_was_written_since_the_plan_unless_the_writer_was_accepted_there():
+    assert drifts(False, 1010, 965) == ["target log end", "source log end"]
+    assert drifts(True, 1010, 965) == []
+
+
+def test_an_accepted_writer_excuses_no_log_that_was_cut():
+    assert drifts(True, 990, 950) == ["target log end", "source log end"]
