@@ -23,6 +23,7 @@ from migrate.wiring import (
     admin_of,
     background_spark,
     parse_spark_conf,
+    position_reader_of,
 )
 
 
@@ -67,6 +68,7 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
             target_commits=SparkCommits(spark, flow.target, deadline),
             mirror=mirror,
             comparer=SparkRecordComparer(spark, flow, mirror, deadline) if source else None,
+            worker=position_reader_of(flow, deadline),
         )
         clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)

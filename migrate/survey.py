@@ -22,7 +22,7 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.policies import Policies
-from migrate.ports import ClusterAdmin, CommitReader, Progress
+from migrate.ports import ClusterAdmin, CommitReader, PositionReader, Progress
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class PlanRequest:
 class Clusters:
     """The edges that `plan` reads through. `source` and `source_commits` are None while the source is down.
 
-    `comparer` is None where no records are to be compared.
+    `comparer` is None where no records are to be compared, `worker` where no Connect worker is known.
     """
 
     source: ClusterAdmin | None
@@ -56,6 +56,7 @@ class Clusters:
     target_commits: CommitReader
     mirror: MirrorReader
     comparer: RecordComparer | None = None
+    worker: PositionReader | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from migrate.flow import Cluster, Flow
 from migrate.kafka.admin import ConfluentAdmin
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import Commits, Failure, LogRange, Side, TopicPartition
-from migrate.ports import CommitReader, NextRecordReader
+from migrate.ports import CommitReader, NextRecordReader, PositionReader
 from migrate.readerpair import KafkaReaders, ReaderSettings
 
 if TYPE_CHECKING:
@@ -37,6 +37,16 @@ def record_reader_of(
 
     mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
     return ConsumerOfNextRecords(cluster, mapped.config, deadline_seconds, isolation_level)
+
+
+def position_reader_of(flow: Flow, deadline_seconds: float) -> PositionReader | None:
+    """Return what tells MM2's own positions without its offsets topic; None where no Connect worker is known."""
+    if not flow.runtime.url:
+        return None
+    from migrate.connectrest import WorkerPositions, connect_worker
+
+    worker = connect_worker(flow.runtime.url, deadline_seconds)
+    return WorkerPositions(worker, flow.runtime.source_connectors, flow.source.alias)
 
 
 def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
