@@ -188,6 +188,26 @@ def show(plan: Path, form: str, groups: tuple[str, ...], only: tuple[str, ...], 
     return 0
 
 
+@cli.command(short_help="Say why a row of a plan is what it is.")
+@click.argument("plan", type=FILE)
+@click.argument("group")
+@click.argument("place", metavar="[TOPIC:PARTITION]", required=False)
+@common_options
+@_one_paragraph
+def explain(plan: Path, group: str, place: str | None, log_format: str) -> int:
+    """Say in a few sentences why the rows of a group, or one of them, are what they are.
+
+    Told from the plan alone: where the group stood, which of MM2's offset syncs surround that, what was compared,
+    what MM2's own checkpoint says, what applying does, what else was considered; and the commands that stop or reset
+    MM2 the way it runs here. Changes nothing.
+    """
+    from migrate.planfile import read_plan
+    from migrate.showexplain import explanation
+
+    _print(explanation(read_plan(plan), group, place, width=_width(), colour=_colour()))
+    return 0
+
+
 def _width() -> int:
     """Return the terminal's columns; 200 where stdout is no terminal: a pipe has no edge to cut at."""
     import shutil

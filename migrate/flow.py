@@ -52,6 +52,22 @@ class Mm2Home(StrEnum):
     UNKNOWN = "unknown"
 
 
+class RuntimeWord(StrEnum):
+    """How a plan's header names what is known of how MM2 runs."""
+
+    HOME = "mm2_runs"
+    VERSION = "mm2_version"
+    OFFSETS_TOPIC = "mm2_offsets_topic"
+    SOURCES = "mm2_source_connectors"
+    CHECKPOINTS = "mm2_checkpoint_connectors"
+    URL = "mm2_connect_url"
+    RESOURCE = "mm2_strimzi_resource"
+    CONVERTERS = "mm2_converters"
+    TRANSFORMS = "mm2_transforms"
+    GROUP_SYNC = "mm2_group_sync"
+    ISOLATION_LEVEL = "mm2_isolation_level"
+
+
 # What MM2 by itself and Strimzi set where nobody else does: records are copied byte for byte.
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 CONVERTERS = ("key.converter", "value.converter", "header.converter")
@@ -144,6 +160,26 @@ class Flow:
         """
         in_worker = self.runtime.home in (Mm2Home.CONNECT, Mm2Home.STRIMZI)
         return self.runtime.offsets_topic or ("" if in_worker else f"mm2-offsets.{self.source.alias}.internal")
+
+    def runtime_words(self) -> dict[str, str]:
+        """Return what is known of how MM2 runs, for a plan's header; nothing that is not known."""
+        run = self.runtime
+        changed = {key: name for key, name in run.converters.items() if name != BYTES}
+        sync = {True: "on", False: "off", None: ""}[self.group_sync]
+        words = {
+            RuntimeWord.HOME: "" if run.home is Mm2Home.UNKNOWN else str(run.home),
+            RuntimeWord.VERSION: run.version,
+            RuntimeWord.OFFSETS_TOPIC: "" if self.failback else self.connect_offsets_topic,
+            RuntimeWord.SOURCES: ", ".join(run.source_connectors),
+            RuntimeWord.CHECKPOINTS: ", ".join(run.checkpoint_connectors),
+            RuntimeWord.URL: run.url,
+            RuntimeWord.RESOURCE: run.resource,
+            RuntimeWord.CONVERTERS: ", ".join(f"{key} {name}" for key, name in sorted(changed.items())),
+            RuntimeWord.TRANSFORMS: run.transforms,
+            RuntimeWord.GROUP_SYNC: "" if self.failback else sync,
+            RuntimeWord.ISOLATION_LEVEL: self.mm2_isolation_level or "",
+        }
+        return {str(word): text for word, text in words.items() if text}
 
     def why_not_replicated(self, source_topic: str) -> str:
         """Return why MM2 does not copy this topic, by its names and its topic filter; "" where it does."""

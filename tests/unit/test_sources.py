@@ -221,9 +221,9 @@ def test_brokers_that_only_the_worker_knows_are_asked_for(tmp_path):
 
 
 def test_a_fact_that_is_a_reference_is_named():
-    with worker(rest(connectors({"topics": "${env:TOPICS}"}))) as url:
-        with pytest.raises(ConfigError, match="topics in connector copy-Source.*reference"):
-            resolve_flow(options(connect_url=url))
+    listed = connectors({"topics": "${env:TOPICS}"})
+    with worker(rest(listed)) as url, pytest.raises(ConfigError, match="topics in connector copy-Source.*reference"):
+        resolve_flow(options(connect_url=url))
 
 
 def test_a_flow_that_no_connector_copies_is_told_with_those_that_are(tmp_path):
