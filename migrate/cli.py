@@ -332,6 +332,36 @@ def doctor(**options: Any) -> int:
     return code
 
 
+@cli.group(short_help="Look at what MirrorMaker 2 itself keeps.", subcommand_metavar="COMMAND [OPTIONS]")
+def mm2() -> None:
+    """Look at what MirrorMaker 2 itself keeps. Changes nothing; `explain` prints the commands that do."""
+
+
+@mm2.command(short_help="MM2's own positions, beside its syncs and checkpoints.")
+@cluster_options
+@option("--source-down", is_flag=True, help="The source does not answer: tell what the target knows.")
+@option("--topic", "topics", multiple=True, metavar="REGEX", help="Only source topics that match in full.")
+@option("--exclude-topic", "exclude_topics", multiple=True, metavar="REGEX", help="Leave these source topics out.")
+@option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
+        help="json: one document with every number.")  # fmt: skip
+@spark_options
+@common_options
+@_one_paragraph
+def offsets(**options: Any) -> int:
+    """Show MM2's own positions per source partition: how far it has copied, and where it goes on.
+
+    They stand beside the two stores that are often mistaken for them, offset syncs and checkpoints. Read from MM2's
+    Connect offsets topic, or from its Connect worker (--connect-url). Exits 1 if neither tells.
+    """
+    from migrate.mm2command import run_mm2_offsets
+
+    flow = resolve_flow(_clusters(options))
+    progress = _progress(options.pop("log_format"))
+    lines, code = run_mm2_offsets(flow, progress, colour=_colour(), width=_width(), **options)
+    _print(lines)
+    return code
+
+
 def main() -> None:
     """Run the command line; never returns."""
     for stream in (sys.stdout, sys.stderr):

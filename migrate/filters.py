@@ -68,7 +68,7 @@ class Filters:
 
         `topic` is the source's name. Filters on groups come before those on topics.
         """
-        return self.group_verdict(group) or self._topic_verdict(topic)
+        return self.group_verdict(group) or self.topic_verdict(topic)
 
     def group_verdict(self, group: str) -> str | None:
         """Return the name of the filter that takes the whole group away; None if none does."""
@@ -92,7 +92,8 @@ class Filters:
         names = {p.pattern for p in self.groups if _NAME.fullmatch(p.pattern) and not any(map(p.fullmatch, existing))}
         return tuple(sorted(names | (self.groups_file or frozenset()).difference(existing)))
 
-    def _topic_verdict(self, topic: str) -> str | None:
+    def topic_verdict(self, topic: str) -> str | None:
+        """Return the name of the filter that takes a source topic away; None if none does."""
         if _matches(self.exclude_topics, topic):
             return EXCLUDE_TOPIC
         if self.topics and not _matches(self.topics, topic):

@@ -12,11 +12,13 @@ from migrate.bytesize import bytes_text
 from migrate.comparison import Comparison, FetchEstimate, Limits, Work
 from migrate.connectoffsets import Positions
 from migrate.errors import ClusterError
-from migrate.flow import Flow
+from migrate.flow import Flow, Mm2Home
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
 from migrate.ports import ClusterAdmin, PositionReader, Progress
 from migrate.survey import Clusters, Logs, Timer, Watermarks
 from migrate.terminal import many
+
+ASK_FOR_TOPIC = "--connect-offsets-topic names the one of a Connect worker (its offset.storage.topic)"
 
 
 def read_positions(clusters: Clusters, flow: Flow, target_topics: Mapping[str, int], timer: Timer) -> Positions:
@@ -29,7 +31,8 @@ def read_positions(clusters: Clusters, flow: Flow, target_topics: Mapping[str, i
     if not topic:
         return _ask_worker(clusters.worker, timer)
     if topic not in target_topics:
-        return Positions(topic, {}, {}, f"there is no topic {topic} on {target.alias}")
+        hint = f"; {ASK_FOR_TOPIC}" if flow.runtime.home is Mm2Home.UNKNOWN else ""
+        return Positions(topic, {}, {}, f"there is no topic {topic} on {target.alias}{hint}")
     partitions = [TopicPartition(topic, p) for p in range(target_topics[topic])]
     try:
         found = timer.run("positions", f"pinning {topic} on {target.alias}", lambda: target.log_ranges(partitions))
@@ -45,13 +48,12 @@ def read_positions(clusters: Clusters, flow: Flow, target_topics: Mapping[str, i
 
 
 def _ask_worker(worker: PositionReader | None, timer: Timer) -> Positions:
-    hint = "--connect-offsets-topic names the topic that has them (offset.storage.topic of the worker)"
     if worker is None:
-        return Positions(unknown=f"MM2 runs in a Connect worker whose offsets topic nobody named; {hint}")
+        return Positions(unknown=f"MM2 runs in a Connect worker whose offsets topic nobody named; {ASK_FOR_TOPIC}")
     try:
         read = timer.run("positions", f"asking {worker.where} for MM2's own positions", worker.positions)
     except ClusterError as error:
-        return Positions(unknown=f"{error.problem.rstrip('.')}; {hint}")
+        return Positions(unknown=f"{error.problem.rstrip('.')}; {ASK_FOR_TOPIC}")
     return Positions(copied_to=read)
 
 

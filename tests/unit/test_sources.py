@@ -1,7 +1,5 @@
 """One flow, told by mm2.properties, by a Connect worker and by a Strimzi resource: the same facts, and no secret."""
 
-from dataclasses import replace
-
 import pytest
 import yaml
 
@@ -9,10 +7,11 @@ from migrate.clientconfig import librdkafka_config
 from migrate.connectors import FACTS
 from migrate.connectrest import LOGIN, WorkerPositions, connect_worker
 from migrate.errors import ClusterError, ConfigError, MigrateError, UsageError
-from migrate.flow import BYTES, Mm2Home
+from migrate.flow import BYTES
 from migrate.model import Side, TopicPartition
 from migrate.naming import PolicyKind
-from migrate.options import ClusterOptions, resolve_flow
+from migrate.options import resolve_flow
+from tests.facts import facts, options
 from tests.fakeworker import worker
 
 MIRROR = "org.apache.kafka.connect.mirror"
@@ -35,11 +34,6 @@ FULL = {
     "header.converter": "org.apache.kafka.connect.storage.SimpleHeaderConverter",
     "offsets.storage.topic": "own-offsets",
 }
-
-
-def options(**given):
-    nothing = dict.fromkeys(ClusterOptions.__dataclass_fields__)
-    return ClusterOptions(**(nothing | {"source": "A", "target": "B"} | given))
 
 
 def properties(tmp_path, settings):
@@ -99,17 +93,6 @@ def strimzi_file(tmp_path, *documents):
     path = tmp_path / "mm2.yaml"
     path.write_text(yaml.safe_dump_all(documents))
     return path
-
-
-def facts(flow):
-    """All that a flow says but where it was told, and how MM2 runs there."""
-    return replace(
-        flow,
-        source=replace(flow.source, origin=""),
-        target=replace(flow.target, origin=""),
-        runtime=replace(flow.runtime, home=Mm2Home.UNKNOWN, version="", url="", resource="", offsets_topic="",
-                        source_connectors=(), checkpoint_connectors=(), converters={}),
-    )  # fmt: skip
 
 
 def bytes_unless_said(converters):
