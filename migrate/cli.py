@@ -220,6 +220,26 @@ def show(plan: Path, form: str, groups: tuple[str, ...], only: tuple[str, ...], 
     return 0
 
 
+@cli.command(short_help="Say why a row of a plan is what it is.")
+@click.argument("plan", type=FILE)
+@click.argument("group")
+@click.argument("place", metavar="[TOPIC:PARTITION]", required=False)
+@common_options
+@_one_paragraph
+def explain(plan: Path, group: str, place: str | None, log_format: str) -> int:
+    """Say in a few sentences why the rows of a group, or one of them, are what they are.
+
+    Told from the plan alone: where the group stood, which of MM2's offset syncs surround that, what was compared,
+    what MM2's own checkpoint says, what applying does, what else was considered; and the commands that stop or reset
+    MM2 the way it runs here. Changes nothing.
+    """
+    from migrate.planfile import read_plan
+    from migrate.showexplain import explanation
+
+    _print(explanation(read_plan(plan), group, place, width=_width(), colour=_colour()))
+    return 0
+
+
 def _width() -> int:
     """Return the terminal's columns; 200 where stdout is no terminal: a pipe has no edge to cut at."""
     import shutil
@@ -345,6 +365,36 @@ def doctor(**options: Any) -> int:
     given = _clusters(options)
     progress = _progress(options.pop("log_format"))
     lines, code = examine(given, progress, colour=_colour(), width=_width(), **options)
+    _print(lines)
+    return code
+
+
+@cli.group(short_help="Look at what MirrorMaker 2 itself keeps.", subcommand_metavar="COMMAND [OPTIONS]")
+def mm2() -> None:
+    """Look at what MirrorMaker 2 itself keeps. Changes nothing; `explain` prints the commands that do."""
+
+
+@mm2.command(short_help="MM2's own positions, beside its syncs and checkpoints.")
+@cluster_options
+@option("--source-down", is_flag=True, help="The source does not answer: tell what the target knows.")
+@option("--topic", "topics", multiple=True, metavar="REGEX", help="Only source topics that match in full.")
+@option("--exclude-topic", "exclude_topics", multiple=True, metavar="REGEX", help="Leave these source topics out.")
+@option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
+        help="json: one document with every number.")  # fmt: skip
+@spark_options
+@common_options
+@_one_paragraph
+def offsets(**options: Any) -> int:
+    """Show MM2's own positions per source partition: how far it has copied, and where it goes on.
+
+    They stand beside the two stores that are often mistaken for them, offset syncs and checkpoints. Read from MM2's
+    Connect offsets topic, or from its Connect worker (--connect-url). Exits 1 if neither tells.
+    """
+    from migrate.mm2command import run_mm2_offsets
+
+    flow = resolve_flow(_clusters(options))
+    progress = _progress(options.pop("log_format"))
+    lines, code = run_mm2_offsets(flow, progress, colour=_colour(), width=_width(), **options)
     _print(lines)
     return code
 

@@ -2,12 +2,12 @@
 
 A key is JSON, `["MirrorSourceConnector",{"cluster":"A","partition":3,"topic":"t"}]`, a value `{"offset":4660}`:
 the last source record that was copied, inclusive (`MirrorSourceTask`, `MirrorUtils`). A null value clears it. In
-a Connect worker the connector has the user's name, and other connectors share the topic: only the shape of the
-second part counts.
+a Connect worker the connector has the user's name, and other connectors share the topic: where the names are not
+known, only the shape of the second part counts. A worker's REST tells the same as documents (KIP-875).
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from migrate.model import LogRange, TopicPartition
@@ -17,8 +17,8 @@ from migrate.model import LogRange, TopicPartition
 class Positions:
     """What MM2 has copied for sure, by source partition: the offset of the last record copied.
 
-    `pinned` are the ranges of `topic` that were read, by partition. `unknown` says why nothing could be read, ""
-    where it was.
+    `pinned` are the ranges of `topic` that were read, by partition; both are empty where a Connect worker told.
+    `unknown` says why nothing could be read, "" where it was.
     """
 
     topic: str = ""
@@ -27,33 +27,48 @@ class Positions:
     unknown: str = ""
 
 
-def positions_of(records: Iterable[tuple[bytes | None, bytes | None]], source_alias: str) -> dict[TopicPartition, int]:
+def positions_of(
+    records: Iterable[tuple[bytes | None, bytes | None]], source_alias: str, connectors: Collection[str] = ()
+) -> dict[TopicPartition, int]:
     """Return the last copied offset by source partition, from (key, value) pairs in log order.
 
-    The last record of a key wins, and a null value clears it. Records of other connectors and other sources, and
-    what is no position at all, are left aside. Two keys that mean the same partition (their members may stand in
-    another order where a position was set by hand) give the smaller offset.
+    The last record of a key wins, and a null value clears it. Records of other sources, of connectors other than
+    `connectors` (where these are known), and what is no position at all, are left aside. Two keys that mean the same
+    partition (their members may stand in another order where a position was set by hand) give the smaller offset.
     """
     last = dict(records)
+    told = ((_key(key, connectors), _json(value)) for key, value in last.items())
+    return positions_in(told, source_alias)
+
+
+def positions_in(documents: Iterable[tuple[object, object]], source_alias: str) -> dict[TopicPartition, int]:
+    """Return the last copied offset by source partition, from (partition, offset) documents as Connect has them."""
     found: dict[TopicPartition, int] = {}
-    for key, value in last.items():
-        partition, offset = _partition(key, source_alias), _offset(value)
+    for of_partition, of_offset in documents:
+        partition, offset = _partition(of_partition, source_alias), _offset(of_offset)
         if partition is not None and offset is not None:
             found[partition] = min(offset, found.get(partition, offset))
     return found
 
 
-def _partition(key: bytes | None, source_alias: str) -> TopicPartition | None:
+def _key(key: bytes | None, connectors: Collection[str]) -> object:
     match _json(key):
-        case [str(), {"cluster": str(cluster), "topic": str(topic), "partition": int(partition)}] if (
+        case [str(name), partition] if not connectors or name in connectors:
+            return partition
+    return None
+
+
+def _partition(document: object, source_alias: str) -> TopicPartition | None:
+    match document:
+        case {"cluster": str(cluster), "topic": str(topic), "partition": int(partition)} if (
             cluster == source_alias and partition >= 0
         ):
             return TopicPartition(topic, partition)
     return None
 
 
-def _offset(value: bytes | None) -> int | None:
-    match _json(value):
+def _offset(document: object) -> int | None:
+    match document:
         case {"offset": int(offset)} if offset >= 0:
             return offset
     return None

@@ -33,7 +33,7 @@ def examine(
     found += _try("Java", _java)
     progress.step("looking for Spark's Kafka connector (fetched once into the cache)")
     found += _try("Spark's jars", lambda: _jars(parse_spark_conf(options["spark_conf"])))
-    if any((given.mm2_config, given.source_config, given.target_config)):
+    if given.says_where:
         flow = resolve_flow(given)
         with ExitStack() as running:
             spark = None

@@ -6,6 +6,7 @@ Built by `migrate.mm2config` from an mm2.properties file, or by `migrate.options
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from migrate.model import Side
 from migrate.naming import ReplicationPolicy, ReversedPolicy
@@ -42,6 +43,57 @@ class TopicFilter:
         return any(p.fullmatch(name) for p in self.include) and not any(p.fullmatch(name) for p in self.exclude)
 
 
+class Mm2Home(StrEnum):
+    """What MM2 runs in: by itself, in a Kafka Connect worker, under Strimzi's operator, or nobody told."""
+
+    DEDICATED = "dedicated"
+    CONNECT = "connect"
+    STRIMZI = "strimzi"
+    UNKNOWN = "unknown"
+
+
+class RuntimeWord(StrEnum):
+    """How a plan's header names what is known of how MM2 runs."""
+
+    HOME = "mm2_runs"
+    VERSION = "mm2_version"
+    OFFSETS_TOPIC = "mm2_offsets_topic"
+    SOURCES = "mm2_source_connectors"
+    CHECKPOINTS = "mm2_checkpoint_connectors"
+    URL = "mm2_connect_url"
+    RESOURCE = "mm2_strimzi_resource"
+    CONVERTERS = "mm2_converters"
+    TRANSFORMS = "mm2_transforms"
+    GROUP_SYNC = "mm2_group_sync"
+    ISOLATION_LEVEL = "mm2_isolation_level"
+
+
+# What MM2 by itself and Strimzi set where nobody else does: records are copied byte for byte.
+BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+CONVERTERS = ("key.converter", "value.converter", "header.converter")
+
+
+@dataclass(frozen=True, slots=True)
+class Mm2Runtime:
+    """How MM2 runs, as far as its configuration tells.
+
+    `version` is Kafka's, `offsets_topic` where it keeps its own positions, both "" where nobody named them. The
+    connectors are named as in the keys of that topic. `url` is the worker's REST address, without a login;
+    `resource` the Strimzi resource's "namespace/name". `converters` and `transforms` are what may change records on
+    the way; a converter is left out where the worker's own default decides.
+    """
+
+    home: Mm2Home = Mm2Home.UNKNOWN
+    version: str = ""
+    offsets_topic: str = ""
+    source_connectors: tuple[str, ...] = ()
+    checkpoint_connectors: tuple[str, ...] = ()
+    url: str = ""
+    resource: str = ""
+    converters: Mapping[str, str] = field(default_factory=dict)
+    transforms: str = ""
+
+
 @dataclass(frozen=True)
 class Flow:
     """A source, a target, and the names and filters of the MM2 flow between them.
@@ -67,6 +119,7 @@ class Flow:
     mm2_isolation_level: str | None = None
     emits_offset_syncs: bool | None = None
     failback: bool = False
+    runtime: Mm2Runtime = Mm2Runtime()
 
     def reversed(self) -> "Flow":
         """Return the way back: the groups leave MM2's target, and MM2's source is what is written.
@@ -101,8 +154,32 @@ class Flow:
 
     @property
     def connect_offsets_topic(self) -> str:
-        """Where a dedicated MM2 keeps its own positions, on the target: always with dots, named after the source."""
-        return f"mm2-offsets.{self.source.alias}.internal"
+        """Where MM2 keeps its own positions, on the target; "" where it runs in a worker and nobody named the topic.
+
+        An MM2 that runs by itself names it after the source, always with dots.
+        """
+        in_worker = self.runtime.home in (Mm2Home.CONNECT, Mm2Home.STRIMZI)
+        return self.runtime.offsets_topic or ("" if in_worker else f"mm2-offsets.{self.source.alias}.internal")
+
+    def runtime_words(self) -> dict[str, str]:
+        """Return what is known of how MM2 runs, for a plan's header; nothing that is not known."""
+        run = self.runtime
+        changed = {key: name for key, name in run.converters.items() if name != BYTES}
+        sync = {True: "on", False: "off", None: ""}[self.group_sync]
+        words = {
+            RuntimeWord.HOME: "" if run.home is Mm2Home.UNKNOWN else str(run.home),
+            RuntimeWord.VERSION: run.version,
+            RuntimeWord.OFFSETS_TOPIC: "" if self.failback else self.connect_offsets_topic,
+            RuntimeWord.SOURCES: ", ".join(run.source_connectors),
+            RuntimeWord.CHECKPOINTS: ", ".join(run.checkpoint_connectors),
+            RuntimeWord.URL: run.url,
+            RuntimeWord.RESOURCE: run.resource,
+            RuntimeWord.CONVERTERS: ", ".join(f"{key} {name}" for key, name in sorted(changed.items())),
+            RuntimeWord.TRANSFORMS: run.transforms,
+            RuntimeWord.GROUP_SYNC: "" if self.failback else sync,
+            RuntimeWord.ISOLATION_LEVEL: self.mm2_isolation_level or "",
+        }
+        return {str(word): text for word, text in words.items() if text}
 
     def why_not_replicated(self, source_topic: str) -> str:
         """Return why MM2 does not copy this topic, by its names and its topic filter; "" where it does."""

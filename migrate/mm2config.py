@@ -11,38 +11,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from migrate.errors import ConfigError
-from migrate.filters import java_pattern
-from migrate.flow import Cluster, Flow, TopicFilter
+from migrate.flow import BYTES, CONVERTERS, Cluster, Flow, Mm2Home, Mm2Runtime, TopicFilter
+from migrate.flowfacts import NO_OVERRIDES, FlowFacts, FlowSettings
+from migrate.flowfacts import Overrides as Overrides
 from migrate.model import Side
-from migrate.naming import HEARTBEATS, PolicyKind, ReplicationPolicy
+from migrate.naming import PolicyKind, ReplicationPolicy
 from migrate.properties import BLANKS, read_properties
 from migrate.providers import Providers, provider_settings
 
-# Kafka 4.x. Earlier versions exclude more (.*[\-\.]internal): whether such a topic is there, the target tells.
-TOPICS_EXCLUDE = r"mm2.*\.internal, .*\.replica, __.*"
-GROUPS_EXCLUDE = "console-consumer-.*, connect-.*, __.*"
-
-_POLICIES = {
-    "org.apache.kafka.connect.mirror.DefaultReplicationPolicy": PolicyKind.DEFAULT,
-    "org.apache.kafka.connect.mirror.IdentityReplicationPolicy": PolicyKind.IDENTITY,
-    "io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy": PolicyKind.IDENTITY,
-}
-_BROKERS = "bootstrap.servers"
 _CONNECTION = ("security.", "sasl.", "ssl.")
-
-
-@dataclass(frozen=True, slots=True)
-class Overrides:
-    """What options say of the flow's names; None where they do not."""
-
-    replication_policy: str | None = None
-    separator: str | None = None
-    syncs_side: Side | None = None
-    checkpoints_topic: str | None = None
-    offset_syncs_topic: str | None = None
-
-
-NO_OVERRIDES = Overrides()
+_BROKERS = "bootstrap.servers"
 
 
 def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overrides = NO_OVERRIDES) -> Flow:
@@ -53,20 +31,37 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
     """
     settings = _Settings(path, read_properties(path), source_alias, target_alias)
     settings.require_flow()
-    flow = _named_flow(
-        Cluster(Side.SOURCE, source_alias, settings.connection(source_alias)),
-        Cluster(Side.TARGET, target_alias, settings.connection(target_alias)),
-        settings.policy(overrides),
-        overrides.syncs_side or settings.syncs_side(),
+    told = FlowSettings(str(path), source_alias, target_alias, settings.flow)
+    facts = FlowFacts(
+        policy=told.policy(overrides),
+        syncs_side=overrides.syncs_side or told.syncs_side(),
+        topic_filter=told.topic_filter(),
+        group_filter=told.group_filter(),
+        group_sync=told.group_sync(),
+        emits_offset_syncs=told.emits_offset_syncs(),
+        isolation_level=settings.isolation_level(),
     )
+    return flow_from(
+        facts,
+        Cluster(Side.SOURCE, source_alias, settings.connection(source_alias, "source")),
+        Cluster(Side.TARGET, target_alias, settings.connection(target_alias, "target")),
+        settings.runtime(),
+        overrides,
+    )
+
+
+def flow_from(facts: FlowFacts, source: Cluster, target: Cluster, runtime: Mm2Runtime, overrides: Overrides) -> Flow:
+    """Return the flow between two clusters that MM2's settings describe, with what the options change in it."""
+    flow = _named_flow(source, target, facts.policy, facts.syncs_side)
     return override(
         replace(
             flow,
-            topic_filter=settings.name_filter("topic", TOPICS_EXCLUDE, also=HEARTBEATS),
-            group_filter=settings.name_filter("group", GROUPS_EXCLUDE),
-            group_sync=settings.is_on("sync.group.offsets.enabled", default=False),
-            emits_offset_syncs=settings.is_on("emit.offset-syncs.enabled", default=True),
-            mm2_isolation_level=settings.isolation_level(),
+            topic_filter=facts.topic_filter,
+            group_filter=facts.group_filter,
+            group_sync=facts.group_sync,
+            emits_offset_syncs=facts.emits_offset_syncs,
+            mm2_isolation_level=facts.isolation_level,
+            runtime=runtime,
         ),
         overrides,
     )
@@ -115,6 +110,7 @@ def override(flow: Flow, overrides: Overrides) -> Flow:
         offset_syncs_topic=syncs,
         topic_filter=_without_internal(flow.topic_filter, policy),
         named=frozenset({checkpoints, syncs} & (kept | by_option)),
+        runtime=replace(flow.runtime, offsets_topic=given.connect_offsets_topic or flow.runtime.offsets_topic),
     )
 
 
@@ -188,11 +184,18 @@ class _Settings:
                 "Name an enabled flow with --source and --target, or name the file that MM2 ran with.",
             )
 
-    def connection(self, alias: str) -> dict[str, str]:
-        """The connection settings of one cluster, as MM2's admin client (else its consumer) there has them."""
+    def connection(self, alias: str, role: str) -> dict[str, str]:
+        """The connection settings of one cluster, as MM2's admin client (else its consumer) there has them.
+
+        `role` is "source" or "target": the flow's own `A->B.source.cluster.*` and `A->B.source.admin.*` win over all
+        (`MirrorMakerConfig.connectorBaseConfig`, `MirrorConnectorConfig.sourceAdminConfig`).
+        """
+        flow = f"{self.source}->{self.target}"
         found = self._connection_under("")
         found |= self._connection_under(f"{alias}.")
+        found |= self._connection_under(f"{flow}.{role}.cluster.")
         found |= self._connection_under(f"{alias}.admin.") or self._connection_under(f"{alias}.consumer.")
+        found |= self._connection_under(f"{flow}.{role}.admin.") or self._connection_under(f"{flow}.{role}.consumer.")
         if not found.get("bootstrap.servers", "").strip(BLANKS):
             raise ConfigError(
                 f"{self.path} has no {alias}.bootstrap.servers.",
@@ -200,48 +203,21 @@ class _Settings:
             )
         return provider_settings(self.values) | found
 
-    def policy(self, overrides: Overrides) -> ReplicationPolicy:
-        name = (self.flow("replication.policy.class") or next(iter(_POLICIES))).strip(BLANKS)
-        kind = _POLICIES.get(name)
-        if overrides.replication_policy is not None:
-            kind = PolicyKind(overrides.replication_policy)
-        own_names = overrides.checkpoints_topic and overrides.offset_syncs_topic
-        if kind is None or (name not in _POLICIES and not own_names):
-            raise ConfigError(
-                f"replication.policy.class in {self.path} is {name}, whose names this tool does not know.",
-                "Say what it does with --replication-policy default or identity, --checkpoints-topic and "
-                "--offset-syncs-topic.",
-            )
-        separator = self.flow("replication.policy.separator")
-        return ReplicationPolicy(
-            kind,
-            self.source,
-            self.target,
-            "." if separator is None else separator,
-            self.is_on("replication.policy.internal.topic.separator.enabled", default=True),
-        )
+    def runtime(self) -> Mm2Runtime:
+        """How a dedicated MM2 runs this flow: its worker's settings stand at the top or with the target.
 
-    def syncs_side(self) -> Side:
-        location = (self.flow("offset-syncs.topic.location") or "source").strip(BLANKS)
-        if location not in ("source", "target"):
-            raise ConfigError(
-                f"offset-syncs.topic.location in {self.path} is neither source nor target.",
-                "Correct it, or say --offset-syncs-location.",
-            )
-        return Side(location)
-
-    def name_filter(self, what: str, default_exclude: str, also: str = "") -> TopicFilter | None:
-        """MM2's filter on topics or groups; None where a class of the user's own decides."""
-        own = (self.flow(f"{what}.filter.class") or "").strip(BLANKS)
-        if own and not own.startswith("org.apache.kafka.connect.mirror.Default"):
-            return None
-        exclude = self.flow(f"{what}s.exclude")
-        if exclude is None:
-            exclude = self.flow(f"{what}s.blacklist")
-        include = self.flow(f"{what}s")
-        return TopicFilter(
-            self._patterns(f"{what}s", ".*" if include is None else include) + ((re.compile(also),) if also else ()),
-            self._patterns(f"{what}s.exclude", default_exclude if exclude is None else exclude),
+        `MirrorMakerConfig.workerConfig`; the topic's own default is the flow's (`Flow.connect_offsets_topic`), and
+        the source connector's own one wins (KIP-618).
+        """
+        topic = self._of_worker("offset.storage.topic")
+        if own := self._resolved(f"{self.source}->{self.target}.offsets.storage.topic"):
+            topic = own
+        return Mm2Runtime(
+            Mm2Home.DEDICATED,
+            offsets_topic=topic,
+            source_connectors=("MirrorSourceConnector",),
+            checkpoint_connectors=("MirrorCheckpointConnector",),
+            converters={key: self.flow(key) or self._of_worker(key) or BYTES for key in CONVERTERS},
         )
 
     def isolation_level(self) -> str:
@@ -257,17 +233,13 @@ class _Settings:
         own = self._resolved(f"{self.source}->{self.target}.{key}")
         return self._resolved(key) if own is None else own
 
-    def is_on(self, key: str, default: bool) -> bool:
-        value = self.flow(key)
-        if value is None:
-            return default
-        if value.strip(BLANKS).lower() not in ("true", "false"):
-            raise ConfigError(f"{key} in {self.path} is neither true nor false.", "Correct it.")
-        return value.strip(BLANKS).lower() == "true"
-
     def _is_enabled(self, source: str, target: str) -> bool:
         value = self.values.get(f"{source}->{target}.enabled", self.values.get("enabled", "false"))
         return value.strip(BLANKS).lower() == "true"
+
+    def _of_worker(self, key: str) -> str:
+        """A setting of the worker that writes to the target; the one at the top wins there."""
+        return (self._resolved(key) or self._resolved(f"{self.target}.{key}") or "").strip(BLANKS)
 
     def _resolved(self, key: str) -> str | None:
         return Providers(self.values, str(self.path)).value(key) if key in self.values else None
@@ -275,19 +247,3 @@ class _Settings:
     def _connection_under(self, prefix: str) -> dict[str, str]:
         names = {key.removeprefix(prefix): value for key, value in self.values.items() if key.startswith(prefix)}
         return {k: v for k, v in names.items() if k == "bootstrap.servers" or k.startswith(_CONNECTION)}
-
-    def _patterns(self, key: str, value: str) -> tuple[re.Pattern[str], ...]:
-        """Compile a comma-separated list as MM2 does: trimmed, an empty one matches nothing."""
-        texts = re.split(r"\s*,\s*", value.strip(BLANKS)) if value.strip(BLANKS) else []
-        try:
-            return tuple(java_pattern(text) for text in texts)
-        except re.error:
-            pass
-        try:
-            # MM2 joins the list with |, so a comma inside parentheses, as in (a,b), works there by accident.
-            return (java_pattern("|".join(texts)),)
-        except re.error as error:
-            raise ConfigError(
-                f"{key} in {self.path} has a regular expression that this version cannot read: {error}.",
-                "Write it without what only Java knows.",
-            ) from None

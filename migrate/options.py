@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -11,6 +11,9 @@ from migrate.errors import UsageError
 from migrate.flow import Flow
 from migrate.model import Side
 from migrate.policies import ACCEPTABLE_CHECKS, UNTRANSLATABLE_REASONS, Policies, Rewind, Uncommitted
+
+if TYPE_CHECKING:
+    from migrate.connectors import Described
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,13 +58,18 @@ def cluster_options(command: Command) -> Command:
         [
             option("--mm2-config", type=FILE, metavar="FILE",
                    help="The mm2.properties that runs MirrorMaker 2: brokers, security, policy, topics."),
+            option("--connect-url", metavar="URL",
+                   help="A Kafka Connect worker that runs MM2's connectors: the same facts from its REST, never "
+                        "credentials."),
+            option("--strimzi", type=FILE, metavar="FILE",
+                   help="A Strimzi KafkaMirrorMaker2 (YAML): the same facts, never credentials."),
             option("--source", metavar="ALIAS",
                    help="Alias of MM2's source, which the groups leave (and come back to with --failback)."),
             option("--target", metavar="ALIAS", help="Alias of MM2's target, which they move to."),
             option("--source-config", type=FILE, metavar="FILE",
-                   help="Java client properties of the source; wins over --mm2-config for credentials."),
+                   help="Java client properties of the source; wins for credentials."),
             option("--target-config", type=FILE, metavar="FILE",
-                   help="Java client properties of the target; wins over --mm2-config for credentials."),
+                   help="Java client properties of the target; wins for credentials."),
             option("--replication-policy", type=click.Choice(["default", "identity"]),
                    help="How MM2 names topics on the target: ALIAS.topic, or unchanged.  [default: default]"),
             option("--separator", metavar="TEXT", help="replication.policy.separator.  [default: .]"),
@@ -69,6 +77,8 @@ def cluster_options(command: Command) -> Command:
                    help="Where MM2 keeps its offset syncs.  [default: source]"),
             option("--checkpoints-topic", metavar="TOPIC", help="Name of MM2's checkpoints topic."),
             option("--offset-syncs-topic", metavar="TOPIC", help="Name of MM2's offset-syncs topic."),
+            option("--connect-offsets-topic", metavar="TOPIC",
+                   help="Where MM2 keeps its own positions: offset.storage.topic of its Connect worker."),
             option("--request-timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True,
                    metavar="SECONDS", help="Deadline of one question to a cluster."),
         ],
@@ -165,6 +175,15 @@ class ClusterOptions:
     offset_syncs_location: str | None
     checkpoints_topic: str | None
     offset_syncs_topic: str | None
+    connect_offsets_topic: str | None = None
+    connect_url: str | None = None
+    strimzi: Path | None = None
+
+    @property
+    def says_where(self) -> bool:
+        """True if some option tells where the clusters are."""
+        files = (self.mm2_config, self.strimzi, self.source_config, self.target_config)
+        return self.connect_url is not None or any(file is not None for file in files)
 
     def words(self) -> tuple[str, ...]:
         """Return the options as they would be typed, for the next command to copy."""
@@ -179,16 +198,7 @@ def resolve_flow(given: ClusterOptions) -> Flow:
     from migrate.properties import read_properties
     from migrate.providers import resolved
 
-    if given.mm2_config is None and (given.source_config is None or given.target_config is None):
-        raise UsageError(
-            "Where are the clusters?",
-            "Give --mm2-config FILE with --source ALIAS and --target ALIAS, or --source-config FILE and "
-            "--target-config FILE with both aliases.",
-        )
-    if given.source is None or given.target is None:
-        raise UsageError("Which flow?", "Name MM2's aliases of both clusters with --source ALIAS and --target ALIAS.")
-    if given.source == given.target:
-        raise UsageError(f"--source and --target are both {given.source!r}.", "Name two clusters.")
+    source_alias, target_alias = _aliases(given)
     source_client = read_properties(given.source_config) if given.source_config else None
     target_client = read_properties(given.target_config) if given.target_config else None
     overrides = mm2config.Overrides(
@@ -197,19 +207,62 @@ def resolve_flow(given: ClusterOptions) -> Flow:
         syncs_side=Side(given.offset_syncs_location) if given.offset_syncs_location else None,
         checkpoints_topic=given.checkpoints_topic,
         offset_syncs_topic=given.offset_syncs_topic,
+        connect_offsets_topic=given.connect_offsets_topic,
     )
+    told_by = given.mm2_config
     if given.mm2_config is not None:
-        flow = mm2config.read_flow(given.mm2_config, given.source, given.target, overrides)
+        flow = mm2config.read_flow(given.mm2_config, source_alias, target_alias, overrides)
         flow = mm2config.with_clients(flow, source_client, target_client)
+    elif given.connect_url is not None or given.strimzi is not None:
+        told_by = given.strimzi or Path("--connect-url")
+        described = _described(given, source_alias, target_alias)
+        flow = described.flow((source_alias, source_client), (target_alias, target_client), overrides)
     else:
         assert source_client is not None and target_client is not None
-        flow = mm2config.client_flow(source_client, target_client, given.source, given.target, overrides)
-    source, target = str(given.source_config or given.mm2_config), str(given.target_config or given.mm2_config)
+        flow = mm2config.client_flow(source_client, target_client, source_alias, target_alias, overrides)
+    source, target = str(given.source_config or told_by), str(given.target_config or told_by)
     return replace(
         flow,
         source=replace(flow.source, origin=source, properties=resolved(flow.source.properties, source)),
         target=replace(flow.target, origin=target, properties=resolved(flow.target.properties, target)),
     )
+
+
+def _aliases(given: ClusterOptions) -> tuple[str, str]:
+    """Return the flow's two aliases; raises `UsageError` where the options do not go together."""
+    told_by = [
+        option
+        for option, value in (
+            ("--mm2-config", given.mm2_config),
+            ("--connect-url", given.connect_url),
+            ("--strimzi", given.strimzi),
+        )
+        if value is not None
+    ]
+    if len(told_by) > 1:
+        raise UsageError(f"{' and '.join(told_by)} exclude each other.", "Say once how MM2 is set up.")
+    if not told_by and (given.source_config is None or given.target_config is None):
+        raise UsageError(
+            "Where are the clusters?",
+            "Give --mm2-config FILE (or --connect-url URL, or --strimzi FILE) with --source ALIAS and --target ALIAS, "
+            "or --source-config FILE and --target-config FILE with both aliases.",
+        )
+    if given.source is None or given.target is None:
+        raise UsageError("Which flow?", "Name MM2's aliases of both clusters with --source ALIAS and --target ALIAS.")
+    if given.source == given.target:
+        raise UsageError(f"--source and --target are both {given.source!r}.", "Name two clusters.")
+    return given.source, given.target
+
+
+def _described(given: ClusterOptions, source_alias: str, target_alias: str) -> "Described":
+    if given.connect_url is not None:
+        from migrate.connectrest import connect_worker
+
+        return connect_worker(given.connect_url).described()
+    from migrate.strimzi import read_strimzi
+
+    assert given.strimzi is not None
+    return read_strimzi(given.strimzi, source_alias, target_alias)
 
 
 def resolve_policies(

@@ -249,17 +249,23 @@ def _by_guarded_window(facts: RowFacts, answer: Unmatched, source_committed: int
         )
     if answer.rereads_at_most is not None:
         placed = replace(placed, grade=Grade.BOUNDED, rereads_at_most=answer.rereads_at_most, rereads_estimate=None)
-    unmatched = _UNMATCHED.get(code, "The records were not compared")
+    unmatched = _UNMATCHED.get(code, NOT_COMPARED)
     sentence = f"{unmatched}{f' ({detail})' if detail else ''}. {placed.sentence}"
     return replace(placed, reason=code, why=code, sentence=sentence)
 
 
+NOT_COMPARED = "The records were not compared"
 _UNMATCHED = {
     "no-match": "Records were not compared (--no-match)",
     "match-limit": "Beyond what --match-limit and --max-fetch allow to read",
     "not-readable": "The records could not be read",
     "records-changed-in-flight": "Records are changed on the way, so that they can not be compared",
 }
+
+
+def why_text(why: str) -> str:
+    """Return the sentence of a row's `why`: what comparing the records told, or why they were not compared."""
+    return next((text for code, text in _WHY.items() if code == why), "") or f"{_UNMATCHED.get(why, NOT_COMPARED)}."
 
 
 def _without_source(facts: RowFacts, target_log: LogRange) -> Place | Nowhere:

@@ -25,6 +25,7 @@ from migrate.wiring import (
     background_spark,
     hosted_by,
     parse_spark_conf,
+    position_reader_of,
 )
 
 
@@ -73,6 +74,7 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
                 cluster.side: partial(hosted_by, spark, cluster, deadline)
                 for cluster in ((flow.source, flow.target) if source else (flow.target,))
             },
+            worker=position_reader_of(flow, deadline),
         )
         clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)

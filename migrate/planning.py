@@ -237,6 +237,7 @@ def _flow_names(flow: Flow) -> dict[str, str]:
         "target_bootstrap": flow.target.bootstrap,
         "topics": ",".join(p.pattern for p in flow.topic_filter.include) if flow.topic_filter else "",
         "topics_exclude": ",".join(p.pattern for p in flow.topic_filter.exclude) if flow.topic_filter else "",
+        **flow.runtime_words(),
     }
 
 

@@ -99,6 +99,19 @@ class NextRecordReader(Protocol):
         ...
 
 
+class PositionReader(Protocol):
+    """Tells MM2's own positions where its offsets topic is not known: a Connect worker's REST (KIP-875)."""
+
+    @property
+    def where(self) -> str:
+        """What is asked, for messages."""
+        ...
+
+    def positions(self) -> Mapping[TopicPartition, int]:
+        """Return the last source offset copied, by source partition; raises `ClusterError` if it is not told."""
+        ...
+
+
 class Progress(Protocol):
     """Tells the person what is going on. The default (`migrate.progress.Silent`) does nothing."""
 

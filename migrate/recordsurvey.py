@@ -12,21 +12,27 @@ from migrate.bytesize import bytes_text
 from migrate.comparison import Comparison, FetchEstimate, Limits, Work
 from migrate.connectoffsets import Positions
 from migrate.errors import ClusterError
-from migrate.flow import Flow
+from migrate.flow import Flow, Mm2Home
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import ClusterAdmin, PositionReader, Progress
 from migrate.survey import Clusters, Logs, Timer, Watermarks
 from migrate.terminal import many
+
+ASK_FOR_TOPIC = "--connect-offsets-topic names the one of a Connect worker (its offset.storage.topic)"
 
 
 def read_positions(clusters: Clusters, flow: Flow, target_topics: Mapping[str, int], timer: Timer) -> Positions:
     """Read MM2's own committed source offsets from its Connect offsets topic on the target.
 
-    Nothing rests on them alone, so a topic that is missing or can not be read is told and no error.
+    Where nobody named that topic, a Connect worker tells them. Nothing rests on them alone, so what is missing or can
+    not be read is told and no error.
     """
     topic, target = flow.connect_offsets_topic, clusters.target
+    if not topic:
+        return _ask_worker(clusters.worker, timer)
     if topic not in target_topics:
-        return Positions(topic, {}, {}, f"there is no topic {topic} on {target.alias}")
+        hint = f"; {ASK_FOR_TOPIC}" if flow.runtime.home is Mm2Home.UNKNOWN else ""
+        return Positions(topic, {}, {}, f"there is no topic {topic} on {target.alias}{hint}")
     partitions = [TopicPartition(topic, p) for p in range(target_topics[topic])]
     try:
         found = timer.run("positions", f"pinning {topic} on {target.alias}", lambda: target.log_ranges(partitions))
@@ -39,6 +45,16 @@ def read_positions(clusters: Clusters, flow: Flow, target_topics: Mapping[str, i
     except ClusterError as error:
         return Positions(topic, {}, {}, error.problem)
     return Positions(topic, read, pinned)
+
+
+def _ask_worker(worker: PositionReader | None, timer: Timer) -> Positions:
+    if worker is None:
+        return Positions(unknown=f"MM2 runs in a Connect worker whose offsets topic nobody named; {ASK_FOR_TOPIC}")
+    try:
+        read = timer.run("positions", f"asking {worker.where} for MM2's own positions", worker.positions)
+    except ClusterError as error:
+        return Positions(unknown=f"{error.problem.rstrip('.')}; {ASK_FOR_TOPIC}")
+    return Positions(copied_to=read)
 
 
 def read_watermarks(clusters: Clusters, logs: Logs, timer: Timer) -> Watermarks:

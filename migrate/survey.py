@@ -22,7 +22,7 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.policies import Policies
-from migrate.ports import ClusterAdmin, CommitReader, Progress
+from migrate.ports import ClusterAdmin, CommitReader, PositionReader, Progress
 from migrate.producers import Growth
 
 T = TypeVar("T")
@@ -48,8 +48,8 @@ class PlanRequest:
 class Clusters:
     """The edges that `plan` reads through. `source` and `source_commits` are None while the source is down.
 
-    `comparer` is None where no records are to be compared. `hosted` tells per side which topics a cluster has, shown to
-    us or not; a side that nobody can ask is not in it.
+    `comparer` is None where no records are to be compared, `worker` where no Connect worker is known. `hosted` tells
+    per side which topics a cluster has, shown to us or not; a side that nobody can ask is not in it.
     """
 
     source: ClusterAdmin | None
@@ -59,6 +59,7 @@ class Clusters:
     mirror: MirrorReader
     comparer: RecordComparer | None = None
     hosted: Mapping[Side, Callable[[], frozenset[str] | Failure]] = field(default_factory=dict)
+    worker: PositionReader | None = None
 
 
 @dataclass(frozen=True)

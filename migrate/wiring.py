@@ -14,7 +14,7 @@ from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.rights import ConfluentRights
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import Commits, Failure, LogRange, Side, TopicPartition
-from migrate.ports import CommitReader, NextRecordReader
+from migrate.ports import CommitReader, NextRecordReader, PositionReader
 from migrate.readerpair import KafkaReaders, ReaderSettings
 
 if TYPE_CHECKING:
@@ -53,6 +53,16 @@ def log_reader_of(cluster: Cluster, deadline_seconds: float) -> "RecordReader":
 
     settings = _reader_settings(cluster)
     return RecordReader(settings.name, settings.config, deadline_seconds, settings.secrets)
+
+
+def position_reader_of(flow: Flow, deadline_seconds: float) -> PositionReader | None:
+    """Return what tells MM2's own positions without its offsets topic; None where no Connect worker is known."""
+    if not flow.runtime.url:
+        return None
+    from migrate.connectrest import WorkerPositions, connect_worker
+
+    worker = connect_worker(flow.runtime.url, deadline_seconds)
+    return WorkerPositions(worker, flow.runtime.source_connectors, flow.source.alias)
 
 
 def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:

@@ -57,8 +57,8 @@ class SparkMirrorReader:
         """Read the Connect offsets topic, on the target; raises `ClusterError` if it cannot be read to its end."""
         cluster = self._flow.target
         options = spark_options(cluster.properties)
-        alias = self._flow.source.alias
-        return _told(cluster, topic, lambda: read_positions(self._spark, options, topic, pinned, alias))
+        alias, connectors = self._flow.source.alias, self._flow.runtime.source_connectors
+        return _told(cluster, topic, lambda: read_positions(self._spark, options, topic, pinned, alias, connectors))
 
 
 def _told(cluster: Cluster, topic: str, read: Callable[[], T]) -> T:

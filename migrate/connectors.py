@@ -1,0 +1,211 @@
+"""MM2's connectors as a Connect worker or a Strimzi resource has them, and the flow that they make up. Pure.
+
+Of a connector's settings only the few that are facts about the flow are ever looked at (`FACTS`): passwords, keys and
+references to them stay where they are. Credentials come from client files.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from migrate.errors import ConfigError
+from migrate.flow import CONVERTERS, Cluster, Flow, Mm2Runtime, TopicFilter
+from migrate.flowfacts import FlowFacts, FlowSettings, Overrides
+from migrate.mm2config import flow_from
+from migrate.model import Side
+from migrate.properties import BLANKS
+
+FACTS = frozenset(
+    {f"{side}.cluster.{key}" for side in Side for key in ("alias", "bootstrap.servers", "security.protocol")}
+    | {
+        "connector.class", "consumer.isolation.level", "emit.offset-syncs.enabled", "group.filter.class", "groups",
+        "groups.blacklist", "groups.exclude", "offset-syncs.topic.location", "offsets.storage.topic",
+        "replication.policy.class", "replication.policy.internal.topic.separator.enabled",
+        "replication.policy.separator", "source.consumer.isolation.level", "sync.group.offsets.enabled",
+        "topic.filter.class", "topics", "topics.blacklist", "topics.exclude", "transforms", *CONVERTERS,
+    }
+)  # fmt: skip
+_REFERENCE = re.compile(r"\$\{[^}]*\}")
+
+
+class Role(StrEnum):
+    """What a connector of MM2 does, by the name of its class; heartbeats prove nothing and are left aside."""
+
+    SOURCE = "MirrorSourceConnector"
+    CHECKPOINT = "MirrorCheckpointConnector"
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """One of MM2's connectors: its name, what it does, and those of its settings that are facts."""
+
+    name: str
+    role: Role
+    settings: Mapping[str, str] = field(repr=False)
+
+    @property
+    def flow(self) -> tuple[str, str]:
+        """The aliases of its source and its target."""
+        return self.settings.get("source.cluster.alias", ""), self.settings.get("target.cluster.alias", "")
+
+
+def connector_of(name: str, settings: Mapping[str, object]) -> Connector | None:
+    """Return the connector if it is one of MM2's that copies or checkpoints; None for any other.
+
+    Values that are no text are taken as YAML and JSON mean them (true, 5); all that is no fact is dropped here.
+    """
+    # Connect also knows classes by their bare name, and without "Connector" at the end (`PluginUtils`).
+    bare = str(settings.get("connector.class", "")).strip(BLANKS).rpartition(".")[2]
+    for role in Role:
+        if bare in (role, role.removesuffix("Connector")):
+            facts = {k: _text(v) for k, v in settings.items() if k in FACTS and v is not None}
+            return Connector(name, role, facts)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """MM2 as a worker or a resource describes it. `origin` names that for errors, `runtime` what is the worker's.
+
+    `option` is the command line's option that named it.
+    """
+
+    origin: str
+    option: str
+    connectors: Sequence[Connector]
+    runtime: Mm2Runtime
+
+    def flow(
+        self,
+        source: tuple[str, Mapping[str, str] | None],
+        target: tuple[str, Mapping[str, str] | None],
+        overrides: Overrides,
+    ) -> Flow:
+        """Return the flow between two aliases, each with its client properties, None where no file was given.
+
+        Raises `ConfigError` if no connector copies this flow, several do and differ, a fact is a reference that only
+        the worker resolves, or a cluster needs credentials.
+        """
+        wanted = source[0], target[0]
+        copying = self._named(Role.SOURCE, wanted)
+        checkpointing = self._named(Role.CHECKPOINT, wanted)
+        if not copying:
+            flows = sorted({" -> ".join(c.flow) for c in self.connectors if c.role is Role.SOURCE})
+            raise ConfigError(
+                f"{self.origin} has no MirrorSourceConnector from {wanted[0]} to {wanted[1]}; it has "
+                f"{', '.join(flows) or 'none at all'}.",
+                "Name a flow of it with --source and --target, aliases spelt as there, capitals included.",
+            )
+        facts = self._facts(copying, checkpointing, overrides)
+        clusters = [
+            self._cluster(side, alias, client, copying[0])
+            for side, (alias, client) in ((Side.SOURCE, source), (Side.TARGET, target))
+        ]
+        return flow_from(facts, clusters[0], clusters[1], self._runtime(copying, checkpointing), overrides)
+
+    def _named(self, role: Role, flow: tuple[str, str]) -> list[Connector]:
+        found = [c for c in self.connectors if c.role is role and c.flow == flow]
+        return sorted(found, key=lambda c: c.name)
+
+    def _facts(self, copying: list[Connector], checkpointing: list[Connector], overrides: Overrides) -> FlowFacts:
+        """Add up the connectors of one flow: people split its topics over several."""
+        settings = [self._settings(c) for c in copying]
+        first = settings[0]
+        for what, told in (
+            ("names its topics", [s.policy(overrides) for s in settings + [self._settings(c) for c in checkpointing]]),
+            ("places its offset syncs", [overrides.syncs_side or s.syncs_side() for s in settings]),
+        ):
+            if len(set(told)) > 1:
+                raise ConfigError(
+                    f"{self.origin}: the connectors of {' -> '.join(copying[0].flow)} do not agree on how MM2 {what}.",
+                    "Make replication.policy.* and offset-syncs.topic.location the same in all of them, or say what "
+                    "holds with --replication-policy, --separator and --offset-syncs-location.",
+                )
+        groups = [self._settings(c) for c in checkpointing]
+        return FlowFacts(
+            policy=first.policy(overrides),
+            syncs_side=overrides.syncs_side or first.syncs_side(),
+            topic_filter=_either([s.topic_filter() for s in settings]),
+            group_filter=_either([s.group_filter() for s in groups]),
+            # Without a checkpoint connector here, one in another worker may do it.
+            group_sync=any(s.group_sync() for s in groups) if groups else None,
+            emits_offset_syncs=any(s.emits_offset_syncs() for s in settings),
+            isolation_level=_only({_isolation_level(s) for s in settings}),
+        )
+
+    def _settings(self, connector: Connector) -> FlowSettings:
+        origin = f"connector {connector.name} of {self.origin}"
+
+        def value(key: str) -> str | None:
+            found = connector.settings.get(key)
+            if found is not None and _REFERENCE.search(found):
+                raise ConfigError(
+                    f"{key} in {origin} is a reference to a configuration provider, which only the worker resolves.",
+                    f"Leave {self.option} out, and say by options and client files what holds: --replication-policy, "
+                    "--separator, --offset-syncs-location.",
+                )
+            return found
+
+        return FlowSettings(origin, *connector.flow, value)
+
+    def _cluster(self, side: Side, alias: str, client: Mapping[str, str] | None, connector: Connector) -> Cluster:
+        """Return a cluster by its client file, else by its brokers, if these need no credentials."""
+        brokers = connector.settings.get(f"{side}.cluster.bootstrap.servers", "")
+        told = {"bootstrap.servers": brokers} if brokers and not _REFERENCE.search(brokers) else {}
+        if client is not None:
+            return Cluster(side, alias, told | dict(client))
+        protocol = connector.settings.get(f"{side}.cluster.security.protocol", "PLAINTEXT").strip(BLANKS).upper()
+        todo = f"Give --{side}-config FILE, a Java client properties file for {alias}."
+        if protocol != "PLAINTEXT":
+            shown = protocol if protocol in ("SSL", "SASL_SSL", "SASL_PLAINTEXT") else "no plain connections"
+            raise ConfigError(
+                f"{alias} speaks {shown}, by {self.origin}, and credentials are never taken from there.", todo
+            )
+        if not told:
+            raise ConfigError(f"{self.origin} does not say how to reach {alias} in words that we can read.", todo)
+        return Cluster(side, alias, told)
+
+    def _runtime(self, copying: list[Connector], checkpointing: list[Connector]) -> Mm2Runtime:
+        own_topics = {c.settings.get("offsets.storage.topic", "") for c in copying}
+        converters = dict(self.runtime.converters)
+        for connector in copying:
+            converters |= {key: connector.settings[key] for key in CONVERTERS if key in connector.settings}
+        return replace(
+            self.runtime,
+            # A connector's own offsets topic wins over the worker's (KIP-618).
+            offsets_topic=_only(own_topics) or self.runtime.offsets_topic,
+            source_connectors=tuple(c.name for c in copying),
+            checkpoint_connectors=tuple(c.name for c in checkpointing),
+            converters=converters,
+            transforms=", ".join(sorted({c.settings.get("transforms", "") for c in copying} - {""})),
+        )
+
+
+def _isolation_level(settings: FlowSettings) -> str:
+    """That of MM2's source consumer (`MirrorConnectorConfig.sourceConsumerConfig`), whose default is Java's."""
+    for key in ("source.consumer.isolation.level", "consumer.isolation.level"):
+        if value := settings.value(key):
+            return value.strip(BLANKS).lower()
+    return "read_uncommitted"
+
+
+def _either(filters: list[TopicFilter | None]) -> TopicFilter | None:
+    """Return what at least one of the filters takes; None where that is unknown, or no one filter can say it."""
+    known = [f for f in filters if f is not None]
+    if len(known) < len(filters) or len({_patterns(f.exclude) for f in known}) != 1:
+        return None
+    include = {p.pattern: p for f in known for p in f.include}
+    return TopicFilter(tuple(include.values()), known[0].exclude)
+
+
+def _patterns(patterns: Iterable[re.Pattern[str]]) -> tuple[str, ...]:
+    return tuple(p.pattern for p in patterns)
+
+
+def _only(values: set[str]) -> str | None:
+    return next(iter(values)) if len(values) == 1 else None
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,150 @@
+"""A Kafka Connect worker's REST: MM2's connectors, and the positions that they have committed. Reads only.
+
+An answer may hold passwords (the worker shows settings as they were given), so no part of one ever reaches a message,
+and only the facts of `migrate.connectors` are kept.
+"""
+
+import json
+import os
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from urllib.parse import quote, urlsplit
+
+from migrate.connectoffsets import positions_in
+from migrate.connectors import Described, connector_of
+from migrate.errors import ClusterError, UsageError
+from migrate.flow import Mm2Home, Mm2Runtime
+from migrate.model import TopicPartition
+
+# Never an option: a process list shows what is typed.
+LOGIN = "MM2_MIGRATE_CONNECT_LOGIN"
+CALL_SECONDS = 30.0
+WITHOUT_WORKER = (
+    "If MM2 is stopped for the cutover, leave --connect-url out and give --source-config, --target-config and the "
+    "names that differ from MM2's defaults."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectWorker:
+    """One worker of a Connect cluster; any of them tells of all connectors. `login` is "user:password" or ""."""
+
+    url: str
+    login: str = field(default="", repr=False)
+    deadline_seconds: float = CALL_SECONDS
+
+    def described(self) -> Described:
+        """Return MM2's connectors that run there. Raises `ClusterError` if the worker does not tell."""
+        root = self._get("/")
+        version = root.get("version") if isinstance(root, Mapping) else None
+        listed = self._get("/connectors?expand=info")
+        if not isinstance(version, str) or not isinstance(listed, Mapping):
+            raise self._no_worker()
+        found = []
+        for name, about in sorted(listed.items()):
+            match about:
+                case {"info": {"config": dict(settings)}}:
+                    if (connector := connector_of(str(name), settings)) is not None:
+                        found.append(connector)
+        runtime = Mm2Runtime(Mm2Home.CONNECT, version=version, url=self.url)
+        return Described(f"the Connect worker at {self.url}", "--connect-url", found, runtime)
+
+    def offsets(self, connector: str) -> Sequence[tuple[object, object]]:
+        """Return the (partition, offset) documents that a source connector has committed (KIP-875, Kafka 3.5)."""
+        answer = self._get(f"/connectors/{quote(connector, safe='')}/offsets")
+        match answer:
+            case {"offsets": list(entries)}:
+                return [(e.get("partition"), e.get("offset")) for e in entries if isinstance(e, Mapping)]
+        raise self._no_worker()
+
+    def _get(self, path: str) -> object:
+        status, body = self._answer(path)
+        if status in (401, 403):
+            raise ClusterError(
+                f"The Connect worker at {self.url} refuses us (HTTP {status}).",
+                f"Set {LOGIN}=USER:PASSWORD in the environment.",
+            )
+        if status == 409:
+            raise ClusterError(f"The Connect worker at {self.url} is rebalancing (HTTP 409).", "Try again in a moment.")
+        if status == 404 and path.endswith("/offsets"):
+            raise ClusterError(
+                f"The Connect worker at {self.url} does not tell offsets (HTTP 404): it is older than Kafka 3.5.",
+                "Name the worker's offset.storage.topic with --connect-offsets-topic.",
+            )
+        if status != 200:
+            raise ClusterError(
+                f"The Connect worker at {self.url} answers HTTP {status} to GET {path}.",
+                "Is it Kafka Connect's REST? An MM2 that runs by itself has none: give --mm2-config.",
+            )
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError):
+            raise self._no_worker() from None
+
+    def _answer(self, path: str) -> tuple[int, bytes]:
+        parts = urlsplit(self.url)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        connection = kind(parts.hostname or "", parts.port, timeout=self.deadline_seconds)
+        headers = {"Accept": "application/json"}
+        if self.login:
+            headers["Authorization"] = "Basic " + b64encode(self.login.encode()).decode()
+        try:
+            connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        except (OSError, HTTPException) as error:
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            raise ClusterError(
+                f"The Connect worker at {self.url} does not answer: {reason}.", f"Check the address. {WITHOUT_WORKER}"
+            ) from error
+        finally:
+            connection.close()
+
+    def _no_worker(self) -> ClusterError:
+        return ClusterError(
+            f"What answers at {self.url} is no Kafka Connect worker.",
+            "Name the root of its REST, such as http://connect:8083.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPositions:
+    """MM2's own positions as a worker tells them: the adapter behind `migrate.ports.PositionReader`."""
+
+    worker: ConnectWorker
+    connectors: tuple[str, ...]
+    source_alias: str
+
+    @property
+    def where(self) -> str:
+        """The worker, for messages."""
+        return f"the Connect worker at {self.worker.url}"
+
+    def positions(self) -> Mapping[TopicPartition, int]:
+        """Return the last source offset copied, by source partition."""
+        told = [pair for name in self.connectors for pair in self.worker.offsets(name)]
+        return positions_in(told, self.source_alias)
+
+
+def connect_worker(url: str, deadline_seconds: float = CALL_SECONDS) -> ConnectWorker:
+    """Return the worker at an address; raises `UsageError` for one that is no plain http or https address."""
+    trouble = ""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        parts, trouble = urlsplit(""), "it cannot be read"
+    if parts.username is not None or parts.password is not None:
+        trouble = "it has a login in it, which every process list shows"
+    elif parts.scheme not in ("http", "https") or not parts.hostname:
+        trouble = trouble or "expected http://HOST:PORT or https://HOST:PORT"
+    elif parts.query or parts.fragment:
+        trouble = "only the root of the REST belongs there"
+    if trouble:
+        raise UsageError(
+            f"--connect-url is no address of a Connect worker: {trouble}.",
+            f"Give http://HOST:PORT; a login goes into the environment, {LOGIN}=USER:PASSWORD.",
+        )
+    return ConnectWorker(url.rstrip("/"), os.environ.get(LOGIN, ""), deadline_seconds)

@@ -1,0 +1,267 @@
+"""Why a plan's row is what it is, in a few sentences with numbers. Pure: told from the plan alone.
+
+Where the group stood, which of MM2's syncs surround that, what was compared, what MM2's own checkpoint says, what
+applying does, and what else was considered.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from migrate.equality import Equality
+from migrate.errors import UsageError
+from migrate.flow import RuntimeWord
+from migrate.model import CheckResult, Decision, Grade, Level, LogRange, Method, OffsetSync, Row, Scope, TopicPartition
+from migrate.place import PROVEN_SYNC, why_text
+from migrate.plan import Header, Plan
+from migrate.policies import UNTRANSLATABLE_REASONS
+from migrate.terminal import many, name, safe
+from migrate.totals import lag, may_skip
+from migrate.translation import Window, lower_end
+
+Told = tuple[str, str]
+_COMPARED_BY = {
+    Equality.ALL: "timestamp, key, value and headers",
+    Equality.WITHOUT_HEADERS: "timestamp, key and value (headers are changed on the way)",
+    Equality.WITHOUT_TIMESTAMP: "key, value and headers (timestamps are the target's own)",
+    Equality.KEY_AND_VALUE: "key and value (headers and timestamps are changed on the way)",
+    Equality.TIME_AND_KEY: "timestamp and key (values are changed on the way)",
+}
+_SHOWN = (Level.BLOCK, Level.WARN)
+
+
+def chosen_rows(plan: Plan, group: str, place: str | None) -> tuple[Row, ...]:
+    """Return the rows of a group, or the one that `place` ("topic:partition", either side's name) picks.
+
+    Raises `UsageError` if the plan has none, with those that it has.
+    """
+    rows = plan.groups().get(group)
+    if not rows:
+        near = [g for g in plan.groups() if group.lower() in g.lower()][:5] or list(plan.groups())[:5]
+        raise UsageError(
+            f"The plan has no group {name(group)}.",
+            f"It has {many(len(plan.groups()), 'group')}, such as {', '.join(map(name, near)) or 'none'}; what filters "
+            "took is counted in `show`.",
+        )
+    if place is None:
+        return tuple(rows)
+    topic, colon, partition = place.rpartition(":")
+    if not colon:
+        topic, colon, partition = place.rpartition("-")
+    found = [r for r in rows if str(r.partition) == partition and topic in (r.source_topic, r.target_topic)]
+    if not found:
+        have = ", ".join(f"{name(r.source_topic)}:{r.partition}" for r in rows[:10])
+        raise UsageError(
+            f"Group {name(group)} has no row {name(place)} in this plan.",
+            f"It has {have}{' ...' if len(rows) > 10 else ''}. Write TOPIC:PARTITION.",
+        )
+    return tuple(found)
+
+
+def group_told(plan: Plan, chosen: Sequence[Row]) -> Iterator[Told]:
+    """Yield what holds for more than one row of a group: its state on both sides, what blocks it, the checks.
+
+    `chosen` are the rows to be explained, at least one; checks on topics are those of their topics.
+    """
+    group, header = chosen[0].group, plan.header
+    rows = plan.groups()[group]
+    topics = {topic for row in chosen for topic in (row.source_topic, row.target_topic)}
+    subjects = {Scope.GROUP: {group}, Scope.TOPIC: topics}
+    states = [s for s in header.group_states if s.group == group]
+    if states:
+        alias = {"source": header.source_alias, "target": header.target_alias}
+        seen = (f"{safe(s.state)} on {name(alias.get(s.side, s.side))}{_members(s.member_count)}" for s in states)
+        yield "Group", f"{', '.join(seen)} when the plan was made."
+    blocked = [r for r in rows if r.decision is Decision.BLOCK and r.reason != "group-blocked"]
+    if any(r.decision is Decision.BLOCK for r in rows):
+        which = ", ".join(f"{name(r.source_topic)}:{r.partition} ({safe(r.reason)})" for r in blocked[:5])
+        more = f" and {len(blocked) - 5} more" if len(blocked) > 5 else ""
+        yield "Blocked", f"By {which or 'its checks'}{more}; a group is set whole or not at all."
+    for check in header.checks:
+        touches = check.scope is Scope.CLUSTER or check.subject in subjects.get(check.scope, ())
+        if touches and check.counts_as in _SHOWN:
+            yield _check(check)
+
+
+def row_title(row: Row, header: Header) -> str:
+    """Return a row's first line: what it is about, and what is decided."""
+    where = f"{name(row.group)}, {name(row.source_topic)}:{row.partition}"
+    if row.target_topic != row.source_topic:
+        where += f" -> {name(row.target_topic)}:{row.partition}"
+    offset = "" if row.target_offset is None else f" {row.target_offset}"
+    words = [str(row.decision).upper() + offset, *(str(w) for w in (row.method, row.grade) if w is not None)]
+    return f"{where} ({name(header.source_alias)} -> {name(header.target_alias)}): {', '.join(words)}"
+
+
+def row_told(row: Row, plan: Plan) -> Iterator[Told]:
+    """Yield what is to be told of one row, as (label, sentences)."""
+    header = plan.header
+    yield "Stood", _stood(row, header)
+    syncs = _syncs(row, header)
+    if syncs:
+        yield "Syncs", syncs
+    yield "Compared", _compared(row, header)
+    yield "Decided", f"{safe(row.reason)}: {safe(row.sentence)}"
+    yield "MM2", _beside_mm2(row, header)
+    yield "Applying", _applying(row, header)
+    others = list(_considered(row, header))
+    if others:
+        yield "Considered", "; ".join(others) + "."
+    for check in header.checks:
+        if check.scope is Scope.ROW and check.subject == row.subject and check.counts_as in _SHOWN:
+            yield _check(check)
+
+
+def source_partition(row: Row, header: Header) -> TopicPartition:
+    """Return the partition that MM2 reads for this row: on a failback that is the plan's target."""
+    topic = row.target_topic if header.failback else row.source_topic
+    return TopicPartition(topic, row.partition)
+
+
+def _stood(row: Row, header: Header) -> str:
+    source = name(header.source_alias)
+    if row.source_committed is None:
+        if header.source_down:
+            return f"{source} was down: where the group stood there is not known."
+        return f"The group never committed this partition on {source}."
+    if row.source_log_start is None or row.source_log_end is None:
+        known = "as MM2's checkpoint has it" if header.source_down else "and the log there was not told"
+        return f"At {row.source_committed} on {source}, {known}."
+    text = f"At {row.source_committed} on {source}, whose log was [{row.source_log_start}, {row.source_log_end})"
+    behind = lag(row) or 0
+    if behind < 0:
+        text += f": {-behind} beyond its end."
+    else:
+        text += f": {many(behind, 'offset')} before its end." if behind else ": at its end."
+    if row.source_committed < row.source_log_start:
+        text += f" Retention had removed {many(row.source_log_start - row.source_committed, 'offset')} from there on."
+    if row.source_metadata:
+        text += f" The commit carries {many(len(row.source_metadata), 'character')} of metadata."
+    return text
+
+
+def _syncs(row: Row, header: Header) -> str:
+    lower = _pair(row.lower_source_offset, row.lower_target_offset)
+    upper = _pair(row.upper_source_offset, row.upper_target_offset)
+    if not lower and not upper:
+        asked = row.target_offset is not None and row.method is not Method.EXPLICIT
+        return "None of MM2's offset syncs that both logs bear out stands around it." if asked else ""
+    proven = ", proven by their records" if row.lower_kind == PROVEN_SYNC or (row.equality and row.why) else ""
+    ends = [f"{lower} at or below it" if lower else "none at or below it", f"{upper} above" if upper else "none above"]
+    text = f"MM2's nearest{proven}, {name(header.source_alias)} -> {name(header.target_alias)}: {', '.join(ends)}."
+    if row.lower_kind == "log-start" and lower and row.target_log_start is not None:
+        text += f" The target's log starts at {row.target_log_start}, behind the lower one."
+    return text
+
+
+def _pair(source_offset: int | None, target_offset: int | None) -> str:
+    return "" if source_offset is None or target_offset is None else f"{source_offset} -> {target_offset}"
+
+
+def _compared(row: Row, header: Header) -> str:
+    if not row.why:
+        if header.source_down:
+            return f"Nothing: {name(header.source_alias)} was down."
+        return "Nothing: this row was not placed by records."
+    parts = [why_text(row.why)]
+    if row.equality in list(Equality):
+        parts.insert(0, f"Records had to agree in {_COMPARED_BY[Equality(row.equality)]}.")
+    if row.missing_on_target:
+        parts.append(f"{many(row.missing_on_target, 'owed record')} found no copy on {name(header.target_alias)}.")
+    changes = [header.flow.get(word, "") for word in (RuntimeWord.CONVERTERS, RuntimeWord.TRANSFORMS)]
+    if row.equality not in ("", Equality.ALL) and any(changes):
+        parts.append(f"MM2's connector has {safe('; '.join(filter(None, changes)))}.")
+    return " ".join(parts)
+
+
+def _beside_mm2(row: Row, header: Header) -> str:
+    if header.failback:
+        return "It makes no checkpoints for the way back."
+    if row.checkpoint_target_offset is None:
+        return "It has no checkpoint here: consumers that follow it would start where auto.offset.reset says."
+    said = f"Its newest checkpoint says {row.checkpoint_target_offset}"
+    if row.checkpoint_source_offset is not None:
+        said += f", made when the group stood at {row.checkpoint_source_offset}"
+    if row.target_offset is None:
+        return said + "."
+    difference = row.checkpoint_target_offset - row.target_offset
+    if difference == 0:
+        return f"{said}: the same offset."
+    if difference < 0:
+        return f"{said}: {many(-difference, 'offset')} before this one, so following it would read as many more twice."
+    skips = row.grade is Grade.EXACT and row.target_offset != row.target_log_end
+    return (
+        f"{said}: {many(difference, 'offset')} beyond this one, "
+        f"{'and this one is proven: following MM2 would skip records' if skips else 'which may skip records'}."
+    )
+
+
+def _applying(row: Row, header: Header) -> str:
+    target = name(header.target_alias)
+    stands = "has no offset" if row.target_prior is None else f"stands at {row.target_prior}"
+    match row.decision:
+        case Decision.SET:
+            text = f"Commits {row.target_offset} on {target}, where the group {stands}"
+            if row.target_log_start is not None and row.target_log_end is not None:
+                text += f" and the log was [{row.target_log_start}, {row.target_log_end})"
+            return f"{text}. {_rereads(row)}"
+        case Decision.REMOVE:
+            return f"Deletes the offset on {target}: the group had none there before."
+        case Decision.KEEP:
+            risk = " Records between the two may be skipped." if may_skip(row) else ""
+            return f"Writes nothing: the group {stands} on {target}.{risk}"
+        case Decision.SKIP:
+            return (
+                f"Writes nothing: the group {stands} on {target}"
+                f"{', so auto.offset.reset decides there.' if row.target_prior is None else '.'}"
+            )
+        case _:
+            return f"Writes nothing for any partition of this group: it {stands} on {target}, and stays so."
+
+
+def _rereads(row: Row) -> str:
+    if row.rereads_at_most is not None:
+        how = "" if row.grade is Grade.EXACT else "At most "
+        verb = "is" if row.rereads_at_most == 1 else "are"
+        if row.rereads_at_most == 0:
+            return "Nothing is read twice."
+        return f"{how}{many(row.rereads_at_most, 'record')} {verb} read twice."
+    if row.rereads_estimate is not None:
+        return f"About {many(row.rereads_estimate, 'record')} are read twice: an estimate, and no bound."
+    return "What is read twice is not known."
+
+
+def _considered(row: Row, header: Header) -> Iterator[str]:
+    """Yield the other places, and what each would have meant; for a row without a place, the reviewer's choices."""
+    if row.target_offset is None:
+        if row.decision is Decision.BLOCK and row.reason in UNTRANSLATABLE_REASONS:
+            yield f"a reviewer may choose --untranslatable {row.reason}=skip, or earliest or latest where it exists"
+        return
+    if row.decision is Decision.BLOCK and row.reason == "rewind":
+        yield f"--rewind set goes back to {row.target_offset}, --rewind keep stays and may skip records"
+    if row.target_log_start is None or row.target_log_end is None:
+        return
+    at, log = row.target_offset, LogRange(row.target_log_start, row.target_log_end)
+    by_sync = _by_lower_sync(row, log)
+    if by_sync is not None and by_sync != at:
+        beside = f"{at - by_sync} earlier" if by_sync < at else f"{by_sync - at} later, for which nothing vouches"
+        yield f"the lower sync alone gives {by_sync}, {beside}"
+    if log.start < at:
+        yield f"the log's start {log.start} misses nothing and reads up to {many(at - log.start, 'offset')} more"
+    if log.end > at:
+        yield f"the log's end {log.end} would skip up to {many(log.end - at, 'offset')}"
+
+
+def _by_lower_sync(row: Row, log: LogRange) -> int | None:
+    if row.lower_source_offset is None or row.lower_target_offset is None or row.source_committed is None:
+        return None
+    below = OffsetSync(0, row.lower_source_offset, row.lower_target_offset)
+    return lower_end(Window(below, None), row.source_committed, log)
+
+
+def _check(check: CheckResult) -> Told:
+    word = "Accepted" if check.accepted else "Block" if check.counts_as is Level.BLOCK else "Warning"
+    todo = f" {safe(check.todo)}" if check.todo else ""
+    return word, f"{safe(check.check)}: expected {safe(check.expected)}; seen: {safe(check.seen)}.{todo}"
+
+
+def _members(count: int) -> str:
+    return f" ({many(count, 'member')})" if count else ""

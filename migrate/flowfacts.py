@@ -1,0 +1,158 @@
+"""What MM2's own settings say of one flow, wherever they stand. Pure.
+
+The names are those of the connectors' settings (`MirrorConnectorConfig`, `MirrorSourceConfig`,
+`MirrorCheckpointConfig`), which mm2.properties, a Connect worker and a Strimzi resource have in common. Nothing here
+is a connection or a credential.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from migrate.errors import ConfigError
+from migrate.filters import java_pattern
+from migrate.flow import TopicFilter
+from migrate.model import Side
+from migrate.naming import HEARTBEATS, PolicyKind, ReplicationPolicy
+from migrate.properties import BLANKS
+
+# Kafka 4.x. Earlier versions exclude more (.*[\-\.]internal): whether such a topic is there, the target tells.
+TOPICS_EXCLUDE = r"mm2.*\.internal, .*\.replica, __.*"
+GROUPS_EXCLUDE = "console-consumer-.*, connect-.*, __.*"
+
+_DEFAULT_POLICY = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
+_POLICIES = {
+    _DEFAULT_POLICY: PolicyKind.DEFAULT,
+    "org.apache.kafka.connect.mirror.IdentityReplicationPolicy": PolicyKind.IDENTITY,
+    "io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy": PolicyKind.IDENTITY,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What options say of the flow's names; None where they do not."""
+
+    replication_policy: str | None = None
+    separator: str | None = None
+    syncs_side: Side | None = None
+    checkpoints_topic: str | None = None
+    offset_syncs_topic: str | None = None
+    connect_offsets_topic: str | None = None
+
+
+NO_OVERRIDES = Overrides()
+
+
+@dataclass(frozen=True, slots=True)
+class FlowFacts:
+    """How one flow names, filters and copies. The filters are None where a class of the user's own decides.
+
+    None for the others where the settings that would tell are not there.
+    """
+
+    policy: ReplicationPolicy
+    syncs_side: Side
+    topic_filter: TopicFilter | None
+    group_filter: TopicFilter | None
+    group_sync: bool | None
+    emits_offset_syncs: bool | None
+    isolation_level: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSettings:
+    """The settings of one flow's connector: `value` gives one by its name, None where it is not set.
+
+    `origin` says where they stand, for errors; values never reach one, names do.
+    """
+
+    origin: str
+    source: str
+    target: str
+    value: Callable[[str], str | None] = field(repr=False)
+
+    def policy(self, overrides: Overrides) -> ReplicationPolicy:
+        """Return how topics are named; raises `ConfigError` for a policy class that only the user knows."""
+        name = (self.value("replication.policy.class") or _DEFAULT_POLICY).strip(BLANKS)
+        kind = _POLICIES.get(name)
+        if overrides.replication_policy is not None:
+            kind = PolicyKind(overrides.replication_policy)
+        own_names = overrides.checkpoints_topic and overrides.offset_syncs_topic
+        if kind is None or (name not in _POLICIES and not own_names):
+            raise ConfigError(
+                f"replication.policy.class in {self.origin} is {name}, whose names this tool does not know.",
+                "Say what it does with --replication-policy default or identity, --checkpoints-topic and "
+                "--offset-syncs-topic.",
+            )
+        separator = self.value("replication.policy.separator")
+        return ReplicationPolicy(
+            kind,
+            self.source,
+            self.target,
+            "." if separator is None else separator,
+            self.is_on("replication.policy.internal.topic.separator.enabled", default=True),
+        )
+
+    def syncs_side(self) -> Side:
+        """Return where the offset-syncs topic is kept (KIP-716)."""
+        location = (self.value("offset-syncs.topic.location") or "source").strip(BLANKS)
+        if location not in ("source", "target"):
+            raise ConfigError(
+                f"offset-syncs.topic.location in {self.origin} is neither source nor target.",
+                "Correct it, or say --offset-syncs-location.",
+            )
+        return Side(location)
+
+    def topic_filter(self) -> TopicFilter | None:
+        """Return which topics are copied; heartbeats always are (`MirrorSourceConnector.shouldReplicateTopic`)."""
+        return self._filter("topic", TOPICS_EXCLUDE, also=HEARTBEATS)
+
+    def group_filter(self) -> TopicFilter | None:
+        """Return which groups are checkpointed."""
+        return self._filter("group", GROUPS_EXCLUDE)
+
+    def is_on(self, key: str, default: bool) -> bool:
+        """Return a setting that is true or false; raises `ConfigError` if it is neither."""
+        value = self.value(key)
+        if value is None:
+            return default
+        if value.strip(BLANKS).lower() not in ("true", "false"):
+            raise ConfigError(f"{key} in {self.origin} is neither true nor false.", "Correct it.")
+        return value.strip(BLANKS).lower() == "true"
+
+    def group_sync(self) -> bool:
+        """Return whether MM2 itself sets offsets of idle groups on the target (KIP-545)."""
+        return self.is_on("sync.group.offsets.enabled", default=False)
+
+    def emits_offset_syncs(self) -> bool:
+        """Return whether MM2 writes offset syncs at all (KIP-1031)."""
+        return self.is_on("emit.offset-syncs.enabled", default=True)
+
+    def _filter(self, what: str, default_exclude: str, also: str = "") -> TopicFilter | None:
+        own = (self.value(f"{what}.filter.class") or "").strip(BLANKS)
+        if own and not own.startswith("org.apache.kafka.connect.mirror.Default"):
+            return None
+        exclude = self.value(f"{what}s.exclude")
+        if exclude is None:
+            exclude = self.value(f"{what}s.blacklist")
+        include = self.value(f"{what}s")
+        return TopicFilter(
+            self._patterns(f"{what}s", ".*" if include is None else include) + ((re.compile(also),) if also else ()),
+            self._patterns(f"{what}s.exclude", default_exclude if exclude is None else exclude),
+        )
+
+    def _patterns(self, key: str, value: str) -> tuple[re.Pattern[str], ...]:
+        """Compile a comma-separated list as MM2 does: trimmed, an empty one matches nothing."""
+        texts = re.split(r"\s*,\s*", value.strip(BLANKS)) if value.strip(BLANKS) else []
+        try:
+            return tuple(java_pattern(text) for text in texts)
+        except re.error:
+            pass
+        try:
+            # MM2 joins the list with |, so a comma inside parentheses, as in (a,b), works there by accident.
+            return (java_pattern("|".join(texts)),)
+        except re.error as error:
+            raise ConfigError(
+                f"{key} in {self.origin} has a regular expression that this version cannot read: {error}.",
+                "Write it without what only Java knows.",
+            ) from None

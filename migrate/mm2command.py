@@ -1,0 +1,41 @@
+"""The `mm2 offsets` command: wire the edges, read, print. Changes nothing."""
+
+from typing import Any
+
+from migrate.clock import SystemClock
+from migrate.errors import EXIT_DONE, EXIT_FAILED
+from migrate.filters import Filters
+from migrate.flow import Flow
+from migrate.mm2stores import read_stores
+from migrate.ports import Progress
+from migrate.showmm2stores import stores_document, stores_lines
+from migrate.survey import Clusters, Timer
+from migrate.wiring import (
+    SparkCommits,
+    SparkMirror,
+    admin_of,
+    background_spark,
+    parse_spark_conf,
+    position_reader_of,
+)
+
+
+def run_mm2_offsets(flow: Flow, progress: Progress, **options: Any) -> tuple[list[str], int]:
+    """Return the report and the exit code: 1 where MM2's own positions could not be read."""
+    deadline = options["request_timeout"]
+    filters = Filters.from_options(topics=options["topics"], exclude_topics=options["exclude_topics"])
+    with background_spark(options["master"], parse_spark_conf(options["spark_conf"])) as spark:
+        clusters = Clusters(
+            source=None if options["source_down"] else admin_of(flow.source, deadline),
+            target=admin_of(flow.target, deadline),
+            source_commits=None,
+            target_commits=SparkCommits(spark, flow.target, deadline),
+            mirror=SparkMirror(spark, flow),
+            worker=position_reader_of(flow, deadline),
+        )
+        stores = read_stores(flow, clusters, filters, Timer(SystemClock(), progress))
+    if options["form"] == "json":
+        lines = list(stores_document(stores, flow))
+    else:
+        lines = list(stores_lines(stores, flow, options["width"], options["colour"]))
+    return lines, EXIT_FAILED if stores.positions_unknown else EXIT_DONE

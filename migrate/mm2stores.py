@@ -1,0 +1,206 @@
+"""The three places where MM2 keeps offsets, side by side for every source partition.
+
+Its own positions say how far it has copied and where it goes on; offset syncs and checkpoints are notes for
+translation, which people mistake for them. Reads only, through the ports that it is given.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from migrate.connectoffsets import Positions
+from migrate.errors import ClusterError
+from migrate.filters import Filters
+from migrate.flow import Flow
+from migrate.mirror import CheckpointKey, CheckpointRecord, WindowQuestion
+from migrate.model import Failure, LogRange, Side, TopicPartition
+from migrate.ports import ClusterAdmin
+from migrate.recordsurvey import read_positions
+from migrate.survey import Clusters, Timer
+from migrate.terminal import many
+
+Link = tuple[int, int]
+_BEYOND = 2**63 - 1  # no offset is greater
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStores:
+    """What MM2 keeps of one source partition; None where it keeps nothing, or that was not told.
+
+    `copied_to` is its own position: the last source offset copied, inclusive. `sync` is the newest sync that fits both
+    logs, `furthest` the checkpoint of the group that has come furthest, both (source, target); `groups` counts those
+    that have a checkpoint.
+    """
+
+    source: TopicPartition
+    target_topic: str
+    source_log: LogRange | None
+    target_log: LogRange | None
+    copied_to: int | None
+    sync: Link | None
+    groups: int
+    furthest: Link | None
+
+    @property
+    def left(self) -> int | None:
+        """Offsets of the source after the position, transaction markers among them; None where not known.
+
+        Negative if the position lies at or beyond the end: it is of another log, or the log was truncated.
+        """
+        if self.copied_to is None or self.source_log is None:
+            return None
+        # What retention removed before it was copied is not left to copy.
+        return self.source_log.end - max(self.copied_to + 1, self.source_log.start)
+
+
+@dataclass(frozen=True)
+class Stores:
+    """All partitions in order of the source's names; `positions_from` says where MM2's own positions were read.
+
+    `positions_unknown`, `syncs_unknown` and `checkpoints_unknown` say why a store was not read, "" where it was.
+    """
+
+    partitions: tuple[PartitionStores, ...]
+    positions_from: str
+    positions_unknown: str
+    syncs_unknown: str
+    checkpoints_unknown: str
+
+
+def read_stores(flow: Flow, clusters: Clusters, filters: Filters, timer: Timer) -> Stores:
+    """Read the three stores; a store that is missing or can not be read is told, and is no error.
+
+    Positions are read before the logs' ends, so that what MM2 has copied by then lies below these. Raises
+    `ClusterError` if a cluster itself does not answer.
+    """
+    source, target = clusters.source, clusters.target
+    target_topics = timer.run("topics", f"listing topics of {target.alias}", target.topics)
+    source_topics = timer.run("topics", f"listing topics of {source.alias}", source.topics) if source else {}
+    positions = read_positions(clusters, flow, target_topics, timer)
+    wanted = sorted(_wanted(flow, positions, source_topics, target_topics, filters))
+    copies = {tp: TopicPartition(flow.policy.target_topic(tp.topic), tp.partition) for tp in wanted}
+    there = [copy for copy in copies.values() if copy.partition < target_topics.get(copy.topic, 0)]
+    target_logs = _logs(target, there, timer)
+    live = [tp for tp in wanted if tp.partition < source_topics.get(tp.topic, 0)]
+    source_logs = _logs(source, live, timer) if source else {}
+    questions = {
+        tp: _newest(tp, source_logs.get(tp), target_logs[copy]) for tp, copy in copies.items() if copy in target_logs
+    }
+    syncs, syncs_unknown = _newest_syncs(flow, clusters, questions, source_topics, target_topics, timer)
+    checkpoints, checkpoints_unknown = _checkpoints(flow, clusters, target_topics, timer)
+    where = f"topic {positions.topic} on {target.alias}" if positions.topic else _worker(clusters)
+    return Stores(
+        tuple(
+            PartitionStores(
+                tp,
+                copies[tp].topic,
+                source_logs.get(tp),
+                target_logs.get(copies[tp]),
+                positions.copied_to.get(tp),
+                syncs.get(tp),
+                *_of_groups(checkpoints.get(copies[tp], [])),
+            )
+            for tp in wanted
+        ),
+        "" if positions.unknown else where,
+        positions.unknown,
+        syncs_unknown,
+        checkpoints_unknown,
+    )
+
+
+def _worker(clusters: Clusters) -> str:
+    return clusters.worker.where if clusters.worker else ""
+
+
+def _wanted(
+    flow: Flow,
+    positions: Positions,
+    source_topics: Mapping[str, int],
+    target_topics: Mapping[str, int],
+    filters: Filters,
+) -> set[TopicPartition]:
+    """Return what MM2 has a position for, and what it should have one for: all that has a copy."""
+    copied = {
+        TopicPartition(topic, partition)
+        for topic, count in source_topics.items()
+        if not flow.why_not_replicated(topic) and flow.policy.target_topic(topic) in target_topics
+        for partition in range(count)
+    }
+    return {tp for tp in copied | set(positions.copied_to) if filters.topic_verdict(tp.topic) is None}
+
+
+def _logs(admin: ClusterAdmin, partitions: list[TopicPartition], timer: Timer) -> dict[TopicPartition, LogRange]:
+    if not partitions:
+        return {}
+    text = f"pinning {many(len(partitions), 'log')} on {admin.alias}"
+    told = timer.run("pin", text, lambda: admin.log_ranges(partitions))
+    return {tp: log for tp, log in told.items() if isinstance(log, LogRange)}
+
+
+def _newest(partition: TopicPartition, source_log: LogRange | None, target_log: LogRange) -> WindowQuestion:
+    """Ask for the nearest sync at or below the source's end: of a chain, that is the newest."""
+    end = source_log.end if source_log else None
+    return WindowQuestion(partition.topic, partition.partition, _BEYOND if end is None else end, end, target_log.end)
+
+
+def _newest_syncs(
+    flow: Flow,
+    clusters: Clusters,
+    questions: Mapping[TopicPartition, WindowQuestion],
+    source_topics: Mapping[str, int],
+    target_topics: Mapping[str, int],
+    timer: Timer,
+) -> tuple[dict[TopicPartition, Link], str]:
+    topic, side = flow.offset_syncs_topic, flow.syncs_side
+    admin = clusters.source if side is Side.SOURCE else clusters.target
+    if admin is None:
+        return {}, f"{topic} is on {flow.source.alias}, which is down"
+    if topic not in (source_topics if side is Side.SOURCE else target_topics):
+        return {}, f"there is no topic {topic} on {admin.alias}"
+    try:
+        pinned = _pin(admin, topic)
+        text = f"reading MM2's offset syncs: {topic} on {admin.alias}, offsets {pinned.start} to {pinned.end}"
+        asked = set(questions.values())
+        read = timer.run("syncs", text, lambda: clusters.mirror.windows(side, topic, pinned, asked))
+    except ClusterError as error:
+        return {}, error.problem
+    below = {tp: read.windows[question].lower for tp, question in questions.items()}
+    return {tp: (sync.source_offset, sync.target_offset) for tp, sync in below.items() if sync is not None}, ""
+
+
+def _checkpoints(
+    flow: Flow, clusters: Clusters, target_topics: Mapping[str, int], timer: Timer
+) -> tuple[dict[TopicPartition, list[CheckpointRecord]], str]:
+    topic, target = flow.checkpoints_topic, clusters.target
+    if topic not in target_topics:
+        return {}, f"there is no topic {topic} on {target.alias}"
+    try:
+        pinned = _pin(target, topic)
+        text = f"reading MM2's checkpoints: {topic} on {target.alias}, offsets {pinned.start} to {pinned.end}"
+        read = timer.run("checkpoints", text, lambda: clusters.mirror.checkpoints(topic, pinned))
+    except ClusterError as error:
+        return {}, error.problem
+    return _by_partition(read.latest.items()), ""
+
+
+def _by_partition(
+    latest: Iterable[tuple[CheckpointKey, CheckpointRecord]],
+) -> dict[TopicPartition, list[CheckpointRecord]]:
+    found: dict[TopicPartition, list[CheckpointRecord]] = {}
+    for key, record in latest:
+        found.setdefault(TopicPartition(key.target_topic, key.partition), []).append(record)
+    return found
+
+
+def _of_groups(records: list[CheckpointRecord]) -> tuple[int, Link | None]:
+    furthest = max(((r.source_offset, r.target_offset) for r in records), default=None)
+    return len(records), furthest
+
+
+def _pin(admin: ClusterAdmin, topic: str) -> LogRange:
+    partition = TopicPartition(topic, 0)
+    told = admin.log_ranges([partition]).get(partition)
+    if isinstance(told, LogRange):
+        return told
+    why = told.code if isinstance(told, Failure) else "no answer"
+    raise ClusterError(f"{admin.alias} did not tell the log of {topic} ({why})")

@@ -1,0 +1,121 @@
+"""`mm2 offsets` as text and as JSON. Pure."""
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+
+from migrate.flow import Flow
+from migrate.mm2stores import Link, PartitionStores, Stores
+from migrate.table import Column, layout, wrapped
+from migrate.terminal import Colour, capital, many, name, paint, safe
+
+LEGEND = (
+    "POSITION is MM2's own: the last source offset that it has copied; it goes on behind it. LEFT counts the offsets "
+    "after it, and where a log ends in transaction markers that never becomes 0. SYNC and CHECKPOINT (source:target) "
+    "are MM2's notes for translation: the newest sync that fits both logs, and of the GROUPS that have a checkpoint "
+    "the one that has come furthest. Neither says how far MM2 is."
+)
+HEADINGS = ("PARTITION", "LOG-START", "LOG-END", "POSITION", "LEFT", "SYNC", "GROUPS", "CHECKPOINT")
+INDENT = "  "
+
+
+def stores_lines(stores: Stores, flow: Flow, width: int, colour: bool) -> Iterator[str]:
+    """Yield the report: what was read where, then every topic's partitions, then what is odd."""
+    title = f"MM2's own positions, {name(flow.source.alias)} -> {name(flow.target.alias)}"
+    yield paint(title, Colour.BOLD, colour)
+    where = f"Read from {safe(stores.positions_from)}." if stores.positions_from else "Not read."
+    yield from wrapped(where, width)
+    yield from wrapped(LEGEND, width)
+    for what, unknown in _unknown(stores):
+        for line in wrapped(f"{what}: not known, {safe(unknown)}.", width, "", INDENT):
+            yield paint(line, Colour.RED if what == "POSITION" else Colour.YELLOW, colour)
+    columns = [Column(HEADINGS[i], max(map(len, values), default=0)) for i, values in enumerate(_columns(stores))]
+    laid = layout(columns, width - len(INDENT), gap=2)
+    for (source, target), rows in groupby(stores.partitions, key=lambda s: (s.source.topic, s.target_topic)):
+        yield ""
+        yield name(source) + (f" -> {name(target)}" if target != source else "")
+        for heading in laid.headings:
+            yield paint(INDENT + heading, Colour.DIM, colour)
+        for row in rows:
+            odd = row.left is not None and row.left < 0
+            yield paint(INDENT + laid.line(_values(row)), Colour.RED, colour and odd)
+    yield ""
+    yield from wrapped(_verdict(stores), width)
+
+
+def stores_document(stores: Stores, flow: Flow) -> Iterator[str]:
+    """Yield one JSON document: `partitions` with every number, null where a store says nothing of it."""
+    document = {
+        "source": flow.source.alias,
+        "target": flow.target.alias,
+        "positions_from": stores.positions_from,
+        "not_known": {what.lower(): unknown for what, unknown in _unknown(stores)},
+        "partitions": [
+            {
+                "source_topic": s.source.topic,
+                "partition": s.source.partition,
+                "target_topic": s.target_topic,
+                "source_log_start": s.source_log.start if s.source_log else None,
+                "source_log_end": s.source_log.end if s.source_log else None,
+                "target_log_start": s.target_log.start if s.target_log else None,
+                "target_log_end": s.target_log.end if s.target_log else None,
+                "position": s.copied_to,
+                "left": s.left,
+                "newest_sync": _document(s.sync),
+                "groups_with_checkpoint": s.groups,
+                "furthest_checkpoint": _document(s.furthest),
+            }
+            for s in stores.partitions
+        ],
+    }
+    yield json.dumps(document, indent=2)
+
+
+def _document(link: Link | None) -> dict[str, int] | None:
+    return None if link is None else {"source_offset": link[0], "target_offset": link[1]}
+
+
+def _unknown(stores: Stores) -> list[tuple[str, str]]:
+    told = (
+        ("POSITION", stores.positions_unknown),
+        ("SYNC", stores.syncs_unknown),
+        ("CHECKPOINT", stores.checkpoints_unknown),
+    )
+    return [(what, unknown) for what, unknown in told if unknown]
+
+
+def _columns(stores: Stores) -> list[list[str]]:
+    lines = [_values(s) for s in stores.partitions]
+    return [[line[i] for line in lines] for i in range(len(HEADINGS))]
+
+
+def _values(row: PartitionStores) -> list[str]:
+    log = row.source_log
+    numbers = [row.source.partition, log.start if log else None, log.end if log else None, row.copied_to, row.left]
+    return [*map(_number, numbers), _link(row.sync), str(row.groups), _link(row.furthest)]
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def _link(link: Link | None) -> str:
+    return "-" if link is None else f"{link[0]}:{link[1]}"
+
+
+def _verdict(stores: Stores) -> str:
+    if stores.positions_unknown:
+        return "How far MM2 is, nobody told."
+    without = sum(s.copied_to is None and not _is_empty(s) for s in stores.partitions)
+    beyond = sum(s.left is not None and s.left < 0 for s in stores.partitions)
+    left = sum(s.left for s in stores.partitions if s.left is not None and s.left > 0)
+    parts = [f"{many(len(stores.partitions), 'partition')}, {many(left, 'offset')} left"]
+    if without:
+        parts.append(f"{without} without a position: nothing copied yet, or it was reset")
+    if beyond:
+        parts.append(f"{beyond} with a position beyond the log's end: of a log that was re-created or truncated")
+    return capital("; ".join(parts)) + "."
+
+
+def _is_empty(row: PartitionStores) -> bool:
+    return row.source_log is not None and row.source_log.start == row.source_log.end

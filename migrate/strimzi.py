@@ -1,0 +1,119 @@
+"""A Strimzi KafkaMirrorMaker2 resource, as written or as `kubectl get -o yaml` prints it.
+
+What the operator makes of one (`KafkaMirrorMaker2Connectors`, `KafkaMirrorMaker2Cluster`): a connector's settings are
+the two clusters', then its own `config`, then the mirror's patterns. Both forms are read: `connectCluster` with
+`clusters` (v1beta2), and `target` with `mirrors[].source` (v1). Secrets are references there, and are not looked at.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from migrate.connectors import Connector, Described, Role, connector_of
+from migrate.errors import ConfigError
+from migrate.flow import BYTES, CONVERTERS, Mm2Home, Mm2Runtime
+
+KIND = "KafkaMirrorMaker2"
+OFFSETS_TOPIC = "mirrormaker2-cluster-offsets"
+_PATTERNS = (
+    ("topics", ("topicsPattern",)),
+    ("topics.exclude", ("topicsExcludePattern", "topicsBlacklistPattern")),
+    ("groups", ("groupsPattern",)),
+    ("groups.exclude", ("groupsExcludePattern", "groupsBlacklistPattern")),
+)
+_SPECS = {Role.SOURCE: "sourceConnector", Role.CHECKPOINT: "checkpointConnector"}
+Tree = Mapping[str, Any]
+
+
+def read_strimzi(path: Path, source_alias: str, target_alias: str) -> Described:
+    """Return MM2 as the resource in a file describes it; of several, the one that has this flow.
+
+    Raises `ConfigError` if the file cannot be read, is no YAML, or holds no such resource.
+    """
+    resources = [r for document in _documents(path) for r in _resources(document)]
+    if not resources:
+        raise ConfigError(f"{path} holds no resource of kind {KIND}.", "Name the file that you give to kubectl apply.")
+    try:
+        described = [_described(resource, path) for resource in resources]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise ConfigError(
+            f"A {KIND} in {path} is not laid out as Strimzi's operator reads it.",
+            "Take it from the cluster: kubectl get kafkamirrormaker2 NAME -o yaml.",
+        ) from None
+    flow = (source_alias, target_alias)
+    for each in described:
+        if any(c.flow == flow for c in each.connectors):
+            return each
+    return described[0]
+
+
+def _documents(path: Path) -> list[Any]:
+    try:
+        return list(yaml.safe_load_all(path.read_text()))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file.", "Check the path.") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.", "Check its permissions.") from None
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        # The parser's own words quote the line, and that may be a secret.
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        raise ConfigError(f"{path}{where}: this is no YAML.", "Name the file that you give to kubectl apply.") from None
+
+
+def _resources(document: Any) -> Iterator[Tree]:
+    if isinstance(document, dict):
+        if document.get("kind") == KIND and isinstance(document.get("spec"), dict):
+            yield document
+        for item in document.get("items") or () if document.get("kind") == "List" else ():
+            yield from _resources(item)
+
+
+def _described(resource: Tree, path: Path) -> Described:
+    spec, metadata = resource["spec"], resource.get("metadata") or {}
+    named = {str(c["alias"]): c for c in spec.get("clusters") or ()}
+    target = spec.get("target") or named[str(spec["connectCluster"])]
+    worker = target.get("config") or {}
+    connectors: list[Connector] = []
+    for mirror in spec.get("mirrors") or ():
+        source = mirror.get("source") or named[str(mirror["sourceCluster"])]
+        connectors += _connectors(mirror, source, target)
+    runtime = Mm2Runtime(
+        Mm2Home.STRIMZI,
+        version=str(spec.get("version") or ""),
+        offsets_topic=str(target.get("offsetStorageTopic") or worker.get("offset.storage.topic") or OFFSETS_TOPIC),
+        resource="/".join(str(metadata[key]) for key in ("namespace", "name") if metadata.get(key)),
+        converters={key: str(worker.get(key) or BYTES) for key in CONVERTERS},
+    )
+    return Described(str(path), "--strimzi", connectors, runtime)
+
+
+def _connectors(mirror: Tree, source: Tree, target: Tree) -> Iterator[Connector]:
+    for role, part in _SPECS.items():
+        own = mirror.get(part)
+        if own is None:
+            continue
+        settings = _cluster("source", source) | _cluster("target", target) | dict(own.get("config") or {})
+        for key, names in _PATTERNS:
+            told = [mirror[name] for name in names if mirror.get(name) is not None]
+            if told:
+                settings[key] = told[0]
+        # The operator lets nobody set these.
+        settings["connector.class"] = role
+        name = f"{source['alias']}->{target['alias']}.{role}"
+        if (connector := connector_of(name, settings)) is not None:
+            yield connector
+
+
+def _cluster(side: str, cluster: Tree) -> dict[str, Any]:
+    """Return what the operator makes of a cluster: its brokers, and which protocol its tls and authentication mean."""
+    authentication = (cluster.get("authentication") or {}).get("type", "")
+    # A `tls: {}` counts: certificates that everybody trusts need no list.
+    tls = cluster.get("tls") is not None
+    sasl = bool(authentication) and authentication != "tls"
+    protocol = ("SASL_" if sasl else "") + ("SSL" if tls or authentication == "tls" else "PLAINTEXT")
+    settings = {"alias": cluster["alias"], "bootstrap.servers": cluster["bootstrapServers"]}
+    settings |= {"security.protocol": protocol} | dict(cluster.get("config") or {})
+    return {f"{side}.cluster.{key}": value for key, value in settings.items()}

@@ -1,0 +1,41 @@
+"""A Connect worker's REST as far as the tool asks it: answers by path, on a port of this machine."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+
+@contextmanager
+def worker(answers: Mapping[str, Any], login: str = "", asked: list[str] | None = None) -> Iterator[str]:
+    """Serve the answers: a document, or a status; a path that is not there is 404. Yields the address.
+
+    `login` is the Authorization header that is demanded; `asked` collects the paths.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if asked is not None:
+                asked.append(self.path)
+            found = answers.get(self.path, 404)
+            if login and self.headers.get("Authorization") != login:
+                found = 401
+            body = found if isinstance(found, bytes) else json.dumps(found).encode()
+            self.send_response(found if isinstance(found, int) else 200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,133 @@
+"""MM2's own positions beside its syncs and checkpoints: every number is of its own store, what is not known is said."""
+
+import json
+from dataclasses import dataclass, replace
+
+from migrate.errors import ClusterError
+from migrate.filters import Filters
+from migrate.flow import Mm2Home, Mm2Runtime
+from migrate.mirror import CheckpointKey, CheckpointRecord
+from migrate.mm2config import client_flow
+from migrate.mm2stores import read_stores
+from migrate.model import Failure, LogRange, OffsetSync, TopicPartition
+from migrate.showmm2stores import stores_document, stores_lines
+from migrate.survey import Clusters, Timer
+from tests.fakes import FakeClock, NoProgress
+from tests.unit.test_planning import CHECKPOINTS, SYNCS, world
+
+T0 = TopicPartition("t", 0)
+FLOW = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
+IN_WORKER = replace(FLOW, runtime=Mm2Runtime(Mm2Home.CONNECT, url="http://c:1"))
+
+
+@dataclass
+class FakeWorker:
+    """A worker that tells these positions, or none."""
+
+    told: dict[TopicPartition, int] | None
+    where: str = "the Connect worker at http://c:1"
+
+    def positions(self):
+        if self.told is None:
+            raise ClusterError("The worker is older than Kafka 3.5.", "x")
+        return self.told
+
+
+def read(source, target, mirror, flow=FLOW, worker=None, filters=None):
+    clusters = Clusters(source, target, source, target, mirror, worker=worker)
+    return read_stores(flow, clusters, filters or Filters(), Timer(FakeClock(), NoProgress()))
+
+
+def text(stores, width=120):
+    return "\n".join(stores_lines(stores, FLOW, width, False))
+
+
+def test_each_partition_has_its_position_its_newest_sync_and_the_furthest_checkpoint():
+    source, target, mirror = world()
+    mirror.copied_to[T0] = 89
+    for group, place in (("g", (55, 50)), ("h", (70, 60))):
+        mirror.latest[CheckpointKey(group, "A.t", 0)] = CheckpointRecord(*place, "", 0, 0)
+    stores = read(source, target, mirror)
+    (t0,) = (s for s in stores.partitions if s.source == T0)
+    assert (t0.copied_to, t0.left, t0.sync, t0.groups, t0.furthest) == (89, 10, (90, 90), 2, (70, 60))
+    assert [str(s.source) for s in stores.partitions] == ["t-0", "t-1", "u-0"]
+    shown = text(stores)
+    assert "Read from topic mm2-offsets.A.internal on B." in shown
+    assert "3 partitions, 10 offsets left." in shown
+    document = json.loads("".join(stores_document(stores, FLOW)))
+    assert document["partitions"][0]["position"] == 89
+    assert document["partitions"][0]["newest_sync"] == {"source_offset": 90, "target_offset": 90}
+    assert document["not_known"] == {}
+
+
+def test_a_sync_beyond_the_logs_end_is_of_another_log_and_not_the_newest():
+    source, target, mirror = world()
+    mirror.history["t", 0].append(OffsetSync(99, 500, 500))
+    assert next(s for s in read(source, target, mirror).partitions if s.source == T0).sync == (90, 90)
+
+
+def test_a_position_beyond_the_end_and_none_at_all_are_told_apart_from_what_is_left():
+    source, target, mirror = world()
+    mirror.copied_to = {T0: 250, TopicPartition("t", 1): 99}
+    stores = read(source, target, mirror)
+    assert [s.left for s in stores.partitions] == [-151, 0, None]
+    shown = text(stores)
+    assert "1 without a position" in shown
+    assert "1 with a position beyond the log's end" in " ".join(shown.split())
+
+
+def test_what_retention_removed_before_it_was_copied_is_not_left_to_copy():
+    source, target, mirror = world()
+    mirror.copied_to = {T0: 10}
+    source.ranges[T0] = LogRange(60, 100)
+    assert read(source, target, mirror).partitions[0].left == 40
+    source.ranges[T0] = LogRange(100, 100)
+    assert read(source, target, mirror).partitions[0].left == 0
+
+
+def test_without_the_source_what_the_target_knows_is_shown():
+    _, target, mirror = world()
+    stores = read(None, target, mirror)
+    assert [(str(s.source), s.source_log, s.copied_to, s.left) for s in stores.partitions] == [
+        ("t-0", None, 99, None), ("t-1", None, 99, None), ("u-0", None, 99, None),
+    ]  # fmt: skip
+    assert stores.syncs_unknown == f"{SYNCS} is on A, which is down"
+
+
+def test_a_store_that_is_not_there_or_not_told_is_said_and_the_others_are_shown():
+    source, target, mirror = world()
+    target.ranges[TopicPartition(CHECKPOINTS, 0)] = Failure("TOPIC_AUTHORIZATION_FAILED", "no")
+    del source.ranges[TopicPartition(SYNCS, 0)]
+    stores = read(source, target, mirror)
+    assert "TOPIC_AUTHORIZATION_FAILED" in stores.checkpoints_unknown
+    assert stores.syncs_unknown == f"there is no topic {SYNCS} on A"
+    assert not stores.positions_unknown
+    assert f"SYNC: not known, there is no topic {SYNCS} on A." in text(stores)
+
+
+def test_in_a_worker_its_rest_tells_the_positions_unless_its_topic_is_named():
+    source, target, mirror = world()
+    stores = read(source, target, mirror, IN_WORKER, FakeWorker({T0: 42}))
+    assert stores.positions_from == "the Connect worker at http://c:1"
+    assert stores.partitions[0].copied_to == 42
+    target.ranges[TopicPartition("w-offsets", 0)] = LogRange(0, 1)
+    named = replace(IN_WORKER, runtime=replace(IN_WORKER.runtime, offsets_topic="w-offsets"))
+    assert read(source, target, mirror, named, FakeWorker(None)).partitions[0].copied_to == 99
+
+
+def test_where_nobody_tells_the_positions_the_topics_name_is_asked_for():
+    source, target, mirror = world()
+    for worker in (FakeWorker(None), None):
+        stores = read(source, target, mirror, IN_WORKER, worker)
+        assert "--connect-offsets-topic" in stores.positions_unknown
+        assert stores.positions_from == ""
+        assert "How far MM2 is, nobody told." in text(stores)
+    del target.ranges[TopicPartition("mm2-offsets.A.internal", 0)]
+    assert "--connect-offsets-topic" in read(source, target, mirror).positions_unknown
+
+
+def test_filters_on_topics_hold_and_nothing_is_wider_than_the_terminal():
+    source, target, mirror = world()
+    stores = read(source, target, mirror, filters=Filters.from_options(topics=["t"]))
+    assert {s.source.topic for s in stores.partitions} == {"t"}
+    assert all(len(line) <= 80 for line in text(stores, 80).splitlines())
