@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from migrate.drain import Drained
+from migrate.groupfacts import NOT_ASKED, GroupFacts
 from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope, TopicPartition
 from migrate.policies import Policies
+from migrate.streams import Application
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,11 @@ class CheckFacts:
     `unstable_groups` have transactional offsets pending. `drains` tell by source partition whether MM2 has copied all
     of it, `positions_unknown` why MM2's own positions are not known ("" where they are). `failback` is True where the
     groups leave MM2's target for its source.
+
+    `other_kinds` are the kinds of groups inside the filters that are no consumer groups ("share", "streams"), a
+    `Failure` where no client can see them. `applications` are the groups that look like Kafka Streams. `group_sync`
+    is MM2's setting, None where unknown. `newest_checkpoint_ms` is None where there is none. `foreign_records` counts,
+    by source topic, records on the target that equal none of the source. `now_ms` is the time of the plan.
     """
 
     source_alias: str
@@ -64,6 +71,13 @@ class CheckFacts:
     drains: Mapping[TopicPartition, Drained] = field(default_factory=dict)
     positions_unknown: str = ""
     failback: bool = False
+    groups: GroupFacts = GroupFacts()
+    other_kinds: Mapping[str, str] | Failure = NOT_ASKED
+    applications: Mapping[str, Application] = field(default_factory=dict)
+    group_sync: bool | None = None
+    newest_checkpoint_ms: int | None = None
+    foreign_records: Mapping[str, int] = field(default_factory=dict)
+    now_ms: int = 0
 
 
 Check = Callable[[CheckFacts, tuple[Row, ...], Policies], Iterable[CheckResult]]

@@ -8,12 +8,14 @@ Any difference refuses its group (a difference of a whole cluster: all groups), 
 - A source group that was alive when the plan was made, and accepted so (`--accept source-group-stopped[:GROUP]`),
   moves all the time: its source state, commits and log ends are not compared. One that was stopped then is.
 - A source that does not answer is not compared: the caller has to say so.
+- Offsets that would expire within 2 hours are drift as well, unless the plan said so and it was accepted.
 - An undo restores what was there: only the cluster, the topics, the group's state and its offsets count.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from migrate.expiry import EXPIRY_EXPECTED
 from migrate.history import REMOVED, GroupTrace
 from migrate.model import (
     Commits,
@@ -27,6 +29,7 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.plan import Header, Plan
+from migrate.policies import OFFSETS_EXPIRY
 from migrate.terminal import many
 
 ACCEPT_ALIVE = "source-group-stopped"
@@ -47,11 +50,15 @@ class SideWorld:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Both clusters as they are now. `source` is None where it does not answer, or is not needed."""
+    """Both clusters as they are now. `source` is None where it does not answer, or is not needed.
+
+    `expiring` says of groups whose offsets would be gone within 2 hours by when their consumers must be back.
+    """
 
     target: SideWorld
     source: SideWorld | None
     target_topic_ids: Mapping[str, str]
+    expiring: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +142,8 @@ def group_drift(
     ]
     if not undo:
         found += _target_logs(group, rows, world)
+        if group in world.expiring and not plan.accepted(OFFSETS_EXPIRY, group):
+            found.append(Drift(Scope.GROUP, group, group, OFFSETS_EXPIRY, EXPIRY_EXPECTED, world.expiring[group]))
         if world.source is not None and not plan.accepted(ACCEPT_ALIVE, group):
             found += _source(group, rows, world.source, every_topic=not _filters_topics(plan.header))
     return tuple(found)

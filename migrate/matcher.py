@@ -124,7 +124,7 @@ class PartitionMatcher:
     def _answer(self) -> PartitionAnswer:
         assert self._tail is not None
         places = {g: self.places[g] for g in self.question.source_committed}
-        tail = Tail(self._tail.uncopied, self._last_record())
+        tail = Tail(self._tail.uncopied, self._last_record(), self._tail.foreign)
         return PartitionAnswer(places, tail, len(self.source.offsets), len(self.target.offsets))
 
     def _last_record(self) -> int | None:

@@ -22,6 +22,7 @@ from migrate.wiring import (
     SparkRecordComparer,
     admin_of,
     background_spark,
+    group_facts_of,
     parse_spark_conf,
 )
 
@@ -67,6 +68,8 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
             target_commits=SparkCommits(spark, flow.target, deadline),
             mirror=mirror,
             comparer=SparkRecordComparer(spark, flow, mirror, deadline) if source else None,
+            source_groups=group_facts_of(flow.source, deadline) if source else None,
+            target_groups=group_facts_of(flow.target, deadline),
         )
         clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)

@@ -9,6 +9,7 @@ from migrate.comparison import Comparison, Limits, RecordComparer
 from migrate.connectoffsets import Positions
 from migrate.filters import Filters
 from migrate.flow import Flow
+from migrate.groupfacts import GroupFacts, GroupFactsReader
 from migrate.mirror import CheckpointReading, MirrorReader, SyncReading, WindowQuestion
 from migrate.model import (
     ClusterFacts,
@@ -47,7 +48,8 @@ class PlanRequest:
 class Clusters:
     """The edges that `plan` reads through. `source` and `source_commits` are None while the source is down.
 
-    `comparer` is None where no records are to be compared.
+    `comparer` is None where no records are to be compared. `source_groups` and `target_groups` tell of groups what
+    an admin client does not; None where nobody is to be asked.
     """
 
     source: ClusterAdmin | None
@@ -56,6 +58,8 @@ class Clusters:
     target_commits: CommitReader
     mirror: MirrorReader
     comparer: RecordComparer | None = None
+    source_groups: GroupFactsReader | None = None
+    target_groups: GroupFactsReader | None = None
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,7 @@ class Survey:
     watermarks: Watermarks
     positions: Positions
     comparison: Comparison | None
+    group_facts: GroupFacts = GroupFacts()
 
 
 def window_question(key: GroupPartition, commit: Commit | None, flow: Flow, logs: Logs) -> WindowQuestion | None:

@@ -10,6 +10,7 @@ from migrate.clientconfig import librdkafka_config, secret_values
 from migrate.comparison import Comparison, Limits, Listener, Work
 from migrate.errors import UsageError
 from migrate.flow import Cluster, Flow
+from migrate.groupfacts import GroupFactsReader
 from migrate.kafka.admin import ConfluentAdmin
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import Commits, Failure, LogRange, Side, TopicPartition
@@ -27,6 +28,14 @@ def admin_of(cluster: Cluster, deadline_seconds: float, concurrency: int = 100) 
     """Return the confluent-kafka admin of one cluster; nothing is opened before its first call."""
     mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
     return ConfluentAdmin(cluster, mapped.config, deadline_seconds, concurrency, secret_values(cluster.properties))
+
+
+def group_facts_of(cluster: Cluster, deadline_seconds: float) -> GroupFactsReader:
+    """Return what tells of one cluster's groups beyond the admin client; nothing is opened before its first call."""
+    from migrate.kafka.groupfacts import ConfluentGroupFacts
+
+    mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
+    return ConfluentGroupFacts(cluster, mapped.config, deadline_seconds, secret_values(cluster.properties))
 
 
 def record_reader_of(
