@@ -14,6 +14,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from migrate.checks import some
 from migrate.errors import ClusterError
 from migrate.expiry import MINUTE_MS
 from migrate.flow import Cluster
@@ -78,7 +79,7 @@ class ConfluentGroupFacts:
             return kinds
         records = self.group_records(unknown)
         if isinstance(records, Failure):
-            message = f"{len(unknown)} groups are of no kind that it knows, and {OFFSETS_TOPIC} could not be read"
+            message = f"the kind of {some(unknown, 3)} is not told, and {OFFSETS_TOPIC} could not be read"
             return Failure(records.code, message)
         for group, record in records.items():
             kinds[group] = _KINDS.get(record.kind, "other")
