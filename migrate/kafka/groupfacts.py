@@ -3,6 +3,7 @@
 What is forbidden, missing or slow comes back as a `Failure`: nothing here may end a command.
 """
 
+import warnings
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -58,7 +59,7 @@ class ConfluentGroupFacts:
             if consumers.errors:
                 return failure_of(consumers.errors[0])
             known = {group.group_id for group in consumers.valid}
-            listed = self._connection.client().list_groups(timeout=self._deadline_seconds)
+            listed = self._listed()
         except ClusterError as error:
             return Failure("_FAIL", error.problem)
         except KafkaException as error:
@@ -73,6 +74,13 @@ class ConfluentGroupFacts:
             if not protocol_type:
                 unknown.append(name)
         return self._with_records(kinds, unknown)
+
+    def _listed(self) -> Collection[Any]:
+        client = self._connection.client()
+        with warnings.catch_warnings():
+            # Deprecated for consumer groups; for the other kinds there is nothing else.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return client.list_groups(timeout=self._deadline_seconds)
 
     def _with_records(self, kinds: dict[str, str], unknown: Collection[str]) -> Mapping[str, str] | Failure:
         if not unknown:

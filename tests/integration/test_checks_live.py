@@ -1,7 +1,6 @@
 """What goes wrong in cutovers, all at once on real clusters: each is found, with what to do; mended, all is well."""
 
 import os
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -23,19 +22,17 @@ from tests.integration.clusters import (
     create_topic,
     member,
     partitions_of,
-    subscribed,
 )
+from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
 from tests.integration.rawmember import member_with_assignor
 from tests.integration.scene import Scene
 from tests.lab.fixtures import VARIABLES
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
-from tests.lab.process import java_command
 from tests.lab.waiting import wait_until
 
 pytestmark = pytest.mark.kafka
 
-SHARE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
 # New groups have just over the 2 hours that apply asks for; one that has been empty for a minute has less.
 RETENTION_MINUTES = 121
 EMPTY_FOR_SECONDS = 61.0
@@ -79,55 +76,6 @@ def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     retention = {"offsets.retention.minutes": str(RETENTION_MINUTES)}
     with Lab(tmp_path_factory.mktemp("checks"), mirror=options, target_overrides=retention) as lab:
         yield lab
-
-
-def stay_and_leave(bootstrap: str, group: str, topic: str) -> None:
-    """Let a classic group have a member and an offset, and then no member."""
-    with subscribed(bootstrap, group, [topic]) as consumer:
-
-        def joined() -> bool:
-            consumer.poll(0.1)
-            return bool(consumer.assignment())
-
-        wait_until(joined, CALL_SECONDS, f"a member of {group}", poll_seconds=0.0)
-        consumer.commit(offsets=[TopicPartition(topic, 0, 0)], asynchronous=False)
-
-
-@contextmanager
-def member_of_kip_848(bootstrap: str, group: str, topic: str) -> Iterator[None]:
-    settings = {"group.protocol": "consumer", "enable.auto.commit": False, **QUIET}
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, **settings})
-    consumer.subscribe([topic])
-
-    def joined() -> bool:
-        consumer.poll(0.1)
-        return bool(consumer.assignment())
-
-    try:
-        wait_until(joined, CALL_SECONDS, f"a member of {group}", poll_seconds=0.0)
-        yield
-    finally:
-        consumer.close()
-
-
-@contextmanager
-def share_consumer(lab: Lab, group: str, topic: str) -> Iterator[None]:
-    arguments = ("--bootstrap-server", lab.source_bootstrap, "--topic", topic, "--group", group)
-    process = subprocess.Popen(
-        java_command(lab.jars, SHARE_CONSUMER, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    client = admin(lab.source_bootstrap)
-
-    def joined() -> bool:
-        assert process.poll() is None, "the share consumer has ended"
-        return group in {g.id for g in client.list_groups(timeout=CALL_SECONDS)}
-
-    try:
-        wait_until(joined, CALL_SECONDS, f"the share group {group}")
-        yield
-    finally:
-        process.terminate()
-        process.wait(CALL_SECONDS)
 
 
 @contextmanager
@@ -213,7 +161,7 @@ def night(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Night:
             member_of_kip_848(source, group("kip-848"), pool),
             member(target, group("joined"), pool),
             member_with_assignor(source, app, pool, "stream"),
-            share_consumer(lab, group("sharers"), pool),
+            share_consumer(lab.jars, source, group("sharers"), pool),
             open_transaction(source, group("tx"), tx, group("pending"), pool),
             assigned_reader(source, group("moving"), pool),
         ):
