@@ -21,7 +21,7 @@ from migrate.drift import (
     to_write,
 )
 from migrate.errors import ClusterError
-from migrate.expiry import BLOCK_BELOW_MS, UNKNOWN_TODO
+from migrate.expiry import BLOCK_BELOW_MS, UNKNOWN_TODO, remedy
 from migrate.groupsurvey import ExpiryWatch
 from migrate.history import GroupTrace, JournalState
 from migrate.model import Commits, Decision, Failure, Row, Scope, TopicPartition
@@ -149,7 +149,7 @@ def _with_expiry(
     for group, expiry in found.items():
         left = expiry.left_ms(watch.now_ms)
         if left is not None and left < BLOCK_BELOW_MS:
-            soon[group] = expiry.sentence
+            soon[group] = f"{expiry.sentence}. {remedy(expiry, watch.alias)}, then plan again"
     told = {group: expiry for group, expiry in found.items() if expiry.back_by_ms is not None}
     notes = []
     if told:

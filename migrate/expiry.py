@@ -98,6 +98,16 @@ def expiry_of(
     )
 
 
+def remedy(found: Expiry, alias: str) -> str:
+    """Return what to do about offsets that would be gone too soon, without a full stop."""
+    if found.from_apply:
+        return f"Raise offsets.retention.minutes on {alias}, or start the consumers right after apply"
+    return (
+        f"Start a consumer of the group on {alias} once and stop it again, or delete the empty group there before "
+        "apply: its clock then starts anew"
+    )
+
+
 def span(length_ms: int) -> str:
     """Return a length of time in the largest unit that keeps it whole: "7 days", "90 minutes"."""
     minutes = length_ms // MINUTE_MS

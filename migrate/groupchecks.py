@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from migrate.checks import CheckFacts, groups_of, result, some, unseen
-from migrate.expiry import BLOCK_BELOW_MS, EXPIRY_EXPECTED, UNKNOWN_TODO, WARN_BELOW_MS, Expiry, expiry_of
+from migrate.expiry import BLOCK_BELOW_MS, EXPIRY_EXPECTED, UNKNOWN_TODO, WARN_BELOW_MS, Expiry, expiry_of, remedy
 from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, Scope, TopicPartition
 from migrate.policies import OFFSETS_EXPIRY, Policies
 from migrate.terminal import many
@@ -126,16 +126,11 @@ def expiry_result(group: str, found: Expiry, now_ms: int, alias: str) -> CheckRe
         )
     if left >= WARN_BELOW_MS:
         return None
-    if found.from_apply:
-        todo = f"Raise offsets.retention.minutes on {alias}, or start the consumers right after apply"
-    else:
-        todo = (
-            f"Start a consumer of the group on {alias} once and stop it again, or delete the empty group there before "
-            "apply: its clock then starts anew"
-        )
     level = Level.BLOCK if left < BLOCK_BELOW_MS else Level.WARN
     waiver = "; or waive with --accept offsets-expiry:GROUP." if level is Level.BLOCK else "."
-    return result(level, OFFSETS_EXPIRY, Scope.GROUP, group, EXPIRY_EXPECTED, found.sentence, todo + waiver)
+    return result(
+        level, OFFSETS_EXPIRY, Scope.GROUP, group, EXPIRY_EXPECTED, found.sentence, remedy(found, alias) + waiver
+    )
 
 
 def commits_moving(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
