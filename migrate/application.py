@@ -17,11 +17,14 @@ from migrate.assessment import Assessment, Fate, assess
 from migrate.clock import Clock
 from migrate.drift import committed, to_write
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
+from migrate.groupfacts import GroupFactsReader
+from migrate.groupsurvey import ExpiryWatch
 from migrate.history import APPLY, REMOVED, SET, GroupTrace
 from migrate.journal import Journal, JournalWriter
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
 from migrate.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
+from migrate.survey import Timer
 from migrate.writing import Answer, GroupWriter, read_commits
 
 MAX_CONCURRENCY = 100
@@ -89,13 +92,15 @@ def apply_plan(
     command: str = APPLY,
     review: Callable[[Assessment], None] = lambda assessment: None,
     spends: Journal | None = None,
+    target_groups: GroupFactsReader | None = None,
 ) -> ApplyResult:
     """Assess a plan and, with `options.execute`, write what is left of it to the target.
 
     `command` is "apply" or "rollback": an undo plan goes into the journal of the plan that it undoes.
     `review` is called with the assessment before anything is written. `spends` is the journal of another plan
-    that this one undoes. Raises `Refused` for a spent plan or one that is being applied, `ClusterError` where
-    the target cannot be read; what goes wrong after the first write is in the result.
+    that this one undoes. `target_groups` tells when offsets expire, None where that is not to be asked.
+    Raises `Refused` for a spent plan or one that is being applied, `ClusterError` where the target cannot be read;
+    what goes wrong after the first write is in the result.
     """
     state = journal.read()
     if command == APPLY and state.is_spent:
@@ -103,7 +108,8 @@ def apply_plan(
             f"Plan {plan.short_fingerprint} is spent: it was rolled back. Nothing was written.",
             "Make a new plan of the world as it is now.",
         )
-    assessment = assess(plan, target, source, state, state.traces(command), progress)
+    watch = ExpiryWatch(target_groups, target.alias, Timer(clock, progress), clock.now_ms()) if target_groups else None
+    assessment = assess(plan, target, source, state, state.traces(command), progress, watch)
     review(assessment)
     proceed = _may_write(assessment, options.allow_partial)
     found = _found_done(assessment, state.traces(command))

@@ -5,9 +5,10 @@ the group, or its other partitions would fall to `auto.offset.reset`.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from migrate.checks import some
 from migrate.drift import (
     ACCEPT_PENDING,
     UNDO,
@@ -20,6 +21,8 @@ from migrate.drift import (
     to_write,
 )
 from migrate.errors import ClusterError
+from migrate.expiry import BLOCK_BELOW_MS, UNKNOWN_TODO, remedy
+from migrate.groupsurvey import ExpiryWatch
 from migrate.history import GroupTrace, JournalState
 from migrate.model import Commits, Decision, Failure, Row, Scope, TopicPartition
 from migrate.plan import Header, Plan
@@ -96,15 +99,19 @@ def assess(
     journal: JournalState,
     traces: Mapping[str, GroupTrace],
     progress: Progress,
+    watch: ExpiryWatch | None = None,
 ) -> Assessment:
     """Read the world again and hold the plan against it; changes nothing.
 
     `source` is None where the plan was made without it. A source that does not answer is noted, not an error;
-    a target that does not answer is a `ClusterError`.
+    a target that does not answer is a `ClusterError`. `watch` looks at when the offsets would expire.
     """
     blocked = _blocked(plan)
     wanted = {g: rows for g, rows in plan.groups().items() if g not in blocked and to_write(rows)}
     world, notes = _read_world(plan, wanted, target, source, progress)
+    if watch is not None and plan.header.kind != UNDO and not cluster_drift(plan, world):
+        world, told = _with_expiry(world, wanted, traces, watch)
+        notes += told
     refusals = tuple(str(drift) for drift in cluster_drift(plan, world))
     refusals += tuple(
         f"{c.subject}: {c.check}: expected {c.expected}, seen {c.seen}"
@@ -124,6 +131,36 @@ def assess(
     commits = {g: c for g, c in world.target.commits.items() if not isinstance(c, Failure)}
     lasting = _not_undoable(groups, {**commits, **journal.prior}) if plan.header.kind != UNDO else ()
     return Assessment(plan, tuple(groups), refusals, notes, lasting, commits, journal)
+
+
+def _with_expiry(
+    world: World, wanted: Mapping[str, Collection[Row]], traces: Mapping[str, GroupTrace], watch: ExpiryWatch
+) -> tuple[World, tuple[str, ...]]:
+    """Add the groups whose offsets would soon be gone, and the note by when the first consumers must be back."""
+    pending = {}
+    for group, rows in wanted.items():
+        commits = world.target.commits.get(group)
+        if commits is None or isinstance(commits, Failure):
+            continue
+        if pending_rows(rows, commits, traces.get(group)):
+            pending[group] = rows
+    found = watch.look(pending, world.target.states, world.target.commits)
+    soon = {}
+    for group, expiry in found.items():
+        left = expiry.left_ms(watch.now_ms)
+        if left is not None and left < BLOCK_BELOW_MS:
+            soon[group] = f"{expiry.sentence}. {remedy(expiry, watch.alias)}, then plan again"
+    told = {group: expiry for group, expiry in found.items() if expiry.back_by_ms is not None}
+    notes = []
+    if told:
+        first = min(told, key=lambda group: told[group].back_by_ms or 0)
+        notes.append(f"{first}: {told[first].sentence}." + (" No other is due earlier." if len(told) > 1 else ""))
+    unknown = sorted(found.keys() - told.keys())
+    if unknown:
+        notes.append(
+            f"when offsets expire is unknown for {some(unknown)}: {found[unknown[0]].sentence}. {UNKNOWN_TODO}"
+        )
+    return replace(world, expiring=soon), tuple(notes)
 
 
 def _assess_group(

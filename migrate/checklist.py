@@ -6,7 +6,7 @@ To add a check: write it in the module of its subject, name it in `CHECKS`, and 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from migrate import clusterchecks, groupchecks, rowchecks, topicchecks
+from migrate import clusterchecks, groupchecks, kindchecks, mm2checks, rowchecks, topicchecks
 from migrate.checks import Check, CheckFacts
 from migrate.model import CheckResult, Level, Row, Scope
 from migrate.policies import NEVER_ACCEPTABLE, Policies
@@ -71,6 +71,9 @@ CHECKS: tuple[Check, ...] = (
     groupchecks.target_group_empty,
     groupchecks.source_group_stopped,
     groupchecks.pending_transactions,
+    groupchecks.offsets_expiry,
+    mm2checks.group_sync,
+    kindchecks.other_kinds,
     rowchecks.row_blocks,
     rowchecks.untranslatable_rows,
     topicchecks.missing_on_target,
@@ -78,7 +81,14 @@ CHECKS: tuple[Check, ...] = (
     topicchecks.timestamps_not_kept,
     groupchecks.reread_limit,
     groupchecks.never_committed,
-    clusterchecks.left_out_by_mm2,
+    groupchecks.commits_moving,
+    kindchecks.group_protocol,
+    kindchecks.kafka_streams,
+    kindchecks.connect_sinks,
+    mm2checks.left_out_by_mm2,
+    mm2checks.still_emits,
+    topicchecks.dedicated,
+    rowchecks.target_retention,
     rowchecks.estimated,
     groupchecks.undo_limits,
 )

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from migrate.drain import Drained
+from migrate.groupfacts import NOT_ASKED, GroupFacts
 from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope, TopicPartition
 from migrate.policies import Policies
 from migrate.producers import Growth
+from migrate.streams import Application
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,11 @@ class CheckFacts:
     of it, `positions_unknown` why MM2's own positions are not known ("" where they are). `failback` is True where the
     groups leave MM2's target for its source. `hidden` tells by alias of topics that the cluster does not show us.
     `growth` tells how far each source log's end moved between two readings.
+
+    `other_kinds` are the kinds of groups inside the filters that are no consumer groups ("share", "streams"), a
+    `Failure` where no client can see them. `applications` are the groups that look like Kafka Streams. `group_sync`
+    is MM2's setting, None where unknown. `newest_checkpoint_ms` is None where there is none. `foreign_records` counts,
+    by source topic, records on the target that equal none of the source. `now_ms` is the time of the plan.
     """
 
     source_alias: str
@@ -80,6 +87,13 @@ class CheckFacts:
     failback: bool = False
     hidden: Mapping[str, HiddenTopics] = field(default_factory=dict)
     growth: Mapping[TopicPartition, Growth | Failure] = field(default_factory=dict)
+    groups: GroupFacts = GroupFacts()
+    other_kinds: Mapping[str, str] | Failure = NOT_ASKED
+    applications: Mapping[str, Application] = field(default_factory=dict)
+    group_sync: bool | None = None
+    newest_checkpoint_ms: int | None = None
+    foreign_records: Mapping[str, int] = field(default_factory=dict)
+    now_ms: int = 0
 
 
 Check = Callable[[CheckFacts, tuple[Row, ...], Policies], Iterable[CheckResult]]

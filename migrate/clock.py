@@ -41,3 +41,8 @@ def iso(time_ms: int) -> str:
     """Return a time of day as "2026-11-21T06:39:24.123Z"."""
     moment = datetime.fromtimestamp(time_ms // 1000, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
+
+
+def minute(time_ms: int) -> str:
+    """Return a time of day for people: "2026-11-21 06:39 UTC"; seconds are cut off, so that it never comes late."""
+    return f"{datetime.fromtimestamp(time_ms // 1000, UTC):%Y-%m-%d %H:%M} UTC"

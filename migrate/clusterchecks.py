@@ -162,14 +162,3 @@ def target_topics(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) 
             fine += 1
     if fine:
         yield result(Level.PASS, "target-partitions", Scope.TOPIC, f"{fine} topics", "as many partitions", "they have")
-
-
-def left_out_by_mm2(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
-    """Name groups of the plan that MM2's own filter leaves out."""
-    if facts.left_out_by_mm2:
-        yield result(
-            Level.WARN, "mm2-group-filter", Scope.CLUSTER, facts.source_alias,
-            "groups that MM2's own filter takes",
-            f"{len(facts.left_out_by_mm2)} of this plan it leaves out: {some(facts.left_out_by_mm2)}",
-            "They have no checkpoints; they are translated from the offset syncs all the same.",
-        )  # fmt: skip

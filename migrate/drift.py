@@ -10,12 +10,14 @@ Any difference refuses its group (a difference of a whole cluster: all groups), 
 - A topic whose producers were writing when the plan was made, and accepted so (`--accept producers-stopped[:TOPIC]`),
   grows on both sides: that it has grown is no difference.
 - A source that does not answer is not compared: the caller has to say so.
+- Offsets that would expire within 2 hours are drift as well, unless the plan said so and it was accepted.
 - An undo restores what was there: only the cluster, the topics, the group's state and its offsets count.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from migrate.expiry import EXPIRY_EXPECTED
 from migrate.history import REMOVED, GroupTrace
 from migrate.model import (
     Commits,
@@ -29,7 +31,7 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.plan import Header, Plan
-from migrate.policies import PRODUCERS_STOPPED
+from migrate.policies import OFFSETS_EXPIRY, PRODUCERS_STOPPED
 from migrate.terminal import many
 
 ACCEPT_ALIVE = "source-group-stopped"
@@ -51,11 +53,15 @@ class SideWorld:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Both clusters as they are now. `source` is None where it does not answer, or is not needed."""
+    """Both clusters as they are now. `source` is None where it does not answer, or is not needed.
+
+    `expiring` says of groups whose offsets would be gone within 2 hours by when their consumers must be back.
+    """
 
     target: SideWorld
     source: SideWorld | None
     target_topic_ids: Mapping[str, str]
+    expiring: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +146,8 @@ def group_drift(
     if not undo:
         grows = frozenset(r.source_topic for r in rows if plan.accepted(ACCEPT_WRITTEN, r.source_topic))
         found += _target_logs(group, rows, world, grows)
+        if group in world.expiring and not plan.accepted(OFFSETS_EXPIRY, group):
+            found.append(Drift(Scope.GROUP, group, group, OFFSETS_EXPIRY, EXPIRY_EXPECTED, world.expiring[group]))
         if world.source is not None and not plan.accepted(ACCEPT_ALIVE, group):
             found += _source(group, rows, world.source, grows, every_topic=not _filters_topics(plan.header))
     return tuple(found)

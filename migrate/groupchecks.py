@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 
 from migrate.checks import CheckFacts, groups_of, result, some, unseen
-from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, Scope
-from migrate.policies import Policies
+from migrate.expiry import BLOCK_BELOW_MS, EXPIRY_EXPECTED, UNKNOWN_TODO, WARN_BELOW_MS, Expiry, expiry_of, remedy
+from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, Scope, TopicPartition
+from migrate.policies import OFFSETS_EXPIRY, Policies
 from migrate.terminal import many
 from migrate.totals import rereads
 
@@ -72,7 +73,8 @@ def _stopped(
             fine += 1
         else:
             who = f": {some(state.members)}" if state.members else ""
-            seen = f"{state.state} on {alias} with {many(state.member_count, 'member')}{who}"
+            kind = " (KIP-848)" if state.kind == "consumer" else ""
+            seen = f"{state.state} on {alias}{kind} with {many(state.member_count, 'member')}{who}"
             yield result(Level.BLOCK, check, Scope.GROUP, group, expected, seen, todo)
     if fine:
         yield result(Level.PASS, check, Scope.GROUP, many(fine, "group"), expected, "Empty, Dead or absent")
@@ -86,6 +88,66 @@ def pending_transactions(facts: CheckFacts, rows: tuple[Row, ...], policies: Pol
             "a transaction has offsets of this group pending: they may still commit",
             "Stop the transactional producer; the coordinator aborts it after transaction.timeout.ms.",
         )  # fmt: skip
+
+
+def offsets_expiry(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Say by when consumers must be back on the target; block groups whose offsets would be gone within 2 hours."""
+    kept: dict[str, set[TopicPartition]] = {}
+    for row in rows:
+        if row.target_offset is not None and row.decision is not Decision.SKIP:
+            mine = kept.setdefault(row.group, set())
+            if row.decision is Decision.KEEP:
+                mine.add(row.target_partition)
+    fine: list[Expiry] = []
+    for group, partitions in kept.items():
+        state = facts.target_states.get(group)
+        if not isinstance(state, GroupState) or not (state.is_stopped or state.state == "Absent"):
+            continue  # alive there, or unknown: a check of its own blocks it
+        found = expiry_of(
+            group, state, facts.groups.target_settings, facts.groups.target_records, partitions, facts.now_ms,
+            facts.target_alias,
+        )  # fmt: skip
+        told = expiry_result(group, found, facts.now_ms, facts.target_alias)
+        if told is None:
+            fine.append(found)
+        else:
+            yield told
+    if fine:
+        first = min(fine, key=lambda found: found.back_by_ms or 0)
+        yield result(Level.PASS, OFFSETS_EXPIRY, Scope.GROUP, many(len(fine), "group"), EXPIRY_EXPECTED, first.sentence)
+
+
+def expiry_result(group: str, found: Expiry, now_ms: int, alias: str) -> CheckResult | None:
+    """Return the result for a group whose offsets may be gone too soon; None where there is time."""
+    left = found.left_ms(now_ms)
+    if left is None:
+        return unseen(
+            Level.WARN, OFFSETS_EXPIRY, Scope.GROUP, group, EXPIRY_EXPECTED, f"unknown: {found.sentence}", UNKNOWN_TODO
+        )
+    if left >= WARN_BELOW_MS:
+        return None
+    level = Level.BLOCK if left < BLOCK_BELOW_MS else Level.WARN
+    waiver = "; or waive with --accept offsets-expiry:GROUP." if level is Level.BLOCK else "."
+    return result(
+        level, OFFSETS_EXPIRY, Scope.GROUP, group, EXPIRY_EXPECTED, found.sentence, remedy(found, alias) + waiver
+    )
+
+
+def commits_moving(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Name groups without members whose commits moved between two readings: readers that assign() never join."""
+    for alias, moving, states in (
+        (facts.source_alias, facts.groups.moving_on_source, facts.source_states),
+        (facts.target_alias, facts.groups.moving_on_target, facts.target_states),
+    ):
+        for group, partitions in sorted(moving.items()):
+            state = states.get(group)
+            if isinstance(state, GroupState) and (state.is_stopped or state.state == "Absent"):
+                yield result(
+                    Level.WARN, "commits-moving", Scope.GROUP, group, f"commits on {alias} that stand still",
+                    f"it has no member there, and yet its commits moved: {some(partitions, 3)}",
+                    "Something commits without joining the group (assign() readers: Flink, Spark, MM2's group sync). "
+                    "Stop it, then plan again.",
+                )  # fmt: skip
 
 
 def reread_limit(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:

@@ -124,7 +124,8 @@ class PartitionMatcher:
     def _answer(self) -> PartitionAnswer:
         assert self._tail is not None
         places = {g: self.places[g] for g in self.question.source_committed}
-        tail = Tail(self._tail.uncopied, self._last_record(), self._waiting_since(self._tail))
+        facts = self._tail
+        tail = Tail(facts.uncopied, self._last_record(), self._waiting_since(facts), facts.foreign)
         return PartitionAnswer(places, tail, len(self.source.offsets), len(self.target.offsets))
 
     def _last_record(self) -> int | None:

@@ -130,12 +130,15 @@ class Tail:
     `uncopied` counts source records from the last proven sync on that have no copy in order on the target, None
     where that could not be told. Drained by the records if it is 0. `last_record` is the offset of the source's
     last record, None where it was not read or there is none. `waiting_since` is the timestamp (ms) of the first
-    record from which on nothing was copied, None where there is none or that was not told.
+    record from which on nothing was copied, None where there is none or that was not told. `foreign` counts target
+    records from that sync on that equal none that was read of the source: a writer of the target's own, or records
+    changed on the way.
     """
 
     uncopied: int | None
     last_record: int | None = None
     waiting_since: int | None = field(default=None, compare=False)
+    foreign: int = 0
 
 
 @dataclass(frozen=True)

@@ -67,13 +67,15 @@ class GroupState:
 
     `state` is Kafka's own word ("Empty", "Dead", "Stable", "PreparingRebalance", ..., "Unknown").
     `kind` is "classic", "consumer" or "other" ("other": not a consumer group, such as a Connect worker's).
-    `members` names the members as "client-id@host", at most a few dozen; `member_count` counts all.
+    `members` names the members as "client-id@host", at most a few dozen; `member_count` counts all. `assignor` is
+    the name of the assignor in use ("range", "stream"), "" where there is none or it was not told.
     """
 
     state: str
     member_count: int = 0
     members: tuple[str, ...] = ()
     kind: str = "classic"
+    assignor: str = ""
 
     @property
     def is_stopped(self) -> bool:

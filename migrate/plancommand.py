@@ -23,6 +23,7 @@ from migrate.wiring import (
     SparkRecordComparer,
     admin_of,
     background_spark,
+    group_facts_of,
     hosted_by,
     parse_spark_conf,
     position_reader_of,
@@ -75,6 +76,8 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
                 for cluster in ((flow.source, flow.target) if source else (flow.target,))
             },
             worker=position_reader_of(flow, deadline),
+            source_groups=group_facts_of(flow.source, deadline) if source else None,
+            target_groups=group_facts_of(flow.target, deadline),
         )
         clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)

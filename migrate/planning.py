@@ -7,6 +7,7 @@ from migrate.checks import CheckFacts, HiddenTopics, TopicShape
 from migrate.comparison import Comparison
 from migrate.drain import Drained, DrainFacts, drained
 from migrate.flow import Flow
+from migrate.groupsurvey import other_kinds
 from migrate.mirror import CheckpointKey
 from migrate.model import (
     CheckResult,
@@ -22,6 +23,7 @@ from migrate.model import (
 from migrate.place import CheckpointHint, RowFacts
 from migrate.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
 from migrate.rows import build_row, uncommitted_row, with_blocks
+from migrate.streams import INTERNAL, Application, application, internal_topics
 from migrate.survey import Mm2Topic, PlanRequest, Survey
 from migrate.totals import sums_of
 from migrate.translation import Window
@@ -30,7 +32,7 @@ from migrate.translation import Window
 def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
     """Translate every commit of the survey, run the checks, and lay their blocks over the rows."""
     flow = request.flow
-    facts, rows, results = judged(request, survey)
+    facts, rows, results = judged(request, survey, now_ms)
     committed = sum(commit is not None for commit in survey.keys.values())
     header = Header(
         format_version=FORMAT_VERSION,
@@ -68,16 +70,18 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
     return Plan(header, with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results)))
 
 
-def judged(request: PlanRequest, survey: Survey) -> tuple[CheckFacts, tuple[Row, ...], tuple[CheckResult, ...]]:
+def judged(
+    request: PlanRequest, survey: Survey, now_ms: int
+) -> tuple[CheckFacts, tuple[Row, ...], tuple[CheckResult, ...]]:
     """Return the facts for the checks, the rows before blocks are laid over them, and what the checks say."""
     flow = request.flow
     why_not = {topic: flow.why_not_replicated(topic) for topic in {key.topic for key in survey.keys}}
     rows = tuple(_row(key, commit, why_not[key.topic], request, survey) for key, commit in survey.keys.items())
-    facts = _check_facts(request, survey)
+    facts = _check_facts(request, survey, now_ms)
     return facts, rows, checklist.run(facts, rows, request.policies)
 
 
-def _check_facts(request: PlanRequest, survey: Survey) -> CheckFacts:
+def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFacts:
     flow, down = request.flow, request.source_down
     may_describe = {flow.target.alias: survey.target_facts.may_describe}
     if survey.source_facts is not None:
@@ -117,6 +121,13 @@ def _check_facts(request: PlanRequest, survey: Survey) -> CheckFacts:
             for side, found in survey.hidden.items()
         },
         growth=survey.growth,
+        groups=survey.group_facts,
+        other_kinds=other_kinds(survey.group_facts.source_kinds, request.filters),
+        applications=_applications(flow, survey),
+        group_sync=flow.group_sync,
+        newest_checkpoint_ms=max((c.timestamp for c in survey.checkpoints.latest.values()), default=None),
+        foreign_records={} if flow.failback else _foreign_records(survey),
+        now_ms=now_ms,
     )
 
 
@@ -136,6 +147,33 @@ def _hidden(request: PlanRequest, side: Side, found: frozenset[str] | Failure) -
         return request.filters.topic_verdict(source_topic) is None
 
     return HiddenTopics(tuple(sorted(filter(concerned, found))), tuple(sorted(t for t in found if not concerned(t))))
+
+
+def _applications(flow: Flow, survey: Survey) -> dict[str, Application]:
+    """Return the groups of the plan that look like Kafka Streams."""
+    metadata: dict[str, set[str]] = {}
+    for key, commit in survey.keys.items():
+        if commit is not None and commit.metadata:
+            metadata.setdefault(key.group, set()).add(commit.metadata)
+    candidates = [topic for topic in survey.source_topics if topic.endswith(INTERNAL)]
+    found = {}
+    for group in survey.groups:
+        state = survey.source_states.get(group)
+        assignor = state.assignor if isinstance(state, GroupState) else ""
+        internal = internal_topics(group, candidates, survey.target_topics, flow.policy)
+        app = application(assignor, metadata.get(group, ()), internal)
+        if app is not None:
+            found[group] = app
+    return found
+
+
+def _foreign_records(survey: Survey) -> dict[str, int]:
+    """Count, by source topic, records on the target that equal none of the source."""
+    counted: dict[str, int] = {}
+    for source, answer in (survey.comparison.answers if survey.comparison else {}).items():
+        if answer.tail.foreign:
+            counted[source.topic] = counted.get(source.topic, 0) + answer.tail.foreign
+    return counted
 
 
 def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:

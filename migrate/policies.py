@@ -10,7 +10,11 @@ from enum import StrEnum
 
 from migrate.errors import UsageError
 
+GROUP_SYNC = "group-sync"
 MISSING_ON_TARGET = "missing-on-target"
+OFFSETS_EXPIRY = "offsets-expiry"
+SHARE_GROUP = "share-group"
+STREAMS_GROUP = "streams-group"
 NOT_DRAINED = "not-drained"
 PRODUCERS_STOPPED = "producers-stopped"
 TIMESTAMPS_NOT_KEPT = "timestamps-not-kept"
@@ -19,16 +23,20 @@ UNREAD_ON_TARGET_ONLY = "unread-on-target-only"
 ACCEPTABLE_CHECKS = (
     "checkpointed-groups-listed",
     "checkpointed-topics-listed",
+    GROUP_SYNC,
     "mm2-checkpoints-topic",
     "mm2-offset-syncs-topic",
     MISSING_ON_TARGET,
     "named-groups-exist",
     NOT_DRAINED,
+    OFFSETS_EXPIRY,
     "pending-transactions",
     PRODUCERS_STOPPED,
     "re-read-limit",
+    SHARE_GROUP,
     "source-down",
     "source-group-stopped",
+    STREAMS_GROUP,
     "target-partitions",
     "target-topic-exists",
     TIMESTAMPS_NOT_KEPT,

@@ -51,6 +51,23 @@ def untranslatable_rows(facts: CheckFacts, rows: tuple[Row, ...], policies: Poli
             )  # fmt: skip
 
 
+def target_retention(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Name rows that had to move up to the target's log start, and were not compared: nobody knows what is missing."""
+    for row in rows:
+        passed = (
+            row.lower_target_offset is not None
+            and row.target_log_start is not None
+            and row.lower_target_offset < row.target_log_start
+        )
+        if passed and row.missing_on_target is None and row.target_offset == row.target_log_start:
+            yield result(
+                Level.WARN, "target-retention", Scope.ROW, row.subject, "a target log that still holds what is owed",
+                f"it starts at {row.target_log_start}, behind the nearest sync at {row.lower_target_offset}",
+                "Retention on the target may have deleted owed records: let records be compared (no --no-match), or "
+                "let the group read on the source first.",
+            )  # fmt: skip
+
+
 def estimated(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Count the rows whose offset rests on unproven syncs, and say under which premise they hold."""
     found = Counter(row.why or "not-compared" for row in rows if row.grade is Grade.ESTIMATED)

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from migrate.attention import Finding, Kind, failback_text, findings, passed
 from migrate.bytesize import bytes_text
 from migrate.forecast import forecast
-from migrate.model import Decision, Grade, Row, Scope
+from migrate.model import Decision, Grade, Level, Row, Scope
 from migrate.plan import Header, Plan
+from migrate.policies import OFFSETS_EXPIRY
 from migrate.showgroups import group_lines
 from migrate.table import aligned, wrapped
 from migrate.terminal import Colour, many, name, paint, safe, shell_word
@@ -151,6 +152,9 @@ def _totals(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     yield "Re-reads", "; ".join(_rereads(t)) or "none: nothing is translated"
     if not plan.header.failback:  # it makes no checkpoints for the way back
         yield "MM2 itself", "; ".join(_beside_mm2(t))
+    for check in plan.header.checks:
+        if check.check == OFFSETS_EXPIRY and check.level is Level.PASS:
+            yield "Expiry", f"{safe(check.subject)}: {safe(check.seen)}"
     if t.grades.get(Grade.ESTIMATED):
         yield "Estimated", WHY_ESTIMATED
 

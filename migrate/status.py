@@ -173,7 +173,7 @@ def status_of(
     are, `links` its chains.
     """
     flow = request.flow
-    facts, _, checks = judged(request, survey)
+    facts, _, checks = judged(request, survey, now_ms)
     drains = facts.drains
     places = sorted({TopicPartition(key.topic, key.partition) for key in survey.keys})
     wanted = [p for p in places if not flow.why_not_replicated(p.topic)]

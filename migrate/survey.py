@@ -9,6 +9,7 @@ from migrate.comparison import Comparison, Limits, RecordComparer
 from migrate.connectoffsets import Positions
 from migrate.filters import Filters
 from migrate.flow import Flow
+from migrate.groupfacts import GroupFacts, GroupFactsReader
 from migrate.mirror import CheckpointReading, MirrorReader, SyncReading, WindowQuestion
 from migrate.model import (
     ClusterFacts,
@@ -50,6 +51,7 @@ class Clusters:
 
     `comparer` is None where no records are to be compared, `worker` where no Connect worker is known. `hosted` tells
     per side which topics a cluster has, shown to us or not; a side that nobody can ask is not in it.
+    `source_groups` and `target_groups` tell of groups what an admin client does not; None where nobody is to be asked.
     """
 
     source: ClusterAdmin | None
@@ -60,6 +62,8 @@ class Clusters:
     comparer: RecordComparer | None = None
     hosted: Mapping[Side, Callable[[], frozenset[str] | Failure]] = field(default_factory=dict)
     worker: PositionReader | None = None
+    source_groups: GroupFactsReader | None = None
+    target_groups: GroupFactsReader | None = None
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,7 @@ class Survey:
     comparison: Comparison | None
     hidden: Mapping[Side, frozenset[str] | Failure] = field(default_factory=dict)
     growth: Mapping[TopicPartition, Growth | Failure] = field(default_factory=dict)
+    group_facts: GroupFacts = GroupFacts()
 
 
 def window_question(key: GroupPartition, commit: Commit | None, flow: Flow, logs: Logs) -> WindowQuestion | None:

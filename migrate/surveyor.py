@@ -14,6 +14,7 @@ from migrate.commitsurvey import from_checkpoints, from_source, read_priors, wit
 from migrate.connectoffsets import Positions
 from migrate.errors import ClusterError
 from migrate.flow import Flow
+from migrate.groupsurvey import by_group, commits_that_moved, read_group_facts
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import ClusterFacts, Failure, GroupPartition, GroupState, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
@@ -78,6 +79,12 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         if source is not None:
             source_states = _look_again(source, groups, source_states, source_listed, timer)
             growth = _watch_ends(source, watermarks, pinned_at, clock, timer)
+    commits = by_group(wanted.commits)
+    group_facts = replace(
+        read_group_facts(clusters, flow, syncs[1].topic if syncs[1].found else None, target_states, priors, timer),
+        moving_on_source=commits_that_moved(clusters.source_commits, commits, source_states, flow.source.alias, timer),
+        moving_on_target=commits_that_moved(clusters.target_commits, priors, target_states, target.alias, timer),
+    )
     named = {flow.policy.target_topic(key.topic) for key in keys}
     hidden = _hidden(clusters, timer)
     return Survey(
@@ -106,6 +113,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         comparison=comparison,
         hidden=hidden,
         growth=growth,
+        group_facts=group_facts,
     )
 
 

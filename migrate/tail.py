@@ -1,7 +1,7 @@
 """The end of both logs: has MM2 copied everything ("Drained" of docs/translation.md), and is it plain? Pure."""
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from migrate.anchors import Anchors
 from migrate.knownlog import KnownLog, require_both
@@ -14,12 +14,14 @@ class TailFacts:
 
     `is_plain` is True where the target goes on as the source does: then no replay hides there, and what lies above
     a proven link needs no reading. `uncopied` counts source records without a copy in order, None if unknown, and
-    `source_uncopied_from` is the offset from which on nothing was copied.
+    `source_uncopied_from` is the offset from which on nothing was copied. `foreign` counts target records there that
+    equal none that is known of the source.
     """
 
     uncopied: int | None
     is_plain: bool
     source_uncopied_from: int | None = None
+    foreign: int = 0
 
 
 UNKNOWN = TailFacts(None, False)
@@ -38,7 +40,7 @@ def read_tail(anchors: Anchors, source: KnownLog, target: KnownLog, keeps_time: 
     facts = _judge(source, source.index(u + 1), target, target.index(d + 1), keeps_time)
     if not anchors.is_plain_after(last):
         # Unproven syncs that keep another distance stand above it: something happened there.
-        return TailFacts(facts.uncopied, False, facts.source_uncopied_from)
+        return replace(facts, is_plain=False)
     return facts
 
 
@@ -97,7 +99,11 @@ def _ragged(source: KnownLog, i: int, target: KnownLog, j: int, keeps_time: bool
         else:
             unmatched += 1
     uncopied = max(unmatched, len(written) - 1 - newest)
-    return TailFacts(uncopied, False, source.offsets[i + newest + 1] if newest + 1 < len(written) else None)
+    known = set(source.prints)
+    # Where the source has gaps, copies of records that were aborted or compacted there would look foreign.
+    has_gaps = i < len(source.offsets) and source.offsets[-1] - source.offsets[i] != len(written) - 1
+    foreign = 0 if has_gaps else sum(fingerprint not in known for fingerprint in there)
+    return TailFacts(uncopied, False, source.offsets[i + newest + 1] if newest + 1 < len(written) else None, foreign)
 
 
 def _copied_again(source: KnownLog, i: int, target: KnownLog, j: int, keeps_time: bool) -> int | None:

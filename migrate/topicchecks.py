@@ -140,6 +140,17 @@ def unread_on_target_only(facts: CheckFacts, rows: tuple[Row, ...], policies: Po
         yield result(Level.PASS, UNREAD_ON_TARGET_ONLY, Scope.ROW, many(fine, "row"), expected, "it is")
 
 
+def dedicated(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Name target topics that hold records of somebody else: producers write there already, or MM2 alters records."""
+    for topic, count in sorted(facts.foreign_records.items()):
+        target_topic = facts.topic_partitions.get(topic, (None, topic, None))[1]
+        yield result(
+            Level.WARN, "target-topic-dedicated", Scope.TOPIC, topic, f"only copies of the source in {target_topic}",
+            f"{many(count, 'record')} near its end equal none of {facts.source_alias}: somebody else writes there",
+            f"Consumers will read these, too. Find out who writes to {target_topic} on {facts.target_alias}.",
+        )  # fmt: skip
+
+
 def timestamps_not_kept(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block rows that rest on unproven syncs while no timestamp can guard them (Law 2 under LogAppendTime)."""
     for row in rows:

@@ -10,6 +10,7 @@ from migrate.clientconfig import librdkafka_config, secret_values
 from migrate.comparison import Comparison, Limits, Listener, Work
 from migrate.errors import UsageError
 from migrate.flow import Cluster, Flow
+from migrate.groupfacts import GroupFactsReader
 from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.rights import ConfluentRights
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
@@ -35,6 +36,14 @@ def rights_of(cluster: Cluster, deadline_seconds: float) -> ConfluentRights:
     """Return an admin that is also asked what it may do."""
     mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
     return ConfluentRights(cluster, mapped.config, deadline_seconds, secrets=secret_values(cluster.properties))
+
+
+def group_facts_of(cluster: Cluster, deadline_seconds: float) -> GroupFactsReader:
+    """Return what tells of one cluster's groups beyond the admin client; nothing is opened before its first call."""
+    from migrate.kafka.groupfacts import ConfluentGroupFacts
+
+    mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
+    return ConfluentGroupFacts(cluster, mapped.config, deadline_seconds, secret_values(cluster.properties))
 
 
 def record_reader_of(

@@ -22,7 +22,7 @@ from migrate.show import select
 from migrate.showproof import proof_lines, verify_document
 from migrate.undo import undo_plan
 from migrate.verification import verify
-from migrate.wiring import admin_of, record_reader_of
+from migrate.wiring import admin_of, group_facts_of, record_reader_of
 
 Told = tuple[list[str], int]
 
@@ -49,6 +49,7 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Tol
         progress,
         _options(options, approval),
         spends=undone,
+        target_groups=group_facts_of(flow.target, deadline),
     )
     return _told(result, "apply", path, plan, options)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from migrate.comparison import Comparison, FetchEstimate, Limits, Listener, Work
 from migrate.equality import Equality
 from migrate.errors import ClusterError
+from migrate.groupfacts import BrokerSettings
+from migrate.grouprecords import GroupRecord
 from migrate.matching import Matched, PartitionAnswer, Tail, Unmatched, Why
 from migrate.model import (
     ClusterFacts,
@@ -176,6 +178,30 @@ class FakeCluster:
     def _scripted(self, call: str, group: str) -> Failure | None:
         script = self._script(call, group)
         return script.failure if script else None
+
+
+@dataclass
+class FakeGroupFacts:
+    """What a cluster tells of its groups; `asked` keeps of which groups records were wanted."""
+
+    kinds: Mapping[str, str] | Failure = field(default_factory=dict)
+    brokers: BrokerSettings | Failure = BrokerSettings(7 * 24 * 3_600_000, True)
+    records: Mapping[str, GroupRecord] | Failure = field(default_factory=dict)
+    newest_ms: int | None | Failure = None
+    asked: list[str] = field(default_factory=list)
+
+    def group_kinds(self) -> Mapping[str, str] | Failure:
+        return self.kinds
+
+    def settings(self) -> BrokerSettings | Failure:
+        return self.brokers
+
+    def group_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
+        self.asked += sorted(groups)
+        return self.records
+
+    def newest_record_ms(self, topic: str) -> int | None | Failure:
+        return self.newest_ms
 
 
 @dataclass

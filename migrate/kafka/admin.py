@@ -313,7 +313,8 @@ def _state(answer: Any) -> GroupState | Failure:
     members = tuple(f"{m.client_id}@{str(m.host).lstrip('/')}" for m in answer.members[:MEMBERS_NAMED])
     kind = answer.type.name.lower()
     state = _STATES.get(answer.state, "Unknown")
-    return GroupState(state, len(answer.members), members, kind if kind in ("classic", "consumer") else "classic")
+    kind = kind if kind in ("classic", "consumer") else "classic"
+    return GroupState(state, len(answer.members), members, kind, str(answer.partition_assignor or ""))
 
 
 def _commits(answer: Any) -> Commits | Failure:

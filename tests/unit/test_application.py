@@ -12,15 +12,16 @@ import pytest
 from migrate.application import ApplyOptions, ApplyResult, RowStatus, apply_plan
 from migrate.assessment import Assessment, Fate
 from migrate.errors import ClusterError, MigrateError, Refused
+from migrate.grouprecords import GroupKind, GroupRecord
 from migrate.history import APPLY, ROLLBACK, SET
 from migrate.journal import Journal, journal_path
-from migrate.model import Decision, Failure, LogRange, Method, TopicPartition
+from migrate.model import Decision, Failure, Level, LogRange, Method, TopicPartition
 from migrate.plan import Plan
 from migrate.results import Typed, apply_lines
 from migrate.undo import MOVED_RESTORE, undo_plan
 from migrate.writing import WINDOWS_PER_CHUNK
 from tests.builders import make_check
-from tests.fakes import ALIVE, EMPTY, Crash, FakeClock, FakeCluster, NoProgress, Script
+from tests.fakes import ALIVE, EMPTY, Crash, FakeClock, FakeCluster, FakeGroupFacts, NoProgress, Script
 from tests.unit.plans import clusters, plan, row
 
 P0 = TopicPartition("A.orders", 0)
@@ -38,6 +39,7 @@ class Scene:
     folder: Path
     clock: FakeClock = field(default_factory=FakeClock)
     reviewed: list[Assessment] = field(default_factory=list)
+    groups: FakeGroupFacts | None = None
 
     def __post_init__(self) -> None:
         self.target, self.source = clusters(self.plan)
@@ -50,7 +52,7 @@ class Scene:
         options = {"execute": True, **options}
         return apply_plan(
             self.plan, self.target, source or self.source, self.journal, self.clock, NoProgress(),
-            ApplyOptions(**options), review=self.reviewed.append,
+            ApplyOptions(**options), review=self.reviewed.append, target_groups=self.groups,
         )  # fmt: skip
 
     def undo(self, moved: str = "refuse") -> Plan:
@@ -632,3 +634,55 @@ def test_restoring_what_has_moved_needs_the_group_to_be_stopped(folder: Path) ->
     scene.target.commit("a", "A.orders", 0, 75)
     scene.target.states["a"] = ALIVE
     assert scene.rollback(moved=MOVED_RESTORE).exit_code == 3
+
+
+# --- when offsets expire ----------------------------------------------------------------------------------
+
+HOUR = 3_600_000
+
+
+def emptied(scene: Scene, group: str, hours_ago: int) -> FakeGroupFacts:
+    since = scene.clock.now_ms() - hours_ago * HOUR
+    return FakeGroupFacts(records={group: GroupRecord(GroupKind.CLASSIC, "consumer", since)})
+
+
+def test_a_group_whose_offsets_would_soon_be_gone_is_refused_at_the_moment_of_writing(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.groups = emptied(scene, "a", 167)
+    result = scene.apply()
+    assert result.exit_code == 3 and scene.target.writes == 0
+    assert "a: offsets-expiry" in text(result) and "must be back on B by" in text(result)
+    assert scene.apply(allow_partial=True).exit_code == 4
+    assert scene.target.held("a") == {("A.orders", 0): 10, ("A.orders", 1): 11}
+
+
+def test_one_that_was_accepted_in_the_plan_is_written(folder: Path) -> None:
+    check = make_check("offsets-expiry", "a", level=Level.WARN, accepted=True)
+    scene = Scene(plan(row("a", target_prior=10), checks=(check,)), folder)
+    scene.groups = emptied(scene, "a", 167)
+    assert scene.apply().exit_code == 0
+
+
+def test_a_dry_run_and_a_run_say_by_when_the_consumers_must_be_back(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.groups = emptied(scene, "a", 100)
+    for result in (scene.apply(execute=False), scene.apply()):
+        assert result.exit_code == 0
+        assert any(note.startswith("a: its consumers must be back on B by") for note in result.assessment.notes)
+    assert set(scene.groups.asked) == {"a", "c"}, "b is not on the target: its clock starts with the apply"
+
+
+def test_an_expiry_that_nobody_can_tell_is_a_note_and_no_refusal(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.groups = FakeGroupFacts(records=DENIED)
+    result = scene.apply()
+    assert result.exit_code == 0
+    assert any("unknown for a, c" in note and "may be minutes" in note for note in result.assessment.notes)
+
+
+def test_the_same_command_again_asks_nothing_of_groups_that_are_done_nor_does_a_rollback(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.apply()
+    scene.groups = emptied(scene, "a", 167)
+    assert scene.apply().exit_code == 0 and scene.rollback().exit_code == 0
+    assert scene.groups.asked == []

@@ -12,14 +12,14 @@ import migrate
 PACKAGE = Path(migrate.__file__).parent
 PURE = (
     "alignment", "anchors", "bytesize", "calibration", "checklist", "checks", "clusterchecks", "comparison",
-    "connectoffsets", "connectors", "drain", "drift", "duration", "equality", "errors", "examination",
-    "explain", "fetchplan", "filters", "floor", "flow", "flowfacts", "forecast", "groupchecks", "guard",
-    "history", "jaas", "knownlog", "lag", "logreader", "logstart", "matcher", "matching", "matchtask", "mirror",
-    "model", "naming", "nextrecord", "pace", "place", "plainmirror", "plan", "planning", "policies", "ports",
-    "producers", "recordproof", "records", "recordsurvey", "results", "rights", "rightsexam", "rowchecks",
-    "rows", "runs", "show", "showcsv", "showexplain", "showgroups", "showjson", "status", "statusdocument",
-    "statuswatch", "table", "tail", "tailcomparer", "terminal", "topicchecks", "totals", "translation", "undo",
-    "watching", "wire",
+    "connectoffsets", "connectors", "drain", "drift", "duration", "equality", "errors", "examination", "expiry",
+    "explain", "fetchplan", "filters", "floor", "flow", "flowfacts", "forecast", "groupchecks", "groupfacts",
+    "grouprecords", "groupsurvey", "guard", "history", "jaas", "kindchecks", "knownlog", "lag", "logreader",
+    "logstart", "matcher", "matching", "matchtask", "mirror", "model", "naming", "nextrecord", "pace", "place",
+    "plainmirror", "plan", "planning", "policies", "ports", "producers", "recordproof", "records",
+    "recordsurvey", "results", "rights", "rightsexam", "rowchecks", "rows", "runs", "show", "showcsv",
+    "showexplain", "showgroups", "showjson", "status", "statusdocument", "statuswatch", "streams", "table",
+    "tail", "tailcomparer", "terminal", "topicchecks", "totals", "translation", "undo", "watching", "wire",
 )  # fmt: skip
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "datetime", "random", "socket", "subprocess"}
 

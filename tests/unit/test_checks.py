@@ -5,6 +5,8 @@ from dataclasses import replace
 from migrate import checklist
 from migrate.checks import CheckFacts, TopicShape
 from migrate.drain import Drained
+from migrate.groupfacts import BrokerSettings, GroupFacts
+from migrate.grouprecords import GroupKind, GroupRecord
 from migrate.model import (
     Commit,
     Decision,
@@ -20,6 +22,7 @@ from migrate.place import RowFacts
 from migrate.policies import Policies, Waiver
 from migrate.producers import Growth
 from migrate.rows import build_row, with_blocks
+from migrate.streams import Application, InternalTopic
 from migrate.translation import Window
 
 
@@ -29,6 +32,10 @@ def shape(wanted="checkpoint", found=True, named=False, **counts):
     )
 
 
+NOW = 1_785_553_200_000  # 2026-08-01 03:00 UTC
+HOUR = 3_600_000
+WEEK = BrokerSettings(7 * 24 * HOUR, True)
+FORBIDDEN = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
 FACTS = CheckFacts(
     source_alias="A",
     target_alias="B",
@@ -42,6 +49,11 @@ FACTS = CheckFacts(
     topic_partitions={"t": (2, "A.t", 2), "u": (1, "A.u", 1)},
     drains={TopicPartition(topic, partition): Drained(True) for topic in "tu" for partition in (0, 1)},
     growth={TopicPartition(topic, partition): Growth(0, 15.0) for topic in "tu" for partition in (0, 1)},
+    groups=GroupFacts({"g": "consumer", "h": "consumer"}, WEEK, {}, NOW),
+    other_kinds={},
+    group_sync=False,
+    newest_checkpoint_ms=NOW,
+    now_ms=NOW,
 )
 
 
@@ -186,8 +198,128 @@ def test_what_a_rollback_could_not_restore_is_said_before_the_first_write():
 
 
 def test_groups_that_mm2_leaves_out_are_named():
-    assert "connect-s3" in found("mm2-group-filter", left_out_by_mm2=("connect-s3",))[0].seen
+    assert levels("mm2-group-filter", left_out_by_mm2=("connect-s3",)) == {"connect-s3": Level.WARN}
 
 
 def test_groups_only_mm2_remembers_are_named():
     assert "gone" in found("checkpointed-groups-listed", checkpointed_only=("gone",))[0].seen
+
+
+def asked(**changes):
+    return {"groups": replace(FACTS.groups, **changes)}
+
+
+def test_mm2s_group_sync_blocks_the_groups_that_it_touches_and_unknown_is_no_pass():
+    assert levels("group-sync", group_sync=True) == {"g": Level.BLOCK, "h": Level.BLOCK}
+    assert blocked(group_sync=True, left_out_by_mm2=("h",)) == {"g"}
+    assert blocked(group_sync=True, policies=Policies(waivers=(Waiver("group-sync"),))) == set()
+    unknown = found("group-sync", group_sync=None)[0]
+    assert (unknown.level, unknown.counts_as) == (Level.NOT_VISIBLE, Level.WARN)
+    assert levels("group-sync") == {"B": Level.PASS}
+
+
+def test_when_offsets_expire_is_a_sentence_with_a_date():
+    (passed,) = found("offsets-expiry")
+    assert passed.level is Level.PASS and "2026-08-08 03:00 UTC" in passed.seen
+
+
+def emptied(hours_ago):
+    record = GroupRecord(GroupKind.CLASSIC, "consumer", NOW - hours_ago * HOUR)
+    return asked(target_records={"h": record})
+
+
+def test_offsets_that_would_be_gone_within_two_hours_block_and_within_a_day_warn():
+    by_subject = {r.subject: r for r in found("offsets-expiry", **emptied(167))}
+    assert by_subject["h"].level is Level.BLOCK and "2026-08-01 04:00 UTC" in by_subject["h"].seen
+    assert "delete the empty group" in by_subject["h"].todo
+    assert blocked(**emptied(167)) == {"h"}
+    assert blocked(**emptied(167), policies=Policies(waivers=(Waiver("offsets-expiry", "h"),))) == set()
+    assert levels("offsets-expiry", **emptied(150))["h"] is Level.WARN
+    assert set(levels("offsets-expiry", **emptied(1)).values()) == {Level.PASS}
+
+
+def test_a_retention_of_an_hour_blocks_new_groups_too():
+    assert blocked(**asked(target_settings=BrokerSettings(HOUR, True))) == {"g", "h"}
+
+
+def test_an_expiry_that_nobody_can_tell_says_what_to_do():
+    unknown = {r.subject: r for r in found("offsets-expiry", **asked(target_records=FORBIDDEN))}["h"]
+    assert (unknown.level, unknown.counts_as) == (Level.NOT_VISIBLE, Level.WARN)
+    assert unknown.seen.startswith("unknown") and "start a consumer of the group at once" in unknown.todo
+
+
+def test_a_group_that_is_alive_on_the_target_is_told_once():
+    assert "g" not in levels("offsets-expiry", target_states={"g": GroupState("Stable", 1), "h": GroupState("Empty")})
+
+
+def test_share_groups_and_streams_groups_block_and_are_never_passed_unseen():
+    kinds = {"sharers": "share", "topology": "streams"}
+    assert levels("share-group", other_kinds=kinds) == {"sharers": Level.BLOCK}
+    assert levels("streams-group", other_kinds=kinds) == {"topology": Level.BLOCK}
+    accepted = found("share-group", other_kinds=kinds, policies=Policies(waivers=(Waiver("share-group", "sharers"),)))
+    assert accepted[0].accepted
+    for check in ("share-group", "streams-group"):
+        (hidden,) = found(check, other_kinds=FORBIDDEN)
+        assert (hidden.level, hidden.counts_as) == (Level.NOT_VISIBLE, Level.WARN) and FORBIDDEN.code in hidden.seen
+        assert levels(check) == {"A": Level.PASS}
+
+
+def test_commits_that_move_without_members_are_named_with_how_far():
+    (moving,) = found("commits-moving", **asked(moving_on_source={"g": ("t-0: 50 to 60",)}))
+    assert moving.level is Level.WARN and "t-0: 50 to 60" in moving.seen and "assign()" in moving.todo
+    assert levels("commits-moving", **asked(moving_on_target={"h": ("A.u-0: 5 to 6",)})) == {"h": Level.WARN}
+    alive = {"g": GroupState("Stable", 1), "h": GroupState("Empty")}
+    assert not found("commits-moving", source_states=alive, **asked(moving_on_source={"g": ("t-0: 50 to 60",)}))
+
+
+def test_a_group_of_kip_848_needs_a_target_that_serves_it():
+    states = {"g": GroupState("Empty", kind="consumer"), "h": GroupState("Empty")}
+    (fine,) = found("group-protocol", source_states=states)
+    assert fine.level is Level.PASS and fine.seen == "1 classic, 1 of KIP-848"
+    old = asked(target_settings=BrokerSettings(7 * 24 * HOUR, False))
+    assert levels("group-protocol", source_states=states, **old) == {"g": Level.WARN}
+    hidden = asked(target_settings=FORBIDDEN)
+    assert levels("group-protocol", source_states=states, **hidden) == {"g": Level.NOT_VISIBLE}
+    alive = {"g": GroupState("Stable", 1, kind="consumer"), "h": GroupState("Empty")}
+    assert "(KIP-848)" in found("source-group-stopped", source_states=alive)[0].seen
+
+
+def test_a_streams_application_is_named_with_what_becomes_of_its_internal_topics():
+    internal = (
+        InternalTopic("g-a-changelog", "A.g-a-changelog", True),
+        InternalTopic("g-b-repartition", "A.g-b-repartition", False),
+    )
+    (app,) = found("kafka-streams", applications={"g": Application(("assignor stream",), internal)})
+    assert app.level is Level.WARN and app.subject == "g"
+    assert "copied under another name, which the application does not read: g-a-changelog" in app.seen
+    assert "not copied: g-b-repartition" in app.seen
+    same = (InternalTopic("g-a-changelog", "g-a-changelog", True),)
+    (app,) = found("kafka-streams", applications={"g": Application(("internal topics",), same)})
+    assert "used as they are on the target: g-a-changelog" in app.seen
+
+
+def test_a_connect_sink_is_named_by_its_connector():
+    rows = (row("connect-s3", "t"),)
+    (sink,) = found("connect-sink", rows=rows)
+    assert sink.level is Level.WARN and "sink connector s3" in sink.seen and "/stop" in sink.todo
+
+
+def test_an_mm2_that_has_not_emitted_for_more_than_an_hour_is_named():
+    assert levels("old-offset-syncs") == levels("old-checkpoints") == {"B": Level.PASS}
+    assert levels("old-offset-syncs", **asked(newest_sync_ms=NOW - 3 * HOUR)) == {"B": Level.WARN}
+    assert levels("old-offset-syncs", **asked(newest_sync_ms=FORBIDDEN)) == {"B": Level.NOT_VISIBLE}
+    assert not found("old-offset-syncs", **asked(newest_sync_ms=None))
+    (old,) = found("old-checkpoints", newest_checkpoint_ms=NOW - 25 * HOUR)
+    assert old.level is Level.WARN and "2026-07-31 02:00 UTC" in old.seen and "25 hours" in old.seen
+
+
+def test_a_target_topic_that_others_write_to_is_named():
+    (foreign,) = found("target-topic-dedicated", foreign_records={"t": 7})
+    assert foreign.level is Level.WARN and foreign.subject == "t" and "7 records" in foreign.seen
+
+
+def test_a_row_that_the_targets_retention_has_moved_is_named_where_nothing_was_compared():
+    late = row("g", "t", target_log=LogRange(70, 100))
+    assert levels("target-retention", rows=(late,)) == {"g/t/0": Level.WARN}
+    assert not found("target-retention", rows=(replace(late, missing_on_target=0),))
+    assert not found("target-retention")

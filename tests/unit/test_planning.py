@@ -7,16 +7,17 @@ import pytest
 
 from migrate.errors import ClusterError
 from migrate.filters import Filters
+from migrate.grouprecords import GroupKind, GroupRecord
 from migrate.mirror import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
 from migrate.mm2config import client_flow
-from migrate.model import Decision, GroupState, LogRange, OffsetSync, Side, TopicPartition
+from migrate.model import Decision, GroupState, Level, LogRange, OffsetSync, Side, TopicPartition
 from migrate.plan import Plan
 from migrate.planning import plan_of
 from migrate.policies import Policies, Uncommitted, Untranslatable, Waiver
 from migrate.survey import Clusters, PlanRequest
 from migrate.surveyor import take_survey
 from migrate.translation import chain, window
-from tests.fakes import ALIVE, FakeClock, FakeCluster, NoProgress
+from tests.fakes import ALIVE, FakeClock, FakeCluster, FakeGroupFacts, NoProgress
 
 CHECKPOINTS, SYNCS = "A.checkpoints.internal", "mm2-offset-syncs.B.internal"
 
@@ -76,6 +77,8 @@ def planned(
     down=False,
     comparer=None,
     progress=None,
+    source_groups=None,
+    target_groups=None,
 ) -> Plan:
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(
@@ -86,7 +89,8 @@ def planned(
         settle_seconds=settle,
         settings={},
     )
-    clusters = Clusters(None if down else source, target, None if down else source, target, mirror, comparer)
+    reader = None if down else source
+    clusters = Clusters(reader, target, reader, target, mirror, comparer, source_groups, target_groups)
     clock = clock or FakeClock()
     survey = take_survey(request, clusters, clock, progress or NoProgress())
     return plan_of(request, survey, clock.now_ms())
@@ -225,6 +229,39 @@ def test_a_name_in_the_groups_file_that_no_group_has_blocks(tmp_path):
     plan = planned(*world(), filters=Filters.from_options(groups_file=wave))
     assert checks_of(plan, "named-groups-exist") == ["ordrs"]
     assert not plan.is_clean() and {row.group for row in plan.rows} == {"g"}
+
+
+def test_commits_that_move_while_nobody_is_a_member_are_found_by_the_second_reading():
+    source, target, mirror = world()
+    target.commit("g", "A.t", 0, 5)
+
+    def go_on(call: str) -> None:
+        if call == "commits" and source.calls["commits"] == 1:
+            source.commit("g", "t", 1, 61)
+        if call == "commits" and target.calls["commits"] == 1:
+            target.commit("g", "A.t", 0, 6)
+
+    source.on_call = target.on_call = go_on
+    plan = planned(source, target, mirror)
+    moving = [c.seen for c in plan.header.checks if c.check == "commits-moving"]
+    assert len(moving) == 2 and "t-1: 60 to 61" in moving[0] and "A.t-0: 5 to 6" in moving[1]
+    assert not checks_of(planned(*world()), "commits-moving")
+
+
+def test_what_the_clusters_tell_of_their_groups_reaches_the_checks():
+    source, target, mirror = world()
+    target.commit("h", "A.u", 0, 1)
+    since = FakeClock().now_ms() - 7 * 24 * 3_600_000
+    on_target = FakeGroupFacts(records={"h": GroupRecord(GroupKind.CLASSIC, "consumer", since)})
+    on_source = FakeGroupFacts({"g": "consumer", "sharers": "share", "__hidden": "share"}, newest_ms=1)
+    source.states["g"] = GroupState("Stable", 1, kind="classic", assignor="stream")
+    source.ranges[TopicPartition("g-store-changelog", 0)] = LogRange(0, 1)
+    plan = planned(source, target, mirror, source_groups=on_source, target_groups=on_target)
+    assert on_target.asked == ["h"]
+    assert checks_of(plan, "share-group") == ["sharers"]
+    assert checks_of(plan, "kafka-streams") == ["g"]
+    assert rows_of(plan)["h", "u", 0][2] == "offsets-expiry"
+    assert [c.level for c in plan.header.checks if c.check == "old-offset-syncs"] == [Level.WARN]
 
 
 def down_world() -> tuple[FakeCluster, FakeCluster, FakeMirror]:

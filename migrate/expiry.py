@@ -1,0 +1,125 @@
+"""When offsets on the target expire, and by when consumers must be back there. Pure.
+
+The law is Kafka's (`ClassicGroup.offsetExpirationCondition`, KIP-211): an offset goes `offsets.retention.minutes`
+after its clock started, unless a consumer of the group is there. The clock starts
+
+- where the group is not there yet, is simple (offsets, and never a member) or of KIP-848: when each offset is set;
+- where a classic group is empty: when it lost its last member, for all its offsets, however fresh they are.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from migrate.clock import minute
+from migrate.groupfacts import BrokerSettings
+from migrate.grouprecords import GroupKind, GroupRecord
+from migrate.model import Failure, GroupState, TopicPartition
+
+MINUTE_MS = 60_000
+BLOCK_BELOW_MS = 120 * MINUTE_MS
+WARN_BELOW_MS = 24 * 60 * MINUTE_MS
+
+EXPIRY_EXPECTED = "offsets that stand until the consumers are back"
+UNKNOWN_TODO = "It may be minutes: start a consumer of the group at once, or delete the empty group before apply."
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """By when a group's consumers must be back on the target (ms since 1970), None where nobody can tell.
+
+    `sentence` says it with date and time, and why. `from_apply` is True where the clock starts when the offsets are
+    set: then the time is that of an apply at this moment.
+    """
+
+    back_by_ms: int | None
+    sentence: str
+    from_apply: bool = False
+
+    def left_ms(self, now_ms: int) -> int | None:
+        """Return how long that is from now, None where nobody can tell."""
+        return None if self.back_by_ms is None else self.back_by_ms - now_ms
+
+
+def needs_record(state: GroupState | Failure | None, has_commits: bool) -> bool:
+    """True if only the group's own records tell when the clock of its offsets started."""
+    if not isinstance(state, GroupState) or state.state != "Empty":
+        return False
+    return state.kind == "classic" or has_commits
+
+
+def expiry_of(
+    group: str,
+    state: GroupState,
+    settings: BrokerSettings | Failure,
+    records: Mapping[str, GroupRecord] | Failure,
+    kept: Collection[TopicPartition],
+    now_ms: int,
+    alias: str,
+) -> Expiry:
+    """Return by when the consumers of a stopped group must be back, if its offsets were set now.
+
+    `kept` are the partitions whose offset stands already and is not set again: its clock has been running since.
+    """
+    if isinstance(settings, Failure):
+        return Expiry(None, f"offsets.retention.minutes of {alias} could not be read ({settings.code})")
+    retention_ms = settings.retention_ms
+    length = f"{alias} keeps offsets {span(retention_ms)}"
+    fresh = now_ms + retention_ms
+    if state.state != "Empty":
+        return _from_apply(fresh, alias, length)
+    if isinstance(records, Failure):
+        if state.kind != "classic" and not kept:
+            return _from_apply(fresh, alias, length)
+        return Expiry(
+            None,
+            f"{length} after an empty group's last member left, and the group's records in __consumer_offsets, which "
+            f"tell when that was, could not be read ({records.code})",
+        )
+    record = records.get(group)
+    if record is not None and record.kind is GroupKind.CLASSIC and record.protocol_type:
+        if record.empty_since_ms is None:
+            return Expiry(None, f"{length} after its last member left, and its record does not tell when that was")
+        back_by = record.empty_since_ms + retention_ms
+        return Expiry(
+            back_by,
+            f"its consumers must be back on {alias} by {minute(back_by)}: it is empty there since "
+            f"{minute(record.empty_since_ms)}, and {length} after that, however fresh they are",
+        )
+    if not kept:
+        return _from_apply(fresh, alias, length)
+    told = [record.committed_ms[p] for p in kept if record and p in record.committed_ms]
+    if len(told) < len(kept):
+        return Expiry(None, f"{length}, and its records do not tell when the offsets that are kept were committed")
+    back_by = min(told) + retention_ms
+    return Expiry(
+        back_by,
+        f"its consumers must be back on {alias} by {minute(back_by)}: an offset that is kept as it is was committed "
+        f"{minute(min(told))}, and {length}",
+    )
+
+
+def remedy(found: Expiry, alias: str) -> str:
+    """Return what to do about offsets that would be gone too soon, without a full stop."""
+    if found.from_apply:
+        return f"Raise offsets.retention.minutes on {alias}, or start the consumers right after apply"
+    return (
+        f"Start a consumer of the group on {alias} once and stop it again, or delete the empty group there before "
+        "apply: its clock then starts anew"
+    )
+
+
+def span(length_ms: int) -> str:
+    """Return a length of time in the largest unit that keeps it whole: "7 days", "90 minutes"."""
+    minutes = length_ms // MINUTE_MS
+    for unit, size in (("day", 1440), ("hour", 60)):
+        if minutes and minutes % size == 0:
+            return f"{minutes // size} {unit}" + ("" if minutes == size else "s")
+    return f"{minutes} minute" + ("" if minutes == 1 else "s")
+
+
+def _from_apply(back_by_ms: int, alias: str, length: str) -> Expiry:
+    return Expiry(
+        back_by_ms,
+        f"its consumers must be back on {alias} by {minute(back_by_ms)} if the offsets are set now: {length}",
+        True,
+    )

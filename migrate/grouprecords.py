@@ -1,0 +1,182 @@
+"""The records of `__consumer_offsets` that say what kind a group is, and when its offsets' clock started. Pure.
+
+Layouts are those of Kafka's group-coordinator schemas (`OffsetCommitKey/Value`, `GroupMetadataKey/Value`, and the
+group metadata keys of KIP-848, KIP-932 and KIP-1071): a key begins with an int16 record type, a value with an int16
+version, all integers are big-endian. Unknown types are passed over, as the brokers' own contract for readers says;
+nothing here raises on foreign bytes.
+"""
+
+import struct
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from migrate.model import TopicPartition
+
+OFFSETS_TOPIC = "__consumer_offsets"
+
+_INT16, _INT32, _INT64 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
+_COMMIT_TYPES = (0, 1)
+_CLASSIC_TYPE = 2
+# Of each kind the record that every group of it has; the others come and go with members.
+_KIND_TYPES = {3: "consumer", 11: "share", 17: "streams"}
+
+
+class GroupKind(StrEnum):
+    """What a group is to its coordinator. A simple group has offsets and has never had a member."""
+
+    SIMPLE = "simple"
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    SHARE = "share"
+    STREAMS = "streams"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """What a group's own records say.
+
+    `protocol_type` is a classic group's ("consumer", "connect"), "" for other kinds. `empty_since_ms` is the moment
+    that a classic group lost its last member, None while it has members and where its coordinator did not store it
+    (before Kafka 2.1). `committed_ms` are the times of the commits that stand, by partition.
+    """
+
+    kind: GroupKind
+    protocol_type: str = ""
+    empty_since_ms: int | None = None
+    committed_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+@dataclass
+class GroupLog:
+    """Takes the records of the offsets topic, each partition in log order, and keeps the last word of each key.
+
+    Only groups of `wanted` are kept, all of them where it is None.
+    """
+
+    wanted: Collection[str] | None = None
+    _kinds: dict[str, dict[str, tuple[str, int | None]]] = field(default_factory=dict)
+    _commits: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
+
+    def take(self, key: bytes | None, value: bytes | None) -> None:
+        """Take one record; a null value says that the group, or its offset, is gone."""
+        try:
+            self._take(key or b"", value)
+        except (struct.error, UnicodeDecodeError, IndexError, _Foreign):
+            return
+
+    def groups(self) -> dict[str, GroupRecord]:
+        """Return what stands of each group now."""
+        names = sorted(self._kinds.keys() | self._commits.keys())
+        found = {name: self._group(name) for name in names}
+        return {name: record for name, record in found.items() if record is not None}
+
+    def _group(self, name: str) -> GroupRecord | None:
+        kinds, commits = self._kinds.get(name, {}), self._commits.get(name, {})
+        for kind in (GroupKind.CONSUMER, GroupKind.SHARE, GroupKind.STREAMS, GroupKind.CLASSIC):
+            if kind in kinds:
+                protocol_type, empty_since_ms = kinds[kind]
+                return GroupRecord(kind, protocol_type, empty_since_ms, commits)
+        return GroupRecord(GroupKind.SIMPLE, "", None, commits) if commits else None
+
+    def _take(self, key: bytes, value: bytes | None) -> None:
+        record_type = _INT16.unpack_from(key)[0]
+        if record_type not in (*_COMMIT_TYPES, _CLASSIC_TYPE, *_KIND_TYPES):
+            return
+        group, at = _string(key, 2)
+        if self.wanted is not None and group not in self.wanted:
+            return
+        if record_type in _COMMIT_TYPES:
+            topic, at = _string(key, at)
+            place = TopicPartition(topic, _INT32.unpack_from(key, at)[0])
+            if value is None:
+                self._commits.get(group, {}).pop(place, None)
+            else:
+                self._commits.setdefault(group, {})[place] = _commit_time(value)
+            return
+        kind = _KIND_TYPES.get(record_type, str(GroupKind.CLASSIC))
+        if value is None:
+            self._kinds.get(group, {}).pop(kind, None)
+        elif record_type == _CLASSIC_TYPE:
+            self._kinds.setdefault(group, {})[kind] = _classic(value)
+        else:
+            self._kinds.setdefault(group, {})[kind] = ("", None)
+
+
+class _Foreign(Exception):
+    """Bytes that are not what their key says."""
+
+
+def partition_of(group: str, partitions: int) -> int:
+    """Return the partition of the offsets topic that holds a group (`Utils.abs(groupId.hashCode()) % n`)."""
+    code = 0
+    units = group.encode("utf-16-be", "surrogatepass")
+    for at in range(0, len(units), 2):
+        code = (31 * code + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
+    signed = code - 0x1_0000_0000 if code & 0x8000_0000 else code
+    return (0 if signed == -0x8000_0000 else abs(signed)) % partitions
+
+
+def _commit_time(value: bytes) -> int:
+    version = _INT16.unpack_from(value)[0]
+    if version in (0, 1, 2):
+        _, at = _string(value, 2 + 8)
+    elif version == 3:
+        _, at = _string(value, 2 + 8 + 4)
+    elif version == 4:
+        at = _after_compact_string(value, 2 + 8 + 4)
+    else:
+        raise _Foreign
+    time: int = _INT64.unpack_from(value, at)[0]
+    return time
+
+
+def _classic(value: bytes) -> tuple[str, int | None]:
+    """Return protocol type and, where there are no members, the time of the last change of state (version 2 on)."""
+    version = _INT16.unpack_from(value)[0]
+    if not 0 <= version <= 3:
+        raise _Foreign
+    protocol_type, at = _string(value, 2)
+    at += _INT32.size  # the generation
+    for _ in ("protocol", "leader"):
+        at = _after_nullable_string(value, at)
+    since = None
+    if version >= 2:
+        since = _INT64.unpack_from(value, at)[0]
+        at += _INT64.size
+    members = _INT32.unpack_from(value, at)[0]
+    return protocol_type, None if members or since is None or since < 0 else since
+
+
+def _string(data: bytes, at: int) -> tuple[str, int]:
+    size = _INT16.unpack_from(data, at)[0]
+    end = at + 2 + size
+    if size < 0 or end > len(data):
+        raise _Foreign
+    return data[at + 2 : end].decode(), end
+
+
+def _after_nullable_string(data: bytes, at: int) -> int:
+    size = _INT16.unpack_from(data, at)[0]
+    end: int = at + 2 + max(size, 0)
+    if size < -1 or end > len(data):
+        raise _Foreign
+    return end
+
+
+def _after_compact_string(data: bytes, at: int) -> int:
+    """Skip a string whose length plus one is an unsigned varint (KIP-482)."""
+    length = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        length |= (byte & 0x7F) << shift
+        if not byte & 0x80:
+            break
+        shift += 7
+        if shift > 28:
+            raise _Foreign
+    end = at + length - 1
+    if length == 0 or end > len(data):
+        raise _Foreign
+    return end

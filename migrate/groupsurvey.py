@@ -1,0 +1,123 @@
+"""What `plan` and `apply` ask about groups beyond states and commits: kinds, expiry, commits that move."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from migrate.expiry import Expiry, expiry_of, needs_record
+from migrate.filters import Filters
+from migrate.flow import Flow
+from migrate.groupfacts import NOT_ASKED, BrokerSettings, GroupFacts, GroupFactsReader, moved
+from migrate.grouprecords import OFFSETS_TOPIC, GroupRecord
+from migrate.model import Commit, Commits, Decision, Failure, GroupPartition, GroupState, Row, Side, TopicPartition
+from migrate.ports import CommitReader
+from migrate.survey import Clusters, Timer
+from migrate.terminal import many
+
+States = Mapping[str, GroupState | Failure]
+
+
+def read_group_facts(
+    clusters: Clusters,
+    flow: Flow,
+    syncs_topic: str | None,
+    target_states: States,
+    priors: Mapping[str, Commits],
+    timer: Timer,
+) -> GroupFacts:
+    """Ask both clusters; what neither tells stays a `Failure`. `syncs_topic` is None where there is none to ask."""
+    on_source, on_target = clusters.source_groups, clusters.target_groups
+    kinds: Mapping[str, str] | Failure = NOT_ASKED
+    if on_source is not None:
+        kinds = timer.run("kinds", f"listing groups of every kind on {flow.source.alias}", on_source.group_kinds)
+    settings, records = read_expiry_facts(on_target, flow.target.alias, target_states, priors, timer)
+    newest: int | None | Failure = None
+    if syncs_topic is not None:
+        reader = on_source if flow.syncs_side is Side.SOURCE else on_target
+        newest = reader.newest_record_ms(syncs_topic) if reader else NOT_ASKED
+    return GroupFacts(kinds, settings, records, newest)
+
+
+def read_expiry_facts(
+    reader: GroupFactsReader | None, alias: str, states: States, priors: Mapping[str, Commits], timer: Timer
+) -> tuple[BrokerSettings | Failure, Mapping[str, GroupRecord] | Failure]:
+    """Ask the target what decides when offsets expire; group records only where they matter."""
+    if reader is None:
+        return NOT_ASKED, NOT_ASKED
+    settings = timer.run("expiry", f"asking {alias} how long it keeps offsets", reader.settings)
+    empty = sorted(g for g, state in states.items() if needs_record(state, bool(priors.get(g))))
+    if not empty:
+        return settings, {}
+    text = f"reading in {OFFSETS_TOPIC} on {alias} since when {many(len(empty), 'group')} {_are(empty)} empty"
+    return settings, timer.run("expiry", text, lambda: reader.group_records(empty))
+
+
+@dataclass(frozen=True)
+class ExpiryWatch:
+    """Looks again, right before offsets are written, at when they would expire."""
+
+    reader: GroupFactsReader
+    alias: str
+    timer: Timer
+    now_ms: int
+
+    def look(
+        self, pending: Mapping[str, Collection[Row]], states: States, commits: Mapping[str, Commits | Failure]
+    ) -> dict[str, Expiry]:
+        """Return by group, of those with rows to be written, when its offsets expire; live groups are left out."""
+        stopped = {g: s for g, s in states.items() if g in pending and isinstance(s, GroupState) and s.is_stopped}
+        before = {g: c for g, c in commits.items() if not isinstance(c, Failure)}
+        settings, records = read_expiry_facts(self.reader, self.alias, stopped, before, self.timer)
+        return {
+            group: expiry_of(group, state, settings, records, _kept(pending[group], before), self.now_ms, self.alias)
+            for group, state in sorted(stopped.items())
+        }
+
+
+def _kept(rows: Collection[Row], commits: Mapping[str, Commits]) -> set[TopicPartition]:
+    """Return the partitions of a group that keep the offset that they have."""
+    return {row.target_partition for row in rows if row.decision is Decision.KEEP and commits.get(row.group)}
+
+
+def commits_that_moved(
+    reader: CommitReader | None, before: Mapping[str, Commits], states: States, alias: str, timer: Timer
+) -> dict[str, tuple[str, ...]]:
+    """Read the commits of stopped groups again; return by group what has changed. What fails is not told."""
+    stopped = sorted(g for g, state in states.items() if isinstance(state, GroupState) and state.is_stopped)
+    stopped = [group for group in stopped if before.get(group)]
+    if reader is None or not stopped:
+        return {}
+    text = f"reading commits of {many(len(stopped), 'group')} on {alias} again"
+    answers = timer.run("settle", text, lambda: reader.commits(stopped, require_stable=False))
+    found = {}
+    for group in stopped:
+        answer = answers.get(group)
+        if answer is None or isinstance(answer, Failure):
+            continue
+        known = before[group]
+        changed = moved(_offsets(known), _offsets({p: c for p, c in answer.items() if p in known}))
+        if changed:
+            found[group] = changed
+    return found
+
+
+def by_group(commits: Mapping[GroupPartition, Commit]) -> dict[str, dict[TopicPartition, Commit]]:
+    """Return the commits of a plan by group."""
+    found: dict[str, dict[TopicPartition, Commit]] = {}
+    for key, commit in commits.items():
+        found.setdefault(key.group, {})[TopicPartition(key.topic, key.partition)] = commit
+    return found
+
+
+def other_kinds(kinds: Mapping[str, str] | Failure, filters: Filters) -> Mapping[str, str] | Failure:
+    """Return the groups inside the filters that are no consumer groups."""
+    if isinstance(kinds, Failure):
+        return kinds
+    return {g: kind for g, kind in kinds.items() if kind != "consumer" and filters.group_verdict(g) is None}
+
+
+def _are(groups: Collection[str]) -> str:
+    return "is" if len(groups) == 1 else "are"
+
+
+def _offsets(commits: Commits) -> dict[TopicPartition, int]:
+    return {partition: commit.offset for partition, commit in commits.items()}

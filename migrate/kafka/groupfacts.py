@@ -1,0 +1,143 @@
+"""The confluent-kafka adapter behind `migrate.groupfacts.GroupFactsReader`. Reads only.
+
+What is forbidden, missing or slow comes back as a `Failure`: nothing here may end a command.
+"""
+
+import warnings
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    ConfigResource,
+    OffsetSpec,
+    ResourceType,
+)
+
+from migrate.checks import some
+from migrate.errors import ClusterError
+from migrate.expiry import MINUTE_MS
+from migrate.flow import Cluster
+from migrate.groupfacts import BrokerSettings
+from migrate.grouprecords import OFFSETS_TOPIC, GroupLog, GroupRecord, partition_of
+from migrate.kafka.connection import REQUEST_TIMEOUT_SECONDS, Connection
+from migrate.kafka.errors import code_of, error_of, failure_of
+from migrate.kafka.offsetstopic import read_offsets_topic
+from migrate.model import Failure
+
+# The offsets topic of a busy cluster may be large, and nothing rests on it alone.
+READ_SECONDS = 60.0
+_LONGEST: dict[str, Any] = {"request_timeout": REQUEST_TIMEOUT_SECONDS}
+_KINDS = {"share": "share", "streams": "streams"}
+_RETENTION = "offsets.retention.minutes"
+_PROTOCOLS = "group.coordinator.rebalance.protocols"
+
+
+class ConfluentGroupFacts:
+    """Asks one cluster through librdkafka; `config` is a ready librdkafka configuration.
+
+    `deadline_seconds` is how long any request may stay without an answer, `secrets` what no message may show.
+    """
+
+    def __init__(
+        self, cluster: Cluster, config: Mapping[str, str], deadline_seconds: float, secrets: Collection[str] = ()
+    ) -> None:
+        self._config = dict(config)
+        self._deadline_seconds = deadline_seconds
+        self._connection = Connection(cluster, config, deadline_seconds, secrets)
+
+    def group_kinds(self) -> Mapping[str, str] | Failure:
+        """Return the kind of every group, from the old listing of all kinds beside that of consumer groups.
+
+        librdkafka's `list_consumer_groups` shows protocol types "consumer" and "" only; its older `list_groups` shows
+        every group there is, and describes it as a classic one, so that a kind it can not tell is asked of the
+        group's own records.
+        """
+        try:
+            consumers = self._connection.answer("list its groups", lambda c: c.list_consumer_groups(**_LONGEST))
+            if consumers.errors:
+                return failure_of(consumers.errors[0])
+            known = {group.group_id for group in consumers.valid}
+            listed = self._listed()
+        except ClusterError as error:
+            return Failure("_FAIL", error.problem)
+        except KafkaException as error:
+            return failure_of(error)
+        kinds = dict.fromkeys(known, "consumer")
+        unknown: list[str] = []
+        for group in listed:
+            name, protocol_type = str(group.id), str(group.protocol_type or "")
+            if name in known:
+                continue
+            kinds[name] = _KINDS.get(protocol_type, "other")
+            if not protocol_type:
+                unknown.append(name)
+        return self._with_records(kinds, unknown)
+
+    def _listed(self) -> Collection[Any]:
+        client = self._connection.client()
+        with warnings.catch_warnings():
+            # Deprecated for consumer groups; for the other kinds there is nothing else.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return client.list_groups(timeout=self._deadline_seconds)
+
+    def _with_records(self, kinds: dict[str, str], unknown: Collection[str]) -> Mapping[str, str] | Failure:
+        if not unknown:
+            return kinds
+        records = self.group_records(unknown)
+        if isinstance(records, Failure):
+            message = f"the kind of {some(unknown, 3)} is not told, and {OFFSETS_TOPIC} could not be read"
+            return Failure(records.code, message)
+        for group, record in records.items():
+            kinds[group] = _KINDS.get(record.kind, "other")
+        return kinds
+
+    def settings(self) -> BrokerSettings | Failure:
+        """Return what all brokers are set to: the shortest retention, and whether each serves KIP-848."""
+        try:
+            brokers = sorted(self._connection.metadata().brokers)
+            wanted = [ConfigResource(ResourceType.BROKER, str(broker)) for broker in brokers]
+            told = self._connection.collect(lambda client: client.describe_configs(wanted, **_LONGEST))
+        except ClusterError as error:
+            return Failure("_FAIL", error.problem)
+        minutes, protocols = [], []
+        for answer in told.values():
+            if isinstance(answer, Failure):
+                return answer
+            if _RETENTION not in answer or not str(answer[_RETENTION].value).isdigit():
+                return Failure("_NO_ANSWER", f"a broker did not tell {_RETENTION}")
+            minutes.append(int(answer[_RETENTION].value))
+            protocols.append(str(answer[_PROTOCOLS].value) if _PROTOCOLS in answer else "")
+        if not minutes:
+            return Failure("_NO_ANSWER", "no broker answered")
+        return BrokerSettings(min(minutes) * MINUTE_MS, all("consumer" in text.split(",") for text in protocols))
+
+    def group_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
+        """Read the partitions of the offsets topic that hold these groups."""
+        try:
+            topic = self._connection.metadata().topics.get(OFFSETS_TOPIC)
+        except ClusterError as error:
+            return Failure("_FAIL", error.problem)
+        if topic is None:
+            # Not shown without DESCRIBE, and not there before the first group.
+            return Failure("UNKNOWN_TOPIC_OR_PARTITION", f"{OFFSETS_TOPIC} is not shown")
+        if topic.error is not None and not topic.partitions:
+            return failure_of(topic.error)
+        log = GroupLog(frozenset(groups))
+        wanted = {partition_of(group, len(topic.partitions)) for group in groups}
+        failed = read_offsets_topic(self._config, wanted, log, READ_SECONDS)
+        return log.groups() if failed is None else failed
+
+    def newest_record_ms(self, topic: str) -> int | None | Failure:
+        """Ask the leader for the greatest timestamp of the topic's only partition."""
+        partition = KafkaPartition(topic, 0)
+        spec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+        try:
+            told: Any = self._connection.collect(lambda client: client.list_offsets({partition: spec}, **_LONGEST))
+        except (ClusterError, KafkaException) as error:
+            return Failure(code_of(error), error_of(error).str())
+        answer = next(iter(told.values()))
+        if isinstance(answer, Failure):
+            return answer
+        return int(answer.timestamp) if answer.offset >= 0 else None

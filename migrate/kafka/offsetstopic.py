@@ -1,0 +1,68 @@
+"""The offsets topic of one cluster, read by a consumer that belongs to no group's business.
+
+Invariants: it assigns and never subscribes, commits nothing, and creates no topic. read_committed, because
+transactional commits stand in transactions. Each partition is read from its start to the end that was seen first.
+"""
+
+import time
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from migrate.grouprecords import OFFSETS_TOPIC, GroupLog
+from migrate.kafka.errors import code_of, failure_of, timed_out
+from migrate.kafka.readpass import PASSING
+from migrate.model import Failure
+
+_POLL_SECONDS = 0.1
+_POLL_RECORDS = 5000
+_SETTINGS: dict[str, Any] = {
+    # librdkafka demands a group's name even of a consumer that only assigns.
+    "group.id": "mm2-migrate-reads-only",
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+    "auto.offset.reset": "earliest",
+    "allow.auto.create.topics": False,
+    "fetch.wait.max.ms": 10,
+    "queued.max.messages.kbytes": 32 << 10,
+    "log_level": 0,
+}
+
+
+def read_offsets_topic(
+    config: Mapping[str, str], partitions: Collection[int], log: GroupLog, deadline_seconds: float
+) -> Failure | None:
+    """Hand every record of these partitions to `log`; return why that could not be done in full, None where it was.
+
+    `deadline_seconds` bounds the whole reading: the topic of a busy cluster may be large.
+    """
+    try:
+        consumer = Consumer({**config, **_SETTINGS})
+    except (KafkaException, ValueError, TypeError) as error:
+        return failure_of(error)
+    waiting = set(partitions)
+    try:
+        consumer.assign([KafkaPartition(OFFSETS_TOPIC, p, OFFSET_BEGINNING) for p in sorted(waiting)])
+        end = time.monotonic() + deadline_seconds
+        while waiting:
+            if time.monotonic() > end:
+                return timed_out(deadline_seconds)
+            for message in consumer.consume(_POLL_RECORDS, _POLL_SECONDS):
+                problem = message.error()
+                if problem is None:
+                    log.take(_bytes(message.key()), _bytes(message.value()))
+                elif problem.code() == KafkaError._PARTITION_EOF:
+                    waiting.discard(message.partition() or 0)
+                elif code_of(problem) not in PASSING and not problem.retriable():
+                    return failure_of(problem)
+    finally:
+        consumer.close()
+    return None
+
+
+def _bytes(part: str | bytes | None) -> bytes | None:
+    return part.encode() if isinstance(part, str) else part

@@ -1,0 +1,114 @@
+"""Checks on what kind of group it is: some kinds cannot be moved, some need more than their offsets."""
+
+from collections.abc import Iterable
+
+from migrate.checks import CheckFacts, groups_of, result, some, unseen
+from migrate.groupfacts import BrokerSettings
+from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope
+from migrate.policies import SHARE_GROUP, STREAMS_GROUP, Policies
+from migrate.streams import Application
+from migrate.terminal import many
+
+CONNECT_PREFIX = "connect-"
+
+
+def other_kinds(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block share groups (KIP-932) and streams groups (KIP-1071): no listing of consumer groups shows them.
+
+    Where no client at hand can see them, that is said: it is never a pass.
+    """
+    if facts.source_down:
+        return
+    kinds = facts.other_kinds
+    for check, kind, what, todo in (
+        (SHARE_GROUP, "share", "a share group (KIP-932)",
+         "MM2 and this tool do not move share groups: set its start with kafka-share-groups --reset-offsets on the "
+         "target, and leave it out here with --exclude-group or --accept share-group:GROUP."),
+        (STREAMS_GROUP, "streams", "a streams group (KIP-1071)",
+         "MM2 does not checkpoint streams groups and this tool does not move them: use kafka-streams-groups "
+         "--reset-offsets on the target, and leave it out here with --exclude-group or --accept streams-group:GROUP."),
+    ):  # fmt: skip
+        expected = f"no {kind} group among those to be moved"
+        if isinstance(kinds, Failure):
+            yield unseen(
+                Level.WARN, check, Scope.CLUSTER, facts.source_alias, expected,
+                f"no client at hand can see such groups ({kinds.code}: {kinds.message})",
+                f"Look with kafka-groups --list on {facts.source_alias} (Kafka 4.0 and later have such groups).",
+            )  # fmt: skip
+            continue
+        found = [group for group, told in sorted(kinds.items()) if told == kind]
+        for group in found:
+            yield result(Level.BLOCK, check, Scope.GROUP, group, expected, f"it is {what}", todo)
+        if not found:
+            yield result(Level.PASS, check, Scope.CLUSTER, facts.source_alias, expected, "none is listed")
+
+
+def group_protocol(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Tell classic groups from those of KIP-848, whose consumers the target must be able to serve."""
+    groups = groups_of(rows)
+    states = {group: facts.source_states.get(group) for group in groups}
+    new = [g for g, state in states.items() if isinstance(state, GroupState) and state.kind == "consumer"]
+    check, expected = "group-protocol", f"a {facts.target_alias} that serves the group's protocol"
+    settings = facts.groups.target_settings
+    if isinstance(settings, BrokerSettings):
+        for group in [] if settings.takes_kip848 else new:
+            yield result(
+                Level.WARN, check, Scope.GROUP, group, expected,
+                f"its consumers use group.protocol=consumer (KIP-848), and {facts.target_alias} does not serve that",
+                "Set group.protocol=classic in its consumers, or upgrade the target to Kafka 4.0, before they start.",
+            )  # fmt: skip
+    elif new:
+        for group in new:
+            yield unseen(
+                Level.WARN, check, Scope.GROUP, group, expected,
+                f"its consumers use group.protocol=consumer (KIP-848), and whether {facts.target_alias} serves that "
+                f"was not told ({settings.code})",
+                "It needs Kafka 4.0, or group.coordinator.rebalance.protocols with consumer.",
+            )  # fmt: skip
+    if groups and (not new or (isinstance(settings, BrokerSettings) and settings.takes_kip848)):
+        told = sum(isinstance(state, GroupState) for state in states.values())
+        seen = f"{told - len(new)} classic, {len(new)} of KIP-848"
+        yield result(Level.PASS, check, Scope.GROUP, many(len(groups), "group"), expected, seen)
+
+
+def kafka_streams(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Name Kafka Streams applications: their state stands in topics of their own, and offsets do not move it."""
+    for group in groups_of(rows):
+        app = facts.applications.get(group)
+        if app is not None:
+            yield result(
+                Level.WARN, "kafka-streams", Scope.GROUP, group, "a consumer without state of its own",
+                f"a Kafka Streams application, by its {' and '.join(app.signs)}: {_internal(app)}",
+                "Its stores are rebuilt from the changelogs of that name on the target, and start empty without them. "
+                "Bring those over, or plan to reset and reprocess (kafka-streams-application-reset).",
+            )  # fmt: skip
+
+
+def _internal(app: Application) -> str:
+    if not app.internal_topics:
+        return "no internal topic of its name is there"
+    told = []
+    for title, topics in (
+        ("used as they are on the target", [t for t in app.internal_topics if t.is_copied and t.copy == t.topic]),
+        (
+            "copied under another name, which the application does not read",
+            [t for t in app.internal_topics if t.is_copied and t.copy != t.topic],
+        ),
+        ("not copied", [t for t in app.internal_topics if not t.is_copied]),
+    ):
+        if topics:
+            told.append(f"{title}: {some((t.topic for t in topics), 5)}")
+    return "; ".join(told)
+
+
+def connect_sinks(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Name the groups of Connect sink connectors: a connector of the same name has to take them up."""
+    for group in groups_of(rows):
+        if group.startswith(CONNECT_PREFIX):
+            connector = group.removeprefix(CONNECT_PREFIX)
+            yield result(
+                Level.WARN, "connect-sink", Scope.GROUP, group, "consumers that are stopped and started by hand",
+                f"the group of sink connector {connector}, whose worker starts its consumers again by itself",
+                "Stop it with PUT /connectors/NAME/stop on its worker; on the target create it under the same name, "
+                "and with topics named as there.",
+            )  # fmt: skip

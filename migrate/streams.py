@@ -1,0 +1,84 @@
+"""By what a Kafka Streams application is known, from the outside. Pure.
+
+Three signs, each of which may be missing: the assignor of a group that has members (`StreamsPartitionAssignor`), the
+internal topics named after the application, and the metadata of its commits (`TopicPartitionMetadata`).
+"""
+
+import struct
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from migrate.naming import ReplicationPolicy, ReversedPolicy
+
+ASSIGNORS = ("stream", "streams")
+INTERNAL = ("-changelog", "-repartition")
+
+_HEAD = struct.Struct(">bq")
+_VERSIONS = (1, 2)
+# Stream time is a record's timestamp in ms: far beyond is not one. -1 stands for none.
+_LATEST_MS = 10**14
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopic:
+    """A changelog or repartition topic of an application, and its copy's name on the target.
+
+    `is_copied` is True where the target has that copy; only one of the same name is used by the application there.
+    """
+
+    topic: str
+    copy: str
+    is_copied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A group that looks like a Kafka Streams application: the signs, in words, and its internal topics."""
+
+    signs: tuple[str, ...]
+    internal_topics: tuple[InternalTopic, ...]
+
+
+def internal_topics(
+    group: str,
+    source_topics: Iterable[str],
+    target_topics: Mapping[str, int],
+    policy: ReplicationPolicy | ReversedPolicy,
+) -> tuple[InternalTopic, ...]:
+    """Return the internal topics on the source that carry the application's name."""
+    found = []
+    for topic in sorted(source_topics):
+        if topic.startswith(f"{group}-") and topic.endswith(INTERNAL):
+            copy = policy.target_topic(topic)
+            found.append(InternalTopic(topic, copy, copy in target_topics))
+    return tuple(found)
+
+
+def application(assignor: str, metadata: Iterable[str], internal: tuple[InternalTopic, ...]) -> Application | None:
+    """Return what the signs of a group add up to; None if there is none."""
+    signs = []
+    if assignor in ASSIGNORS:
+        signs.append(f"assignor {assignor}")
+    if internal:
+        signs.append("internal topics")
+    if any(is_metadata(text) for text in metadata):
+        signs.append("commit metadata")
+    return Application(tuple(signs), internal) if signs else None
+
+
+def is_metadata(text: str) -> bool:
+    """True if commit metadata is what Kafka Streams writes: base64 of a version byte, a stream time, and more."""
+    if not text.isascii():
+        return False
+    try:
+        raw = b64decode(text, validate=True)
+    except (Base64Error, ValueError):
+        return False
+    if len(raw) < _HEAD.size:
+        return False
+    version, time_ms = _HEAD.unpack_from(raw)
+    if version == 1 and len(raw) != _HEAD.size:
+        return False
+    return version in _VERSIONS and -1 <= time_ms < _LATEST_MS

@@ -1,0 +1,68 @@
+"""Members of groups of every kind, on real brokers."""
+
+import subprocess
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from confluent_kafka import Consumer, TopicPartition
+
+from tests.integration.clusters import CALL_SECONDS, QUIET, admin, subscribed
+from tests.lab.process import java_command
+from tests.lab.waiting import wait_until
+
+SHARE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
+
+
+def stay_and_leave(bootstrap: str, group: str, topic: str) -> None:
+    """Let a classic group have a member and an offset, and then no member."""
+    with subscribed(bootstrap, group, [topic]) as consumer:
+
+        def joined() -> bool:
+            consumer.poll(0.1)
+            return bool(consumer.assignment())
+
+        wait_until(joined, CALL_SECONDS, f"a member of {group}", poll_seconds=0.0)
+        consumer.commit(offsets=[TopicPartition(topic, 0, 0)], asynchronous=False)
+
+
+@contextmanager
+def member_of_kip_848(bootstrap: str, group: str, topic: str) -> Iterator[None]:
+    """A group of KIP-848 (Kafka 4.0 and later) that is alive. It commits nothing."""
+    settings = {"group.protocol": "consumer", "enable.auto.commit": False, **QUIET}
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, **settings})
+    consumer.subscribe([topic])
+
+    def joined() -> bool:
+        consumer.poll(0.1)
+        return bool(consumer.assignment())
+
+    try:
+        wait_until(joined, CALL_SECONDS, f"a member of {group}", poll_seconds=0.0)
+        yield
+    finally:
+        consumer.close()
+
+
+@contextmanager
+def share_consumer(jars: Path, bootstrap: str, group: str, topic: str) -> Iterator[None]:
+    """A share group (Kafka 4.2 and later) that is alive, by Kafka's own consumer."""
+    arguments = ("--bootstrap-server", bootstrap, "--topic", topic, "--group", group)
+    process = subprocess.Popen(
+        java_command(jars, SHARE_CONSUMER, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    client = admin(bootstrap)
+
+    def joined() -> bool:
+        assert process.poll() is None, "the share consumer has ended"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return group in {g.id for g in client.list_groups(timeout=CALL_SECONDS)}
+
+    try:
+        wait_until(joined, CALL_SECONDS, f"the share group {group}")
+        yield
+    finally:
+        process.terminate()
+        process.wait(CALL_SECONDS)

@@ -1,0 +1,86 @@
+"""The offsets topic's records, byte by byte as brokers write them, and nothing raised on any others."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.grouprecords import GroupKind, GroupLog, GroupRecord, partition_of
+from migrate.model import TopicPartition
+
+COMMIT_KEY = bytes.fromhex("0001 0002 6731 0002 7431 00000003")
+AT_MS = 1_700_000_000_000
+# Offset 258 of g1 on t1-3, committed at AT_MS, in every version that a broker has ever written.
+COMMITS = {
+    "v0": "0000 0000000000000102 0000 0000018bcfe56800",
+    "v1": "0001 0000000000000102 0000 0000018bcfe56800 0000018bd50bc400",
+    "v2": "0002 0000000000000102 0000 0000018bcfe56800",
+    "v3": "0003 0000000000000102 ffffffff 0000 0000018bcfe56800",
+    "v3m": "0003 0000000000000102 00000005 0001 6d 0000018bcfe56800",
+    "v4": "0004 0000000000000102 ffffffff 01 0000018bcfe56800 00",
+    "v4t": "0004 0000000000000102 ffffffff 01 0000018bcfe56800 01 00 10 000102030405060708090a0b0c0d0e0f",
+}
+GROUP_KEY = bytes.fromhex("0002 0002 6731")
+EMPTY_CLASSIC = bytes.fromhex("0003 0008 636f6e73756d6572 00000005 ffff ffff 0000018bcfe56800 00000000")
+
+
+def log_of(*records, wanted=None):
+    log = GroupLog(wanted)
+    for key, value in records:
+        log.take(key, value)
+    return log.groups()
+
+
+@pytest.mark.parametrize("version", COMMITS)
+def test_the_time_of_a_commit_is_read_from_every_version_of_its_record(version):
+    found = log_of((COMMIT_KEY, bytes.fromhex(COMMITS[version])))
+    assert found == {"g1": GroupRecord(GroupKind.SIMPLE, "", None, {TopicPartition("t1", 3): AT_MS})}
+
+
+def test_a_classic_group_without_members_tells_since_when_it_is_empty():
+    found = log_of((COMMIT_KEY, bytes.fromhex(COMMITS["v3"])), (GROUP_KEY, EMPTY_CLASSIC))["g1"]
+    assert (found.kind, found.protocol_type, found.empty_since_ms) == (GroupKind.CLASSIC, "consumer", AT_MS)
+
+
+def test_a_classic_group_with_a_member_is_not_empty():
+    one_member = EMPTY_CLASSIC[:-4] + struct.pack(">i", 1) + b"\0" * 40
+    assert log_of((GROUP_KEY, one_member))["g1"].empty_since_ms is None
+
+
+def test_records_from_before_kafka_2_1_do_not_tell_since_when():
+    old = bytes.fromhex("0001 0008 636f6e73756d6572 00000005 ffff ffff 00000000")
+    assert log_of((GROUP_KEY, old))["g1"] == GroupRecord(GroupKind.CLASSIC, "consumer", None, {})
+
+
+@pytest.mark.parametrize(("record_type", "kind"), [(3, "consumer"), (11, "share"), (17, "streams")])
+def test_the_newer_kinds_are_known_by_the_type_of_their_record(record_type, kind):
+    key = struct.pack(">h", record_type) + bytes.fromhex("0002 6731")
+    assert log_of((key, bytes.fromhex("0000 00000007 00")))["g1"].kind == kind
+
+
+def test_a_group_that_was_converted_is_what_it_is_now():
+    converted = (struct.pack(">h", 3) + bytes.fromhex("0002 6731"), bytes.fromhex("0000 00000007 00"))
+    assert log_of((GROUP_KEY, EMPTY_CLASSIC), (GROUP_KEY, None), converted)["g1"].kind is GroupKind.CONSUMER
+
+
+def test_tombstones_end_what_they_name():
+    commit = (COMMIT_KEY, bytes.fromhex(COMMITS["v3"]))
+    assert log_of(commit, (COMMIT_KEY, None)) == {}
+    assert log_of((GROUP_KEY, EMPTY_CLASSIC), commit, (GROUP_KEY, None))["g1"].kind is GroupKind.SIMPLE
+
+
+def test_only_wanted_groups_are_kept():
+    assert log_of((GROUP_KEY, EMPTY_CLASSIC), wanted={"other"}) == {}
+
+
+@given(st.binary(max_size=60), st.none() | st.binary(max_size=60))
+def test_no_bytes_make_it_raise(key, value):
+    log_of((key, value), (COMMIT_KEY, value), (GROUP_KEY, value))
+
+
+@pytest.mark.parametrize(
+    ("group", "partition"), [("g1", 42), ("mygroup", 39), ("", 0), ("polygenelubricants", 0), ("\U0001f600", 49)]
+)
+def test_a_groups_partition_is_the_one_that_kafka_computes(group, partition):
+    assert partition_of(group, 50) == partition
