@@ -14,9 +14,10 @@ from migrate.flow import Flow
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.options import ClusterOptions, resolve_flow
 from migrate.ports import ClusterAdmin, Progress
+from migrate.recordsurvey import ASK_FOR_TOPIC
 from migrate.table import wrapped
-from migrate.terminal import Colour, many, paint
-from migrate.wiring import admin_of, parse_spark_conf
+from migrate.terminal import Colour, capital, many, paint
+from migrate.wiring import admin_of, parse_spark_conf, position_reader_of
 
 
 class Health(StrEnum):
@@ -56,6 +57,7 @@ def examine(
             admin = admins[cluster.side] = admin_of(cluster, options["request_timeout"])
             found += _try(f"{cluster.side} {cluster.alias}", lambda a=admin: _cluster(a, topics))  # type: ignore[misc]
         found += _mm2_topics(flow, topics, admins)
+        found += _own_positions(flow, topics, options["request_timeout"])
     else:
         found.append(
             Examined(
@@ -125,6 +127,28 @@ def _mm2_topics(flow: Flow, topics: dict[Side, dict[str, int]], admins: dict[Sid
         yield from _try(
             f"MM2's {what}",
             lambda a=admin, t=topic, w=what: _log_of(a, t, w),  # type: ignore[misc]
+        )
+
+
+def _own_positions(flow: Flow, topics: dict[Side, dict[str, int]], deadline_seconds: float) -> Iterator[Examined]:
+    """Examine where MM2 keeps its own positions: without them only the records tell whether a topic is drained."""
+    what, topic = "MM2's own positions", flow.connect_offsets_topic
+    if Side.TARGET not in topics:
+        return
+    if topic in topics[Side.TARGET]:
+        yield Examined(Health.OK, what, f"topic {topic} on {flow.target.alias}")
+    elif not topic and flow.runtime.url:
+        yield from _try(what, lambda: _told_by_worker(flow, deadline_seconds))
+    else:
+        seen = f"{flow.target.alias} has no topic {topic}" if topic else "nobody named the worker's offsets topic"
+        yield Examined(Health.WARN, what, seen, f"{capital(ASK_FOR_TOPIC)}.")
+
+
+def _told_by_worker(flow: Flow, deadline_seconds: float) -> Iterator[Examined]:
+    reader = position_reader_of(flow, deadline_seconds)
+    if reader is not None:
+        yield Examined(
+            Health.OK, "MM2's own positions", f"{reader.where} tells of {many(len(reader.positions()), 'partition')}"
         )
 
 
