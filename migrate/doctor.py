@@ -17,11 +17,12 @@ from migrate.kafka.rights import ConfluentRights
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.options import ClusterOptions, resolve_flow
 from migrate.ports import ClusterAdmin, Progress
+from migrate.recordsurvey import ASK_FOR_TOPIC
 from migrate.rights import Resources
 from migrate.rightsexam import Subjects, examine_rights, names_to_ask, subjects_of
 from migrate.table import wrapped
-from migrate.terminal import Colour, many, paint
-from migrate.wiring import BackgroundSpark, background_spark, hosted_by, parse_spark_conf, rights_of
+from migrate.terminal import Colour, capital, many, paint
+from migrate.wiring import BackgroundSpark, background_spark, hosted_by, parse_spark_conf, position_reader_of, rights_of
 
 
 def examine(
@@ -80,6 +81,7 @@ def _clusters(flow: Flow, spark: BackgroundSpark | None, progress: Progress, opt
     reached = {side: admin for side, admin in admins.items() if side in topics}
     found += _try("rights", lambda: _rights(flow, reached, topics, groups, hosted, _filters(options)))
     found += _mm2_topics(flow, topics, admins)
+    found += _own_positions(flow, topics, deadline)
     return found
 
 
@@ -191,6 +193,28 @@ def _mm2_topics(
         yield from _try(
             f"MM2's {what}",
             lambda a=admin, t=topic, w=what: _log_of(a, t, w),  # type: ignore[misc]
+        )
+
+
+def _own_positions(flow: Flow, topics: dict[Side, dict[str, int]], deadline_seconds: float) -> Iterator[Examined]:
+    """Examine where MM2 keeps its own positions: without them only the records tell whether a topic is drained."""
+    what, topic = "MM2's own positions", flow.connect_offsets_topic
+    if Side.TARGET not in topics:
+        return
+    if topic in topics[Side.TARGET]:
+        yield Examined(Health.OK, what, f"topic {topic} on {flow.target.alias}")
+    elif not topic and flow.runtime.url:
+        yield from _try(what, lambda: _told_by_worker(flow, deadline_seconds))
+    else:
+        seen = f"{flow.target.alias} has no topic {topic}" if topic else "nobody named the worker's offsets topic"
+        yield Examined(Health.WARN, what, seen, f"{capital(ASK_FOR_TOPIC)}.")
+
+
+def _told_by_worker(flow: Flow, deadline_seconds: float) -> Iterator[Examined]:
+    reader = position_reader_of(flow, deadline_seconds)
+    if reader is not None:
+        yield Examined(
+            Health.OK, "MM2's own positions", f"{reader.where} tells of {many(len(reader.positions()), 'partition')}"
         )
 
 

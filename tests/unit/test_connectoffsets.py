@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.connectoffsets import positions_of
+from migrate.connectoffsets import positions_in, positions_of
 from migrate.model import TopicPartition
 
 T3 = TopicPartition("t1", 3)
@@ -55,3 +55,19 @@ def test_any_name_is_read_as_jsonconverter_writes_it(topic, partition, offset):
     key = json.dumps(["c", {"cluster": "A", "partition": partition, "topic": topic}], ensure_ascii=False)
     pair = (key.encode(), json.dumps({"offset": offset}).encode())
     assert positions_of([pair], "A") == {TopicPartition(topic, partition): offset}
+
+
+def test_where_mm2s_connectors_are_known_those_of_others_and_of_its_past_do_not_count():
+    def key(connector):
+        return b'["%s",{"cluster":"A","partition":3,"topic":"t1"}]' % connector
+
+    records = [(key(b"mine"), b'{"offset":9}'), (key(b"renamed-since"), b'{"offset":2}')]
+    assert positions_of(records, "A") == {T3: 2}
+    assert positions_of(records, "A", ("mine",)) == {T3: 9}
+    assert positions_of(records, "A", ("other",)) == {}
+
+
+def test_documents_of_a_workers_rest_mean_the_same_as_its_records():
+    partition = {"cluster": "A", "partition": 3, "topic": "t1"}
+    assert positions_in([(partition, {"offset": 7}), ({"group": "g"}, {"offset": 1})], "A") == {T3: 7}
+    assert positions_in([(partition, None), (partition | {"partition": -1}, {"offset": 1})], "A") == {}

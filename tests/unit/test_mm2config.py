@@ -240,6 +240,58 @@ B.client.id = mm2s-own
     }
 
 
+def test_a_flows_own_connection_settings_win_over_those_of_its_cluster(flow_of):
+    lines = """
+A.security.protocol = SSL
+A.admin.sasl.mechanism = PLAIN
+A->B.source.cluster.security.protocol = SASL_SSL
+A->B.source.admin.sasl.mechanism = SCRAM-SHA-512
+A->B.target.cluster.bootstrap.servers = b2:1
+C->A.source.cluster.security.protocol = SASL_PLAINTEXT
+"""
+    flow = flow_of(lines)
+    assert flow.source.properties == {
+        "bootstrap.servers": "a:1",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+    }
+    assert flow.target.properties == {"bootstrap.servers": "b2:1"}
+    assert flow_of(lines, "C", "A").target.properties["security.protocol"] == "SSL"
+
+
+def test_of_several_clusters_and_flows_each_has_its_own_facts(flow_of):
+    lines = """
+topics = top.*
+C->A.topics = own.*
+C->A.replication.policy.separator = -
+C->A.sync.group.offsets.enabled = true
+A.offset.storage.topic = of-a
+C.consumer.isolation.level = read_committed
+"""
+    ab, ca = flow_of(lines), flow_of(lines, "C", "A")
+    assert (ab.topic_filter.accepts("top1"), ca.topic_filter.accepts("top1")) == (True, False)
+    assert (ab.checkpoints_topic, ca.checkpoints_topic) == ("A.checkpoints.internal", "C-checkpoints-internal")
+    assert (ab.group_sync, ca.group_sync) == (False, True)
+    assert (ab.connect_offsets_topic, ca.connect_offsets_topic) == ("mm2-offsets.A.internal", "of-a")
+    assert (ab.mm2_isolation_level, ca.mm2_isolation_level) == ("read_uncommitted", "read_committed")
+
+
+def test_a_plans_header_tells_how_mm2_runs_and_nothing_that_is_not_known(flow_of):
+    assert flow_of("A->B.header.converter = x.Simple\n").runtime_words() == {
+        "mm2_runs": "dedicated",
+        "mm2_offsets_topic": "mm2-offsets.A.internal",
+        "mm2_source_connectors": "MirrorSourceConnector",
+        "mm2_checkpoint_connectors": "MirrorCheckpointConnector",
+        "mm2_converters": "header.converter x.Simple",
+        "mm2_group_sync": "off",
+        "mm2_isolation_level": "read_uncommitted",
+    }
+    plain = client_flow({}, {}, "A", "B")
+    assert plain.runtime_words() == {"mm2_offsets_topic": "mm2-offsets.A.internal"}
+    assert "mm2_offsets_topic" not in plain.reversed().runtime_words()
+    assert "mm2_group_sync" not in flow_of().reversed().runtime_words()
+
+
 def test_a_reference_in_a_connection_is_refused_unless_a_client_file_stands_in(flow_of):
     flow = flow_of(FILE_PROVIDER + "A.security.protocol=SSL\nA.ssl.truststore.location=${file:/none:y}\n")
     with pytest.raises(ConfigError, match="ssl.truststore.location in A refers to .*/none cannot be read"):
