@@ -85,7 +85,7 @@
   const searched = data.groups.map((g) => [g.name, ...g.topics.map((t) => data.words[t])].join("\n").toLowerCase());
 
   function gradesOf(group) {
-    const names = ["exact", "bounded", "estimated", "without"];
+    const names = ["exact", "bounded", "estimated", "without a grade"];
     return group.grades.map((n, i) => (n ? `${grouped(n)} ${names[i]}` : "")).filter(Boolean).join(", ");
   }
 
@@ -160,7 +160,7 @@
   }
 
   const ROW_COLUMNS = [
-    ["Topic", "", (r) => r.source_topic],
+    ["Topic", "group", (r) => r.source_topic],
     ["Partition", "number", (r) => r.partition],
     ["Committed", "number", (r) => plain(r.source_committed)],
     ["Log end", "number wide", (r) => plain(r.source_log_end)],

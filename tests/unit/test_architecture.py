@@ -14,8 +14,9 @@ PURE = (
     "alignment", "anchors", "bytesize", "calibration", "checklist", "checks", "clusterchecks", "comparison",
     "connectoffsets", "drain", "drift", "equality", "errors", "fetchplan", "filters", "floor", "flow",
     "groupchecks", "guard", "history", "jaas", "knownlog", "logreader", "logstart", "matcher", "matching",
-    "matchtask", "mirror", "model", "naming", "nextrecord", "place", "plan", "planning", "policies", "ports",
-    "recordproof", "records", "recordsurvey", "results", "rowchecks", "rows", "runs", "show", "showcsv", "showgroups",
+    "matchtask", "mirror", "model", "naming", "nextrecord", "pastruns", "place", "plan", "planning", "policies",
+    "ports", "recordproof", "records", "recordsurvey", "reportafter", "reportcharts", "reportdata", "reportpage",
+    "results", "rowchecks", "rows", "runs", "show", "showcsv", "showgroups",
     "showjson", "table", "tail", "terminal", "topicchecks", "totals", "translation", "undo", "wire",
 )  # fmt: skip
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "datetime", "random", "socket", "subprocess"}
