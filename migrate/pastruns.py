@@ -11,11 +11,14 @@ from typing import Any
 from migrate.history import APPLY, ROLLBACK
 from migrate.model import TopicPartition
 
+UNDONE = "apply of an undo plan"
+
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """One run of `apply` or `rollback`. Times are ISO 8601; `ended` is "" and `exit_code` None where no end was noted.
+    """One run of `apply` or `rollback`, or `UNDONE`: a plan that undoes this one was applied, with its own journal.
 
+    Times are ISO 8601; `ended` is "" and `exit_code` None where no end was noted.
     `counts` are rows by status, as `application.RowStatus` names them.
     """
 
@@ -58,6 +61,8 @@ def past_runs(content: bytes) -> PastRuns:
             runs[-1] = replace(
                 runs[-1], ended=event["time"], exit_code=event["exit_code"], counts=dict(event["counts"])
             )
+        elif kind == "spent" and runs:
+            runs[-1] = replace(runs[-1], command=UNDONE, ended=event["time"])
         elif kind == "readback":
             seen[command, event["group"]] = {_partition(place): place["offset"] for place in event["seen"]}
         elif kind == "outcome":

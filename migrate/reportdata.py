@@ -6,7 +6,7 @@ one list for the whole page, a sentence is the number of its wording and the num
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,12 +48,28 @@ class Data:
 
 @dataclass
 class _Words:
-    """Gives each text a number."""
+    """Gives each text a number; `listed` are the texts, made safe."""
 
-    numbers: dict[str, int] = field(default_factory=dict)
+    listed: list[str] = field(default_factory=list)
+    numbers: dict[object, int] = field(default_factory=dict)
 
-    def of(self, text: str) -> int:
-        return self.numbers.setdefault(text, len(self.numbers))
+    def of(self, value: object) -> int:
+        """Return the number of a text, or of a value's text; None is ""."""
+        known = self.numbers.get(value)
+        if known is None:
+            known = self._add(value, "" if value is None else safe(str(value)))
+        return known
+
+    def of_wording(self, wording: str) -> int:
+        """Return the number of a sentence's wording: safe text, but for the gaps in it."""
+        key = (GAP, wording)
+        known = self.numbers.get(key)
+        return self._add(key, wording) if known is None else known
+
+    def _add(self, key: object, text: str) -> int:
+        self.numbers[key] = len(self.listed)
+        self.listed.append(text)
+        return self.numbers[key]
 
 
 def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
@@ -76,7 +92,7 @@ def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
         "after": bool(after),
         "verified": bool(after.standings),
         "groups": told,
-        "words": list(words.numbers),
+        "words": words.listed,
     }
     return Data(page, documents, sum(len(groups[g]) for g in left), len(left))
 
@@ -127,7 +143,7 @@ def _group(
         "skips": found.skipping_records,
         "grades": [sum(r.grade is grade for r in rows) for grade in (*Grade, None)],
         "states": states,
-        "topics": sorted({words.of(safe(r.source_topic)) for r in rows}),
+        "topics": sorted({words.of(r.source_topic) for r in rows}),
         "risk": any(map(_risk, rows)),
         "bad": any(_is_bad(after.rows.get(r.key)) for r in rows) if after else False,
         "results": ", ".join(f"{n} {word}" for word, n in statuses.items()),
@@ -140,18 +156,16 @@ def _risk(row: Row) -> bool:
 
 
 def _rows(rows: Sequence[Row], after: Aftermath, words: _Words) -> str:
-    readers: list[Callable[[Row], Any]] = [
-        *(_number_reader(field_name) for field_name in NUMBERS),
-        *(_word_reader(field_name, words) for field_name in WORDS),
-    ]
-    columns = [[read(row) for row in rows] for read in readers]
+    columns: list[Sequence[Any]] = [_exact([getattr(row, name) for row in rows]) for name in NUMBERS]
+    columns += [[words.of(getattr(row, name)) for row in rows] for name in WORDS]
     sentences = [split_sentence(safe(row.sentence)) for row in rows]
-    columns.append([words.of(wording) for wording, _ in sentences])
+    columns.append([words.of_wording(wording) for wording, _ in sentences])
     columns.append([numbers for _, numbers in sentences])
-    columns.append([_exact(lag(row)) for row in rows])
+    columns.append(_exact([lag(row) for row in rows]))
     columns.append([int(_risk(row)) for row in rows])
-    afters = [after.rows.get(row.key, RowAfter("")) for row in rows]
-    columns += [[words.of(safe(getattr(a, part))) for a in afters] for part in AFTER]
+    nothing = RowAfter("")
+    afters = [after.rows.get(row.key, nothing) for row in rows]
+    columns += [[words.of(getattr(told, part)) for told in afters] for part in AFTER]
     return as_json([_folded(column) for column in columns])
 
 
@@ -166,21 +180,11 @@ def split_sentence(text: str) -> tuple[str, list[int | str]]:
     return GAP.join(parts[::2]), numbers
 
 
-def _number_reader(field_name: str) -> Callable[[Row], Any]:
-    return lambda row: _exact(getattr(row, field_name))
-
-
-def _word_reader(field_name: str, words: _Words) -> Callable[[Row], Any]:
-    def read(row: Row) -> int:
-        value = getattr(row, field_name)
-        return words.of("" if value is None else safe(str(value)))
-
-    return read
-
-
-def _exact(value: int | None) -> int | str | None:
-    """Return the number, as text where JavaScript would round it."""
-    return value if value is None or abs(value) < EXACT_IN_JAVASCRIPT else str(value)
+def _exact(numbers: Sequence[int | None]) -> Sequence[int | str | None]:
+    """Return the numbers, as text those that JavaScript would round."""
+    if all(n is None or n < EXACT_IN_JAVASCRIPT for n in numbers):
+        return numbers
+    return [n if n is None or n < EXACT_IN_JAVASCRIPT else str(n) for n in numbers]
 
 
 def _folded(column: Sequence[Any]) -> Sequence[Any]:

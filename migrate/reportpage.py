@@ -73,7 +73,7 @@ def report(plan: Plan, path: str, after: Aftermath, options: tuple[str, ...] = (
         named=SUBJECTS_NAMED,
         listed=RESULTS_LISTED,
         after=after,
-        told=next_steps(plan, counted, path, options).told if not after else _told_after(after, options),
+        told=next_steps(plan, counted, path, options).told if not after.runs else _told_after(after, options),
         steps=_steps(plan, counted, path, after, options),
         rereads=rereads_chart(groups, not plan.header.failback),
         grades=grades_bar(counted.grades),
@@ -125,7 +125,7 @@ def _steps(plan: Plan, t: Totals, path: str, after: Aftermath, options: tuple[st
         Step("Dry run: every check, nothing written", steps.dry_run),
         Step("Apply what was approved", steps.execute),
     )
-    if not after:
+    if not after.runs:
         return [dry, execute]
     rest = " ".join(["", shell_word(path), *map(shell_word, options)])
     verify = Step("Read the target afresh, and compare", f"mm2-migrate verify{rest}")

@@ -6,17 +6,18 @@ from typing import Any
 
 import pytest
 
-from migrate.application import ApplyResult, RowStatus
+from migrate.application import ApplyOptions, ApplyResult, RowStatus, apply_plan
 from migrate.errors import UnreadablePlan, UsageError
 from migrate.history import read_history
+from migrate.journal import Journal
 from migrate.model import Decision, Failure
-from migrate.pastruns import past_runs
+from migrate.pastruns import UNDONE, past_runs
 from migrate.planfile import write_plan
 from migrate.reportafter import Aftermath, Verified, aftermath, read_verified
 from migrate.reportcommand import run_report
 from migrate.showproof import verify_document
 from migrate.verification import compare
-from tests.fakes import Crash, Script
+from tests.fakes import Crash, NoProgress, Script
 from tests.unit.plans import plan, row
 from tests.unit.test_application import DENIED, TIMED_OUT, UNSURE, Scene
 
@@ -94,6 +95,18 @@ def test_a_rollback_makes_the_plan_spent(tmp_path: Path) -> None:
     assert told.spent and statuses(told) == {("a", "orders", 0): "restored", ("b", "orders", 1): "restored"}
     assert told.verdicts[0].text == "ROLLED BACK: 2 offsets restored, read back"
     assert told.rows["a", "orders", 0].seen == "10"
+
+
+def test_an_applied_undo_plan_makes_it_spent_too(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    scene.apply()
+    undo = scene.undo()
+    own = Journal(tmp_path / "undo.journal.jsonl", undo.fingerprint, scene.clock.now_ms)
+    options = ApplyOptions(execute=True)
+    assert apply_plan(undo, scene.target, None, own, scene.clock, NoProgress(), options, spends=scene.journal).executed
+    told = after(scene)
+    assert told.spent and told.verdicts[0].text == f"SPENT: its undo {undo.short_fingerprint} was applied"
+    assert [run.command for run in told.runs] == ["apply", UNDONE] and all(run.ended for run in told.runs)
 
 
 def verified(scene: Scene, exit_code: int = 0) -> str:
