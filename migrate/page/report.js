@@ -375,8 +375,19 @@
       if (event.target instanceof Element && event.target.matches("[data-copy]")) copy(event.target);
     });
     addEventListener("beforeprint", () => { if (state.shown < PRINTED) { state.shown = PRINTED; draw(); } });
+    // report.html#group=billing: a link for the people of one group
+    const linked = () => {
+      const asked = new URLSearchParams(location.hash.slice(1)).get("group");
+      if (asked === null) return false;
+      search.value = asked;
+      again();
+      if (state.found.length === 1) list.tBodies[0].querySelector(".fold[aria-expanded='false']")?.click();
+      byId("groups").scrollIntoView();
+      return true;
+    };
+    addEventListener("hashchange", linked);
     byId("filters").hidden = list.hidden = false;
-    draw();
+    if (!linked()) draw();
     // after the first paint: it reads the rows of every group on one topic
     requestAnimationFrame(() => setTimeout(startLogs));
   }

@@ -61,7 +61,7 @@ class Reader:
         self._browser = browser
         self._contexts: list[BrowserContext] = []
 
-    def open(self, path: Path, width: int = 1440, scheme: str = "light") -> Opened:
+    def open(self, path: Path, width: int = 1440, scheme: str = "light", fragment: str = "") -> Opened:
         context = self._browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True,  # type: ignore[arg-type]
             permissions=["clipboard-read", "clipboard-write"],
@@ -74,9 +74,11 @@ class Reader:
         opened.page.on("requestfailed", lambda request: told.append(f"failed: {request.url}"))
         opened.page.on(
             "request",
-            lambda request: None if request.url == path.as_uri() else told.append(f"asked for {request.url}"),
+            lambda request: (
+                None if request.url.split("#")[0] == path.as_uri() else told.append(f"asked for {request.url}")
+            ),
         )
-        opened.page.goto(path.as_uri())
+        opened.page.goto(path.as_uri() + fragment)
         opened.page.wait_for_selector("#list > tbody > tr, #standing p")
         opened.page.wait_for_selector("#standing > *", state="attached")
         return opened

@@ -144,6 +144,14 @@ def test_groups_are_found_by_their_name_or_their_topic(reader: Reader, golden: P
     assert set(opened.names()) == golden_plan().blocked_groups()
 
 
+def test_a_link_leads_to_one_group(reader: Reader, golden: Path):
+    opened = reader.open(golden, fragment="#group=streams-app")
+    assert opened.names() == ["streams-app"] and opened.page.locator("tr.inside").count() == 1
+    opened.page.evaluate("location.hash = 'group=refunds'")
+    opened.page.wait_for_function("document.querySelector('#list > tbody .fold').textContent === 'billing'")
+    assert opened.names() == ["billing"]
+
+
 def test_groups_are_sorted_both_ways_and_what_is_unknown_stands_last(reader: Reader, golden: Path):
     opened = reader.open(golden)
     by_name = opened.names()
