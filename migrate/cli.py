@@ -27,6 +27,7 @@ from migrate.options import (
     matching_options,
     option,
     policy_options,
+    printed_cluster_options,
     resolve_flow,
     resolve_policies,
     spark_options,
@@ -237,6 +238,26 @@ def explain(plan: Path, group: str, place: str | None, log_format: str) -> int:
     from migrate.showexplain import explanation
 
     _print(explanation(read_plan(plan), group, place, width=_width(), colour=_colour()))
+    return 0
+
+
+@cli.command(short_help="Write a plan as one self-contained HTML page.")
+@click.argument("plan", type=FILE)
+@option("--out", type=FILE, default=Path("report.html"), show_default=True, metavar="FILE",
+        help="Where the page goes; an older report there is replaced.")  # fmt: skip
+@option("--verification", type=FILE, metavar="FILE", help="What `verify --format json` printed: it is shown too.")
+@printed_cluster_options
+@common_options
+@_one_paragraph
+def report(plan: Path, out: Path, verification: Path | None, log_format: str, **options: Any) -> int:
+    """Write a plan as one HTML page that needs nothing else: to read, to print, to send to those who approve.
+
+    After an apply the same page shows what was done, from the journal beside the plan. The cluster options go into
+    the commands that the page offers for copying; no cluster is asked.
+    """
+    from migrate.reportcommand import run_report
+
+    _print(run_report(plan, out, verification, _clusters(options).words()))
     return 0
 
 

@@ -86,6 +86,14 @@ def cluster_options(command: Command) -> Command:
     )  # fmt: skip
 
 
+def printed_cluster_options(command: Command) -> Command:
+    """Add the cluster options to a command that asks no cluster, and prints them in the commands to copy."""
+    decorated = cluster_options(command)
+    parameters: list[click.Parameter] = vars(decorated)["__click_params__"]
+    parameters[:] = [p for p in parameters if p.name != "request_timeout"]
+    return decorated
+
+
 def filter_options(command: Command) -> Command:
     """Add the filters on groups and topics."""
     return _apply(

@@ -13,7 +13,7 @@ from migrate.model import Decision, Grade, Row
 from migrate.plan import Plan
 from migrate.table import Column, Layout, layout, wrapped
 from migrate.terminal import Colour, cells, many, name, paint, safe
-from migrate.totals import lag, may_skip, rereads, rewinds
+from migrate.totals import group_totals, lag, may_skip, rewinds
 
 NUMBERS = (
     "PARTITION",
@@ -54,7 +54,7 @@ def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> It
     wide = _wide(sizes, width)
     narrow = None if wide.width <= width else _narrow(sizes, width)
     whole = plan.groups()
-    states = _states(plan)
+    states = states_told(plan)
     for group, listed in groupby(rows, key=lambda r: r.group):
         yield ""
         yield from _group_line(group, whole[group], states.get(group, ""), width, colour)
@@ -65,16 +65,12 @@ def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> It
 
 
 def _group_line(group: str, rows: Sequence[Row], states: str, width: int, colour: bool) -> Iterator[str]:
-    decisions = {d: sum(r.decision is d for r in rows) for d in Decision}
-    word, paint_as = _group_word(rows)
-    behind = [max(0, n) for n in map(lag, rows) if n is not None]  # a commit beyond the end is no negative lag
-    counted = [n for n in map(rereads, rows) if n is not None]
-    guessed = any(r.rereads_at_most is None and r.rereads_estimate is not None for r in rows)
-    sign = "~" if guessed else "<=" if any(r.grade is Grade.BOUNDED for r in rows) else ""
+    word, paint_as = group_word(rows)
+    t = group_totals(rows)
     parts = [
-        ", ".join(f"{n} {d}" for d, n in decisions.items() if n),
-        f"lag {sum(behind)}" if behind else "lag unknown",
-        f"re-reads {sign}{sum(counted)}" if counted else "re-reads unknown",
+        ", ".join(f"{n} {d}" for d, n in t.decisions.items()),
+        "lag unknown" if t.lag is None else f"lag {t.lag}",
+        "re-reads unknown" if t.rereads is None else f"re-reads {t.sign}{t.rereads}",
     ]
     if states:
         parts.append(states)
@@ -83,7 +79,8 @@ def _group_line(group: str, rows: Sequence[Row], states: str, width: int, colour
         yield paint(head, paint_as, colour) + line[len(head) :] if i == 0 else line
 
 
-def _group_word(rows: Sequence[Row]) -> tuple[str, Colour]:
+def group_word(rows: Sequence[Row]) -> tuple[str, Colour]:
+    """Return what becomes of a group with these rows, in one word, and its colour."""
     decisions = {row.decision for row in rows}
     if Decision.BLOCK in decisions:
         return "BLOCK", Colour.RED
@@ -92,7 +89,7 @@ def _group_word(rows: Sequence[Row]) -> tuple[str, Colour]:
     return ("KEEP", Colour.BOLD) if Decision.KEEP in decisions else ("SKIP", Colour.RED)
 
 
-def _states(plan: Plan) -> dict[str, str]:
+def states_told(plan: Plan) -> dict[str, str]:
     """Return "Empty on A, Absent on B" per group, as the coordinators said when the plan was made."""
     aliases = {"source": plan.header.source_alias, "target": plan.header.target_alias}
     told: dict[str, list[str]] = {}

@@ -39,6 +39,15 @@ class Page:
     cluster_options: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class NextSteps:
+    """What to do with a plan that was read: sentences, and the commands to copy, "" where there are none."""
+
+    told: tuple[str, ...]
+    dry_run: str = ""
+    execute: str = ""
+
+
 def table(plan: Plan, rows: Sequence[Row], page: Page) -> Iterator[str]:
     """Yield the whole table; `rows` are those selected, while verdict and totals are always the whole plan's."""
     counted = totals(plan)
@@ -92,9 +101,9 @@ def _top(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
     yield ""
     # painted before it is wrapped: the digits are one word, so the colour never crosses a line's end
     yield f"Fingerprint  {paint(plan.short_fingerprint, Colour.BOLD, page.colour)}{plan.fingerprint[12:]}"
-    yield from aligned(_identity(plan, page), page.width)
+    yield from aligned(identity(plan, page), page.width)
     yield ""
-    for label, line in _totals(plan, counted):
+    for label, line in totals_told(plan, counted):
         painted = Colour.RED if label == "MISSING" else None
         for text in aligned([(f"{label:<11}", line)], page.width):
             yield paint(text, painted, page.colour) if painted else text
@@ -102,7 +111,8 @@ def _top(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
     yield from _attention(plan, page)
 
 
-def _identity(plan: Plan, page: Page) -> list[tuple[str, str]]:
+def identity(plan: Plan, page: Page) -> list[tuple[str, str]]:
+    """Return what the plan is of, as labels and texts: file and time, clusters, MM2's names, settings, waivers."""
     h = plan.header
     made = datetime.fromtimestamp(h.created_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     seconds = sum(h.timings.values())
@@ -127,7 +137,8 @@ def _identity(plan: Plan, page: Page) -> list[tuple[str, str]]:
     return [(f"{label:<11}", text) for label, text in lines]
 
 
-def _totals(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
+def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
+    """Yield the plan in numbers, as labels and sentences; "MISSING" only where commits do not add up."""
     filtered = sum(t.filtered.values())
     by_filter = ", ".join(f"{name(k)} {n}" for k, n in t.filtered.items())
     added = f" + {t.added} never committed, added" if t.added else ""
@@ -244,23 +255,27 @@ def _finding(finding: Finding, page: Page) -> Iterator[str]:
         yield from wrapped(safe(finding.todo), page.width, "  > ")
 
 
+def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...]) -> NextSteps:
+    """Return the commands to type next; `path` is the plan file's, the options those of `plan`, where known."""
+    if not t.groups_to_write or plan.cluster_blocked():
+        clean = plan.is_clean()
+        return NextSteps(("There is nothing to apply." if clean else "Mend what is blocked, then make a new plan.",))
+    told, partial = [], "" if plan.is_clean() else " --allow-partial"
+    if partial:
+        told.append("Mend what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")
+    if not cluster_options:
+        told.append("With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):")
+    command = " ".join(["mm2-migrate apply", shell_word(path), *map(shell_word, cluster_options)]) + partial
+    return NextSteps(tuple(told), command, f"{command} --approve {plan.short_fingerprint} --execute")
+
+
 def _next(plan: Plan, t: Totals, page: Page) -> Iterator[str]:
     """Yield the commands to type next, whole on one line each: they are copied."""
-    path = shell_word(page.path)
     yield paint("NEXT", Colour.BOLD, page.colour)
-    writes = t.groups_to_write and not plan.cluster_blocked()
-    if not writes:
-        yield "There is nothing to apply." if plan.is_clean() else "Mend what is blocked, then make a new plan."
-        return
-    partial = "" if plan.is_clean() else " --allow-partial"
-    if partial:
-        yield from wrapped(
-            "Mend what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:",
-            page.width,
-        )
-    if not page.cluster_options:
-        yield from wrapped("With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):", page.width)
-    command = " ".join(["mm2-migrate apply", path, *map(shell_word, page.cluster_options)])
-    yield f"  {command}{partial}"
-    yield "      dry run: every check, nothing written"
-    yield f"  {command}{partial} --approve {plan.short_fingerprint} --execute"
+    steps = next_steps(plan, t, page.path, page.cluster_options)
+    for sentence in steps.told:
+        yield from wrapped(sentence, page.width)
+    if steps.dry_run:
+        yield f"  {steps.dry_run}"
+        yield "      dry run: every check, nothing written"
+        yield f"  {steps.execute}"

@@ -118,6 +118,35 @@ def compare_with_mm2(rows: Iterable[Row]) -> Mm2Comparison:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class GroupTotals:
+    """Rows of one group added up. `lag` and `rereads` are None where no row tells them.
+
+    `sign` stands before the re-reads: "~" where a row's are only estimated, "<=" where they are a bound, else "".
+    """
+
+    decisions: Mapping[Decision, int]
+    lag: int | None
+    rereads: int | None
+    sign: str
+
+
+def group_totals(rows: Iterable[Row]) -> GroupTotals:
+    """Add up the rows of one group."""
+    listed = list(rows)
+    behind = [max(0, n) for n in map(lag, listed) if n is not None]  # a commit beyond the end is no negative lag
+    counted = [n for n in map(rereads, listed) if n is not None]
+    guessed = any(r.rereads_at_most is None and r.rereads_estimate is not None for r in listed)
+    bounded = any(r.grade is Grade.BOUNDED for r in listed)
+    decisions = {d: sum(r.decision is d for r in listed) for d in Decision}
+    return GroupTotals(
+        {d: n for d, n in decisions.items() if n},
+        sum(behind) if behind else None,
+        sum(counted) if counted else None,
+        "~" if guessed else "<=" if bounded else "",
+    )
+
+
 def sums_of(rows: Iterable[Row]) -> dict[str, int]:
     """Return what the header of a plan adds up: rows by grade, re-reads, and what MM2's checkpoints would cost.
 

@@ -15,11 +15,12 @@ PURE = (
     "connectoffsets", "connectors", "drain", "drift", "duration", "equality", "errors", "examination", "expiry",
     "explain", "fetchplan", "filters", "floor", "flow", "flowfacts", "forecast", "groupchecks", "groupfacts",
     "grouprecords", "groupsurvey", "guard", "history", "jaas", "kindchecks", "knownlog", "lag", "logreader",
-    "logstart", "matcher", "matching", "matchtask", "mirror", "model", "naming", "nextrecord", "pace", "place",
-    "plainmirror", "plan", "planning", "policies", "ports", "producers", "recordproof", "records",
-    "recordsurvey", "results", "rights", "rightsexam", "rowchecks", "rows", "runs", "show", "showcsv",
-    "showexplain", "showgroups", "showjson", "status", "statusdocument", "statuswatch", "streams", "table",
-    "tail", "tailcomparer", "terminal", "topicchecks", "totals", "translation", "undo", "watching", "wire",
+    "logstart", "matcher", "matching", "matchtask", "mirror", "model", "naming", "nextrecord", "pace",
+    "pastruns", "place", "plainmirror", "plan", "planning", "policies", "ports", "producers", "recordproof",
+    "records", "recordsurvey", "reportafter", "reportcharts", "reportdata", "reportpage", "results", "rights",
+    "rightsexam", "rowchecks", "rows", "runs", "show", "showcsv", "showexplain", "showgroups", "showjson",
+    "status", "statusdocument", "statuswatch", "streams", "table", "tail", "tailcomparer", "terminal",
+    "topicchecks", "totals", "translation", "undo", "watching", "wire",
 )  # fmt: skip
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "datetime", "random", "socket", "subprocess"}
 

@@ -1,0 +1,225 @@
+"""What became of a plan, row by row, from its journal and from a later `verify`: the report's second half. Pure.
+
+Invariant: a row counts as set only if the journal says that it was read back at its planned offset.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from migrate.errors import EXIT_DONE, UsageError
+from migrate.history import APPLY, FAILED, REMOVED, ROLLBACK, SET, UNKNOWN, GroupTrace, JournalState
+from migrate.model import Decision, Row
+from migrate.pastruns import PastRun, PastRuns
+from migrate.plan import Plan
+from migrate.terminal import many
+from migrate.verification import GOOD
+
+Key = tuple[str, str, int]
+ALREADY, KEPT, SKIPPED, LEFT_OUT, NOT_WRITTEN = "already", "kept", "skipped", "left-out", "not-written"
+RESTORED = "restored"
+UNDO_FAILED, UNDO_UNKNOWN = "not-restored", "undo-unknown"
+AS_PLANNED = frozenset({SET, REMOVED, ALREADY, KEPT, SKIPPED, RESTORED})
+_DECIDED = {Decision.KEEP: KEPT, Decision.SKIP: SKIPPED, Decision.BLOCK: LEFT_OUT}
+
+
+@dataclass(frozen=True, slots=True)
+class RowAfter:
+    """One row afterwards. `seen` is the offset that was read back as text, "" where it was not read, "none" for none.
+
+    `standing` and `verified` are `verify`'s word and sentence, "" where it was not run or did not look at this row.
+    """
+
+    status: str
+    seen: str = ""
+    told: str = ""
+    standing: str = ""
+    verified: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One sentence in capitals at the top, and whether it is good news: "good", "warn" or "bad"."""
+
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Aftermath:
+    """What happened to a plan. Empty where it has no journal and was not verified."""
+
+    verdicts: tuple[Verdict, ...] = ()
+    runs: tuple[PastRun, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    rows: Mapping[Key, RowAfter] = field(default_factory=dict)
+    standings: Mapping[str, int] = field(default_factory=dict)
+    spent: bool = False
+    complete: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What `verify --format json` said: offsets by (group, target topic, partition), and its exit code."""
+
+    exit_code: int
+    offsets: Mapping[Key, Mapping[str, Any]]
+    records: Mapping[Key, Mapping[str, Any]]
+
+
+def read_verified(content: str, name: str, plan: Plan) -> Verified:
+    """Read the document that `verify --format json` prints; `name` is the file's.
+
+    Raises `UsageError` if it is none, or another plan's.
+    """
+    try:
+        document = json.loads(content)
+        fingerprint, exit_code = str(document["fingerprint"]), int(document["exit_code"])
+        offsets = {_place(entry): entry for entry in document["offsets"]}
+        records = {_place(entry): entry for entry in document.get("records", ())}
+        for entry in offsets.values():
+            str(entry["standing"]), str(entry["sentence"]), entry["seen"]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(
+            f"{name} is not what `verify --format json` prints ({type(error).__name__}).",
+            "Make it with: mm2-migrate verify PLAN --format json > verify.json",
+        ) from None
+    if fingerprint != plan.fingerprint:
+        raise UsageError(
+            f"{name} verifies plan {fingerprint[:12]}, not {plan.short_fingerprint}.",
+            "Name the file that was made with this plan.",
+        )
+    return Verified(exit_code, offsets, records)
+
+
+def aftermath(plan: Plan, state: JournalState, past: PastRuns, verified: Verified | None) -> Aftermath:
+    """Return what became of the plan's rows; nothing where there is neither a journal nor a verification."""
+    if not past.runs and not state.is_spent and verified is None:
+        return Aftermath()
+    rows = {row.key: _with_verified(row, _after(row, state, past), verified) for row in plan.rows}
+    counts = Counter(after.status for after in rows.values()) if past.runs or state.is_spent else Counter[str]()
+    verdicts = [_journal_verdict(state, past, counts)] if counts or state.is_spent else []
+    standings: Counter[str] = Counter()
+    if verified is not None:
+        standings.update(str(entry["standing"]) for entry in verified.offsets.values())
+        verdicts.append(_verified_verdict(verified, standings))
+    return Aftermath(
+        tuple(verdicts), past.runs, dict(sorted(counts.items())), rows, dict(sorted(standings.items())),
+        state.is_spent, bool(counts) and _is_complete(past, counts),
+    )  # fmt: skip
+
+
+def _after(row: Row, state: JournalState, past: PastRuns) -> RowAfter:
+    undone = state.rolled_back.get(row.group)
+    if undone is not None and row.target_partition in undone.planned:
+        return _undone(row, undone, past)
+    seen = past.seen.get((APPLY, row.group), {})
+    partition = row.target_partition
+    read = partition in seen
+    shown = _offset(seen[partition]) if read else ""
+    trace = state.applied.get(row.group)
+    as_planned = read and seen[partition] == row.target_offset
+    if trace is not None and (partition in trace.planned or partition in trace.results):
+        result = trace.results.get(partition, UNKNOWN)
+        error = past.errors.get((APPLY, row.group, partition), "")
+        return _judged(row, result, as_planned, shown, error)
+    if row.decision in _DECIDED:
+        return RowAfter(_DECIDED[row.decision], shown)
+    last = past.last(APPLY)
+    if as_planned or (last is not None and last.exit_code == EXIT_DONE):
+        return RowAfter(ALREADY, shown, "It stood there already.")
+    return RowAfter(NOT_WRITTEN, shown, "The journal tells of no write to this row.")
+
+
+def _judged(row: Row, result: str, as_planned: bool, shown: str, error: str) -> RowAfter:
+    if result in (SET, REMOVED):
+        if as_planned:
+            return RowAfter(result, shown)
+        if shown:
+            return RowAfter(FAILED, shown, f"Written, but read back {shown}: something else commits to this group.")
+        return RowAfter(UNKNOWN, "", "Written, but not read back.")
+    if as_planned:
+        return RowAfter(ALREADY if result == FAILED else SET, shown, error)
+    if result == FAILED:
+        return RowAfter(FAILED, shown, error)
+    return RowAfter(UNKNOWN, shown, error or "It may have been written: no answer was noted.")
+
+
+def _undone(row: Row, trace: GroupTrace, past: PastRuns) -> RowAfter:
+    partition = row.target_partition
+    seen = past.seen.get((ROLLBACK, row.group), {})
+    error = past.errors.get((ROLLBACK, row.group, partition), "")
+    shown = _offset(seen[partition]) if partition in seen else ""
+    if partition in seen and seen[partition] == trace.planned[partition]:
+        return RowAfter(RESTORED, shown)
+    if trace.results.get(partition, UNKNOWN) == FAILED:
+        return RowAfter(UNDO_FAILED, shown, error)
+    return RowAfter(UNDO_UNKNOWN, shown, error or "It was to be restored, and was not read back there.")
+
+
+def _with_verified(row: Row, after: RowAfter, verified: Verified | None) -> RowAfter:
+    if verified is None:
+        return after
+    offset = verified.offsets.get((row.group, row.target_topic, row.partition))
+    if offset is None:
+        return after
+    told = [str(offset["sentence"])]
+    record = verified.records.get((row.group, row.target_topic, row.partition))
+    if record is not None:
+        told.append(f"next records: {record.get('verdict', '?')}")
+    return RowAfter(after.status, after.seen, after.told, str(offset["standing"]), "; ".join(told))
+
+
+def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, int]) -> Verdict:
+    if state.is_spent and not state.rolled_back:
+        by = "a rollback was begun" if state.spent_by == ROLLBACK else f"its undo {state.spent_by[:12]} was applied"
+        return Verdict(f"SPENT: {by}", "warn")
+    if state.rolled_back:
+        return _rollback_verdict(past, counts)
+    last = past.last(APPLY)
+    done = sum(counts.get(status, 0) for status in (SET, REMOVED, ALREADY))
+    if _is_complete(past, counts):
+        return Verdict(f"APPLIED: {many(done, 'offset')} {_stand(done)} as planned, read back", "good")
+    rest = ", ".join(f"{counts[s]} {s}" for s in (FAILED, UNKNOWN, NOT_WRITTEN, LEFT_OUT) if counts.get(s))
+    told = f"{done} as planned" + (f", {rest}" if rest else "")
+    if last is not None and last.exit_code is None:
+        return Verdict(f"NOT FINISHED: the last run noted no end; {told}", "bad")
+    return Verdict(f"PARTLY APPLIED: {told}" if done else f"NOT APPLIED: {told}", "bad")
+
+
+def _rollback_verdict(past: PastRuns, counts: Mapping[str, int]) -> Verdict:
+    last, restored = past.last(ROLLBACK), counts.get(RESTORED, 0)
+    rest = ", ".join(f"{counts[s]} {s}" for s in (UNDO_FAILED, UNDO_UNKNOWN) if counts.get(s))
+    if last is not None and last.exit_code == EXIT_DONE and not rest:
+        return Verdict(f"ROLLED BACK: {many(restored, 'offset')} restored, read back", "warn")
+    return Verdict(f"PARTLY ROLLED BACK: {restored} restored" + (f", {rest}" if rest else ""), "bad")
+
+
+def _is_complete(past: PastRuns, counts: Mapping[str, int]) -> bool:
+    last = past.last(APPLY)
+    ended_well = last is not None and last.exit_code == EXIT_DONE
+    return ended_well and not any(n for status, n in counts.items() if status not in AS_PLANNED)
+
+
+def _verified_verdict(verified: Verified, standings: Mapping[str, int]) -> Verdict:
+    told = ", ".join(f"{n} {standing}" for standing, n in sorted(standings.items())) or "no rows"
+    if verified.exit_code == EXIT_DONE and all(standing in GOOD for standing in standings):
+        return Verdict(f"VERIFIED: {told}", "good")
+    return Verdict(f"VERIFY FOUND TROUBLE: {told}; exit code {verified.exit_code}", "bad")
+
+
+def _stand(count: int) -> str:
+    return "stands" if count == 1 else "stand"
+
+
+def _place(entry: Mapping[str, Any]) -> Key:
+    return (str(entry["group"]), str(entry["target_topic"]), int(entry["partition"]))
+
+
+def _offset(offset: int | None) -> str:
+    return "none" if offset is None else str(offset)

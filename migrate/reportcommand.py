@@ -1,0 +1,95 @@
+"""`report`: reads a plan and the journal beside it, writes one page. Wiring, and no decisions."""
+
+import os
+from pathlib import Path
+
+from migrate.bytesize import bytes_text
+from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
+from migrate.history import JournalState, read_history
+from migrate.journal import journal_path, journals_under_any_name
+from migrate.pastruns import PastRuns, past_runs
+from migrate.plan import Plan
+from migrate.planfile import read_plan
+from migrate.reportafter import Verified, aftermath, read_verified
+from migrate.reportpage import MARK, report
+from migrate.terminal import many, name
+
+
+def run_report(path: Path, out: Path, verification: Path | None, options: tuple[str, ...]) -> list[str]:
+    """Write the page of the plan at `path` to `out`; return the lines to print.
+
+    Raises `Refused` where `out` is anything but an older report, and what reading the plan and its journal raises.
+    """
+    _refuse_overwrite(out)
+    plan = read_plan(path)
+    state, past, journal = _told_by_journal(path, plan)
+    verified = None if verification is None else _verified(verification, plan)
+    made = report(plan, str(path), aftermath(plan, state, past, verified), options)
+    size = _write(made.html, out)
+    told = [
+        f"Wrote {name(str(out))}: {bytes_text(size)}, {many(len(plan.rows), 'row')}, plan {plan.short_fingerprint}."
+    ]
+    if journal is not None:
+        told.append(f"With what was done, from {name(journal.name)}.")
+    if made.rows_left_out:
+        rows, groups = many(made.rows_left_out, "row"), many(made.groups_left_out, "group")
+        told.append(f"{rows} of {groups} are counted in it but not listed: {name(str(path))} has them.")
+    return told
+
+
+def _told_by_journal(path: Path, plan: Plan) -> tuple[JournalState, PastRuns, Path | None]:
+    """Return what the journal beside the plan tells; one that was written under another file name too."""
+    beside = journal_path(path, plan.fingerprint)
+    found = [beside] if beside.exists() else list(journals_under_any_name(path.absolute().parent, plan.fingerprint))
+    if not found:
+        return JournalState(), PastRuns(), None
+    if len(found) > 1:
+        raise UnreadablePlan(
+            f"Plan {plan.short_fingerprint} has {len(found)} journals beside it, under other file names: "
+            f"{', '.join(name(p.name) for p in found)}.",
+            "Give the plan file the name that it was applied under.",
+        )
+    try:
+        content = found[0].read_bytes()
+    except OSError as error:
+        raise MigrateError(f"The journal {found[0]} cannot be read: {error.strerror}.") from None
+    return read_history(content, str(found[0]), plan.fingerprint), past_runs(content), found[0]
+
+
+def _verified(file: Path, plan: Plan) -> Verified:
+    try:
+        content = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UsageError(
+            f"The verification {file} cannot be read: {why}.",
+            "Make it with: mm2-migrate verify PLAN --format json > verify.json",
+        ) from None
+    return read_verified(content, str(file), plan)
+
+
+def _refuse_overwrite(out: Path) -> None:
+    """Raise `Refused` if `out` holds anything but a report: a slip must not cost a plan or its journal."""
+    try:
+        with out.open("rb") as file:
+            beginning = file.read(len(MARK))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}.", "Choose another --out.") from None
+    if beginning != MARK.encode():
+        raise Refused(f"{out} exists and is no report: it is not overwritten.", "Choose another --out.")
+
+
+def _write(html: str, out: Path) -> int:
+    content = html.encode("utf-8")
+    temporary = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(out)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise UsageError(
+            f"The report can not be written to {out}: {error.strerror}.", "Choose another --out."
+        ) from None
+    return len(content)

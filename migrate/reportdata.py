@@ -1,0 +1,191 @@
+"""A plan's groups and rows as compact JSON: what the report's script draws on demand. Pure.
+
+Rows stand in columns, one list per field; a column whose rows are all alike is a list of one. Words are numbers into
+one list for the whole page, a sentence is the number of its wording and the numbers in it. All text is made `safe`.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from migrate.model import Grade, Row
+from migrate.plan import Plan
+from migrate.reportafter import AS_PLANNED, Aftermath, RowAfter
+from migrate.showgroups import group_word, states_told
+from migrate.terminal import name, safe, shell_word
+from migrate.totals import compare_with_mm2, group_totals, lag, may_skip, rewinds
+from migrate.verification import GOOD
+
+GAP = "\x01"  # where a number stood in a sentence: safe text has no control characters
+EXACT_IN_JAVASCRIPT = 2**53
+_NUMBER = re.compile(r"([0-9]+)")
+NUMBERS = (
+    "partition", "source_committed", "source_log_start", "source_log_end", "target_log_start", "target_log_end",
+    "target_prior", "target_offset", "rereads_at_most", "rereads_estimate", "lower_source_offset",
+    "lower_target_offset", "upper_source_offset", "upper_target_offset", "checkpoint_source_offset",
+    "checkpoint_target_offset", "missing_on_target",
+)  # fmt: skip
+WORDS = ("source_topic", "target_topic", "decision", "method", "grade", "reason", "lower_kind", "equality", "why",
+         "source_metadata", "target_prior_metadata")  # fmt: skip
+AFTER = ("status", "seen", "told", "standing", "verified")
+COLUMNS = (*NUMBERS, *WORDS, "sentence", "sentence_numbers", "lag", "risk", *AFTER)
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What goes into the page: one document for the page and its groups, one per group whose rows are embedded.
+
+    `rows_left_out` and `groups_left_out` count what is beyond the cap.
+    """
+
+    page: Mapping[str, Any]
+    groups: tuple[str, ...]
+    rows_left_out: int
+    groups_left_out: int
+
+
+@dataclass
+class _Words:
+    """Gives each text a number; `listed` are the texts, made safe."""
+
+    listed: list[str] = field(default_factory=list)
+    numbers: dict[object, int] = field(default_factory=dict)
+
+    def of(self, value: object) -> int:
+        """Return the number of a text, or of a value's text; None is ""."""
+        known = self.numbers.get(value)
+        if known is None:
+            known = self._add(value, "" if value is None else safe(str(value)))
+        return known
+
+    def of_wording(self, wording: str) -> int:
+        """Return the number of a sentence's wording: safe text, but for the gaps in it."""
+        key = (GAP, wording)
+        known = self.numbers.get(key)
+        return self._add(key, wording) if known is None else known
+
+    def _add(self, key: object, text: str) -> int:
+        self.numbers[key] = len(self.listed)
+        self.listed.append(text)
+        return self.numbers[key]
+
+
+def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
+    """Return the page's data with at most `cap` rows in it.
+
+    Whole groups only. Beyond the cap, groups that need attention come first, then in the plan's order.
+    """
+    words, groups, states = _Words(), plan.groups(), states_told(plan)
+    embedded = _embedded(groups, after, cap)
+    told = [
+        _group(group, rows, after, states.get(group, ""), path, group in embedded, words)
+        for group, rows in groups.items()
+    ]
+    documents = tuple(_rows(rows, after, words) if group in embedded else "" for group, rows in groups.items())
+    left = [group for group in groups if group not in embedded]
+    page = {
+        "columns": COLUMNS,
+        "source": name(plan.header.source_alias),
+        "target": name(plan.header.target_alias),
+        "after": bool(after),
+        "verified": bool(after.standings),
+        "groups": told,
+        "words": words.listed,
+    }
+    return Data(page, documents, sum(len(groups[g]) for g in left), len(left))
+
+
+def as_json(document: Any) -> str:
+    """Return the JSON that may stand inside an HTML `script`: ASCII, and nothing that could end it."""
+    text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _embedded(groups: Mapping[str, Sequence[Row]], after: Aftermath, cap: int) -> frozenset[str]:
+    order = sorted(groups, key=lambda g: not _needs_attention(groups[g], after))  # sorting keeps the plan's order
+    room, chosen = cap, set()
+    for group in order:
+        if len(groups[group]) <= room:
+            room -= len(groups[group])
+            chosen.add(group)
+    return frozenset(chosen)
+
+
+def _needs_attention(rows: Sequence[Row], after: Aftermath) -> bool:
+    return group_word(rows)[0] == "BLOCK" or any(map(_risk, rows)) or any(_is_bad(after.rows.get(r.key)) for r in rows)
+
+
+def _is_bad(after: RowAfter | None) -> bool:
+    return after is not None and (after.status not in AS_PLANNED or bool(after.standing and after.standing not in GOOD))
+
+
+def _group(
+    group: str, rows: Sequence[Row], after: Aftermath, states: str, path: str, embedded: bool, words: _Words
+) -> dict[str, Any]:
+    t, found = group_totals(rows), compare_with_mm2(rows)
+    statuses: dict[str, int] = {}
+    for row in rows:
+        if after and row.key in after.rows:
+            told = after.rows[row.key]
+            word = told.standing or told.status
+            statuses[word] = statuses.get(word, 0) + 1
+    return {
+        "name": name(group),
+        "word": group_word(rows)[0],
+        "rows": len(rows),
+        "decisions": ", ".join(f"{n} {d}" for d, n in t.decisions.items()),
+        "lag": t.lag,
+        "rereads": t.rereads,
+        "sign": t.sign,
+        "mm2": found.behind_records,
+        "skips": found.skipping_records,
+        "grades": [sum(r.grade is grade for r in rows) for grade in (*Grade, None)],
+        "states": states,
+        "topics": sorted({words.of(r.source_topic) for r in rows}),
+        "risk": any(map(_risk, rows)),
+        "bad": any(_is_bad(after.rows.get(r.key)) for r in rows) if after else False,
+        "results": ", ".join(f"{n} {word}" for word, n in statuses.items()),
+        "show": "" if embedded else f"mm2-migrate show {shell_word(path)} --group {shell_word(re.escape(group))}",
+    }
+
+
+def _risk(row: Row) -> bool:
+    return may_skip(row) or rewinds(row)
+
+
+def _rows(rows: Sequence[Row], after: Aftermath, words: _Words) -> str:
+    columns: list[Sequence[Any]] = [_exact([getattr(row, name) for row in rows]) for name in NUMBERS]
+    columns += [[words.of(getattr(row, name)) for row in rows] for name in WORDS]
+    sentences = [split_sentence(safe(row.sentence)) for row in rows]
+    columns.append([words.of_wording(wording) for wording, _ in sentences])
+    columns.append([numbers for _, numbers in sentences])
+    columns.append(_exact([lag(row) for row in rows]))
+    columns.append([int(_risk(row)) for row in rows])
+    nothing = RowAfter("")
+    afters = [after.rows.get(row.key, nothing) for row in rows]
+    columns += [[words.of(getattr(told, part)) for told in afters] for part in AFTER]
+    return as_json([_folded(column) for column in columns])
+
+
+def split_sentence(text: str) -> tuple[str, list[int | str]]:
+    """Return the sentence with a gap for each number, and the numbers: a thousand rows share a few wordings."""
+    parts = _NUMBER.split(text)
+    numbers: list[int | str] = []
+    for digits in parts[1::2]:
+        value = int(digits)
+        # leading zeros are part of a name, not of a number
+        numbers.append(value if str(value) == digits and value < EXACT_IN_JAVASCRIPT else digits)
+    return GAP.join(parts[::2]), numbers
+
+
+def _exact(numbers: Sequence[int | None]) -> Sequence[int | str | None]:
+    """Return the numbers, as text those that JavaScript would round."""
+    if all(n is None or n < EXACT_IN_JAVASCRIPT for n in numbers):
+        return numbers
+    return [n if n is None or n < EXACT_IN_JAVASCRIPT else str(n) for n in numbers]
+
+
+def _folded(column: Sequence[Any]) -> Sequence[Any]:
+    return column[:1] if all(value == column[0] for value in column) else column

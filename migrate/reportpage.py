@@ -1,0 +1,214 @@
+"""The report: one HTML page that needs nothing else, made of the same values as `show`.
+
+Whatever a plan says is other people's text: jinja2 escapes it for HTML, and control characters and characters that
+turn the reading direction are shown escaped. The page's policy lets it load nothing, and run only its own script.
+"""
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from migrate.attention import failback_text, findings, passed
+from migrate.bytesize import bytes_text
+from migrate.model import CheckResult, Grade, Level
+from migrate.plan import Plan
+from migrate.reportafter import Aftermath, Verdict
+from migrate.reportcharts import grades_bar, lag_chart, rereads_chart
+from migrate.reportdata import Data, as_json, report_data
+from migrate.showtable import SUBJECTS_NAMED, NextSteps, Page, identity, next_steps, totals_told, verdict
+from migrate.terminal import Colour, many, name, safe, shell_word
+from migrate.totals import Totals, totals
+
+ROWS_EMBEDDED = 100_000
+RESULTS_LISTED = 300
+MARK = "<!doctype html>\n<!-- mm2-migrate report -->\n"
+_KINDS = {Colour.GREEN: "good", Colour.YELLOW: "warn", Colour.RED: "bad"}
+_IN_SETTINGS = ("MM2", "Settings", "Waivers")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command to copy, and what it is for."""
+
+    what: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The page, and how many rows and groups it only counts because they are beyond `ROWS_EMBEDDED`."""
+
+    html: str
+    rows_left_out: int
+    groups_left_out: int
+
+
+def report(plan: Plan, path: str, after: Aftermath, options: tuple[str, ...] = (), cap: int = ROWS_EMBEDDED) -> Report:
+    """Return the page of a plan and of what became of it.
+
+    `path` is the plan's file as it was typed, `options` the cluster options for the commands to copy, where known.
+    The same plan, journal and options give the same bytes.
+    """
+    counted, groups = totals(plan), plan.groups()
+    data = report_data(plan, after, path, cap)
+    style, script = _asset("report.css"), _asset("report.js")
+    text = _template().render(
+        plan=plan,
+        header=plan.header,
+        path=path,
+        title=_title(plan),
+        verdicts=_verdicts(plan, counted, after),
+        failback=failback_text(plan.header) if plan.header.failback else "",
+        summary=[(k.strip(), v) for k, v in identity(plan, Page(path)) if k.strip() not in _IN_SETTINGS],
+        totals=list(totals_told(plan, counted)),
+        findings=findings(plan),
+        named=SUBJECTS_NAMED,
+        listed=RESULTS_LISTED,
+        after=after,
+        told=next_steps(plan, counted, path, options).told if not after.runs else _told_after(after, options),
+        steps=_steps(plan, counted, path, after, options),
+        rereads=rereads_chart(groups, not plan.header.failback),
+        grades=grades_bar(counted.grades),
+        means=_GRADES,
+        lag=lag_chart(groups),
+        checks=_checks(plan),
+        passed=passed(plan),
+        settings=list(_settings(plan, path)),
+        data=data,
+        left_out=_left_out(data, path),
+        page_json=Markup(as_json(data.page)),
+        group_json=[(i, Markup(document)) for i, document in enumerate(data.groups) if document],
+        style=Markup(style),
+        script=Markup(script),
+        policy=_policy(style, script),
+    )
+    return Report(MARK + text, data.rows_left_out, data.groups_left_out)
+
+
+_GRADES = {
+    str(Grade.EXACT): "the best offset there is, proven from both sides",
+    str(Grade.BOUNDED): "skips nothing, and reads at most so many records twice as it says",
+    str(Grade.ESTIMATED): "skips nothing as long as MM2's offset syncs tell the truth; re-reads unknown",
+    "none": "no offset was translated",
+}
+
+
+def _title(plan: Plan) -> str:
+    kind = "Undo" if plan.header.kind == "undo" else "Failback" if plan.header.failback else "Cutover"
+    return f"{kind} {name(plan.header.source_alias)} to {name(plan.header.target_alias)}"
+
+
+def _verdicts(plan: Plan, counted: Totals, after: Aftermath) -> list[Verdict]:
+    text, colour = verdict(plan, counted)
+    made = Verdict(text, _KINDS.get(colour, "warn"))
+    if not after:
+        return [made]
+    # What was true before the apply is not today's verdict any more: it stands last, and is no longer coloured.
+    return [*after.verdicts, replace(made, text=f"The plan was: {text}", kind="past")]
+
+
+def _steps(plan: Plan, t: Totals, path: str, after: Aftermath, options: tuple[str, ...]) -> list[Step]:
+    if after.spent:
+        return []
+    steps: NextSteps = next_steps(plan, t, path, options)
+    if not steps.dry_run:
+        return []
+    dry, execute = (
+        Step("Dry run: every check, nothing written", steps.dry_run),
+        Step("Apply what was approved", steps.execute),
+    )
+    if not after.runs:
+        return [dry, execute]
+    rest = " ".join(["", shell_word(path), *map(shell_word, options)])
+    verify = Step("Read the target afresh, and compare", f"mm2-migrate verify{rest}")
+    back = Step("The way back, as a dry run", f"mm2-migrate rollback{rest}")
+    if after.complete:
+        return [verify, back]
+    return [replace(execute, what="Take up what is left: the same command again"), verify, back]
+
+
+def _told_after(after: Aftermath, options: tuple[str, ...]) -> tuple[str, ...]:
+    if after.spent:
+        return ("This plan is spent: to go forward again, make a new one.",)
+    return () if options else ("With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):",)
+
+
+def _checks(plan: Plan) -> list[tuple[str, str, list[CheckResult]]]:
+    """Return each check's name, its results counted by level, and those that did not simply pass."""
+    named: dict[str, list[CheckResult]] = {}
+    for result in plan.header.checks:
+        named.setdefault(result.check, []).append(result)
+    told = []
+    for check, results in named.items():
+        words = Counter("accepted" if r.accepted else str(r.level) for r in results)
+        counts = ", ".join(f"{n} {word}" for word, n in words.items())
+        told.append((check, counts, [r for r in results if r.level is not Level.PASS]))
+    return sorted(told, key=lambda entry: not entry[2])
+
+
+def _settings(plan: Plan, path: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    """Yield headings, sentences and what belongs there, name by name."""
+    h = plan.header
+    yield "MM2", "What MirrorMaker 2 calls things.", _pairs(h.flow)
+    yield "Settings", "Chosen when the plan was made; part of the fingerprint.", _pairs(h.settings)
+    waivers = [(waiver, "") for waiver in h.waivers]
+    yield "Waivers", "Blocks that were accepted by name." if waivers else "None.", waivers
+    yield "Read of MM2's topics", "", _pairs(h.mm2_counts)
+    cost = {k.replace("_", " "): bytes_text(n) if "_bytes_" in k else f"{n:,}" for k, n in h.comparison.items()}
+    yield "Comparing records", "" if cost else "None were compared.", _pairs(cost)
+    yield "Time taken", "Seconds per step.", [(step, f"{seconds:.1f}") for step, seconds in h.timings.items()]
+    pinned = many(len(h.pinned), "log range")
+    yield "Pinned", f"{pinned} and {many(len(h.group_states), 'group state')}, all in {safe(path)}.", []
+
+
+def _pairs(values: Any) -> list[tuple[str, str]]:
+    return [(str(key), str(value)) for key, value in values.items() if str(value)]
+
+
+def _left_out(data: Data, path: str) -> str:
+    if not data.rows_left_out:
+        return ""
+    return (
+        f"{data.rows_left_out:,} rows of {many(data.groups_left_out, 'group')} are not in this page, which holds "
+        f"{ROWS_EMBEDDED:,} at most: they are counted here, and stand in {safe(path)}."
+    )
+
+
+def _policy(style: str, script: str) -> str:
+    """Return the page's content security policy: nothing is loaded, and only these two texts take effect."""
+    return (
+        f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _asset(file: str) -> str:
+    return files("migrate").joinpath("page", file).read_text("utf-8")
+
+
+@cache
+def _template() -> Any:
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
+    )
+    return environment.from_string(_asset("report.html"))
+
+
+def _shown(value: Any) -> Any:
+    """Make all text `safe` that the template prints, so that no place can forget to."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return safe(value)

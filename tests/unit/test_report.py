@@ -1,0 +1,248 @@
+"""The report: the same words and numbers as `show`, nothing loaded, no name obeyed, nothing silently absent."""
+
+import base64
+import hashlib
+import html
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.errors import Refused, UnreadablePlan, UsageError
+from migrate.model import Decision, Grade
+from migrate.plan import Plan, row_document
+from migrate.planfile import write_plan
+from migrate.reportafter import Aftermath
+from migrate.reportcharts import LANES, grades_bar, lag_chart, rereads_chart
+from migrate.reportcommand import run_report
+from migrate.reportdata import GAP, as_json, report_data, split_sentence
+from migrate.reportpage import ROWS_EMBEDDED, report
+from migrate.show import render
+from migrate.showtable import Page, identity, next_steps, totals_told, verdict
+from migrate.terminal import safe
+from migrate.totals import group_totals, lag, totals
+from tests.builders import make_plan, make_row
+from tests.unit.goldenplan import golden_plan
+
+NOTHING = Aftermath()
+HOSTILE = "</script><img src=x onerror=alert(1)>&amp;\"'`\x1b[2J\u202e{{7*7}}<!--"
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes, and the text inside `script` and `style`."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.inside: dict[int, str] = {}
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem is not None:  # inside a script or a style
+            at = len(self.tags) - 1
+            self.inside[at] = self.inside.get(at, "") + data
+
+
+def page(plan: Plan, **options: Any) -> str:
+    return report(plan, "cutover.plan", NOTHING, **options).html
+
+
+def squeezed(text: str) -> str:
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", "", text)))
+
+
+def rows_in(made: str) -> list[dict[str, Any]]:
+    """Decode the embedded rows as the page's own script does."""
+    found = Elements(made)
+    texts = {found.tags[i][1].get("id"): text for i, text in found.inside.items()}
+    data = json.loads(texts["data"])
+    rows = []
+    for index, group in enumerate(data["groups"]):
+        if group["show"]:
+            continue
+        columns = dict(zip(data["columns"], json.loads(texts[f"g{index}"]), strict=True))
+        for i in range(group["rows"]):
+            row = {name: column[i if len(column) > 1 else 0] for name, column in columns.items()}
+            wording = data["words"][row["sentence"]].split(GAP)
+            numbers = [str(n) for n in row["sentence_numbers"]]
+            row["sentence"] = "".join(a + b for a, b in zip(wording, [*numbers, ""], strict=True))
+            rows.append(row | {"group": group["name"], "words": data["words"]})
+    return rows
+
+
+def test_the_page_says_what_show_says():
+    plan = golden_plan()
+    told = squeezed(page(plan))
+    counted = totals(plan)
+    assert verdict(plan, counted)[0] in told
+    for label, text in [*identity(plan, Page("cutover.plan"))[:3], *totals_told(plan, counted)]:
+        assert squeezed(f"{label.strip()}{text}") in told.replace("\n", ""), label
+    steps = next_steps(plan, counted, "cutover.plan", ())
+    for line in (*steps.told, steps.dry_run, steps.execute, plan.fingerprint):
+        assert line in told
+
+
+def test_every_field_of_every_row_is_in_the_page_as_it_is_in_the_plan():
+    plan = golden_plan()
+    shown = rows_in(page(plan))
+    assert len(shown) == len(plan.rows)
+    for row, seen in zip(plan.rows, shown, strict=True):
+        for field, value in row_document(row).items():
+            told = seen[field]
+            if field not in ("group", "sentence") and isinstance(value, str):
+                told = seen["words"][told]
+            elif value is None and isinstance(told, int):
+                told = seen["words"][told] or None  # an absent method or grade
+            assert told == (safe(value) if isinstance(value, str) else value), (row.key, field)
+        assert seen["lag"] == lag(row)
+
+
+def test_every_number_of_a_group_agrees_with_show():
+    plan = golden_plan()
+    listed = "\n".join(render(plan, "table", "cutover.plan", width=10_000))
+    for group, rows in plan.groups().items():
+        told = next(g for g in report_data(plan, NOTHING, "cutover.plan", 1000).page["groups"] if g["name"] == group)
+        line = next(text for text in listed.splitlines() if text.startswith(f"{group}  {told['word']}"))
+        assert told["decisions"] in line
+        assert f"lag {'unknown' if told['lag'] is None else told['lag']}" in line
+        assert f"re-reads {'unknown' if told['rereads'] is None else told['sign'] + str(told['rereads'])}" in line
+        assert told["rows"] == len(rows) == sum(told["grades"])
+        assert told["lag"] == group_totals(rows).lag
+
+
+def hostile_plan(name: str) -> Plan:
+    rows = [make_row(name, name, 0, sentence=name, reason=name, source_metadata=name),
+            make_row("plain", name, 1, decision=Decision.BLOCK, reason=name)]  # fmt: skip
+    return make_plan(rows, settings={name: name}, waivers=(name,), source_alias=name, flow={name: name})
+
+
+def test_names_with_html_in_them_stay_text():
+    harmless, hostile = Elements(page(hostile_plan("harmless"))), Elements(page(hostile_plan(HOSTILE)))
+
+    def skeleton(found: Elements) -> list[str]:
+        return [tag for tag, _ in found.tags]
+
+    assert skeleton(hostile) == skeleton(harmless)
+    made = page(hostile_plan(HOSTILE))
+    assert "\x1b" not in made and "\u202e" not in made and "49" not in made.split("<footer>")[1][:200]
+
+
+def test_no_template_text_is_executed_from_a_name():
+    assert "{{7*7}}" in squeezed(page(hostile_plan("{{7*7}}")))
+
+
+def test_the_page_loads_nothing_and_runs_its_own_script_only():
+    found = Elements(page(golden_plan()))
+    policy = next(a["content"] for t, a in found.tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy and policy.startswith("default-src 'none';") and "unsafe" not in policy
+    for kind in ("script", "style"):
+        texts = [found.inside[i] for i, (tag, a) in enumerate(found.tags) if tag == kind and "type" not in a]
+        hashed = base64.b64encode(hashlib.sha256(texts[0].encode()).digest()).decode()
+        assert len(texts) == 1 and f"{kind}-src 'sha256-{hashed}'" in policy
+    for tag, attributes in found.tags:
+        assert tag not in ("link", "img", "iframe", "object", "base")
+        assert "src" not in attributes and "style" not in attributes and "onclick" not in attributes
+        assert (attributes.get("href") or "#").startswith("#")
+
+
+def test_the_same_plan_gives_the_same_bytes():
+    assert page(golden_plan()) == page(golden_plan())
+
+
+def test_an_empty_plan_has_a_page_too():
+    assert "NOTHING TO DO" in page(make_plan())
+
+
+def test_commands_carry_the_cluster_options_and_survive_the_shell():
+    made = report(make_plan([make_row()]), "my plan", NOTHING, ("--mm2-config", "a b.properties"))
+    assert "mm2-migrate apply 'my plan' --mm2-config 'a b.properties' --approve" in squeezed(made.html)
+
+
+@given(st.text(alphabet=st.characters(exclude_characters=GAP)))
+def test_a_sentence_is_its_wording_and_its_numbers(text):
+    wording, numbers = split_sentence(text)
+    gaps = [*map(str, numbers), ""]
+    assert "".join(a + b for a, b in zip(wording.split(GAP), gaps, strict=True)) == text
+
+
+@given(st.text())
+def test_json_in_a_script_can_not_end_it_and_is_the_same_value(text):
+    made = as_json({"x": text})
+    assert not set(made) & set("<>&") and made.isascii() and json.loads(made) == {"x": text}
+
+
+def test_offsets_that_javascript_would_round_are_text():
+    plan = make_plan([make_row(source_committed=2**53 + 1, source_log_end=2**60)])
+    assert f'"{2**53 + 1}"' in report_data(plan, NOTHING, "p", 10).groups[0]
+
+
+def test_rows_beyond_the_cap_are_counted_and_blocked_groups_are_listed_first():
+    rows = [make_row(f"g{i}", partition=p) for i in range(5) for p in range(4)]
+    rows += [make_row("zz", decision=Decision.BLOCK, reason="x")]
+    plan = make_plan(rows)
+    made = report(plan, "cutover.plan", NOTHING, cap=9)
+    assert (made.rows_left_out, made.groups_left_out) == (12, 3)
+    assert "12 rows of 3 groups are not in this page" in squeezed(made.html)
+    assert {row["group"] for row in rows_in(made.html)} == {"zz", "g0", "g1"}
+    data = report_data(plan, NOTHING, "cutover.plan", 9)
+    assert [g["show"] for g in data.page["groups"] if g["show"]] == [
+        f"mm2-migrate show cutover.plan --group g{i}" for i in (2, 3, 4)
+    ]
+    assert report(plan, "p", NOTHING, cap=len(rows)).rows_left_out == 0
+    assert ROWS_EMBEDDED >= 1000 * 100
+
+
+def test_charts_are_shares_of_a_whole_and_leave_no_group_out():
+    groups = {f"g{i:02}": [make_row(f"g{i:02}", rereads_estimate=i, target_offset=600)] for i in range(LANES + 7)}
+    groups["unknown"] = [make_row("unknown", rereads_estimate=None, source_log_end=None)]
+    for chart in (rereads_chart(groups, True), lag_chart(groups)):
+        assert len(chart.lanes) == LANES
+        assert all(0 <= bar.length <= 100 for lane in chart.lanes for bar in lane.bars)
+        assert "7 more groups" in chart.rest and "unknown for 1 group" in chart.rest
+    first = rereads_chart(groups, True).lanes[0]
+    assert [(bar.kind, bar.value) for bar in first.bars] == [("plan", f"~{LANES + 6}"), ("mm2", f"{LANES + 46}")]
+    assert [bar.kind for bar in rereads_chart(groups, False).lanes[0].bars] == ["plan"]
+
+
+def test_the_grades_fill_the_bar():
+    bars = grades_bar({Grade.EXACT: 2, Grade.ESTIMATED: 1, None: 1})
+    assert [(b.kind, b.start, b.length) for b in bars] == [("exact", 0, 50), ("estimated", 50, 25), ("none", 75, 25)]
+    assert grades_bar({}) == ()
+
+
+@pytest.fixture
+def plan_file(tmp_path):
+    path = tmp_path / "cutover.plan"
+    write_plan(golden_plan(), path)
+    return path
+
+
+def test_a_report_is_replaced_and_nothing_else_is_overwritten(plan_file, tmp_path):
+    out = tmp_path / "report.html"
+    assert run_report(plan_file, out, None, ()) == run_report(plan_file, out, None, ())
+    assert not list(tmp_path.glob(".*"))
+    before = plan_file.read_bytes()
+    with pytest.raises(Refused, match="is no report"):
+        run_report(plan_file, plan_file, None, ())
+    assert plan_file.read_bytes() == before
+
+
+def test_a_folder_that_is_not_there_is_one_clear_sentence(plan_file, tmp_path):
+    with pytest.raises(UsageError, match="can not be written"):
+        run_report(plan_file, tmp_path / "absent" / "report.html", None, ())
+    with pytest.raises(UnreadablePlan):
+        run_report(tmp_path / "absent.plan", tmp_path / "report.html", None, ())
+
+
+def test_a_plan_that_does_not_add_up_says_so(tmp_path):
+    plan = make_plan([make_row()], counts={"commits_read": 5, "rows": 1, "uncommitted_added": 0})
+    assert 'class="missing"' in page(plan) and "Do not apply it" in page(plan)
+    assert 'class="missing"' not in page(replace(plan, header=golden_plan().header, rows=golden_plan().rows))

@@ -1,0 +1,163 @@
+"""What a report says after an apply: the same as apply itself said, and never more than the journal knows."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from migrate.application import ApplyOptions, ApplyResult, RowStatus, apply_plan
+from migrate.errors import UnreadablePlan, UsageError
+from migrate.history import read_history
+from migrate.journal import Journal
+from migrate.model import Decision, Failure
+from migrate.pastruns import UNDONE, past_runs
+from migrate.planfile import write_plan
+from migrate.reportafter import Aftermath, Verified, aftermath, read_verified
+from migrate.reportcommand import run_report
+from migrate.showproof import verify_document
+from migrate.verification import compare
+from tests.fakes import Crash, NoProgress, Script
+from tests.unit.plans import plan, row
+from tests.unit.test_application import DENIED, TIMED_OUT, UNSURE, Scene
+
+SAME_WORD = {RowStatus.SET, RowStatus.ALREADY, RowStatus.FAILED, RowStatus.UNKNOWN, RowStatus.REMOVED,
+             RowStatus.KEPT, RowStatus.SKIPPED}  # fmt: skip
+
+
+def after(scene: Scene, verified: Verified | None = None) -> Aftermath:
+    content = scene.journal.path.read_bytes() if scene.journal.path.exists() else b""
+    state = read_history(content, "journal", scene.plan.fingerprint)
+    return aftermath(scene.plan, state, past_runs(content), verified)
+
+
+def statuses(told: Aftermath) -> dict[Any, str]:
+    return {key: row_after.status for key, row_after in told.rows.items()}
+
+
+def assert_same(result: ApplyResult, told: Aftermath) -> None:
+    for ended in result.rows:
+        if ended.status in SAME_WORD:
+            assert told.rows[ended.key].status == ended.status, ended
+
+
+def test_a_plan_without_a_journal_has_no_afterwards(tmp_path: Path) -> None:
+    assert not after(Scene(plan(row("g")), tmp_path))
+
+
+def test_an_apply_that_went_well_is_told_as_such(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a"), row("b", partition=1), row("c", decision=Decision.KEEP, target_prior=60)), tmp_path)
+    result = scene.apply()
+    told = after(scene)
+    assert result.exit_code == 0 and told.complete and not told.spent
+    assert [(v.text, v.kind) for v in told.verdicts] == [("APPLIED: 2 offsets stand as planned, read back", "good")]
+    assert_same(result, told)
+    assert told.rows["a", "orders", 0].seen == "60"
+    run = told.runs[0]
+    assert (run.command, run.exit_code) == ("apply", 0) and run.began and run.ended and "process" in run.who
+
+
+@pytest.mark.parametrize("applied", [False, True])
+@pytest.mark.parametrize("answer", [DENIED, TIMED_OUT, UNSURE, Failure("GROUP_SUBSCRIBED_TO_TOPIC", "alive")])
+def test_the_report_says_of_each_row_what_apply_said(tmp_path: Path, answer: Failure, applied: bool) -> None:
+    scene = Scene(plan(row("a"), row("b", partition=1)), tmp_path)
+    scene.target.script("alter", "b", *[Script(answer, applied)] * 500)
+    result = scene.apply()
+    told = after(scene)
+    assert_same(result, told)
+    good = result.exit_code == 0
+    assert told.complete is good and (told.verdicts[0].kind == "good") is good
+
+
+def test_a_crash_is_never_told_as_done(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a"), row("b", partition=1)), tmp_path)
+    scene.target.crash_after = 1
+    with pytest.raises(Crash):
+        scene.apply()
+    told = after(scene)
+    assert not told.complete and [v.kind for v in told.verdicts] == ["bad"]
+    assert "NOT FINISHED" in told.verdicts[0].text and set(statuses(told).values()) == {"unknown"}
+
+
+def test_a_blocked_group_left_out_is_not_as_planned(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a"), row("b", partition=1, decision=Decision.BLOCK, reason="x")), tmp_path)
+    result = scene.apply(allow_partial=True)
+    told = after(scene)
+    assert result.exit_code == 4 and not told.complete
+    assert told.verdicts[0].text == "PARTLY APPLIED: 1 as planned, 1 left-out"
+
+
+def test_a_rollback_makes_the_plan_spent(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10), row("b", partition=1, target_prior=20)), tmp_path)
+    scene.apply()
+    assert scene.rollback().exit_code == 0
+    told = after(scene)
+    assert told.spent and statuses(told) == {("a", "orders", 0): "restored", ("b", "orders", 1): "restored"}
+    assert told.verdicts[0].text == "ROLLED BACK: 2 offsets restored, read back"
+    assert told.rows["a", "orders", 0].seen == "10"
+
+
+def test_an_applied_undo_plan_makes_it_spent_too(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    scene.apply()
+    undo = scene.undo()
+    own = Journal(tmp_path / "undo.journal.jsonl", undo.fingerprint, scene.clock.now_ms)
+    options = ApplyOptions(execute=True)
+    assert apply_plan(undo, scene.target, None, own, scene.clock, NoProgress(), options, spends=scene.journal).executed
+    told = after(scene)
+    assert told.spent and told.verdicts[0].text == f"SPENT: its undo {undo.short_fingerprint} was applied"
+    assert [run.command for run in told.runs] == ["apply", UNDONE] and all(run.ended for run in told.runs)
+
+
+def verified(scene: Scene, exit_code: int = 0) -> str:
+    groups = {r.group for r in scene.plan.rows}
+    found = compare(scene.plan, scene.target.commits(groups))
+    return "\n".join(verify_document(found, scene.plan, None, exit_code, False))
+
+
+def test_a_verification_stands_beside_the_results(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a"), row("b", partition=1)), tmp_path)
+    scene.apply()
+    scene.target.commit("a", "A.orders", 0, 75)
+    told = after(scene, read_verified(verified(scene), "v.json", scene.plan))
+    assert told.verdicts[-1].text == "VERIFIED: 1 ahead, 1 equal"
+    assert told.rows["a", "orders", 0].standing == "ahead"
+    scene.target.commit("b", "A.orders", 1, 3)
+    told = after(scene, read_verified(verified(scene, 1), "v.json", scene.plan))
+    assert told.verdicts[-1].kind == "bad" and told.rows["b", "orders", 1].standing == "behind"
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"fingerprint": "x", "exit_code": 0, "offsets": [1]}'])
+def test_a_file_that_is_no_verification_is_refused(content: str) -> None:
+    with pytest.raises(UsageError, match="is not what"):
+        read_verified(content, "v.json", plan(row("a")))
+
+
+def test_the_verification_of_another_plan_is_refused(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a")), tmp_path)
+    with pytest.raises(UsageError, match="verifies plan"):
+        read_verified(verified(scene), "v.json", plan(row("b")))
+
+
+def test_report_finds_the_journal_beside_the_plan_under_any_name(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a"), row("b", partition=1)), tmp_path)
+    write_plan(scene.plan, tmp_path / "cutover.plan")
+    out = tmp_path / "report.html"
+    assert "APPLIED" not in page_of(tmp_path / "cutover.plan", out)
+    scene.apply()
+    made = page_of(tmp_path / "cutover.plan", out)
+    assert "APPLIED: 2 offsets stand as planned, read back" in made and "mm2-migrate verify" in made
+    (tmp_path / "cutover.plan").rename(tmp_path / "renamed.plan")
+    assert "APPLIED: 2 offsets" in page_of(tmp_path / "renamed.plan", out)
+    proof = tmp_path / "verify.json"
+    proof.write_text(json.dumps(json.loads(verified(scene))))
+    run_report(tmp_path / "renamed.plan", out, proof, ())
+    assert "VERIFIED: 2 equal" in out.read_text()
+    scene.journal.path.write_text("torn\n")
+    with pytest.raises(UnreadablePlan, match="damaged"):
+        run_report(tmp_path / "renamed.plan", out, None, ())
+
+
+def page_of(path: Path, out: Path) -> str:
+    run_report(path, out, None, ())
+    return out.read_text()
