@@ -90,7 +90,9 @@ def planned(
         settings={},
     )
     reader = None if down else source
-    clusters = Clusters(reader, target, reader, target, mirror, comparer, source_groups, target_groups)
+    clusters = Clusters(
+        reader, target, reader, target, mirror, comparer, source_groups=source_groups, target_groups=target_groups
+    )
     clock = clock or FakeClock()
     survey = take_survey(request, clusters, clock, progress or NoProgress())
     return plan_of(request, survey, clock.now_ms())
