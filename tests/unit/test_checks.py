@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from migrate import checklist
-from migrate.checks import CheckFacts, TopicShape
+from migrate.checks import CheckFacts, HiddenTopics, TopicShape
 from migrate.drain import Drained
 from migrate.model import (
     Commit,
@@ -189,3 +189,21 @@ def test_groups_that_mm2_leaves_out_are_named():
 
 def test_groups_only_mm2_remembers_are_named():
     assert "gone" in found("checkpointed-groups-listed", checkpointed_only=("gone",))[0].seen
+
+
+def test_topics_that_a_cluster_does_not_show_block_if_the_flow_has_them_and_warn_otherwise():
+    def level(**hidden):
+        (result,) = found("topics-visible", hidden={"A": HiddenTopics(**hidden)})
+        return result
+
+    assert level().level is Level.PASS
+    blocked = level(concerned=("orders",), others=("x",))
+    assert blocked.counts_as is Level.BLOCK
+    assert "DESCRIBE on topic orders on A" in blocked.todo
+    assert level(others=("x",)).counts_as is Level.WARN
+    unknown = level(unknown="CLUSTER_AUTHORIZATION_FAILED (no)")
+    assert (unknown.level, unknown.counts_as) == (Level.NOT_VISIBLE, Level.WARN)
+    waived = found(
+        "topics-visible", hidden={"A": HiddenTopics(("orders",))}, policies=Policies((Waiver("topics-visible"),))
+    )
+    assert waived[0].accepted
