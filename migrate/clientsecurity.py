@@ -176,24 +176,34 @@ def _oauth(settings: Settings, module: LoginModule | None) -> None:
         "sasl.oauthbearer.scope": options.get("scope", ""),
         "sasl.oauthbearer.sub.claim.name": settings.take("sasl.oauthbearer.sub.claim.name"),
         "sasl.oauthbearer.extensions": ",".join(extensions),
-        "https.ca.location": _token_endpoint_trust(settings, options),
-    }
+    } | _token_endpoint_trust(settings, options)
     settings.config |= {name: value for name, value in found.items() if value}
 
 
-def _token_endpoint_trust(settings: Settings, options: Mapping[str, str]) -> str:
+def _token_endpoint_trust(settings: Settings, options: Mapping[str, str]) -> dict[str, str]:
     """The login module's own ssl.* options say which certificates the token endpoint may have."""
     given = {name: value for name, value in options.items() if name.startswith("ssl.")}
-    location = given.pop("ssl.truststore.location", "")
+    location, password = given.pop("ssl.truststore.location", ""), given.pop("ssl.truststore.password", "")
     kind = given.pop("ssl.truststore.type", "JKS").upper()
     given.pop("ssl.protocol", "")
-    if given or (location and kind != "PEM"):
+    convert = f"Convert it: {_TO_PEM.format('STORE', 'ssl.truststore.location', 'ssl.truststore.type')}."
+    if given:
         raise settings.refusal(
-            "sasl.jaas.config",
-            "has options for the token endpoint's TLS other than a PEM trust store",
-            f"Convert it: {_TO_PEM.format('STORE', 'ssl.truststore.location', 'ssl.truststore.type')}.",
+            "sasl.jaas.config", "has options for the token endpoint's TLS other than a trust store", convert
         )
-    return settings.existing("sasl.jaas.config", location) if location else ""
+    if not location:
+        return {}
+    path = settings.existing("sasl.jaas.config", location)
+    if kind == "PEM":
+        return {"https.ca.location": path}
+    try:
+        return {
+            "https.ca.pem": joined(read_store(_content(settings, "sasl.jaas.config", Path(path)), password).trusted)
+        }
+    except UnreadableStore as why:
+        raise settings.refusal(
+            "sasl.jaas.config", f"names {location} for the token endpoint, which cannot be used: {why}", convert
+        ) from None
 
 
 def _trust_store(settings: Settings) -> None:

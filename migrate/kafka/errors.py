@@ -49,11 +49,15 @@ _REMEDIES = {
     "ILLEGAL_GENERATION": "the group is active: stop its consumers on this cluster, then run again",
     "REBALANCE_IN_PROGRESS": "the group is rebalancing: stop its consumers on this cluster, then run again",
     "NON_EMPTY_GROUP": "the group has active members: stop its consumers on this cluster, then run again",
-    "GROUP_AUTHORIZATION_FAILED": "grant the principal READ and DESCRIBE on the group",
-    "TOPIC_AUTHORIZATION_FAILED": "grant the principal READ and DESCRIBE on the topic",
+    "GROUP_AUTHORIZATION_FAILED": "grant the principal DESCRIBE on the group",
+    "TOPIC_AUTHORIZATION_FAILED": "grant the principal DESCRIBE on the topic",
     "CLUSTER_AUTHORIZATION_FAILED": "grant the principal DESCRIBE on the cluster",
     "UNKNOWN_TOPIC_OR_PARTITION": "the cluster has no such partition",
     "UNSTABLE_OFFSET_COMMIT": "a transaction that commits offsets of this group is still open",
+}
+_WRITING_REMEDIES = {
+    "GROUP_AUTHORIZATION_FAILED": "grant the principal READ on the group, and DELETE where it is to be deleted",
+    "TOPIC_AUTHORIZATION_FAILED": "grant the principal READ on the topic",
 }
 
 
@@ -79,7 +83,7 @@ def failure_of(reason: BaseException | KafkaError, writing: bool = False) -> Fai
     """
     code = code_of(reason)
     text = error_of(reason).str()
-    remedy = _REMEDIES.get(code)
+    remedy = (_WRITING_REMEDIES.get(code) if writing else None) or _REMEDIES.get(code)
     message = f"{text} ({remedy})" if remedy else text
     return Failure(code, message, code in RETRIABLE, writing and code in OUTCOME_UNKNOWN)
 

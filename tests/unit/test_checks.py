@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from migrate import checklist
-from migrate.checks import CheckFacts, TopicShape
+from migrate.checks import CheckFacts, HiddenTopics, TopicShape
 from migrate.drain import Drained
 from migrate.groupfacts import BrokerSettings, GroupFacts
 from migrate.grouprecords import GroupKind, GroupRecord
@@ -323,3 +323,21 @@ def test_a_row_that_the_targets_retention_has_moved_is_named_where_nothing_was_c
     assert levels("target-retention", rows=(late,)) == {"g/t/0": Level.WARN}
     assert not found("target-retention", rows=(replace(late, missing_on_target=0),))
     assert not found("target-retention")
+
+
+def test_topics_that_a_cluster_does_not_show_block_if_the_flow_has_them_and_warn_otherwise():
+    def level(**hidden):
+        (result,) = found("topics-visible", hidden={"A": HiddenTopics(**hidden)})
+        return result
+
+    assert level().level is Level.PASS
+    blocked = level(concerned=("orders",), others=("x",))
+    assert blocked.counts_as is Level.BLOCK
+    assert "DESCRIBE on topic orders on A" in blocked.todo
+    assert level(others=("x",)).counts_as is Level.WARN
+    unknown = level(unknown="CLUSTER_AUTHORIZATION_FAILED (no)")
+    assert (unknown.level, unknown.counts_as) == (Level.NOT_VISIBLE, Level.WARN)
+    waived = found(
+        "topics-visible", hidden={"A": HiddenTopics(("orders",))}, policies=Policies((Waiver("topics-visible"),))
+    )
+    assert waived[0].accepted

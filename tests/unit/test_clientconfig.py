@@ -194,7 +194,9 @@ def test_what_cannot_be_used_is_refused_by_name_with_what_to_do(change, names, a
         ({"sasl.login.callback.handler.class": "com.azure.Handler"}, "sasl.login.callback.handler.class"),
         ({"sasl.jaas.config": "a.OAuthBearerLoginModule required clientId=a;"}, "clientSecret"),
         ({"sasl.jaas.config": f'OAuthBearerLoginModule required clientId=a clientSecret="{PASSWORD}" '
-          'ssl.truststore.location="/x.jks";'}, "PEM trust store"),
+          'ssl.truststore.location="/x.jks";'}, "no such file"),
+        ({"sasl.jaas.config": f'OAuthBearerLoginModule required clientId=a clientSecret="{PASSWORD}" '
+          'ssl.keystore.location="/x.jks";'}, "other than a trust store"),
         ({"sasl.oauthbearer.assertion.file": "/x"}, "sasl.oauthbearer.assertion.file"),
     ],
 )  # fmt: skip

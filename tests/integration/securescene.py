@@ -1,0 +1,181 @@
+"""A lab with TLS, logins and ACLs, a scene on it, and the product's clients of it with their secrets in files."""
+
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
+
+from migrate.model import Side
+from migrate.options import ClusterOptions, resolve_flow
+from migrate.rights import Kind, needed, resources_of
+from tests.integration.cli import CommandLine
+from tests.integration.scene import Scene
+from tests.lab.lab import Lab
+from tests.lab.security import Grant, SecureCluster
+
+USER = "migrate"
+# Each is looked for in everything that the product writes and says.
+PASSWORD, STORE_PASSWORD, KEY_PASSWORD = "correct-horse-battery", "staple-of-stores", "staple-of-keys"
+WRONG_PASSWORD = "tr0ub4dor-and-three"
+SECRETS = (PASSWORD, STORE_PASSWORD, KEY_PASSWORD, WRONG_PASSWORD, "PRIVATE KEY")
+PROVIDERS = "org.apache.kafka.common.config.provider"
+
+
+@dataclass(frozen=True)
+class SecureScene:
+    """Two secure clusters and MM2, one topic of two partitions, and groups that stand in the middle of it.
+
+    `secrets` is the folder of passwords and stores; what the product writes goes elsewhere.
+    """
+
+    lab: Lab
+    scene: Scene
+    secrets: Path
+
+    @property
+    def pool(self) -> str:
+        return self.scene.topic("pool")
+
+    @property
+    def source(self) -> SecureCluster:
+        return cast(SecureCluster, self.lab.source)
+
+    @property
+    def target(self) -> SecureCluster:
+        return cast(SecureCluster, self.lab.target)
+
+    def cluster(self, side: Side) -> SecureCluster:
+        return self.source if side is Side.SOURCE else self.target
+
+    def grants(self, command: str, side: Side, groups: Iterable[str]) -> set[Grant]:
+        """What the product says that a command needs on one side, for these groups."""
+        options = self.lab.options
+        given = ClusterOptions(self.lab.mm2_properties, options.source_alias, options.target_alias, *[None] * 7)
+        names = resources_of(resolve_flow(given), side, groups, [self.pool])
+        return {
+            (str(right.operation), str(right.resources.kind), name if right.resources.kind is not Kind.CLUSTER else "")
+            for right in needed(command, side)
+            for name in names.get(right.resources, ())
+        }
+
+    def allow(self, command: str, *groups: str) -> None:
+        """Give the product's user the rights that the README lists for a command, and no other."""
+        for side in Side:
+            self.cluster(side).grant(USER, self.grants(command, side, groups))
+
+    def scram(self, folder: Path, mechanism: str = "SCRAM-SHA-512", password: str = "password") -> CommandLine:
+        """The product with MM2's own file: SCRAM over TLS, passwords by reference."""
+        lines = dict(line.split(" = ", 1) for line in self.lab.mm2_properties.read_text().splitlines() if " = " in line)
+        kind = "scram.Scram" if mechanism.startswith("SCRAM") else "plain.Plain"
+        for alias, cluster in zip(lines["clusters"].split(", "), (self.source, self.target), strict=True):
+            lines |= {
+                f"{alias}.bootstrap.servers": cluster.sasl_bootstrap,
+                f"{alias}.security.protocol": "SASL_SSL",
+                f"{alias}.sasl.mechanism": mechanism,
+                f"{alias}.sasl.jaas.config": f"org.apache.kafka.common.security.{kind}LoginModule required "
+                f'username="{USER}" password="${{file:{self.secrets}/kafka.properties:{password}}}";',
+                f"{alias}.ssl.truststore.location": str(self.secrets / "trust.p12"),
+                f"{alias}.ssl.truststore.type": "PKCS12",
+                f"{alias}.ssl.truststore.password": f"${{dir:{self.secrets}/files:store-password}}",
+            }
+        lines |= {
+            "config.providers": "file, dir",
+            "config.providers.file.class": f"{PROVIDERS}.FileConfigProvider",
+            "config.providers.dir.class": f"{PROVIDERS}.DirectoryConfigProvider",
+        }
+        path = folder / f"{mechanism}-{password}.properties"
+        path.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
+        options = self.lab.options
+        names = ("--source", options.source_alias, "--target", options.target_alias)
+        return CommandLine(folder, ("--mm2-config", str(path), *names))
+
+    def tls(self, folder: Path) -> CommandLine:
+        """The product with client files: certificates, from a JKS store on the source and PEM on the target."""
+        source, target = folder / "source.properties", folder / "target.properties"
+        trust = f"ssl.truststore.location={self.secrets / 'trust.jks'}\nssl.truststore.password={STORE_PASSWORD}\n"
+        source.write_text(
+            f"bootstrap.servers={self.source.tls_bootstrap}\nsecurity.protocol=SSL\n{trust}"
+            f"ssl.keystore.location={self.secrets / 'client.jks'}\nssl.keystore.password={STORE_PASSWORD}\n"
+            f"ssl.key.password={KEY_PASSWORD}\n"
+        )
+        target.write_text(
+            f"bootstrap.servers={self.target.tls_bootstrap}\nsecurity.protocol=SSL\n"
+            f"ssl.truststore.type=PEM\nssl.truststore.location={self.lab.authority.ca}\n"
+            f"ssl.keystore.type=PEM\nssl.keystore.location={self.secrets / 'client.pem'}\n"
+            f"ssl.key.password={KEY_PASSWORD}\n"
+        )
+        options = self.lab.options
+        names = ("--source", options.source_alias, "--target", options.target_alias)
+        return CommandLine(folder, ("--source-config", str(source), "--target-config", str(target), *names))
+
+
+def secure_scene(lab: Lab, groups: Iterable[str], secrets: Path) -> SecureScene:
+    """Write the scene's records and commits, and the product's secrets."""
+    scene = Scene(lab, "secure", seed=1)
+    pool = scene.create("pool", 2)
+    scene.write([(pool, 0), (pool, 1)], 400)
+    scene.wait_replicated()
+    for name in groups:
+        scene.commit({scene.group(name): {(pool, 0): 100, (pool, 1): 150}})
+    lab.mirror.wait_checkpoints([scene.group(name) for name in groups])
+    write_secrets(lab, secrets)
+    return SecureScene(lab, scene, secrets)
+
+
+def write_secrets(lab: Lab, folder: Path) -> None:
+    """Passwords as a file and as a folder; the client's key and the lab's root in stores of every kind."""
+    assert lab.authority is not None
+    (folder / "files").mkdir(parents=True)
+    (folder / "files" / "store-password").write_text(STORE_PASSWORD + "\n")
+    (folder / "kafka.properties").write_text(f"password={PASSWORD}\nwrong={WRONG_PASSWORD}\n")
+    root = x509.load_pem_x509_certificate(lab.authority.ca.read_bytes())
+    sealed = BestAvailableEncryption(STORE_PASSWORD.encode())
+    trusted = pkcs12.serialize_java_truststore([pkcs12.PKCS12Certificate(root, b"root")], sealed)
+    (folder / "trust.p12").write_bytes(trusted)
+    keytool(folder, "-importcert", "-noprompt", "-alias", "root", "-file", str(lab.authority.ca),
+            "-keystore", "trust.jks", "-storetype", "JKS", "-storepass", STORE_PASSWORD)  # fmt: skip
+    signed = lab.authority.sign(USER)
+    content = pkcs12.serialize_key_and_certificates(
+        USER.encode(), signed.key, signed.certificate, signed.above, BestAvailableEncryption(STORE_PASSWORD.encode())
+    )
+    (folder / "client.p12").write_bytes(content)
+    keytool(folder, "-importkeystore", "-srckeystore", "client.p12", "-srcstorepass", STORE_PASSWORD,
+            "-destkeystore", "client.jks", "-deststoretype", "JKS", "-deststorepass", STORE_PASSWORD,
+            "-srcalias", USER, "-destkeypass", KEY_PASSWORD)  # fmt: skip
+    locked = signed.key_pem(BestAvailableEncryption(KEY_PASSWORD.encode()))
+    (folder / "client.pem").write_text(locked + signed.chain_pem())
+
+
+def keytool(folder: Path, *words: str) -> None:
+    done = subprocess.run(["keytool", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def command_lines() -> Iterator[bytes]:
+    """The command line of every process of this machine that we may see, with all its words."""
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            yield entry.read_bytes()
+        except OSError:
+            continue
+
+
+def found_in(secrets: Iterable[str], *folders: Path, text: str = "") -> list[str]:
+    """Where any secret stands, in the text or in any file of the folders; a secret is not told."""
+    places = []
+    words = [secret.encode() for secret in secrets]
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and any(word in path.read_bytes() for word in words):
+                places.append(str(path))
+    if any(secret in text for secret in secrets):
+        places.append("the output")
+    return places
+
+
+def said(*runs: Any) -> str:
+    return "\n".join(map(str, runs))

@@ -1,0 +1,219 @@
+"""Clusters with TLS, logins and ACLs: the whole cutover with the rights that the README lists, and with one too few."""
+
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from migrate.model import Side
+from migrate.rights import COMMANDS
+from tests.integration.cli import CommandLine, Ran
+from tests.integration.clusters import commits_on
+from tests.integration.securescene import (
+    PASSWORD,
+    SECRETS,
+    USER,
+    WRONG_PASSWORD,
+    SecureScene,
+    command_lines,
+    found_in,
+    said,
+    secure_scene,
+)
+from tests.lab.fixtures import VARIABLES
+from tests.lab.lab import Lab
+
+pytestmark = pytest.mark.kafka
+
+PLAN = "cutover.plan"
+GROUPS = ("scram", "tls", "rights")
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureScene]:
+    if any(os.environ.get(name) for name in VARIABLES):
+        pytest.skip("needs secure clusters of its own, and the environment names others")
+    with Lab(tmp_path_factory.mktemp("secure"), users={USER: PASSWORD}) as lab:
+        yield secure_scene(lab, GROUPS, tmp_path_factory.mktemp("secrets") / "here")
+
+
+@contextmanager
+def no_secret_in_any_process() -> Iterator[None]:
+    """Look at the command lines of all processes all the time."""
+    seen: list[bytes] = []
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.05):
+            seen.extend(line for line in command_lines() if any(secret.encode() in line for secret in SECRETS[:-1]))
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+    assert not seen, f"{len(seen)} command lines with a secret"
+
+
+Login = Callable[[SecureScene, Path], CommandLine]
+
+
+@pytest.mark.parametrize(
+    ("name", "login"),
+    [("scram", SecureScene.scram), ("tls", SecureScene.tls)],
+    ids=["SCRAM over TLS", "client certificates"],
+)
+def test_a_whole_cutover_needs_just_the_listed_rights_and_tells_no_secret(
+    secure: SecureScene, tmp_path: Path, name: str, login: Login
+) -> None:
+    work, events = tmp_path / "work", tmp_path / "events"
+    work.mkdir()
+    events.mkdir()
+    commands, group = login(secure, work), secure.scene.group(name)
+    only = ("--group", group)
+
+    def on_target() -> dict[tuple[str, int], int]:
+        return commits_on(secure.target.bootstrap, [group]).get(group, {})
+
+    with no_secret_in_any_process():
+        secure.allow("plan", group)
+        planned = commands.plan(PLAN, *only, *logged(events)).expect(0)
+        secure.allow("apply", group)
+        applied = commands.execute(PLAN).expect(0)
+        rows = commands.document(PLAN)["rows"]
+        assert on_target() == {(row["target_topic"], row["partition"]): row["target_offset"] for row in rows}
+        secure.allow("verify", group)
+        verified = commands.verify(PLAN).expect(0)
+        secure.allow("verify --records", group)
+        proven = commands.verify(PLAN, "--records").expect(0)
+        secure.allow("rollback", group)
+        undone = commands.undo(PLAN).expect(0)
+    assert on_target() == {}
+    assert {row["grade"] for row in rows} == {"exact"}
+    # Spark's event log has its whole configuration and the plan of every query.
+    assert any("SparkListenerEnvironmentUpdate" in path.read_text() for path in events.rglob("*") if path.is_file())
+    text = said(planned, applied, verified, proven, undone, commands.show(PLAN, "json"))
+    assert not found_in(SECRETS, work, events, text=text)
+    written = [path for path in work.iterdir() if path.suffix != ".properties"]
+    assert len(written) == 2, written
+    assert {stat.S_IMODE(path.stat().st_mode) for path in written} == {0o600}
+
+
+def logged(folder: Path) -> tuple[str, ...]:
+    return ("--spark-conf", "spark.eventLog.enabled=true", "--spark-conf", f"spark.eventLog.dir=file://{folder}",
+            "--spark-conf", "spark.eventLog.compress=false")  # fmt: skip
+
+
+def test_the_doctor_finds_all_rights_and_names_each_that_is_missing(secure: SecureScene, tmp_path: Path) -> None:
+    group = secure.scene.group("rights")
+    commands = secure.scram(tmp_path, "PLAIN")
+    for side in Side:
+        wanted = {grant for command in COMMANDS for grant in secure.grants(command, side, [group])}
+        secure.cluster(side).grant(USER, wanted)
+    well = commands.run("doctor", *commands.clusters, "--group", group).expect(0)
+    assert "rights for rollback on target B" in well.stdout
+    # DESCRIBE only: every list is complete, and nothing else is allowed.
+    for side in Side:
+        wanted = {("DESCRIBE", kind, name) for _, kind, name in secure.grants("plan", side, [group])}
+        secure.cluster(side).grant(USER, wanted)
+    ill = commands.run("doctor", *commands.clusters, "--group", group).expect(1)
+    text = " ".join(ill.stdout.replace("\n        ", " ").split())
+    copy = secure.scene.copy(secure.pool)
+    for line in (
+        f"rights for plan on source A: missing: READ on topic {secure.pool} (to compare their records)",
+        f"rights for plan on target B: missing: READ on topic {copy}",
+        f"rights for apply on target B: missing: READ on group {group} (to commit for them); READ on topic {copy}",
+        f"rights for rollback on target B: missing: READ on group {group}",
+        f"DELETE on group {group}",
+        "READ on topic A.checkpoints.internal",
+    ):
+        assert line in text, f"{line}\n{ill}"
+    assert "rights for apply on source A: all there" in text
+    assert not found_in(SECRETS, text=said(well, ill))
+
+
+# One right too few: command, side, operation, kind, and what of it is taken away.
+LACKS = [
+    # Brokers are silent about these three: lists are shorter, answers emptier.
+    ("plan", Side.SOURCE, "DESCRIBE", "CLUSTER"),
+    ("plan", Side.SOURCE, "READ", "TOPIC pool"),
+    ("plan", Side.TARGET, "READ", "TOPIC copy"),
+    ("plan", Side.SOURCE, "DESCRIBE", "GROUP"),
+    ("plan", Side.TARGET, "READ", "TOPIC A.checkpoints.internal"),
+    ("plan", Side.TARGET, "DESCRIBE", "GROUP"),
+    ("apply", Side.TARGET, "READ", "GROUP"),
+    ("apply", Side.TARGET, "READ", "TOPIC copy"),
+    ("apply", Side.TARGET, "DESCRIBE", "CLUSTER"),
+    ("apply", Side.SOURCE, "DESCRIBE", "TOPIC pool"),
+    ("apply", Side.SOURCE, "DESCRIBE", "GROUP"),
+    ("verify", Side.TARGET, "DESCRIBE", "GROUP"),
+    ("verify", Side.TARGET, "DESCRIBE", "TOPIC copy"),
+    ("verify --records", Side.SOURCE, "READ", "TOPIC pool"),
+]
+NAMED = {Side.SOURCE: "A", Side.TARGET: "B"}
+
+
+@pytest.fixture(scope="module")
+def planned(secure: SecureScene, tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A plan that nothing stands in the way of, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("planned")
+    commands, group = secure.tls(folder), secure.scene.group("rights")
+    secure.allow("plan", group)
+    commands.plan(PLAN, "--group", group).expect(0)
+    return commands
+
+
+@pytest.mark.parametrize(("command", "side", "operation", "resource"), LACKS, ids=lambda v: str(v))
+def test_a_missing_right_is_named_with_its_resource_and_side(
+    secure: SecureScene, planned: CommandLine, command: str, side: Side, operation: str, resource: str,
+) -> None:  # fmt: skip
+    group = secure.scene.group("rights")
+    kind, _, name = resource.partition(" ")
+    name = {"pool": secure.pool, "copy": secure.scene.copy(secure.pool)}.get(name, name)
+    name = {"GROUP": group, "CLUSTER": ""}.get(kind, name)
+    secure.allow(command, group)
+    granted = secure.grants(command, side, [group])
+    assert (operation, kind, name) in granted
+    secure.cluster(side).grant(USER, granted - {(operation, kind, name)})
+    before = commits_on(secure.target.bootstrap, [group])
+    ran = run_with(planned, command, group)
+    text = " ".join((ran.stdout + ran.stderr).split())
+    assert ran.exit_code not in (0, 2), str(ran)
+    assert "Traceback" not in text
+    for word in (operation, name or "cluster", NAMED[side]):
+        assert word in text, f"{word} is not named\n{ran}"
+    assert commits_on(secure.target.bootstrap, [group]) == before
+    assert not found_in(SECRETS, planned.folder, text=text)
+
+
+def run_with(commands: CommandLine, command: str, group: str) -> Ran:
+    match command:
+        case "plan":
+            return commands.plan("lacking.plan", "--group", group)
+        case "apply":
+            return commands.execute(PLAN)
+        case "verify":
+            return commands.verify(PLAN)
+        case _:
+            return commands.verify(PLAN, "--records")
+
+
+@pytest.mark.parametrize("command", ["plan", "doctor"])
+def test_a_wrong_password_ends_soon_names_the_side_and_is_never_shown(
+    secure: SecureScene, tmp_path: Path, command: str
+) -> None:
+    commands = secure.scram(tmp_path, password="wrong")
+    words = (command, *commands.clusters, "--request-timeout", "5")
+    ran = commands.run(*words).expect(1)
+    text = ran.stdout + ran.stderr
+    assert "authentication failed" in " ".join(text.split())
+    assert "B" in text
+    assert not (tmp_path / PLAN).exists()
+    assert not found_in(SECRETS, tmp_path, text=text)
+    assert WRONG_PASSWORD not in text
