@@ -132,11 +132,12 @@ def _look_again(
     listed_now = timer.run("groups", f"listing groups on {admin.alias} again", admin.groups)
     now = _describe(admin, groups, timer)
     merged: dict[str, GroupState | Failure] = {}
+    listed = listed_before | listed_now
     for group in groups:
         livelier = now.get(group) if _is_stopped(before.get(group)) else before.get(group)
         if livelier is None:
             livelier = Failure("NO_ANSWER", "the group is missing from the answer")
-        elif isinstance(livelier, GroupState) and livelier.is_stopped and group not in listed_before | listed_now:
+        elif isinstance(livelier, GroupState) and livelier.is_stopped and group not in listed:
             livelier = replace(livelier, state="Absent")
         merged[group] = livelier
     return merged
