@@ -67,6 +67,7 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
             target_commits=SparkCommits(spark, flow.target, deadline),
             mirror=mirror,
             comparer=SparkRecordComparer(spark, flow, mirror, deadline) if source else None,
+            ready=spark.session,
         )
         clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)

@@ -48,7 +48,8 @@ class PlanRequest:
 class Clusters:
     """The edges that `plan` reads through. `source` and `source_commits` are None while the source is down.
 
-    `comparer` is None where no records are to be compared.
+    `comparer` is None where no records are to be compared. `ready` returns once the edges can be used that take long to
+    start; None where none does.
     """
 
     source: ClusterAdmin | None
@@ -57,6 +58,7 @@ class Clusters:
     target_commits: CommitReader
     mirror: MirrorReader
     comparer: RecordComparer | None = None
+    ready: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,9 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     first_look = clock.monotonic()
     target_listed = timer.run("groups", f"listing groups on {target.alias}", target.groups)
     source_listed = frozenset[str]()
+    if clusters.ready is not None:
+        # By itself, or it would be taken for the time that reading commits takes.
+        timer.run("spark", "waiting for Spark", clusters.ready)
     checkpoints = None
     if source is None:
         checkpoints = _read_checkpoints(clusters, flow, target_topics, timer)
