@@ -78,6 +78,7 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
             worker=position_reader_of(flow, deadline),
             source_groups=group_facts_of(flow.source, deadline) if source else None,
             target_groups=group_facts_of(flow.target, deadline),
+            ready=spark.session,
         )
         clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)

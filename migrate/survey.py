@@ -52,6 +52,7 @@ class Clusters:
     `comparer` is None where no records are to be compared, `worker` where no Connect worker is known. `hosted` tells
     per side which topics a cluster has, shown to us or not; a side that nobody can ask is not in it.
     `source_groups` and `target_groups` tell of groups what an admin client does not; None where nobody is to be asked.
+    `ready` returns once the edges can be used that take long to start; None where none does.
     """
 
     source: ClusterAdmin | None
@@ -64,6 +65,7 @@ class Clusters:
     worker: PositionReader | None = None
     source_groups: GroupFactsReader | None = None
     target_groups: GroupFactsReader | None = None
+    ready: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,9 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     first_look = clock.monotonic()
     target_listed = timer.run("groups", f"listing groups on {target.alias}", target.groups)
     source_listed = frozenset[str]()
+    if clusters.ready is not None:
+        # By itself, or it would be taken for the time that reading commits takes.
+        timer.run("spark", "waiting for Spark", clusters.ready)
     checkpoints = None
     if source is None:
         checkpoints = _read_checkpoints(clusters, flow, target_topics, timer)
@@ -154,11 +157,12 @@ def _look_again(
     listed_now = timer.run("groups", f"listing groups on {admin.alias} again", admin.groups)
     now = _describe(admin, groups, timer)
     merged: dict[str, GroupState | Failure] = {}
+    listed = listed_before | listed_now
     for group in groups:
         livelier = now.get(group) if _is_stopped(before.get(group)) else before.get(group)
         if livelier is None:
             livelier = Failure("NO_ANSWER", "the group is missing from the answer")
-        elif isinstance(livelier, GroupState) and livelier.is_stopped and group not in listed_before | listed_now:
+        elif isinstance(livelier, GroupState) and livelier.is_stopped and group not in listed:
             livelier = replace(livelier, state="Absent")
         merged[group] = livelier
     return merged

@@ -23,7 +23,7 @@ from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
 
 pytestmark = pytest.mark.kafka
-CONFIG_TOOL = "org.apache.kafka.tools.ConfigCommand"
+CONFIG_TOOL = "kafka.admin.ConfigCommand"
 # What MM2 may write in a second in a drain that takes several looks, in bytes.
 SLOW = 150_000
 

@@ -330,3 +330,13 @@ def test_a_group_option_that_reads_like_a_name_and_matches_no_group_blocks_and_a
     plan = planned(*world(), filters=Filters.from_options(groups=["g", "ordrs", "wave-.*"]))
     assert checks_of(plan, "named-groups-exist") == ["ordrs"]
     assert not plan.is_clean() and {row.group for row in plan.rows} == {"g"}
+
+
+def test_waiting_for_spark_is_timed_by_itself():
+    source, target, mirror = world()
+    clock = FakeClock()
+    properties = {"bootstrap.servers": "x:1"}
+    request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 0.0, {})
+    clusters = Clusters(source, target, source, target, mirror, ready=lambda: clock.wait(9.0))
+    timings = take_survey(request, clusters, clock, NoProgress()).timings
+    assert (timings["spark"], timings["commits"]) == (9.0, 0.0)
