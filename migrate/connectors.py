@@ -16,8 +16,11 @@ from migrate.mm2config import flow_from
 from migrate.model import Side
 from migrate.properties import BLANKS
 
+# Whose settings may stand in a connector, for each side.
+_CLIENTS = ("cluster", "admin", "consumer", "producer")
 FACTS = frozenset(
-    {f"{side}.cluster.{key}" for side in Side for key in ("alias", "bootstrap.servers", "security.protocol")}
+    {f"{side}.cluster.{key}" for side in Side for key in ("alias", "bootstrap.servers")}
+    | {f"{side}.{client}.security.protocol" for side in Side for client in _CLIENTS}
     | {
         "connector.class", "consumer.isolation.level", "emit.offset-syncs.enabled", "group.filter.class", "groups",
         "groups.blacklist", "groups.exclude", "offset-syncs.topic.location", "offsets.storage.topic",
@@ -155,7 +158,8 @@ class Described:
         told = {"bootstrap.servers": brokers} if brokers and not _REFERENCE.search(brokers) else {}
         if client is not None:
             return Cluster(side, alias, told | dict(client))
-        protocol = connector.settings.get(f"{side}.cluster.security.protocol", "PLAINTEXT").strip(BLANKS).upper()
+        protocols = (connector.settings.get(f"{side}.{c}.security.protocol", "PLAINTEXT") for c in _CLIENTS)
+        protocol = next((p for p in (p.strip(BLANKS).upper() for p in protocols) if p != "PLAINTEXT"), "PLAINTEXT")
         todo = f"Give --{side}-config FILE, a Java client properties file for {alias}."
         if protocol != "PLAINTEXT":
             shown = protocol if protocol in ("SSL", "SASL_SSL", "SASL_PLAINTEXT") else "no plain connections"

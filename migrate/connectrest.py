@@ -94,6 +94,11 @@ class ConnectWorker:
             connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
             answer = connection.getresponse()
             return answer.status, answer.read()
+        except TimeoutError:
+            raise ClusterError(
+                f"The Connect worker at {self.url} does not answer within {self.deadline_seconds:g} s.",
+                f"Check the address. {WITHOUT_WORKER}",
+            ) from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "strerror", None) or type(error).__name__
             raise ClusterError(

@@ -149,6 +149,7 @@ def test_a_plan_by_rest_is_drained_by_the_workers_positions_and_no_output_holds_
         worker.commands.run("plan", *worker.commands.clusters, "--debug", "--source", "B", "--target", "A"),
     ]
     assert [each.exit_code for each in ran[1:]] == [0, 0, 0, 2], str(ran)
+    assert "tells of" in ran[1].stdout
     shown = "".join(map(str, ran)) + json.dumps(document) + worker.commands.show("by-rest.plan", "table")
     assert "mm2_connect_url" in shown
     assert SECRET not in shown

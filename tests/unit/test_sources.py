@@ -186,6 +186,9 @@ def test_client_files_win_for_credentials_and_take_brokers_from_the_description(
     assert flow.source.properties["bootstrap.servers"] == "a:1"
     assert flow.source.properties["sasl.mechanism"] == "PLAIN"
     assert librdkafka_config(flow.target.properties, "B").config["bootstrap.servers"] == "b:1"
+    listed = connectors({}, **{"target.producer.security.protocol": "ssl"})
+    with worker(rest(listed)) as url, pytest.raises(ConfigError, match="B speaks SSL.*--target-config FILE"):
+        resolve_flow(options(connect_url=url))
     for block in ({"tls": {}}, {"authentication": {"type": "scram-sha-512"}}, {"tls": {"trustedCertificates": []}}):
         path = strimzi_file(tmp_path, strimzi({}, **block))
         with pytest.raises(ConfigError, match="A speaks S"):
