@@ -161,7 +161,7 @@ def _settings(plan: Plan, path: str) -> Iterator[tuple[str, str, list[tuple[str,
     yield "Settings", "Chosen when the plan was made; part of the fingerprint.", _pairs(h.settings)
     waivers = [(waiver, "") for waiver in h.waivers]
     yield "Waivers", "Blocks that were accepted by name." if waivers else "None.", waivers
-    yield "Read of MM2's topics", "", _pairs(h.mm2_counts)
+    yield "Read of MM2's topics", "" if h.mm2_counts else "Nothing.", _pairs(h.mm2_counts)
     cost = {k.replace("_", " "): bytes_text(n) if "_bytes_" in k else f"{n:,}" for k, n in h.comparison.items()}
     yield "Comparing records", "" if cost else "None were compared.", _pairs(cost)
     yield "Time taken", "Seconds per step.", [(step, f"{seconds:.1f}") for step, seconds in h.timings.items()]
