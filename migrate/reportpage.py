@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from migrate.attention import failback_text, findings, passed
 from migrate.bytesize import bytes_text
+from migrate.drift import UNDO
 from migrate.model import CheckResult, Grade, Level
 from migrate.plan import Plan
 from migrate.reportafter import Aftermath, Verdict
@@ -102,7 +103,7 @@ _GRADES = {
 
 
 def _title(plan: Plan) -> str:
-    kind = "Undo" if plan.header.kind == "undo" else "Failback" if plan.header.failback else "Cutover"
+    kind = "Undo" if plan.header.kind == UNDO else "Failback" if plan.header.failback else "Cutover"
     return f"{kind} {name(plan.header.source_alias)} to {name(plan.header.target_alias)}"
 
 
@@ -129,10 +130,11 @@ def _steps(plan: Plan, t: Totals, path: str, after: Aftermath, options: tuple[st
         return [dry, execute]
     rest = " ".join(["", shell_word(path), *map(shell_word, options)])
     verify = Step("Read the target afresh, and compare", f"mm2-migrate verify{rest}")
-    back = Step("The way back, as a dry run", f"mm2-migrate rollback{rest}")
+    # an undo is not undone: forward again is a new plan
+    back = [] if plan.header.kind == UNDO else [Step("The way back, as a dry run", f"mm2-migrate rollback{rest}")]
     if after.complete:
-        return [verify, back]
-    return [replace(execute, what="Take up what is left: the same command again"), verify, back]
+        return [verify, *back]
+    return [replace(execute, what="Take up what is left: the same command again"), verify, *back]
 
 
 def _told_after(after: Aftermath, options: tuple[str, ...]) -> tuple[str, ...]:
@@ -161,7 +163,7 @@ def _settings(plan: Plan, path: str) -> Iterator[tuple[str, str, list[tuple[str,
     yield "Settings", "Chosen when the plan was made; part of the fingerprint.", _pairs(h.settings)
     waivers = [(waiver, "") for waiver in h.waivers]
     yield "Waivers", "Blocks that were accepted by name." if waivers else "None.", waivers
-    yield "Read of MM2's topics", "", _pairs(h.mm2_counts)
+    yield "Read of MM2's topics", "" if h.mm2_counts else "Nothing.", _pairs(h.mm2_counts)
     cost = {k.replace("_", " "): bytes_text(n) if "_bytes_" in k else f"{n:,}" for k, n in h.comparison.items()}
     yield "Comparing records", "" if cost else "None were compared.", _pairs(cost)
     yield "Time taken", "Seconds per step.", [(step, f"{seconds:.1f}") for step, seconds in h.timings.items()]
