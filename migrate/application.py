@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from migrate.assessment import Assessment, Fate, assess
 from migrate.clock import Clock
+from migrate.drift import stands
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
 from migrate.history import APPLY
 from migrate.journal import Journal, JournalWriter
@@ -250,11 +251,13 @@ def _judge(row: Row, answer: Answer | None, commits: Commits | Failure | None) -
     commit = commits.get(row.target_partition)
     seen = None if commit is None else commit.offset
     done = RowStatus.REMOVED if row.decision is Decision.REMOVE else RowStatus.SET
-    if seen == row.target_offset:
+    if stands(row, commits):
         return result(RowStatus.ALREADY if failed else done, "", seen)
     if failed:
         return result(RowStatus.FAILED, told, seen)
     where = "no offset" if seen is None else str(seen)
+    if seen is not None and seen == row.target_offset:
+        where += " with other metadata"
     if told:
         return result(RowStatus.UNKNOWN, f"{told}; read back {where}: run the same command again", seen)
     wanted = "none" if row.target_offset is None else str(row.target_offset)

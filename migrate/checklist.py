@@ -70,6 +70,7 @@ CHECKS: tuple[Check, ...] = (
     groupchecks.source_group_stopped,
     groupchecks.pending_transactions,
     rowchecks.row_blocks,
+    rowchecks.metadata_too_long,
     rowchecks.untranslatable_rows,
     topicchecks.missing_on_target,
     topicchecks.unread_on_target_only,
@@ -78,5 +79,5 @@ CHECKS: tuple[Check, ...] = (
     groupchecks.never_committed,
     clusterchecks.left_out_by_mm2,
     rowchecks.estimated,
-    groupchecks.undo_limits,
+    groupchecks.java_needed,
 )

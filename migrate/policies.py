@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from migrate.errors import UsageError
 
+METADATA_TOO_LONG = "metadata-too-long"
 MISSING_ON_TARGET = "missing-on-target"
 NOT_DRAINED = "not-drained"
 TIMESTAMPS_NOT_KEPT = "timestamps-not-kept"
@@ -17,6 +18,7 @@ UNREAD_ON_TARGET_ONLY = "unread-on-target-only"
 ACCEPTABLE_CHECKS = (
     "checkpointed-groups-listed",
     "checkpointed-topics-listed",
+    METADATA_TOO_LONG,
     "mm2-checkpoints-topic",
     "mm2-offset-syncs-topic",
     MISSING_ON_TARGET,

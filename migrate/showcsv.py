@@ -54,7 +54,7 @@ def kcg_companion(plan: Plan, path: str, rows: Sequence[Row] | None = None) -> s
     groups = list(dict.fromkeys(row.group for row in setting))
     if not groups:
         return "There is no row to set: the file is empty."
-    lost = sum(bool(row.source_metadata) for row in setting)
+    lost = sum(bool(row.target_metadata) for row in setting)
     file = shell_word(f"{path}.csv")
     brokers = shell_word(plan.header.flow.get("target_bootstrap") or "HOST:PORT")
     base = f"kafka-consumer-groups --bootstrap-server {brokers} --reset-offsets --from-file {file}"
@@ -121,6 +121,7 @@ def _columns(pair: str, states: dict[tuple[str, str], str]) -> dict[str, Callabl
         "MISSING ON TARGET": lambda r: r.missing_on_target,
         "SOURCE METADATA": lambda r: r.source_metadata,
         "TARGET GROUP METADATA": lambda r: r.target_prior_metadata,
+        "NEW METADATA": lambda r: r.target_metadata,
     }
 
 

@@ -5,17 +5,20 @@ offset is not there, by writing once more. A second try takes a new client: libr
 coordinator that has moved.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from migrate.clock import Clock
+from migrate.drift import stands
 from migrate.errors import ClusterError
 from migrate.history import REMOVED, SET
 from migrate.journal import JournalWriter
-from migrate.model import Commits, Decision, Failure, Row, TopicPartition
+from migrate.model import Commit, Commits, Decision, Failure, Row, TopicPartition
 from migrate.ports import ClusterAdmin
 
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 5.0
+
+_LEFT_OUT = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
 
 Answer = str | Failure
 Answers = dict[str, dict[TopicPartition, Answer]]
@@ -41,11 +44,12 @@ class GroupWriter:
         """
         left = {g: {r.target_partition: r for r in rows} for g, rows in batch.items()}
         answers: Answers = {group: {} for group in batch}
+        whole = {group for group, rows in left.items() if goes_whole(rows.values(), before.get(group, {}))}
         deadline = self._clock.monotonic() + self._timeout
         pause = FIRST_PAUSE_SECONDS
         while True:
             self._journal.intend({g: {p: row.target_offset for p, row in rows.items()} for g, rows in left.items()})
-            self._take(answers, self._attempt(left, before))
+            self._take(answers, self._attempt(left, before, whole))
             left = _again(left, answers)
             remaining = deadline - self._clock.monotonic()
             if not left or remaining <= 0:
@@ -64,40 +68,48 @@ class GroupWriter:
             self._journal.outcome(group, results)
         self._journal.sync()
 
-    def _attempt(self, left: Mapping[str, Mapping[TopicPartition, Row]], before: Mapping[str, Commits]) -> Answers:
-        wanted: dict[str, dict[TopicPartition, int]] = {}
-        results: Answers = {}
+    def _attempt(
+        self, left: Mapping[str, Mapping[TopicPartition, Row]], before: Mapping[str, Commits], whole: Collection[str]
+    ) -> Answers:
+        wanted: dict[str, dict[TopicPartition, Commit]] = {}
+        results: Answers = {group: {} for group in left}
         for group, rows in left.items():
-            offsets = {p: r.target_offset for p, r in rows.items() if r.target_offset is not None}
-            if offsets:
-                wanted[group] = offsets
-            elif all(row.decision is Decision.REMOVE for row in rows.values()):
-                results[group] = self._remove(group, rows, before.get(group, {}))
+            commits = {p: r.target_commit for p, r in rows.items() if r.target_commit is not None}
+            if commits:
+                wanted[group] = commits
+            removals = {p: r for p, r in rows.items() if r.decision is Decision.REMOVE}
+            if removals:
+                results[group] = self._remove(group, removals, before.get(group, {}), group in whole)
         if wanted:
             try:
                 altered = self._admin.alter(wanted)
             except ClusterError as error:
                 lost = Failure("NO_ANSWER", error.problem, retriable=True, outcome_unknown=True)
-                altered = {group: dict.fromkeys(offsets, lost) for group, offsets in wanted.items()}
-            for group, offsets in wanted.items():
-                results[group] = {p: _answer(altered, group, p) for p in offsets}
+                altered = {group: dict.fromkeys(commits, lost) for group, commits in wanted.items()}
+            for group, commits in wanted.items():
+                results[group] |= {p: _answer(altered, group, p) for p in commits}
         return results
 
-    def _remove(self, group: str, rows: Mapping[TopicPartition, Row], before: Commits) -> dict[TopicPartition, Answer]:
-        """Delete a group, if it holds what it held when it was judged, just now."""
+    def _remove(
+        self, group: str, rows: Mapping[TopicPartition, Row], before: Commits, whole: bool
+    ) -> dict[TopicPartition, Answer]:
+        """Remove offsets, or the `whole` group, if what goes is what was there when it was judged, just now."""
         answer: Answer
         try:
             now = self._admin.commits([group])[group]
             if isinstance(now, Failure):
                 answer = Failure(now.code, now.message, now.retriable)
-            elif not now:
+            elif not any(whole or p in rows for p in now):
                 answer = REMOVED
-            elif {p: c.offset for p, c in now.items()} != {p: c.offset for p, c in before.items()}:
+            elif any(_offset(now, p) != _offset(before, p) for p in now if whole or p in rows):
                 answer = Failure("GROUP_CHANGED", "its offsets changed meanwhile: not deleted")
-            else:
+            elif whole:
                 failure = self._admin.delete_group(group)
                 gone = failure is None or failure.code == "GROUP_ID_NOT_FOUND"
                 answer = REMOVED if gone or failure is None else failure
+            else:
+                told = self._admin.delete_offsets(group, sorted(rows))
+                return {p: REMOVED if (one := _answer(told, group, p)) == SET else one for p in rows}
         except ClusterError as error:
             answer = Failure("NO_ANSWER", error.problem, retriable=True, outcome_unknown=True)
         return dict.fromkeys(rows, answer)
@@ -121,13 +133,19 @@ class GroupWriter:
             if isinstance(commits, Failure):
                 continue
             there = {
-                p: REMOVED if row.target_offset is None else SET
+                p: REMOVED if row.target_commit is None else SET
                 for p, row in left[group].items()
-                if (None if (commit := commits.get(p)) is None else commit.offset) == row.target_offset
+                if stands(row, commits)
             }
             if there:
                 settled[group] = dict(there)
         return settled
+
+
+def goes_whole(rows: Collection[Row], commits: Commits) -> bool:
+    """True if removing these rows leaves nothing of the group: then it is deleted, which every client can do."""
+    removed = {row.target_partition for row in rows if row.decision is Decision.REMOVE}
+    return len(removed) == len(rows) and commits.keys() <= removed
 
 
 def read_commits(
@@ -164,11 +182,13 @@ def _again(left: Mapping[str, Mapping[TopicPartition, Row]], answers: Answers) -
     return {group: rows for group, rows in retry.items() if rows}
 
 
+def _offset(commits: Commits, partition: TopicPartition) -> int | None:
+    commit = commits.get(partition)
+    return None if commit is None else commit.offset
+
+
 def _answer(
     altered: Mapping[str, Mapping[TopicPartition, Failure | None]], group: str, partition: TopicPartition
 ) -> Answer:
     """Return one partition's answer; one that was left out of the answer says nothing: unknown."""
-    results = altered.get(group, {})
-    if partition not in results:
-        return Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
-    return results[partition] or SET
+    return altered.get(group, {}).get(partition, _LEFT_OUT) or SET

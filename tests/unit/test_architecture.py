@@ -12,7 +12,7 @@ import migrate
 PACKAGE = Path(migrate.__file__).parent
 PURE = (
     "alignment", "anchors", "bytesize", "calibration", "checklist", "checks", "clusterchecks", "comparison",
-    "connectoffsets", "drain", "drift", "equality", "errors", "fetchplan", "filters", "floor", "flow",
+    "connectoffsets", "drain", "drift", "equality", "errors", "exactadmin", "fetchplan", "filters", "floor", "flow",
     "groupchecks", "guard", "history", "jaas", "knownlog", "logreader", "logstart", "matcher", "matching",
     "matchtask", "mirror", "model", "naming", "nextrecord", "place", "plan", "planning", "policies", "ports",
     "recordproof", "records", "recordsurvey", "results", "rowchecks", "rows", "runs", "show", "showcsv", "showgroups",

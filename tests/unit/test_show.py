@@ -400,7 +400,7 @@ def test_the_companion_text_names_each_group_for_a_shell_and_shows_no_control_ch
 
 
 def test_the_companion_text_says_what_is_lost_and_gives_the_dry_run():
-    told = kcg_companion(make_plan([make_row("a b"), make_row("c", source_metadata="x")]), "cutover.plan")
+    told = kcg_companion(make_plan([make_row("a b"), make_row("c", target_metadata="x")]), "cutover.plan")
     assert "drops commit metadata (1 of the rows have" in " ".join(told.split())
     assert (
         "kafka-consumer-groups --bootstrap-server b1:9092 --reset-offsets --from-file cutover.plan.csv "
