@@ -114,8 +114,15 @@ def apply_plan(
         if spends is not None:
             with spends.open(APPLY, {"plan": plan.fingerprint}) as other:
                 other.spent(plan.fingerprint)
-        rows, trouble = _execute(assessment, target, writer, clock, progress, options)
+        writing_target = target.holding(writer.lock)
+        try:
+            rows, trouble = _execute(assessment, writing_target, writer, clock, progress, options)
+        finally:
+            writing_target.close()
         code = _exit_code(assessment, rows, options)
+        if trouble and code == EXIT_DONE:
+            # All stands, but the journal does not say so: the same command again finds that out.
+            code = EXIT_PARTLY
         if not trouble:
             writer.end(code, {str(status): count for status, count in Counter(r.status for r in rows).items()})
     return ApplyResult(code, True, assessment, rows, trouble)
@@ -147,30 +154,20 @@ def _execute(
             "Make room for the journal beside the plan, then run the same command again.",
         ) from error
     progress.step(f"writing {len(groups)} groups on {target.side} {target.alias}")
-    writer = GroupWriter(target, journal, clock, options.group_timeout_seconds)
-    answers: dict[str, dict[TopicPartition, Answer]] = {}
-    names = list(rows)
-    size = max(1, min(options.concurrency, MAX_CONCURRENCY))
-    trouble = ""
-    for batch in _batches(names, size):
-        try:
-            answers |= writer.write({g: rows[g] for g in batch}, assessment.target_commits)
-        except OSError as error:
-            # Without its journal a write could not be undone: none more is made, and what the last ones did is read.
-            trouble = f"the journal can not be written any more ({error.strerror}): stopped before all groups were set"
-            lost = Failure("JOURNAL_LOST", trouble, outcome_unknown=True)
-            answers |= {g: {row.target_partition: lost for row in rows[g]} for g in batch}
-            break
-        progress.advance(len(answers), len(names))
-    progress.step(f"reading {len(groups)} groups back from {target.side} {target.alias}")
-    seen: dict[str, Commits | Failure] = {}
-    for batch in _batches(names, size):
-        seen |= read_commits(target, batch, clock, options.group_timeout_seconds)
-        progress.advance(len(seen), len(names))
-    results = _results(assessment, answers, seen, True)
-    if not trouble:
+    total, concurrency = len(groups), max(1, min(options.concurrency, MAX_CONCURRENCY))
+
+    def tell(done: int) -> None:
+        progress.advance(done, total)
+
+    timeout = options.group_timeout_seconds
+    written = GroupWriter(target, journal, clock, timeout, concurrency, tell).write(rows, assessment.target_commits)
+    progress.step(f"reading {len(written.answers)} groups back from {target.side} {target.alias}")
+    seen = read_commits(target, list(written.answers), clock, timeout, tell)
+    results = _results(assessment, written.answers, seen, True)
+    if not written.journal_lost:
         _note_read_back(journal, results, seen)
-    return results, trouble
+        journal.sync()
+    return results, written.trouble
 
 
 def _note_read_back(
@@ -280,7 +277,3 @@ def _exit_code(assessment: Assessment, rows: Sequence[RowResult], options: Apply
         partly = statuses & {RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY, RowStatus.UNKNOWN}
         return EXIT_PARTLY if partly else EXIT_FAILED
     return EXIT_PARTLY if assessment.refused else EXIT_DONE
-
-
-def _batches(items: Sequence[str], size: int) -> Iterable[Sequence[str]]:
-    return (items[i : i + size] for i in range(0, len(items), size))

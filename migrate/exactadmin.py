@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from migrate.errors import EnvironmentLacks, MigrateError
 from migrate.model import ClusterFacts, Commits, Decision, Failure, GroupState, LogRange, Row, TopicPartition
-from migrate.ports import ClusterAdmin, ExactClient, Written
+from migrate.ports import ClusterAdmin, ExactClient, Outcomes
 
 MISSING = "JAVA_CLIENT_MISSING"
 UNUSABLE = "JAVA_CLIENT_UNUSABLE"
@@ -48,7 +48,7 @@ class ExactAdmin:
                 answers |= dict.fromkeys(exact, _failure(lack))
         return answers
 
-    def alter(self, wanted: Mapping[str, Commits]) -> Written:
+    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets; groups with metadata through the exact client."""
         exact = {g: commits for g, commits in wanted.items() if any(c.metadata for c in commits.values())}
         others = {group: commits for group, commits in wanted.items() if group not in exact}
@@ -60,12 +60,12 @@ class ExactAdmin:
                 answers |= {group: dict.fromkeys(commits, _failure(error)) for group, commits in exact.items()}
         return answers
 
-    def delete_offsets(self, group: str, partitions: Collection[TopicPartition]) -> Written:
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
         """Remove single offsets, through the exact client."""
         try:
-            return self._exact.delete_offsets(group, partitions)
+            return self._exact.delete_offsets(wanted)
         except MigrateError as error:
-            return {group: dict.fromkeys(partitions, _failure(error))}
+            return {group: dict.fromkeys(partitions, _failure(error)) for group, partitions in wanted.items()}
 
     def lacks(self) -> Failure | None:
         """Reach the cluster through the exact client; None if that works."""
@@ -107,9 +107,17 @@ class ExactAdmin:
         """Return how far each log reaches for a read_uncommitted reader."""
         return self._usual.high_watermarks(partitions)
 
-    def delete_group(self, group: str) -> Failure | None:
-        """Delete an empty group with all its offsets."""
-        return self._usual.delete_group(group)
+    def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
+        """Delete empty groups with all their offsets."""
+        return self._usual.delete_groups(groups)
+
+    def holding(self, lock: int) -> "ExactAdmin":
+        """Return one whose usual client keeps the lock; the exact one's process ends as soon as this one has."""
+        return ExactAdmin(self._usual.holding(lock), self._exact, self._groups)
+
+    def close(self) -> None:
+        """Give up the usual client's connections; the exact one's go with its process."""
+        self._usual.close()
 
 
 def _failure(error: MigrateError) -> Failure:

@@ -4,7 +4,7 @@ Invariants:
 - A group's prior commits are on disk, synced, before the first write to any group; an intent before its write.
 - A line that a crash tore off is the last one, told by its missing line feed, and is dropped; a damaged line
   anywhere else is an error.
-- One writer at a time (flock); a reader needs no lock.
+- One writer at a time: a kernel lock (flock) that goes with the processes that hold it; a reader needs none.
 """
 
 import fcntl
@@ -140,8 +140,14 @@ class JournalWriter:
     ) -> None:
         self.close()
 
+    @property
+    def lock(self) -> int:
+        """The descriptor that carries the lock: a process that writes for us has to hold it too."""
+        return self._descriptor
+
     def close(self) -> None:
-        """Close the file, which gives the lock back."""
+        """Close the file and give the lock back, also for those who hold it with us."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         os.close(self._descriptor)
 
     def sync(self) -> None:

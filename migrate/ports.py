@@ -25,7 +25,7 @@ class CommitReader(Protocol):
         ...
 
 
-Written = Mapping[str, Mapping[TopicPartition, Failure | None]]
+Outcomes = Mapping[str, Mapping[TopicPartition, Failure | None]]
 """What became of each group's partitions: None where it was done, else why not."""
 
 
@@ -36,12 +36,12 @@ class ExactClient(CommitReader, Protocol):
         """Reach the cluster; raises `EnvironmentLacks` or `ClusterError` where this client cannot be used."""
         ...
 
-    def alter(self, wanted: Mapping[str, Commits]) -> Written:
+    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets with their metadata; no leader epoch. Raises as `prove` does, before anything is sent."""
         ...
 
-    def delete_offsets(self, group: str, partitions: Collection[TopicPartition]) -> Written:
-        """Remove single offsets of a stopped group; one that is not there is done. Raises as `prove` does."""
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+        """Remove single offsets of stopped groups; one that is not there is done. Raises as `prove` does."""
         ...
 
 
@@ -82,27 +82,35 @@ class ClusterAdmin(CommitReader, Protocol):
         """Return how far each log reaches for a read_uncommitted reader: beyond the last stable offset if open."""
         ...
 
-    def alter(self, wanted: Mapping[str, Commits]) -> Written:
-        """Commit the offsets of each group, all groups in flight at once (callers pass at most 100).
+    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+        """Commit the offsets of each group, as many groups in flight at once as the client was made for.
 
         Metadata is written byte for byte, or that partition is a `Failure`; leader epochs never are.
         """
         ...
 
-    def delete_offsets(self, group: str, partitions: Collection[TopicPartition]) -> Written:
-        """Remove single offsets of a stopped group, which keeps its others; one that is not there is done."""
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+        """Remove single offsets of stopped groups, which keep their others; one that is not there is done."""
         ...
 
     def lacks(self) -> Failure | None:
         """Try whether metadata and single removals can be done here; None if they can, else why not."""
         ...
 
-    def delete_group(self, group: str) -> Failure | None:
-        """Delete an empty group with all its offsets; None when done."""
+    def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
+        """Delete empty groups with all their offsets; None for each that is done."""
         ...
 
     def renewed(self) -> "ClusterAdmin":
         """Return a new client to the same cluster: a fresh one has no stale coordinator in its cache."""
+        ...
+
+    def holding(self, lock: int) -> "ClusterAdmin":
+        """Return a new client that keeps this file descriptor, and a lock on it, for as long as it may write."""
+        ...
+
+    def close(self) -> None:
+        """Give up the connections; a later call opens others."""
         ...
 
 

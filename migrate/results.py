@@ -11,7 +11,7 @@ from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
 from migrate.plan import Plan
 from migrate.table import Column, layout, wrapped
-from migrate.terminal import Colour, name, paint, safe, shell_word
+from migrate.terminal import Colour, many, name, paint, safe, shell_word
 from migrate.verification import GOOD, Finding, Standing, Verification
 
 ROWS_SHOWN = 200
@@ -53,6 +53,7 @@ def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, co
         yield from wrapped(f"Note: {safe(note)}", width, "", "  ")
     yield ""
     yield from _refused(result.assessment, width, colour)
+    yield from _moved(result, width, colour)
     yield from _rows(result, width, colour)
     yield from _next(result, typed, approval, width)
 
@@ -144,6 +145,45 @@ def _refused(assessment: Assessment, width: int, colour: bool) -> Iterator[str]:
             if len(group.reasons) > NAMED:
                 yield f"    and {len(group.reasons) - NAMED} more reasons"
         yield ""
+
+
+def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
+    """Yield what `--moved restore` costs: consumers ran since the apply, and stand elsewhere than it set them."""
+    again, skipped, told = 0, 0, []
+    for group in result.assessment.writable if result.assessment.plan.header.kind == UNDO else ():
+        commits = result.assessment.target_commits.get(group.group, {})
+        for row in group.pending:
+            commit = commits.get(row.target_partition)
+            now = None if commit is None else commit.offset
+            if now == row.target_prior:
+                continue
+            if now is not None and row.target_offset is not None:
+                again += max(0, now - row.target_offset)
+                skipped += max(0, row.target_offset - now)
+            told.append(f"{name(row.group)} {name(row.target_topic)}:{row.partition}: {_way_back(row, now)}")
+    if not told:
+        return
+    sums = [f"{again} records are read again"] * bool(again) + [f"{skipped} ARE SKIPPED"] * bool(skipped)
+    title = f"Moved since the apply, and restored all the same: {', '.join(sums) or 'see below'}"
+    yield from wrapped(paint(title, Colour.RED if skipped else Colour.YELLOW, colour), width, "", "  ")
+    for line in told[:NAMED]:
+        yield from wrapped(line, width, "  ", "    ")
+    if len(told) > NAMED:
+        yield f"  and {len(told) - NAMED} more"
+    yield ""
+
+
+def _way_back(row: Row, now: int | None) -> str:
+    """Say what restoring a row that has moved means to its consumers. Counts are of offsets."""
+    stood = f"apply set {_offset(row.target_prior)}, now {_offset(now)}"
+    back = row.target_offset
+    if back is None:
+        return f"{stood}; its offset is removed: auto.offset.reset decides what is read again or skipped"
+    if now is None:
+        return f"{stood}; back to {back}"
+    if back > now:
+        return f"{stood}; back to {back}: {many(back - now, 'record')} skipped"
+    return f"{stood}; back to {back}: {many(now - back, 'record')} read again"
 
 
 def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:

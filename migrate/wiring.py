@@ -11,10 +11,10 @@ from migrate.comparison import Comparison, Limits, Listener, Work
 from migrate.errors import UsageError
 from migrate.exactadmin import ExactAdmin
 from migrate.flow import Cluster, Flow
-from migrate.kafka.admin import ConfluentAdmin
+from migrate.kafka.hosted import HostedAdmin
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import Commits, Failure, LogRange, Side, TopicPartition
-from migrate.ports import CommitReader, NextRecordReader, Progress, Written
+from migrate.ports import CommitReader, NextRecordReader, Outcomes, Progress
 from migrate.readerpair import KafkaReaders, ReaderSettings
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from migrate.spark.syncs import Syncs
 
 
-def admin_of(cluster: Cluster, deadline_seconds: float, concurrency: int = 100) -> ConfluentAdmin:
-    """Return the confluent-kafka admin of one cluster; nothing is opened before its first call."""
+def admin_of(cluster: Cluster, deadline_seconds: float, concurrency: int = 100) -> HostedAdmin:
+    """Return the confluent-kafka admin of one cluster, in a process of its own; the first call starts it."""
     mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
-    return ConfluentAdmin(cluster, mapped.config, deadline_seconds, concurrency, secret_values(cluster.properties))
+    return HostedAdmin(cluster, mapped.config, deadline_seconds, concurrency, secret_values(cluster.properties))
 
 
 def record_reader_of(
@@ -177,13 +177,13 @@ class JavaExactClient:
         """Start the JVM, if it does not run, and reach the cluster."""
         self._both()[1].prove()
 
-    def alter(self, wanted: Mapping[str, Commits]) -> Written:
+    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets with their metadata."""
         return self._both()[1].alter(wanted)
 
-    def delete_offsets(self, group: str, partitions: Collection[TopicPartition]) -> Written:
-        """Remove single offsets of a group."""
-        return self._both()[1].delete_offsets(group, partitions)
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+        """Remove single offsets of groups."""
+        return self._both()[1].delete_offsets(wanted)
 
 
 def exact_admin_of(

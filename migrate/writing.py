@@ -1,85 +1,165 @@
-"""Writes batches of groups: intent, write, outcome, and again what failed in passing, until a deadline.
+"""Writes groups: intent, write, outcome, and again what failed in passing, until a deadline.
 
 A commit of absolute offsets can be repeated, so an unknown outcome is settled by reading back and, where the
 offset is not there, by writing once more. A second try takes a new client: librdkafka never forgets a
 coordinator that has moved.
+
+While one chunk of groups is being written, the intents of the next are brought to disk: the cluster never waits for it.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 from migrate.clock import Clock
 from migrate.drift import stands
 from migrate.errors import ClusterError
 from migrate.history import REMOVED, SET
+from migrate.interruption import Interruption
 from migrate.journal import JournalWriter
 from migrate.model import Commit, Commits, Decision, Failure, Row, TopicPartition
-from migrate.ports import ClusterAdmin
+from migrate.ports import ClusterAdmin, Outcomes
 
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 5.0
-
-_LEFT_OUT = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
+# A chunk wider than the window of calls in flight: the window runs dry only at its end.
+WINDOWS_PER_CHUNK = 5
+READ_CHUNK = 1000
 
 Answer = str | Failure
 Answers = dict[str, dict[TopicPartition, Answer]]
+Left = Mapping[str, Mapping[TopicPartition, Row]]
+_LEFT_OUT = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
+# For the journal only, where the intent stands already: what is known of these rows is what was known before.
+_NOT_SENT = Failure("NOT_SENT", "not tried: nobody answered for the groups before", retriable=True)
+
+
+@dataclass(slots=True)
+class Written:
+    """What the cluster answered: "set", "removed" or the last failure per partition; none for what was not tried.
+
+    `trouble` is what ended the writing early, "" if nothing did; `journal_lost` that the journal takes no more.
+    """
+
+    answers: Answers = field(default_factory=dict)
+    trouble: str = ""
+    journal_lost: bool = False
 
 
 class GroupWriter:
     """Writes groups to one cluster and tells the journal before and after.
 
-    `group_timeout_seconds` is how long a batch may be tried again; the first try is always made.
+    `group_timeout_seconds` is how long to go on trying while no group gets done; the first try is always made.
+    `concurrency` is how many groups the client has in flight. `tell` is called with how many groups are done.
     """
 
-    def __init__(self, admin: ClusterAdmin, journal: JournalWriter, clock: Clock, group_timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        admin: ClusterAdmin,
+        journal: JournalWriter,
+        clock: Clock,
+        group_timeout_seconds: float,
+        concurrency: int,
+        tell: Callable[[int], None] = lambda done: None,
+    ) -> None:
         self._admin = admin
         self._journal = journal
         self._clock = clock
         self._timeout = group_timeout_seconds
+        self._chunk = concurrency * WINDOWS_PER_CHUNK
+        self._tell = tell
+        self._interrupted = Interruption()
+        self._whole: frozenset[str] = frozenset()
 
-    def write(self, batch: Mapping[str, Sequence[Row]], before: Mapping[str, Commits]) -> Answers:
-        """Write the rows of each group; return "set", "removed" or the last failure per partition.
+    def write(self, groups: Mapping[str, Sequence[Row]], before: Mapping[str, Commits]) -> Written:
+        """Write the rows of each group.
 
         `before` are the commits that the rows to remove were judged by: a group is deleted only if it still
         holds nothing else.
         """
-        left = {g: {r.target_partition: r for r in rows} for g, rows in batch.items()}
-        answers: Answers = {group: {} for group in batch}
-        whole = {group for group, rows in left.items() if goes_whole(rows.values(), before.get(group, {}))}
-        deadline = self._clock.monotonic() + self._timeout
+        written = Written()
+        left: Left = {g: {r.target_partition: r for r in rows} for g, rows in groups.items()}
+        self._whole = frozenset(g for g, rows in groups.items() if goes_whole(rows, before.get(g, {})))
+        try:
+            with Interruption() as self._interrupted, ThreadPoolExecutor(1, "writing") as pool:
+                reached_all = self._write(pool, left, before, written)
+            if self._interrupted and not reached_all:
+                written.trouble = "interrupted: stopped before all groups were set"
+        except OSError as error:
+            # Without its journal a write could not be undone: none more is made, and what the last ones did is read.
+            written.trouble = (
+                f"the journal can not be written any more ({error.strerror}): stopped before all groups were set"
+            )
+            written.journal_lost = True
+        return written
+
+    def _write(self, pool: ThreadPoolExecutor, left: Left, before: Mapping[str, Commits], written: Written) -> bool:
+        """Try until nothing is left, or no more may be tried; return True if nothing is left."""
+        total = fewest = len(left)
+        deadline = None
         pause = FIRST_PAUSE_SECONDS
         while True:
-            self._journal.intend({g: {p: row.target_offset for p, row in rows.items()} for g, rows in left.items()})
-            self._take(answers, self._attempt(left, before, whole))
-            left = _again(left, answers)
-            remaining = deadline - self._clock.monotonic()
-            if not left or remaining <= 0:
-                return answers
-            self._clock.wait(min(pause, remaining))
+            self._pass(pool, left, before, written)
+            left = _again(left, written.answers)
+            now = self._clock.monotonic()
+            if deadline is None or len(left) < fewest:
+                deadline, pause, fewest = now + self._timeout, FIRST_PAUSE_SECONDS, len(left)
+            if not left or now >= deadline or self._interrupted:
+                return not left
+            self._clock.wait(min(pause, deadline - now))
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             self._admin = self._admin.renewed()
-            self._take(answers, self._settled(left, answers))
-            left = _again(left, answers)
-            if not left:
-                return answers
+            self._take(written, self._settled(left, written.answers))
+            left = _again(left, written.answers)
+            self._tell(total - len(left))
+            if not left or self._interrupted:
+                return not left
 
-    def _take(self, answers: Answers, new: Answers) -> None:
+    def _pass(self, pool: ThreadPoolExecutor, left: Left, before: Mapping[str, Commits], written: Written) -> None:
+        """Try every group once; the rest is left for another pass where nobody answers for a whole chunk."""
+        running: Future[Answers] | None = None
+        try:
+            for names in _chunks(list(left), self._chunk):
+                if self._interrupted:
+                    break
+                chunk = {group: left[group] for group in names}
+                self._journal.intend({g: {p: r.target_offset for p, r in rows.items()} for g, rows in chunk.items()})
+                answers, running = (running.result() if running else {}), None
+                if answers and all(_is_passing(a) for results in answers.values() for a in results.values()):
+                    self._take(written, answers)
+                    for group, rows in chunk.items():
+                        self._journal.outcome(group, dict.fromkeys(rows, _NOT_SENT))
+                    self._journal.sync()
+                    return
+                running = pool.submit(self._attempt, chunk, before)
+                self._take(written, answers)
+            if running:
+                answers, running = running.result(), None
+                self._take(written, answers)
+        except OSError:
+            # What is in flight gets its answer all the same.
+            _merge(written.answers, running.result() if running else {})
+            raise
+
+    def _take(self, written: Written, new: Answers) -> None:
+        # First in memory: a journal that fails now must not lose what the cluster said.
+        _merge(written.answers, new)
         for group, results in new.items():
-            answers[group] |= results
             self._journal.outcome(group, results)
-        self._journal.sync()
+        if new:
+            self._journal.sync()
+            self._tell(sum(not any(map(_is_passing, results.values())) for results in written.answers.values()))
 
-    def _attempt(
-        self, left: Mapping[str, Mapping[TopicPartition, Row]], before: Mapping[str, Commits], whole: Collection[str]
-    ) -> Answers:
+    def _attempt(self, left: Left, before: Mapping[str, Commits]) -> Answers:
         wanted: dict[str, dict[TopicPartition, Commit]] = {}
-        results: Answers = {group: {} for group in left}
+        removed: dict[str, dict[TopicPartition, Row]] = {}
         for group, rows in left.items():
             commits = {p: r.target_commit for p, r in rows.items() if r.target_commit is not None}
             if commits:
                 wanted[group] = commits
-            removals = {p: r for p, r in rows.items() if r.decision is Decision.REMOVE}
-            if removals:
-                results[group] = self._remove(group, removals, before.get(group, {}), group in whole)
+            if removals := {p: r for p, r in rows.items() if r.decision is Decision.REMOVE}:
+                removed[group] = removals
+        results = self._removals(removed, before) if removed else {}
         if wanted:
             try:
                 altered = self._admin.alter(wanted)
@@ -87,39 +167,45 @@ class GroupWriter:
                 lost = Failure("NO_ANSWER", error.problem, retriable=True, outcome_unknown=True)
                 altered = {group: dict.fromkeys(commits, lost) for group, commits in wanted.items()}
             for group, commits in wanted.items():
-                results[group] |= {p: _answer(altered, group, p) for p in commits}
+                results.setdefault(group, {}).update({p: _answer(altered, group, p) for p in commits})
         return results
 
-    def _remove(
-        self, group: str, rows: Mapping[TopicPartition, Row], before: Commits, whole: bool
-    ) -> dict[TopicPartition, Answer]:
-        """Remove offsets, or the `whole` group, if what goes is what was there when it was judged, just now."""
-        answer: Answer
+    def _removals(self, left: Left, before: Mapping[str, Commits]) -> Answers:
+        """Delete groups, or single offsets of those that keep others, if what goes is what was there when judged."""
+        answers: Answers = {}
+        empty: list[str] = []
+        single: dict[str, list[TopicPartition]] = {}
         try:
-            now = self._admin.commits([group])[group]
-            if isinstance(now, Failure):
-                answer = Failure(now.code, now.message, now.retriable)
-            elif not any(whole or p in rows for p in now):
-                answer = REMOVED
-            elif any(_offset(now, p) != _offset(before, p) for p in now if whole or p in rows):
-                answer = Failure("GROUP_CHANGED", "its offsets changed meanwhile: not deleted")
-            elif whole:
-                failure = self._admin.delete_group(group)
+            for group, now in self._admin.commits(list(left)).items():
+                rows, whole, judged = left[group], group in self._whole, before.get(group, {})
+                going = [] if isinstance(now, Failure) else [p for p in now if whole or p in rows]
+                if isinstance(now, Failure):
+                    answers[group] = dict.fromkeys(rows, Failure(now.code, now.message, now.retriable))
+                elif not going:
+                    answers[group] = dict.fromkeys(rows, REMOVED)
+                elif any(now[p].offset != (judged[p].offset if p in judged else None) for p in going):
+                    changed = Failure("GROUP_CHANGED", "its offsets changed meanwhile: not deleted")
+                    answers[group] = dict.fromkeys(rows, changed)
+                elif whole:
+                    empty.append(group)
+                else:
+                    single[group] = sorted(rows)
+            for group, failure in self._admin.delete_groups(empty).items() if empty else ():
                 gone = failure is None or failure.code == "GROUP_ID_NOT_FOUND"
-                answer = REMOVED if gone or failure is None else failure
-            else:
-                told = self._admin.delete_offsets(group, sorted(rows))
-                return {p: REMOVED if (one := _answer(told, group, p)) == SET else one for p in rows}
+                answers[group] = dict.fromkeys(left[group], REMOVED if gone or failure is None else failure)
+            told = self._admin.delete_offsets(single) if single else {}
+            answers |= {g: {p: _answer(told, g, p, REMOVED) for p in places} for g, places in single.items()}
         except ClusterError as error:
-            answer = Failure("NO_ANSWER", error.problem, retriable=True, outcome_unknown=True)
-        return dict.fromkeys(rows, answer)
+            lost = Failure("NO_ANSWER", error.problem, retriable=True, outcome_unknown=True)
+            answers = {group: answers.get(group, dict.fromkeys(rows, lost)) for group, rows in left.items()}
+        return answers
 
-    def _settled(self, left: Mapping[str, Mapping[TopicPartition, Row]], answers: Answers) -> Answers:
+    def _settled(self, left: Left, answers: Answers) -> Answers:
         """Return what turns out to be written of the rows whose outcome is unknown."""
         unknown = [
             group
             for group, rows in left.items()
-            if any(isinstance(a := answers[group].get(p), Failure) and a.outcome_unknown for p in rows)
+            if any(isinstance(a := answers.get(group, {}).get(p), Failure) and a.outcome_unknown for p in rows)
         ]
         if not unknown:
             return {}
@@ -149,46 +235,59 @@ def goes_whole(rows: Collection[Row], commits: Commits) -> bool:
 
 
 def read_commits(
-    admin: ClusterAdmin, groups: Sequence[str], clock: Clock, timeout_seconds: float
+    admin: ClusterAdmin,
+    groups: Sequence[str],
+    clock: Clock,
+    timeout_seconds: float,
+    tell: Callable[[int], None] = lambda done: None,
 ) -> dict[str, Commits | Failure]:
     """Read groups with a fresh client, and again what failed in passing; never raises `ClusterError`."""
-    deadline = clock.monotonic() + timeout_seconds
     found: dict[str, Commits | Failure] = {}
     left = list(groups)
     pause = FIRST_PAUSE_SECONDS
+    deadline = None
     while True:
+        admin = admin.renewed()
         try:
-            found |= admin.renewed().commits(left)
+            for chunk in _chunks(left, READ_CHUNK):
+                found |= admin.commits(chunk)
+                tell(len(found))
         except ClusterError as error:
-            found |= dict.fromkeys(left, Failure("NO_ANSWER", error.problem, retriable=True))
+            lost = Failure("NO_ANSWER", error.problem, retriable=True)
+            found |= {group: found.get(group, lost) for group in left}
         left = [g for g in left if isinstance(answer := found[g], Failure) and answer.retriable]
-        remaining = deadline - clock.monotonic()
-        if not left or remaining <= 0:
+        now = clock.monotonic()
+        deadline = now + timeout_seconds if deadline is None else deadline
+        if not left or now >= deadline:
             return found
-        clock.wait(min(pause, remaining))
+        clock.wait(min(pause, deadline - now))
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
-def _again(left: Mapping[str, Mapping[TopicPartition, Row]], answers: Answers) -> dict[str, dict[TopicPartition, Row]]:
-    """Return the rows that are worth another try."""
+def _again(left: Left, answers: Answers) -> dict[str, dict[TopicPartition, Row]]:
+    """Return the rows that are worth another try, those that had none yet first."""
+    fresh = {group: dict(rows) for group, rows in left.items() if group not in answers}
     retry = {
-        group: {
-            p: row
-            for p, row in rows.items()
-            if isinstance(answer := answers[group].get(p), Failure) and answer.retriable
-        }
+        group: {p: row for p, row in rows.items() if (answer := answers[group].get(p)) and _is_passing(answer)}
         for group, rows in left.items()
+        if group in answers
     }
-    return {group: rows for group, rows in retry.items() if rows}
+    return fresh | {group: rows for group, rows in retry.items() if rows}
 
 
-def _offset(commits: Commits, partition: TopicPartition) -> int | None:
-    commit = commits.get(partition)
-    return None if commit is None else commit.offset
+def _is_passing(answer: Answer) -> bool:
+    return isinstance(answer, Failure) and answer.retriable
 
 
-def _answer(
-    altered: Mapping[str, Mapping[TopicPartition, Failure | None]], group: str, partition: TopicPartition
-) -> Answer:
+def _merge(answers: Answers, new: Answers) -> None:
+    for group, results in new.items():
+        answers.setdefault(group, {}).update(results)
+
+
+def _chunks(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    return (names[i : i + size] for i in range(0, len(names), size))
+
+
+def _answer(told: Outcomes, group: str, partition: TopicPartition, done: str = SET) -> Answer:
     """Return one partition's answer; one that was left out of the answer says nothing: unknown."""
-    return altered.get(group, {}).get(partition, _LEFT_OUT) or SET
+    return told.get(group, {}).get(partition, _LEFT_OUT) or done

@@ -18,7 +18,7 @@ from migrate.model import (
     Side,
     TopicPartition,
 )
-from migrate.ports import Written
+from migrate.ports import Outcomes
 
 EMPTY = GroupState("Empty")
 ALIVE = GroupState("Stable", 1, ("app@10.0.0.7",))
@@ -113,36 +113,27 @@ class FakeCluster:
         ends = {p: log.end for p, log in self.ranges.items() if isinstance(log, LogRange)} | self.watermarks
         return {p: ends.get(p, Failure("UNKNOWN_TOPIC_OR_PARTITION", "no such")) for p in partitions}
 
-    def alter(self, wanted: Mapping[str, Commits]) -> Written:
+    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
         self._called("alter")
         self.widest_alter = max(self.widest_alter, len(wanted))
         return {group: self._alter(group, commits) for group, commits in wanted.items()}
 
-    def delete_offsets(self, group: str, partitions: Collection[TopicPartition]) -> Written:
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
         self._called("delete_offsets")
-        if self.lacking is not None:
-            return {group: dict.fromkeys(partitions, self.lacking)}
-        script = self._script("delete_offsets", group)
-        if script is None or script.applied:
-            for partition in partitions:
-                self.offsets.get(group, {}).pop(partition, None)
-            self._crash()
-        return {group: dict.fromkeys(partitions, script.failure if script else None)}
+        return {group: self._delete_offsets(group, partitions) for group, partitions in wanted.items()}
 
     def lacks(self) -> Failure | None:
         self._called("lacks")
         return self.lacking
 
-    def delete_group(self, group: str) -> Failure | None:
+    def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
         self._called("delete")
-        script = self._script("delete", group)
-        if script is None or script.applied:
-            if self.states.get(group, EMPTY).member_count:
-                return Failure("NON_EMPTY_GROUP", "the group is not empty")
-            self.offsets.pop(group, None)
-            self.states.pop(group, None)
-            self._crash()
-        return script.failure if script else None
+        return {group: self._delete(group) for group in groups}
+
+    def holding(self, lock: int) -> "FakeCluster":
+        return self
+
+    def close(self) -> None: ...
 
     def renewed(self) -> "FakeCluster":
         self.clients += 1
@@ -153,6 +144,28 @@ class FakeCluster:
         if failure is None and group in self.unstable and require_stable:
             failure = Failure("UNSTABLE_OFFSET_COMMIT", "open transaction", retriable=True)
         return failure or dict(self.offsets.get(group, {}))
+
+    def _delete(self, group: str) -> Failure | None:
+        script = self._script("delete", group)
+        if script is None or script.applied:
+            if self.states.get(group, EMPTY).member_count:
+                return Failure("NON_EMPTY_GROUP", "the group is not empty")
+            self.offsets.pop(group, None)
+            self.states.pop(group, None)
+            self._crash()
+        return script.failure if script else None
+
+    def _delete_offsets(
+        self, group: str, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, Failure | None]:
+        if self.lacking is not None:
+            return dict.fromkeys(partitions, self.lacking)
+        script = self._script("delete_offsets", group)
+        if script is None or script.applied:
+            for partition in partitions:
+                self.offsets.get(group, {}).pop(partition, None)
+            self._crash()
+        return dict.fromkeys(partitions, script.failure if script else None)
 
     def _alter(self, group: str, commits: Commits) -> dict[TopicPartition, Failure | None]:
         if self.lacking is not None and any(commit.metadata for commit in commits.values()):

@@ -5,8 +5,10 @@ or an offset of -1001, and each of them reads as "fine" to code that does not as
 """
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from sys import intern
 from typing import Any, TypeVar
 
 from confluent_kafka import (
@@ -24,7 +26,7 @@ from migrate.flow import Cluster
 from migrate.kafka.connection import REQUEST_TIMEOUT_SECONDS, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of
 from migrate.model import ClusterFacts, Commit, Commits, Failure, GroupState, LogRange, TopicPartition
-from migrate.ports import Written
+from migrate.ports import Outcomes
 
 MAX_IN_FLIGHT = 100
 DESCRIBE_BATCH = 500
@@ -35,7 +37,8 @@ NOT_EXACT = Failure(
     "UNSUPPORTED_BY_CLIENT", "librdkafka can neither write commit metadata byte for byte nor remove single offsets"
 )
 MEMBERS_NAMED = 24
-READ_AGAIN_AFTER_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.6)
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 3.0
 K = TypeVar("K")
 V = TypeVar("V")
 T = TypeVar("T")
@@ -172,8 +175,8 @@ class ConfluentAdmin:
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         return self._of_logs(partitions, lambda batch: self._offsets(batch, latest, level))
 
-    def alter(self, wanted: Mapping[str, Commits]) -> Written:
-        """Commit offsets, all groups in flight at once, at most 2000 partitions per request.
+    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+        """Commit offsets, at most 2000 partitions per request.
 
         A group with metadata is left untouched and fails: librdkafka's Python client adds a NUL byte to it.
         """
@@ -189,19 +192,26 @@ class ConfluentAdmin:
                 results[group] |= _results(parts[group], answer)
         return results
 
-    def delete_group(self, group: str) -> Failure | None:
-        """Delete an empty group with all its offsets; a group that is already gone is a `Failure`."""
-        got = self._connection.gather(
-            [group],
-            lambda client, name: client.delete_consumer_groups([name], **_LONGEST)[name],
-            1,
-            writing=True,
-        )[group]
-        return got if isinstance(got, Failure) else None
+    def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
+        """Delete empty groups with all their offsets; a group that is already gone is a `Failure`."""
 
-    def delete_offsets(self, group: str, partitions: Collection[TopicPartition]) -> Written:
+        def submit(client: AdminClient, group: str) -> "Future[Any]":
+            return client.delete_consumer_groups([group], **_LONGEST)[group]
+
+        found = self._connection.gather(sorted(set(groups)), submit, self._concurrency, writing=True)
+        return {group: answer if isinstance(answer, Failure) else None for group, answer in found.items()}
+
+    def holding(self, lock: int) -> "ConfluentAdmin":
+        """Return a new client; this process holds its descriptors itself."""
+        return self.renewed()
+
+    def close(self) -> None:
+        """Forget the client."""
+        self._connection.drop()
+
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
         """Fail: librdkafka's Python client can only delete whole groups."""
-        return {group: dict.fromkeys(partitions, NOT_EXACT)}
+        return {group: dict.fromkeys(partitions, NOT_EXACT) for group, partitions in wanted.items()}
 
     def lacks(self) -> Failure | None:
         """Return what this client cannot do."""
@@ -231,14 +241,17 @@ class ConfluentAdmin:
     def _persistently(
         self, wanted: Sequence[K], ask: Callable[[Sequence[K]], dict[K, V | Failure]]
     ) -> dict[K, V | Failure]:
-        """Ask again, with a fresh client, for what failed in passing: leaders and coordinators move."""
+        """Ask again, with a fresh client, for what failed in passing, until the deadline: coordinators move."""
         answers = ask(wanted)
-        for pause in READ_AGAIN_AFTER_SECONDS:
-            passing = [key for key, answer in answers.items() if _is_passing(answer)]
-            if not passing:
+        deadline = time.monotonic() + self._deadline_seconds
+        pause = FIRST_PAUSE_SECONDS
+        while passing := [key for key, answer in answers.items() if _is_passing(answer)]:
+            left = deadline - time.monotonic()
+            if left <= 0:
                 break
             self._connection.drop()
-            threading.Event().wait(pause)
+            threading.Event().wait(min(pause, left))
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             answers |= ask(passing)
         return answers
 
@@ -275,7 +288,7 @@ class ConfluentAdmin:
             request = [ConsumerGroupTopicPartitions(group, offsets)]
             return client.alter_consumer_group_offsets(request, **_LONGEST)[group]
 
-        return self._connection.gather(sorted(parts), submit, len(parts), writing=True)
+        return self._connection.gather(sorted(parts), submit, self._concurrency, writing=True)
 
     def _offsets(
         self,
@@ -332,7 +345,7 @@ def _commits(answer: Any) -> Commits | Failure:
             return Failure(failure.code, f"{where}: {failure.message}", failure.retriable)
         # -1001 without an error is Kafka's "nothing committed": the partition is listed, the commit is not.
         if partition.offset >= 0:
-            found[TopicPartition(partition.topic, partition.partition)] = Commit(
+            found[TopicPartition(intern(partition.topic), partition.partition)] = Commit(
                 partition.offset, partition.metadata or "", partition.leader_epoch
             )
     return found

@@ -23,6 +23,7 @@ from migrate.kafka.errors import code_of, error_of, failure_of, timed_out
 from migrate.model import Failure
 
 REQUEST_TIMEOUT_SECONDS = 3600.0
+LONGEST_SOCKET_TIMEOUT_MS = 300_000
 PREFLIGHT_SECONDS = 15.0
 _SLICE_SECONDS = 0.1
 _FIRST_TRY_SECONDS = 0.5
@@ -154,6 +155,8 @@ class Connection:
         settings: dict[str, Any] = {
             "client.id": "mm2-migrate",
             **self.config,
+            # A socket that times out while a coordinator is looked up aborts the process, as a request does.
+            "socket.timeout.ms": LONGEST_SOCKET_TIMEOUT_MS,
             "log_level": 0,
             "error_cb": self._note,
         }

@@ -9,7 +9,7 @@ from typing import Any
 
 from migrate.errors import ClusterError
 from migrate.model import Commit, Commits, Failure, TopicPartition
-from migrate.ports import Written
+from migrate.ports import Outcomes
 from migrate.spark.failure import java_exception
 from migrate.spark.javaclient import GRACE_SECONDS, TIMED_OUT, JavaClient
 
@@ -47,7 +47,7 @@ class JavaOffsetWriter:
         """Reach the cluster; raises `ClusterError` if that fails."""
         self._client.reach()
 
-    def alter(self, wanted: Mapping[str, Commits]) -> Written:
+    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets with their metadata, in requests that fit the offsets topic's batches."""
         admin, options = self._client.admin, self._options("AlterConsumerGroupOffsetsOptions")
 
@@ -66,18 +66,20 @@ class JavaOffsetWriter:
                 results[group] |= told
         return results
 
-    def delete_offsets(self, group: str, partitions: Collection[TopicPartition]) -> Written:
-        """Remove single offsets of a group; what is not there any more is done."""
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+        """Remove single offsets; what is not there any more is done."""
         admin, options = self._client.admin, self._options("DeleteConsumerGroupOffsetsOptions")
 
-        def submit(name: str, places: Collection[TopicPartition]) -> Any:
-            wanted = self._client.jvm.java.util.HashSet()
-            for place in places:
-                wanted.add(self._java(place))
-            return admin.deleteConsumerGroupOffsets(name, wanted, options)
+        def submit(group: str, partitions: Collection[TopicPartition]) -> Any:
+            places = self._client.jvm.java.util.HashSet()
+            for place in partitions:
+                places.add(self._java(place))
+            return admin.deleteConsumerGroupOffsets(group, places, options)
 
-        told = self._carry_out({group: sorted(partitions)}, submit)[group]
-        return {group: {p: None if a is None or a.code in _NOT_THERE else a for p, a in told.items()}}
+        return {
+            group: {p: None if a is None or a.code in _NOT_THERE else a for p, a in told.items()}
+            for group, told in self._carry_out(wanted, submit).items()
+        }
 
     def _options(self, name: str) -> Any:
         return getattr(self._client.kafka.clients.admin, name)().timeoutMs(int(self._client.deadline_seconds * 1000))

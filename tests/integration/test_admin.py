@@ -112,8 +112,8 @@ def group() -> str:
     return f"g-{uuid4().hex[:8]}"
 
 
-def offsets(topic: str, *values: int) -> dict[TopicPartition, int]:
-    return {TopicPartition(topic, partition): value for partition, value in enumerate(values)}
+def offsets(topic: str, *values: int) -> dict[TopicPartition, Commit]:
+    return {TopicPartition(topic, partition): Commit(value) for partition, value in enumerate(values)}
 
 
 def only(error: Callable[[], object]) -> str:
@@ -149,15 +149,15 @@ def test_offsets_are_set_read_and_deleted_with_their_group(broker: Broker, group
     assert result == {group: dict.fromkeys(offsets(topic, 5, 0)), other: dict.fromkeys(offsets(topic, 7))}
     fresh = admin.renewed()
     assert fresh.commits([group, other, "nobody"]) == {
-        group: {p: Commit(o) for p, o in offsets(topic, 5, 0).items()},
-        other: {p: Commit(o) for p, o in offsets(topic, 7).items()},
+        group: offsets(topic, 5, 0),
+        other: offsets(topic, 7),
         "nobody": {},
     }
     assert {group, other} <= fresh.groups()
     assert fresh.group_states([group, "nobody"]) == {group: GroupState("Empty"), "nobody": GroupState("Dead")}
-    assert fresh.delete_group(group) is None
+    assert fresh.delete_groups([group]) == {group: None}
     assert group not in fresh.groups()
-    gone = fresh.delete_group(group)
+    gone = fresh.delete_groups([group])[group]
     assert gone is not None and gone.code == "GROUP_ID_NOT_FOUND"
 
 
@@ -173,7 +173,7 @@ def test_results_are_per_partition_the_good_one_is_written(broker: Broker, group
 
 def test_more_partitions_than_fit_one_request_are_written_in_several(broker: Broker, group: str) -> None:
     admin, topic = broker.admin(deadline_seconds=60), broker.topic(1)
-    wanted = {TopicPartition(topic, 0): 1} | {TopicPartition(topic, n): 1 for n in range(1, 4500)}
+    wanted = {TopicPartition(topic, 0): Commit(1)} | {TopicPartition(topic, n): Commit(1) for n in range(1, 4500)}
     result = admin.alter({group: wanted})[group]
     assert len(result) == 4500 and [p.partition for p, f in result.items() if f is None] == [0]
 
@@ -190,7 +190,7 @@ def test_a_live_group_is_described_and_the_broker_refuses_to_set_or_delete_it(
         assert state.members[0].startswith("app@")
         result = admin.alter({group: offsets(topic, 1, 1)})[group]
         assert {f.code for f in result.values() if f} == {"UNKNOWN_MEMBER_ID"} and all(result.values())
-        deleted = admin.delete_group(group)
+        deleted = admin.delete_groups([group])[group]
         assert deleted is not None and deleted.code == "NON_EMPTY_GROUP"
         assert admin.commits([group])[group] == {}
     wait_until(lambda: getattr(admin.group_states([group])[group], "is_stopped", False), 60, f"{group} to be stopped")
@@ -216,7 +216,7 @@ def test_a_pending_transactional_commit_is_a_failure_unless_asked_otherwise(brok
     admin, topic = broker.admin(), broker.topic(1)
     here = TopicPartition(topic, 0)
     other = f"{group}-other"
-    admin.alter({other: {here: 1}})
+    admin.alter({other: {here: Commit(1)}})
     producer = broker.produce(topic, 1, transactional=f"tx-{uuid4().hex}")
     with broker.consumer(group, topic) as reader:
         # Brokers list the partitions that have an offset: a first commit that is still open shows nowhere.
@@ -273,7 +273,7 @@ def test_a_silent_broker_costs_one_deadline_and_never_the_process(broker: Broker
     many = [f"{group}-{n}" for n in range(150)]
     assert admin.commits([group])[group] == {}
     with broker.paused():
-        written = admin.alter({group: {here: 1}})[group][here]
+        written = admin.alter({group: {here: Commit(1)}})[group][here]
         assert written is not None and (written.code, written.outcome_unknown) == ("_TIMED_OUT", True)
         only(lambda: admin.commits(many))
         only(admin.groups)

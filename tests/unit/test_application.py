@@ -1,4 +1,7 @@
+import os
 import resource
+import signal
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,15 +12,18 @@ import pytest
 from migrate.application import ApplyOptions, ApplyResult, RowStatus, apply_plan
 from migrate.assessment import Assessment, Fate
 from migrate.errors import ClusterError, MigrateError, Refused
-from migrate.history import APPLY, ROLLBACK
+from migrate.history import APPLY, ROLLBACK, SET
 from migrate.journal import Journal, journal_path
 from migrate.model import Decision, Failure, LogRange, Method, TopicPartition
 from migrate.plan import Plan
+from migrate.results import Typed, apply_lines
 from migrate.undo import MOVED_RESTORE, undo_plan
+from migrate.writing import WINDOWS_PER_CHUNK
 from tests.builders import make_check
 from tests.fakes import ALIVE, EMPTY, Crash, FakeClock, FakeCluster, NoProgress, Script
 from tests.unit.plans import clusters, plan, row
 
+P0 = TopicPartition("A.orders", 0)
 TIMED_OUT = Failure("_TIMED_OUT", "no answer", retriable=True, outcome_unknown=True)
 DENIED = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
 MOVED = Failure("NOT_COORDINATOR", "moved", retriable=True)
@@ -73,6 +79,11 @@ def three_groups(folder: Path) -> Scene:
         ),
         folder,
     )  # fmt: skip
+
+
+def three_chunks(folder: Path) -> Scene:
+    """With a window of one group: what is written goes in three chunks."""
+    return Scene(plan(*(row(f"g{n:02}", offset=70 + n) for n in range(3 * WINDOWS_PER_CHUNK))), folder)
 
 
 def statuses(result: ApplyResult) -> dict[tuple[str, str, int], RowStatus]:
@@ -308,10 +319,62 @@ def test_a_consumer_that_joins_after_the_check_is_refused_by_the_cluster_itself(
     assert scene.target.held("b") == {}
 
 
-def test_at_most_100_groups_are_in_flight(folder: Path) -> None:
-    scene = Scene(plan(*(row(f"g{n:03}") for n in range(250))), folder)
+def test_intents_go_to_disk_in_chunks_of_at_most_500_groups(folder: Path) -> None:
+    scene = Scene(plan(*(row(f"g{n:04}") for n in range(1100))), folder)
     assert scene.apply(concurrency=1000).exit_code == 0
-    assert scene.target.widest_alter == 100 and scene.target.calls["alter"] == 3
+    assert scene.target.widest_alter == 500 and scene.target.calls["alter"] == 3
+
+
+def test_a_group_that_nobody_answers_for_holds_up_no_other(folder: Path) -> None:
+    scene = three_chunks(folder)
+    scene.target.script("alter", "g00", *[Script(MOVED)] * 1000)
+    result = scene.apply(concurrency=1, group_timeout_seconds=30)
+    assert result.exit_code == 4
+    assert Counter(statuses(result).values()) == {RowStatus.SET: 14, RowStatus.FAILED: 1}
+    assert scene.clock.waited <= 30
+
+
+def test_where_nobody_answers_at_all_the_rest_is_not_tried_until_somebody_does(folder: Path) -> None:
+    scene = three_chunks(folder)
+    for n in range(15):
+        scene.target.script("alter", f"g{n:02}", *[Script(TIMED_OUT)] * 2)
+    result = scene.apply(concurrency=1, group_timeout_seconds=30)
+    assert result.exit_code == 0 and scene.target.held("g14") == {("A.orders", 0): 84}
+    assert all(trace.results == {P0: SET} for trace in scene.journal.read().applied.values())
+
+
+def test_a_cluster_that_is_gone_ends_the_run_and_every_row_is_told(folder: Path) -> None:
+    scene = three_chunks(folder)
+
+    def vanish(call: str) -> None:
+        if call == "alter":
+            scene.target.down = True
+
+    scene.target.on_call = vanish
+    result = scene.apply(concurrency=1, group_timeout_seconds=30)
+    assert result.exit_code == 4 and 30 <= scene.clock.waited <= 61
+    assert set(statuses(result).values()) == {RowStatus.UNKNOWN}
+    assert len(scene.undo().rows) == 15
+    scene.target.down, scene.target.on_call = False, lambda call: None
+    assert scene.apply().exit_code == 0
+
+
+def test_interrupted_it_takes_the_answers_of_what_is_in_flight_and_reads_back(folder: Path) -> None:
+    scene = three_chunks(folder)
+
+    def interrupt(call: str) -> None:
+        if call == "alter" and not scene.target.writes:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    scene.target.on_call = interrupt
+    result = scene.apply(concurrency=1)
+    assert result.exit_code == 4 and "interrupted" in result.trouble
+    told = Counter(statuses(result).values())
+    assert told[RowStatus.SET] >= 5 and told[RowStatus.SET] + told[RowStatus.PLANNED] == 15
+    assert all(set(t.results.values()) == {SET} for t in scene.journal.read().applied.values())
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    scene.target.on_call = lambda call: None
+    assert scene.apply().exit_code == 0
 
 
 def test_kept_and_skipped_rows_are_not_written(folder: Path) -> None:
@@ -542,7 +605,7 @@ def test_a_second_run_at_the_same_time_is_refused(folder: Path) -> None:
 
 
 def test_an_unexpected_fault_leaves_a_journal_that_the_next_run_goes_on_from(folder: Path) -> None:
-    scene = three_groups(folder)
+    scene = three_chunks(folder)
 
     def fail(call: str) -> None:
         if call == "alter" and scene.target.calls["alter"] == 1:
@@ -599,7 +662,7 @@ def test_a_rollback_refused_for_another_run_does_not_spend_the_plan(folder: Path
 
 
 def test_a_journal_that_can_not_be_written_any_more_ends_the_run_and_says_what_was_set(folder: Path) -> None:
-    scene = three_groups(folder)
+    scene = three_chunks(folder)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def fill_the_disk(call: str) -> None:
@@ -612,12 +675,12 @@ def test_a_journal_that_can_not_be_written_any_more_ends_the_run_and_says_what_w
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert result.exit_code == 4 and "journal" in result.trouble
-    assert scene.target.calls["alter"] == 1, "without a journal nothing more is written"
-    assert statuses(result)["a", "orders", 0] is RowStatus.SET, "what was written is read back"
-    assert statuses(result)["c", "orders", 0] is RowStatus.PLANNED
+    assert scene.target.calls["alter"] <= 2, "without a journal nothing more is written"
+    assert statuses(result)["g00", "orders", 0] is RowStatus.SET, "what was written is read back"
+    assert statuses(result)["g14", "orders", 0] is RowStatus.PLANNED
     scene.target.on_call = lambda call: None
     assert scene.apply().exit_code == 0
-    assert scene.rollback().exit_code == 0 and scene.target.held("c") == {("A.orders", 0): 30}
+    assert scene.rollback().exit_code == 0 and scene.target.held("g00") == {}
 
 
 def test_a_backup_that_can_not_be_saved_writes_nothing(folder: Path) -> None:
@@ -631,3 +694,26 @@ def test_a_backup_that_can_not_be_saved_writes_nothing(folder: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert scene.target.writes == 0
+
+
+def test_restoring_what_has_moved_says_how_many_records_are_read_again_or_skipped(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.apply()
+    scene.target.commit("a", "A.orders", 0, 75)
+    scene.target.commit("a", "A.orders", 1, 4)
+    scene.target.commit("b", "A.bills", 0, 80)
+    for result in (scene.rollback(moved=MOVED_RESTORE, execute=False), scene.rollback(moved=MOVED_RESTORE)):
+        assert result.exit_code == 0
+        said = "\n".join(apply_lines(result, Typed("rollback", "cutover.plan", ()), "f" * 64, 200, False))
+        assert "restored all the same: 65 records are read again, 7 ARE SKIPPED" in said
+        assert "a A.orders:0: apply set 60, now 75; back to 10: 65 records read again" in said
+        assert "a A.orders:1: apply set 61, now 4; back to 11: 7 records skipped" in said
+        assert "b A.bills:0: apply set 71, now 80; its offset is removed: auto.offset.reset decides" in said
+
+
+def test_restoring_what_has_moved_needs_the_group_to_be_stopped(folder: Path) -> None:
+    scene = three_groups(folder)
+    scene.apply()
+    scene.target.commit("a", "A.orders", 0, 75)
+    scene.target.states["a"] = ALIVE
+    assert scene.rollback(moved=MOVED_RESTORE).exit_code == 3

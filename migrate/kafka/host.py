@@ -1,0 +1,65 @@
+"""The process in which librdkafka works for `migrate.kafka.hosted`: it answers calls, and may die of them.
+
+Run as `python -m migrate.kafka.host DESCRIPTOR`, with a socket to the process that it works for; its settings come
+through that socket, since a command line is seen by everybody. It ends as soon as the other side has: at once, also in
+the middle of a call, so that nothing is written for a process that is gone.
+"""
+
+import os
+import queue
+import resource
+import signal
+import socket
+import sys
+import threading
+import traceback
+from typing import Any
+
+from migrate.errors import MigrateError
+from migrate.kafka.frames import receive, send
+
+
+def main(descriptor: int) -> None:
+    """Serve until the other side is gone."""
+    # A dump of this process's memory would hold the passwords.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # Ctrl-C is for the process in charge: it stops between two writes, and still needs the answers of the last.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel = socket.socket(fileno=descriptor)
+    calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(channel, calls), daemon=True).start()
+    settings = calls.get()
+    admin: Any = None
+    while True:
+        method, arguments = calls.get()
+        try:
+            if admin is None:
+                from migrate.kafka.admin import ConfluentAdmin
+
+                admin = ConfluentAdmin(*settings)
+            if method == "renewed":
+                admin = admin.renewed()
+                answer: Any = ("done", None)
+            else:
+                answer = ("done", getattr(admin, method)(*arguments))
+        except MigrateError as error:
+            answer = ("error", (type(error), error.problem, error.todo))
+        except BaseException:
+            answer = ("fault", traceback.format_exc())
+        try:
+            send(channel, answer)
+        except OSError:
+            os._exit(1)
+
+
+def _listen(channel: socket.socket, calls: "queue.SimpleQueue[Any]") -> None:
+    """Hand over calls, and end the process when the other side is gone."""
+    try:
+        while True:
+            calls.put(receive(channel))
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

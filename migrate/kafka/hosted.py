@@ -1,0 +1,244 @@
+"""A cluster's admin whose librdkafka lives in a process of its own, behind `migrate.ports.ClusterAdmin`.
+
+librdkafka 2.16 kills its process when a coordinator moves at the wrong moment: SIGSEGV where OffsetFetch answers
+NOT_COORDINATOR (librdkafka #5040), SIGABRT after timeouts (#4605, #5397). Then only that process dies:
+
+- What was asked is asked again of a new process; after `DEATHS_BORNE` deaths in a row it is a `ClusterError`.
+- What was being written is `outcome_unknown`: the caller reads it back.
+- The process ends when this one does, however that ends; until then it holds `lock`, if one is given.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from migrate.errors import ClusterError
+from migrate.flow import Cluster
+from migrate.kafka.frames import receive, send
+from migrate.model import ClusterFacts, Commits, Failure, GroupState, LogRange, TopicPartition
+from migrate.ports import Outcomes
+
+DEATHS_BORNE = 10
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 2.0
+ENDING_SECONDS = 5.0
+
+
+class ClientDied(Exception):
+    """Raised when the process ended before it answered; says how."""
+
+
+class HostedAdmin:
+    """Lists, describes and alters one cluster through a client process, which the first call starts.
+
+    Parameters are those of `migrate.kafka.admin.ConfluentAdmin`. `lock` is a file descriptor that the process inherits:
+    a lock on it stays until the process has ended too.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        config: Mapping[str, str],
+        deadline_seconds: float = 60.0,
+        concurrency: int = 100,
+        secrets: Collection[str] = (),
+        lock: int | None = None,
+    ) -> None:
+        self.side = cluster.side
+        self.alias = cluster.alias
+        self.deaths = 0
+        self._cluster = cluster
+        # What ConfluentAdmin is made with, in its order.
+        self._settings = (cluster, dict(config), deadline_seconds, concurrency, tuple(secrets))
+        self._lock = lock
+        self._process: _Process | None = None
+        self._one_call = threading.Lock()
+
+    @property
+    def pid(self) -> int | None:
+        """The client process's id; None while there is none."""
+        return self._process.pid if self._process else None
+
+    def renewed(self) -> "HostedAdmin":
+        """Return itself with a new client: librdkafka never forgets a coordinator that has moved."""
+        if self._process is not None:
+            self._read("renewed")
+        return self
+
+    def holding(self, lock: int) -> "HostedAdmin":
+        """Return an admin whose process holds this file descriptor, and with it a lock on the file."""
+        return HostedAdmin(*self._settings, lock)
+
+    def close(self) -> None:
+        """End the process; the next call would start another."""
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+    def facts(self) -> ClusterFacts:
+        """Return the cluster's id, its number of brokers, and whether we may DESCRIBE it."""
+        found: ClusterFacts = self._read("facts")
+        return found
+
+    def topics(self) -> Mapping[str, int]:
+        """Return partition counts by topic name."""
+        found: Mapping[str, int] = self._read("topics")
+        return found
+
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        """Return topic ids; topics that do not exist are left out."""
+        found: Mapping[str, str] = self._read("topic_ids", list(topics))
+        return found
+
+    def groups(self) -> frozenset[str]:
+        """List consumer groups."""
+        found: frozenset[str] = self._read("groups")
+        return found
+
+    def group_states(self, groups: Collection[str]) -> Mapping[str, GroupState | Failure]:
+        """Describe each group."""
+        found: Mapping[str, GroupState | Failure] = self._read("group_states", list(groups))
+        return found
+
+    def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
+        """Return all committed offsets of each group."""
+        found: Mapping[str, Commits | Failure] = self._read("commits", list(groups), require_stable)
+        return found
+
+    def log_ranges(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange | Failure]:
+        """Return log start and last stable offset of each partition."""
+        found: Mapping[TopicPartition, LogRange | Failure] = self._read("log_ranges", list(partitions))
+        return found
+
+    def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
+        """Return the end that a read_uncommitted reader sees of each log."""
+        found: Mapping[TopicPartition, int | Failure] = self._read("high_watermarks", list(partitions))
+        return found
+
+    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+        """Commit offsets; where the process died over it, every outcome is unknown."""
+        try:
+            answers: Outcomes = self._call("alter", wanted)
+        except ClientDied as death:
+            lost = _lost(death)
+            return {group: dict.fromkeys(offsets, lost) for group, offsets in wanted.items()}
+        return answers
+
+    def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
+        """Delete empty groups; where the process died over it, every outcome is unknown."""
+        try:
+            answers: Mapping[str, Failure | None] = self._call("delete_groups", list(groups))
+        except ClientDied as death:
+            return dict.fromkeys(groups, _lost(death))
+        return answers
+
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+        """Fail: this client cannot."""
+        answers: Outcomes = self._read("delete_offsets", {group: list(places) for group, places in wanted.items()})
+        return answers
+
+    def lacks(self) -> Failure | None:
+        """Return what this client cannot do."""
+        found: Failure | None = self._read("lacks")
+        return found
+
+    def _read(self, method: str, *arguments: Any) -> Any:
+        """Ask, and ask again of a new process where one died over the question."""
+        pause = FIRST_PAUSE_SECONDS
+        for _ in range(DEATHS_BORNE):
+            try:
+                return self._call(method, *arguments)
+            except ClientDied as death:
+                last = death
+            # A coordinator that is just moving moves for a while.
+            threading.Event().wait(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        raise ClusterError(
+            f"{self.side} {self.alias} ({self._cluster.bootstrap}) could not be asked: {last}, {DEATHS_BORNE} times "
+            "in a row.",
+            "That is what librdkafka does while coordinators move: wait until the cluster is well, then run again.",
+        )
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        with self._one_call:
+            if self._process is None:
+                self._process = _Process(self._settings, self._lock)
+            try:
+                kind, value = self._process.ask(method, arguments)
+            except BaseException as error:
+                # Also where we were interrupted: the answer to this call must not be taken for the next one's.
+                self.deaths += isinstance(error, ClientDied)
+                self.close()
+                raise
+        if kind == "error":
+            cause, problem, todo = value
+            raise cause(problem, todo)
+        if kind == "fault":
+            raise RuntimeError(f"in the client process: {value.strip().splitlines()[-1]}\n{value}")
+        return value
+
+
+class _Process:
+    """One client process and our end of the socket to it."""
+
+    def __init__(self, settings: tuple[Any, ...], lock: int | None) -> None:
+        ours, theirs = socket.socketpair()
+        inherited = (theirs.fileno(),) if lock is None else (theirs.fileno(), lock)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        try:
+            self._process = subprocess.Popen(
+                # -P: what lies in the folder where somebody happens to work is not imported.
+                [sys.executable, "-P", "-m", "migrate.kafka.host", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=inherited,
+                env=environment,
+            )
+        finally:
+            theirs.close()
+        self.pid = self._process.pid
+        self._channel = ours
+        # Runs also when nobody ends it: at the latest when Python ends.
+        self.end: Callable[[], Any] = weakref.finalize(self, _end, self._process, ours)
+        self._greeting: tuple[Any, ...] | None = settings
+
+    def ask(self, method: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
+        """Return the answer to one call; raises `ClientDied`."""
+        try:
+            if self._greeting is not None:
+                send(self._channel, self._greeting)
+                self._greeting = None
+            send(self._channel, (method, arguments))
+            kind, value = receive(self._channel)
+        except (OSError, EOFError):
+            raise ClientDied(f"the Kafka client's process ended {self._ending()}") from None
+        return kind, value
+
+    def _ending(self) -> str:
+        try:
+            status = self._process.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "its work without a word"
+        if status < 0:
+            return f"by {signal.Signals(-status).name}"
+        return f"with status {status}"
+
+
+def _end(process: "subprocess.Popen[bytes]", channel: socket.socket) -> None:
+    channel.close()
+    try:
+        process.wait(ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _lost(death: ClientDied) -> Failure:
+    return Failure("_CLIENT_DIED", f"{death} before it answered", retriable=True, outcome_unknown=True)

@@ -1,0 +1,173 @@
+"""The client process: started late, asked again when it dies, gone with its owner, and holding what it is given."""
+
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import ClusterError
+from migrate.flow import Cluster
+from migrate.kafka.frames import receive, send
+from migrate.kafka.hosted import HostedAdmin
+from migrate.model import Commit, Failure, GroupState, Side, TopicPartition
+
+DEADLINE_SECONDS = 30.0
+PASSWORD = "hidden-from-everybody"
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + DEADLINE_SECONDS
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def silent_port() -> socket.socket:
+    """A broker that takes connections and says nothing."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(20)
+    return listener
+
+
+def admin(listener: socket.socket, deadline_seconds: float = 3600.0, lock: int | None = None) -> HostedAdmin:
+    bootstrap = f"127.0.0.1:{listener.getsockname()[1]}"
+    config = {"bootstrap.servers": bootstrap, "sasl.password": PASSWORD}
+    return HostedAdmin(Cluster(Side.TARGET, "B", config), config, deadline_seconds, lock=lock)
+
+
+def test_values_come_over_the_channel_as_they_were_sent() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        odd = b"g\xff".decode("utf-8", "surrogateescape")
+        value = {
+            odd: {TopicPartition("t\n,\x00", 1): Commit(7, "m\x00é", None)},
+            "b": Failure("X", "y", True, True),
+            "c": GroupState("Stable", 1, ("a@b",)),
+        }
+        send(ours, value)
+        assert receive(theirs) == value
+        ours.close()
+        with pytest.raises(EOFError):
+            receive(theirs)
+
+
+def test_no_process_before_the_first_call_and_none_after_the_end() -> None:
+    with silent_port() as listener:
+        hosted = admin(listener, 0.2)
+        assert hosted.pid is None
+        with pytest.raises(ClusterError, match="target B .* cannot be reached"):
+            hosted.facts()
+        pid = hosted.pid
+        assert pid is not None and alive(pid)
+        hosted.close()
+        assert hosted.pid is None and not alive(pid)
+
+
+def test_its_command_line_holds_no_setting() -> None:
+    with silent_port() as listener:
+        hosted = admin(listener, 0.2)
+        with pytest.raises(ClusterError):
+            hosted.facts()
+        assert PASSWORD.encode() not in Path(f"/proc/{hosted.pid}/cmdline").read_bytes()
+        hosted.close()
+
+
+def in_thread(call: Callable[[], object]) -> tuple[threading.Thread, list[object]]:
+    answers: list[object] = []
+
+    def run() -> None:
+        try:
+            answers.append(call())
+        except ClusterError as error:
+            answers.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread, answers
+
+
+def kill(hosted: HostedAdmin, listener: socket.socket, number: signal.Signals) -> int:
+    """Kill the process once it is at work: it has called the broker."""
+    caller, _ = listener.accept()
+    caller.close()
+    pid = hosted.pid
+    assert pid is not None
+    os.kill(pid, number)
+    return pid
+
+
+def test_a_question_is_asked_again_of_a_new_process_when_one_dies_over_it() -> None:
+    with silent_port() as listener:
+        hosted = admin(listener)
+        thread, answers = in_thread(lambda: hosted.commits(["g"]))
+        first = kill(hosted, listener, signal.SIGSEGV)
+        until(lambda: hosted.pid not in (None, first), "no second process")
+        assert hosted.deaths == 1 and not answers
+        hosted._process.end()  # type: ignore[union-attr]
+        listener.close()
+        thread.join(DEADLINE_SECONDS)
+
+
+def test_a_write_over_which_it_dies_is_unknown_and_not_done_again() -> None:
+    with silent_port() as listener:
+        hosted = admin(listener)
+        place = TopicPartition("t", 0)
+        thread, answers = in_thread(lambda: hosted.alter({"g": {place: Commit(7)}}))
+        kill(hosted, listener, signal.SIGABRT)
+        thread.join(DEADLINE_SECONDS)
+        (answer,) = answers
+        failure = answer["g"][place]  # type: ignore[index]
+        assert failure.outcome_unknown and failure.retriable and failure.code == "_CLIENT_DIED"
+        assert "SIGABRT" in failure.message and hosted.pid is None
+        thread, answers = in_thread(lambda: hosted.delete_groups(["g"]))
+        kill(hosted, listener, signal.SIGSEGV)
+        thread.join(DEADLINE_SECONDS)
+        assert answers[0]["g"].outcome_unknown  # type: ignore[index]
+
+
+OWNER = """
+import fcntl, os, sys
+from migrate.flow import Cluster
+from migrate.kafka.hosted import HostedAdmin
+from migrate.model import Commit, Side, TopicPartition
+lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+fcntl.flock(lock, fcntl.LOCK_EX)
+config = {"bootstrap.servers": sys.argv[2]}
+HostedAdmin(Cluster(Side.TARGET, "B", config), config, 3600.0).holding(lock).alter({"g": {TopicPartition("t", 0): Commit(7)}})
+"""
+
+
+def test_killed_its_owner_takes_it_along_and_the_lock_falls_with_the_last_of_them(tmp_path: Path) -> None:
+    file = tmp_path / "lock"
+    with silent_port() as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        owner = subprocess.Popen([sys.executable, "-c", OWNER, str(file), address])
+        caller, _ = listener.accept()
+        (child,) = map(int, Path(f"/proc/{owner.pid}/task/{owner.pid}/children").read_text().split())
+        os.kill(child, signal.SIGSTOP)
+        owner.kill()
+        owner.wait(DEADLINE_SECONDS)
+        with file.open() as again:
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.kill(child, signal.SIGCONT)
+            until(lambda: not alive(child), "the client process outlives its owner")
+            fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        caller.close()
