@@ -15,9 +15,9 @@ from enum import StrEnum
 
 from migrate.assessment import Assessment, Fate, assess
 from migrate.clock import Clock
-from migrate.drift import stands
+from migrate.drift import stands, to_write
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
-from migrate.history import APPLY
+from migrate.history import APPLY, REMOVED, SET, GroupTrace
 from migrate.journal import Journal, JournalWriter
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
 from migrate.plan import Plan
@@ -106,7 +106,8 @@ def apply_plan(
     assessment = assess(plan, target, source, state, state.traces(command), progress)
     review(assessment)
     proceed = _may_write(assessment, options.allow_partial)
-    if not options.execute or not proceed or not assessment.writable:
+    found = _found_done(assessment, state.traces(command))
+    if not options.execute or not proceed or not (assessment.writable or found):
         rows = _results(assessment, {}, {}, proceed)
         return ApplyResult(_exit_code(assessment, rows, options), False, assessment, rows)
     details = {"plan": plan.fingerprint, **(options.details or {})}
@@ -114,11 +115,17 @@ def apply_plan(
         if spends is not None:
             with spends.open(APPLY, {"plan": plan.fingerprint}) as other:
                 other.spent(plan.fingerprint)
-        writing_target = target.holding(writer.lock)
-        try:
-            rows, trouble = _execute(assessment, writing_target, writer, clock, progress, options)
-        finally:
-            writing_target.close()
+        for group, answers in found.items():
+            writer.outcome(group, answers)
+            writer.read_back(group, True, _seen(assessment.target_commits[group], answers))
+        writer.sync()
+        rows, trouble = _results(assessment, {}, {}, True), ""
+        if assessment.writable:
+            writing_target = target.holding(writer.lock)
+            try:
+                rows, trouble = _execute(assessment, writing_target, writer, clock, progress, options)
+            finally:
+                writing_target.close()
         code = _exit_code(assessment, rows, options)
         if trouble and code == EXIT_DONE:
             # All stands, but the journal does not say so: the same command again finds that out.
@@ -126,6 +133,29 @@ def apply_plan(
         if not trouble:
             writer.end(code, {str(status): count for status, count in Counter(r.status for r in rows).items()})
     return ApplyResult(code, True, assessment, rows, trouble)
+
+
+def _found_done(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> dict[str, dict[TopicPartition, Answer]]:
+    """Return what stands as planned of groups that an earlier run began and did not live to read back.
+
+    It belongs into the journal: consumers that move on from there must not look like somebody else's commits.
+    """
+    found: dict[str, dict[TopicPartition, Answer]] = {}
+    rows = assessment.plan.groups()
+    for done in (g.group for g in assessment.groups if g.fate is Fate.DONE):
+        trace, commits = traces.get(done), assessment.target_commits[done]
+        if trace is None or trace.read_back:
+            continue
+        found[done] = {
+            row.target_partition: REMOVED if row.decision is Decision.REMOVE else SET
+            for row in to_write(rows[done])
+            if row.target_partition in trace.planned and stands(row, commits)
+        }
+    return found
+
+
+def _seen(commits: Commits, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
+    return {p: None if (commit := commits.get(p)) is None else commit.offset for p in partitions}
 
 
 def _may_write(assessment: Assessment, allow_partial: bool) -> bool:

@@ -10,8 +10,10 @@ Invariants, each against a fault of librdkafka 2.16:
 
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
@@ -121,22 +123,28 @@ class Connection:
         waiting = deque(keys)
         answers: dict[K, Any] = {}
         running: dict[Future[Any], tuple[K, float]] = {}
+        # Futures report here themselves: waiting for a hundred at once costs more than the calls.
+        done: SimpleQueue[Future[Any]] = SimpleQueue()
         answered = True
         while waiting or running:
             client = self.client()
             while waiting and len(running) < concurrency:
                 key = waiting.popleft()
                 try:
-                    running[submit(client, key)] = (key, time.monotonic() + self.deadline_seconds)
+                    future = submit(client, key)
                 except (KafkaException, ValueError, TypeError) as error:
                     answers[key] = failure_of(error)
-            wait(running, timeout=_SLICE_SECONDS, return_when=FIRST_COMPLETED)
+                    continue
+                running[future] = (key, time.monotonic() + self.deadline_seconds)
+                future.add_done_callback(done.put)
+            for future in _finished(done) if running else ():
+                # One of a client that was dropped has been answered for already.
+                if future in running:
+                    answers[running.pop(future)[0]] = _outcome(future, writing)
+                    answered = True
             client.poll(0)
-            for future in [f for f in running if f.done()]:
-                answers[running.pop(future)[0]] = _outcome(future, writing)
-                answered = True
             now = time.monotonic()
-            if any(deadline <= now for _, deadline in running.values()):
+            if running and next(iter(running.values()))[1] <= now:
                 for key, deadline in running.values():
                     if writing or deadline <= now or not answered:
                         answers[key] = timed_out(self.deadline_seconds, writing)
@@ -205,6 +213,14 @@ class Connection:
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return " ".join(text.split()).rstrip(".")
+
+
+def _finished(done: "SimpleQueue[Future[Any]]") -> "Iterator[Future[Any]]":
+    """Yield what has finished, waiting a moment for the first."""
+    with suppress(Empty):
+        yield done.get(timeout=_SLICE_SECONDS)
+        while True:
+            yield done.get_nowait()
 
 
 def _outcome(future: "Future[Any]", writing: bool = False) -> Any:

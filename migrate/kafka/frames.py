@@ -4,10 +4,12 @@ Only for a socket pair between a process of ours and its own child: a pickle fro
 """
 
 import copyreg
+import gc
 import io
 import pickle
 import socket
 import struct
+from operator import attrgetter
 from typing import Any
 
 from migrate.model import ClusterFacts, Commit, Failure, GroupState, LogRange, TopicPartition
@@ -20,13 +22,14 @@ def _values(*kinds: type[Any]) -> dict[type[Any], Any]:
     """Send these as constructor calls: the usual way of frozen dataclasses takes three times as long."""
 
     def reducer(kind: type[Any]) -> Any:
-        names = tuple(kind.__dataclass_fields__)
-        return lambda value: (kind, tuple(getattr(value, name) for name in names))
+        fields = attrgetter(*kind.__dataclass_fields__)
+        return lambda value: (kind, fields(value))
 
     return {kind: reducer(kind) for kind in kinds}
 
 
-_REDUCERS = copyreg.dispatch_table | _values(ClusterFacts, Commit, Failure, GroupState, LogRange, TopicPartition)
+_REDUCERS = copyreg.dispatch_table | _values(ClusterFacts, Commit, Failure, GroupState, LogRange)
+_REDUCERS[TopicPartition] = lambda place: (TopicPartition, tuple(place))
 
 
 def send(channel: socket.socket, value: Any) -> None:
@@ -43,7 +46,15 @@ def send(channel: socket.socket, value: Any) -> None:
 def receive(channel: socket.socket) -> Any:
     """Return the next value; raises `EOFError` if the other side has ended, `OSError` if the channel broke."""
     (length,) = _LENGTH.unpack(_exactly(channel, _LENGTH.size))
-    return pickle.loads(_exactly(channel, length))
+    content = _exactly(channel, length)
+    collecting = gc.isenabled()
+    # Among a hundred thousand new values the collector would look for garbage again and again, in vain.
+    gc.disable()
+    try:
+        return pickle.loads(content)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _exactly(channel: socket.socket, length: int) -> bytearray:

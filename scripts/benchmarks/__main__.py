@@ -2,12 +2,14 @@
 
 import argparse
 
-from scripts.benchmarks import match
+from scripts.benchmarks import apply, match
 from scripts.benchmarks.read import Size, measure
 
 READ = "checkpoints topic to newest checkpoint per key: ours beside Kafka's RemoteClusterUtils.translateOffsets"
 
 MATCH = "commits to proven offsets by comparing records: ours beside one consumer that only reads the same stretches"
+
+APPLY = "a plan written to the target: ours beside the same calls made bare, and beside kafka-consumer-groups"
 
 
 def main() -> None:
@@ -22,10 +24,20 @@ def main() -> None:
     names = [workload.name for workload in match.WORKLOADS]
     matched.add_argument("--windows", type=int, default=100_000, help="at most (default: %(default)s)")
     matched.add_argument("--workload", choices=names, action="append", help="only this one (default: both)")
+    applied = benches.add_parser("apply", help=APPLY, description=APPLY)
+    applied.add_argument("--groups", type=int, default=10_000, help="consumer groups (default: %(default)s)")
+    applied.add_argument("--partitions", type=int, default=10, help="per group (default: %(default)s)")
+    applied.add_argument("--rounds", type=int, default=3, help="measured warm rounds (default: %(default)s)")
+    applied.add_argument("--tool-groups", type=int, default=2000,
+                         help="for kafka-consumer-groups, 0 for none (default: %(default)s)")  # fmt: skip
     chosen = parser.parse_args()
     if chosen.bench is None:
         print(f"scripts/bench read    {READ}")
         print(f"scripts/bench match   {MATCH}")
+        print(f"scripts/bench apply   {APPLY}")
+        return
+    if chosen.bench == "apply":
+        apply.measure(chosen.groups, chosen.partitions, chosen.rounds, chosen.tool_groups)
         return
     if chosen.bench == "match":
         match.measure(chosen.windows, chosen.workload or names)

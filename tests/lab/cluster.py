@@ -46,7 +46,7 @@ def free_ports(count: int) -> list[int]:
 
 
 class Broker:
-    """One node. The first node of a cluster is also its controller.
+    """One node. The first nodes of a cluster are also its controllers.
 
     `start`, `stop`, `kill` and `restart` act on this node alone; ports and data stay the same.
     """
@@ -55,6 +55,7 @@ class Broker:
         self.node_id = node_id
         self.folder = cluster.folder / f"node-{node_id}"
         self.port = 0
+        self.controller_port = 0
         self._cluster = cluster
         self._properties = self.folder / "server.properties"
         jars, log = cluster.jars, self.folder / "server.log"
@@ -117,8 +118,8 @@ class Broker:
 class Cluster:
     """A named cluster of one or more nodes below a folder of its own.
 
-    `overrides` adds to or replaces lines of every node's server.properties. Topics are not created
-    automatically: use `create_topic`.
+    `controllers` of the nodes vote (an odd number): with three, any one may die. `overrides` adds to or replaces
+    lines of every node's server.properties. Topics are not created automatically: use `create_topic`.
     """
 
     def __init__(
@@ -128,6 +129,7 @@ class Cluster:
         version: str = DEFAULT_VERSION,
         brokers: int = 1,
         overrides: Mapping[str, str] | None = None,
+        controllers: int = 1,
     ) -> None:
         self.name = name
         self.folder = folder
@@ -135,8 +137,8 @@ class Cluster:
         self.jars = kafka_jars(version)
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "a")
         self.overrides = dict(overrides or {})
-        self.controller_port = 0
         self.brokers = [Broker(self, node_id) for node_id in range(1, brokers + 1)]
+        self.controllers = self.brokers[:controllers]
 
     @property
     def bootstrap(self) -> str:
@@ -172,9 +174,11 @@ class Cluster:
     def admin(self, bootstrap: str | None = None) -> AdminClient:
         return AdminClient({"bootstrap.servers": bootstrap or self.bootstrap, **QUIET_CLIENT})
 
-    def create_topic(self, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
+    def create_topic(
+        self, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None, replicas: int = 1
+    ) -> None:
         """Create a topic and wait until every node knows it."""
-        new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
+        new = NewTopic(topic, num_partitions=partitions, replication_factor=replicas, config=dict(config or {}))
         admin = self.admin()
         admin.create_topics([new])[topic].result(30)
 
@@ -186,13 +190,13 @@ class Cluster:
 
     def settings(self, broker: Broker) -> dict[str, str]:
         """The server.properties of one node."""
-        listeners, first = f"PLAINTEXT://{broker.bootstrap}", broker is self.brokers[0]
+        listeners, votes = f"PLAINTEXT://{broker.bootstrap}", broker in self.controllers
         copies = str(min(len(self.brokers), 3))
         settings = {
-            "process.roles": "broker,controller" if first else "broker",
+            "process.roles": "broker,controller" if votes else "broker",
             "node.id": str(broker.node_id),
-            "controller.quorum.voters": f"1@{HOST}:{self.controller_port}",
-            "listeners": f"{listeners},CONTROLLER://{HOST}:{self.controller_port}" if first else listeners,
+            "controller.quorum.voters": ",".join(f"{c.node_id}@{HOST}:{c.controller_port}" for c in self.controllers),
+            "listeners": f"{listeners},CONTROLLER://{HOST}:{broker.controller_port}" if votes else listeners,
             "advertised.listeners": listeners,
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
@@ -224,9 +228,11 @@ class Cluster:
         return settings | self.overrides
 
     def pick_ports(self) -> None:
-        self.controller_port, *ports = free_ports(1 + len(self.brokers))
-        for broker, port in zip(self.brokers, ports, strict=True):
-            broker.port = port
+        ports = iter(free_ports(len(self.brokers) + len(self.controllers)))
+        for broker in self.brokers:
+            broker.port = next(ports)
+        for broker in self.controllers:
+            broker.controller_port = next(ports)
 
     def port_clash(self) -> bool:
         return any(
@@ -251,7 +257,7 @@ def start_clusters(*clusters: Cluster) -> None:
     Ports are chosen at the first start and kept after that. If somebody else takes one of them in between,
     the first start is tried again with others.
     """
-    fresh = [cluster for cluster in clusters if cluster.controller_port == 0]
+    fresh = [cluster for cluster in clusters if cluster.brokers[0].port == 0]
     for cluster in fresh:
         cluster.pick_ports()
     formatting = [broker for cluster in clusters for broker in cluster.brokers if not broker.formatted]

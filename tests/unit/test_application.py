@@ -155,6 +155,20 @@ def test_killed_between_intent_and_outcome_a_second_run_finishes(folder: Path, c
     assert [scene.target.held(g)[("A.orders", 0)] for g in "abc"] == [60, 70, 80]
 
 
+def test_what_a_killed_run_had_set_is_read_back_by_the_next_and_then_consumers_may_move_on(folder: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), folder)
+    scene.target.crash_after = 1
+    with pytest.raises(Crash):
+        scene.apply()
+    assert scene.journal.read().applied["a"].read_back is None
+    again = scene.apply()
+    assert again.exit_code == 0 and scene.target.calls["alter"] == 1
+    trace = scene.journal.read().applied["a"]
+    assert trace.read_back and trace.results == {P0: SET}
+    scene.target.commit("a", "A.orders", 0, 90)
+    assert scene.apply().exit_code == 0
+
+
 def test_killed_anywhere_the_rollback_still_restores_the_first_state(folder: Path) -> None:
     scene = three_groups(folder)
     before = {g: scene.target.held(g) for g in "abc"}

@@ -1,0 +1,230 @@
+"""How fast a plan is applied, beside the bare calls of the same client, and beside kafka-consumer-groups.
+
+All of it on the same broker in the same run, in turns, with the same number of calls in flight. The bare calls check
+nothing, remember nothing, and live in this process; ours pay for the process of their own, the journal on disk, and
+what is made of every answer.
+"""
+
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from migrate.assessment import assess
+from migrate.clock import SystemClock
+from migrate.flow import Cluster as FlowCluster
+from migrate.history import APPLY, JournalState
+from migrate.journal import Journal, journal_path
+from migrate.model import Side
+from migrate.plan import Plan
+from migrate.planfile import write_plan
+from migrate.progress import Silent
+from migrate.wiring import admin_of
+from migrate.writing import GroupWriter, read_commits
+from tests.integration.madeplan import made_plan, options_for
+from tests.lab.cluster import Cluster
+from tests.lab.jars import DEFAULT_VERSION
+from tests.lab.lab import run_kafka_tool
+
+TOPIC = "orders"
+COPY = "A.orders"
+WINDOW = 100
+DESCRIBED_AT_ONCE = 500
+LONGEST = 3600.0
+DEADLINE_SECONDS = 60.0
+TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+STEPS = ("drift check", "alter, with journal", "read-back")
+
+
+@dataclass
+class Bench:
+    """A broker with groups on one topic. `now` is the offset at which every group stands."""
+
+    bootstrap: str
+    groups: list[str]
+    partitions: int
+    folder: Path
+    now: int | None = None
+    round: int = 0
+    ours: dict[str, list[float]] = field(default_factory=lambda: {step: [] for step in STEPS})
+    bare: dict[str, list[float]] = field(default_factory=lambda: {step: [] for step in STEPS})
+
+    def next_offset(self) -> int:
+        return 1 if self.now is None else self.now + 1
+
+    def plan(self, groups: Iterable[str]) -> Plan:
+        self.round += 1
+        places = dict.fromkeys(range(self.partitions), (self.next_offset(), self.now))
+        return made_plan(self.bootstrap, TOPIC, dict.fromkeys(groups, places), 1_700_000_000_000 + self.round)
+
+
+def measure(groups: int, partitions: int, rounds: int, tool_groups: int) -> None:
+    """Start a broker, apply in turns, and print a table."""
+    with tempfile.TemporaryDirectory(prefix="mm2-bench-") as folder:
+        cluster = Cluster("bench", Path(folder) / "broker")
+        try:
+            print(f"Starting a broker, Kafka {DEFAULT_VERSION} ...", flush=True)
+            cluster.start()
+            cluster.create_topic(COPY, partitions)
+            names = [f"group-{n:05d}" for n in range(groups)]
+            bench = Bench(cluster.bootstrap, names, partitions, Path(folder))
+            for number in range(rounds + 1):
+                turns = (our_turn, bare_turn) if number % 2 else (bare_turn, our_turn)
+                for turn in turns:
+                    turn(bench)
+                last = ", ".join(f"{s} {bench.ours[s][-1]:.2f} s (bare {bench.bare[s][-1]:.2f} s)" for s in STEPS)
+                print(f"round {number}: {last}", flush=True)
+            report(bench)
+            if tool_groups:
+                beside_kafka(cluster, bench, tool_groups)
+        finally:
+            cluster.stop()
+
+
+def our_turn(bench: Bench) -> None:
+    """The three steps of an apply, each timed by itself; the client process's start counts."""
+    plan, clock = bench.plan(bench.groups), SystemClock()
+    target = admin_of(FlowCluster(Side.TARGET, "B", {"bootstrap.servers": bench.bootstrap}), DEADLINE_SECONDS, WINDOW)
+    path = journal_path(bench.folder / "bench.plan", plan.fingerprint)
+
+    with timed(bench.ours["drift check"]):
+        assessment = assess(plan, target, None, JournalState(), {}, Silent())
+    assert len(assessment.writable) == len(bench.groups), assessment.groups[0]
+
+    rows = {g.group: g.pending for g in assessment.writable}
+    with Journal(path, plan.fingerprint, clock.now_ms).open(APPLY, {}) as journal:
+        writing = target.holding(journal.lock)
+        with timed(bench.ours["alter, with journal"]):
+            partitions = {group: [row.target_partition for row in pending] for group, pending in rows.items()}
+            journal.backup(assessment.target_commits, partitions)
+            written = GroupWriter(writing, journal, clock, 60.0, WINDOW).write(rows, assessment.target_commits)
+        assert not written.trouble
+        with timed(bench.ours["read-back"]):
+            seen = read_commits(writing, bench.groups, clock, 60.0)
+        assert all(len(seen[group]) == bench.partitions for group in bench.groups)
+        writing.close()
+    target.close()
+    bench.now = bench.next_offset()
+
+
+def bare_turn(bench: Bench) -> None:
+    """The same calls and nothing else."""
+    with timed(bench.bare["drift check"]):
+        client = bare_client(bench)
+        described: list[Future[Any]] = []
+        for start in range(0, len(bench.groups), DESCRIBED_AT_ONCE):
+            batch = bench.groups[start : start + DESCRIBED_AT_ONCE]
+            described += client.describe_consumer_groups(batch, request_timeout=LONGEST).values()
+            described[-1].result()
+        for future in described:
+            future.result()
+        bare_read(client, bench)
+        places = [KafkaPartition(COPY, p) for p in range(bench.partitions)]
+        for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):
+            for future in client.list_offsets(dict.fromkeys(places, spec), request_timeout=LONGEST).values():
+                future.result()
+    with timed(bench.bare["alter, with journal"]):
+        client = bare_client(bench)
+
+        def alter(group: str) -> "Future[Any]":
+            places = [KafkaPartition(COPY, p, bench.next_offset()) for p in range(bench.partitions)]
+            request = [ConsumerGroupTopicPartitions(group, places)]
+            return client.alter_consumer_group_offsets(request, request_timeout=LONGEST)[group]
+
+        for answer in in_window(bench.groups, alter):
+            assert not any(p.error for p in answer.topic_partitions)
+    bench.now = bench.next_offset()
+    with timed(bench.bare["read-back"]):
+        bare_read(bare_client(bench), bench)
+
+
+def bare_client(bench: Bench) -> AdminClient:
+    client = AdminClient({"bootstrap.servers": bench.bootstrap, "log_level": 0})
+    client.list_topics(timeout=DEADLINE_SECONDS)
+    return client
+
+
+def bare_read(client: AdminClient, bench: Bench) -> None:
+    def read(group: str) -> "Future[Any]":
+        request = [ConsumerGroupTopicPartitions(group)]
+        return client.list_consumer_group_offsets(request, require_stable=True, request_timeout=LONGEST)[group]
+
+    for answer in in_window(bench.groups, read):
+        assert answer.topic_partitions is not None
+
+
+def in_window(groups: Iterable[str], call: "Callable[[str], Future[Any]]") -> list[Any]:
+    """Make a call for each group, so many in flight as ours, and return the answers."""
+    window, futures = threading.Semaphore(WINDOW), []
+    for group in groups:
+        window.acquire()
+        future = call(group)
+        future.add_done_callback(lambda _: window.release())
+        futures.append(future)
+    return [future.result() for future in futures]
+
+
+class timed:  # noqa: N801
+    """Appends the seconds between its start and its end to a list."""
+
+    def __init__(self, seconds: list[float]) -> None:
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._seconds.append(time.perf_counter() - self._start)
+
+
+def report(bench: Bench) -> None:
+    """Print medians without the first round, which warms the broker up, and their ratio."""
+    print(f"\n{len(bench.groups):,} groups x {bench.partitions} partitions, {WINDOW} calls in flight; medians")
+    print(f"{'':22}{'ours s':>8}{'bare s':>8}{'ratio':>7}{'groups/s':>10}")
+    for step in STEPS:
+        ours, bare = median(bench.ours[step][1:]), median(bench.bare[step][1:])
+        print(f"{step:22}{ours:8.2f}{bare:8.2f}{ours / bare:7.2f}{len(bench.groups) / ours:10,.0f}")
+    print("\nbare: the same librdkafka calls, results thrown away. Drift check: commits, group states, log ranges.")
+
+
+def beside_kafka(cluster: Cluster, bench: Bench, groups: int) -> None:
+    """Time both as commands, from start to exit, over the first so many groups."""
+    names = bench.groups[:groups]
+    plan = bench.plan(names)
+    path = bench.folder / "beside.plan"
+    write_plan(plan, path)
+    options = options_for(bench.folder, bench.bootstrap)
+    command = [
+        sys.executable, "-m", "migrate", "apply", str(path), *options, "--approve", plan.fingerprint, "--execute",
+    ]  # fmt: skip
+    start = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ours = time.perf_counter() - start
+
+    file = bench.folder / "offsets.csv"
+    lines = (f"{group},{COPY},{p},{bench.next_offset() + 1}\n" for group in names for p in range(bench.partitions))
+    file.write_text("".join(lines))
+    named = [word for group in names for word in ("--group", group)]
+    start = time.perf_counter()
+    done = run_kafka_tool(
+        cluster.jars, TOOL, "--bootstrap-server", bench.bootstrap, *named, "--reset-offsets", "--from-file", str(file),
+        "--execute", "--timeout", "60000", deadline_seconds=900,
+    )  # fmt: skip
+    theirs = time.perf_counter() - start
+    set_rows = sum(line.startswith("group-") for line in done.stdout.splitlines())
+    print(f"\n{groups:,} groups x {bench.partitions}, whole commands: mm2-migrate apply {ours:.1f} s (checks, journal,")
+    print(
+        f"read-back), kafka-consumer-groups --reset-offsets {theirs:.1f} s ({set_rows:,} rows, exit {done.returncode})"
+    )
+    print(f"ratio (Kafka's time / ours): {theirs / ours:.0f}")

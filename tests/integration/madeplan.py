@@ -1,0 +1,50 @@
+"""Plans made by hand for a target cluster alone, so that applying can be tried without MM2 and without Spark."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from migrate.model import Row
+from migrate.plan import Plan
+from migrate.planfile import write_plan
+from tests.builders import make_plan, make_row
+from tests.integration.clusters import admin, topic_id
+
+ALIAS = "A"
+
+
+def made_row(group: str, topic: str, partition: int, target_offset: int, target_prior: int | None) -> Row:
+    """A row whose source is down, on an empty target log."""
+    return make_row(
+        group, topic, partition, target_offset=target_offset, target_prior=target_prior, source_log_start=None,
+        source_log_end=None, target_log_start=0, target_log_end=0,
+    )  # fmt: skip
+
+
+def made_plan(
+    bootstrap: str, topic: str, offsets: Mapping[str, Mapping[int, tuple[int, int | None]]], created_at_ms: int
+) -> Plan:
+    """Plan groups' offsets and priors by partition of one source topic; another time makes another fingerprint."""
+    copy = f"{ALIAS}.{topic}"
+    client = admin(bootstrap)
+    described = client.describe_cluster().result(30)
+    id_of_copy = topic_id(bootstrap, copy)
+    assert id_of_copy is not None
+    return make_plan(
+        (made_row(group, topic, p, *values) for group, places in offsets.items() for p, values in places.items()),
+        source_down=True, source_cluster_id="", target_cluster_id=described.cluster_id,
+        target_topic_ids={copy: id_of_copy}, created_at_ms=created_at_ms,
+    )  # fmt: skip
+
+
+def options_for(folder: Path, bootstrap: str) -> tuple[str, ...]:
+    """Where the clusters are, for the command line. The source is down: nobody asks it."""
+    target, source = folder / "target.properties", folder / "source.properties"
+    target.write_text(f"bootstrap.servers={bootstrap}\n")
+    source.write_text("bootstrap.servers=127.0.0.1:1\n")
+    names = ("--source", ALIAS, "--target", "B")
+    return ("--source-config", str(source), "--target-config", str(target), *names)
+
+
+def saved(plan: Plan, path: Path) -> Path:
+    write_plan(plan, path)
+    return path

@@ -1,0 +1,140 @@
+"""apply killed with -9 at any instant, and the same command again: nothing is lost, and all can be undone."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random, SystemRandom
+
+import pytest
+
+from migrate.history import SET, read_history
+from migrate.journal import journal_path
+from migrate.model import TopicPartition
+from migrate.plan import Plan
+from tests.integration.cli import REPOSITORY, CommandLine
+from tests.integration.javajudge import HeldByGroup, JavaJudge
+from tests.integration.madeplan import made_plan, options_for, saved
+from tests.lab.cluster import Cluster
+from tests.lab.waiting import wait_until
+
+pytestmark = pytest.mark.kafka
+
+GROUPS, PARTITIONS = 500, 3
+KILLS, ALL_KILLS = 5, 50
+TOPIC, COPY = "orders", "A.orders"
+DEADLINE_SECONDS = 90.0
+# What these hold is no business of the plan: it must stand in the end as it stood before.
+BYSTANDERS: HeldByGroup = {
+    "bystander": {(COPY, 0): (3, "é\x00y"), (COPY, 1): (4, "")},
+    "g0000": {("elsewhere", 0): (7, "AgAAAZ==\x00")},
+}
+
+
+@dataclass
+class Ground:
+    """A broker with groups of two kinds, those that stood somewhere before and those that did not exist."""
+
+    cluster: Cluster
+    judge: JavaJudge
+    seed: int = field(default_factory=lambda: SystemRandom().randrange(10**6))
+    plans: int = 0
+
+    def plan(self, before: HeldByGroup) -> Plan:
+        self.plans += 1
+        return made_plan(self.cluster.bootstrap, TOPIC, self.offsets(before), 1_700_000_000_000 + self.plans)
+
+    def offsets(self, before: HeldByGroup) -> dict[str, dict[int, tuple[int, int | None]]]:
+        return {
+            f"g{n:04}": {
+                p: (10_000 + 10 * n + p, before.get(f"g{n:04}", {}).get((COPY, p), (None,))[0])
+                for p in range(PARTITIONS)
+            }
+            for n in range(GROUPS)
+        }
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    cluster = Cluster("killed", tmp_path_factory.mktemp("killed"))
+    try:
+        cluster.start()
+        cluster.create_topic(COPY, PARTITIONS)
+        cluster.create_topic("elsewhere", 1)
+        with JavaJudge(cluster) as judge:
+            prior = {f"g{n:04}": {(COPY, p): (n + p, "") for p in range(PARTITIONS)} for n in range(0, GROUPS, 2)}
+            judge.commit({**BYSTANDERS, **{g: BYSTANDERS.get(g, {}) | held for g, held in prior.items()}})
+            yield Ground(cluster, judge)
+    finally:
+        cluster.kill()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "kill" in metafunc.fixturenames:
+        metafunc.parametrize("kill", range(ALL_KILLS if metafunc.config.getoption("--long") else KILLS))
+
+
+def killed_at(commands: CommandLine, plan: Plan, path: Path, random: Random, size: int) -> str:
+    """Run apply and kill it where its journal has grown to some size; 0 is before there is any."""
+    threshold = random.choice([0, random.randrange(size), random.randrange(size), random.randrange(size)])
+    journal = journal_path(path, plan.fingerprint)
+    arguments = ("apply", path.name, *commands.clusters, "--approve", plan.fingerprint, "--execute")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "migrate", *arguments],
+        cwd=commands.folder,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+
+        def there() -> bool:
+            return process.poll() is not None or (journal.exists() and journal.stat().st_size >= threshold)
+
+        wait_until(there, DEADLINE_SECONDS, f"{threshold} bytes of journal", poll_seconds=random.uniform(0, 0.005))
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait(DEADLINE_SECONDS)
+    return f"killed at {threshold} of about {size} bytes of journal, seed and kill in the test's name"
+
+
+def journal_size(plan: Plan) -> int:
+    """About as large as the journal gets."""
+    return len(plan.rows) * 240 + GROUPS * 600
+
+
+def test_killed_at_any_instant_the_same_command_finishes_and_rollback_brings_all_back(
+    ground: Ground, kill: int, tmp_path: Path
+) -> None:
+    random = Random(f"{ground.seed} {kill}")
+    before = ground.judge.held()
+    plan = ground.plan(before)
+    path = saved(plan, tmp_path / "cutover.plan")
+    commands = CommandLine(tmp_path, options_for(tmp_path, ground.cluster.bootstrap))
+    story = killed_at(commands, plan, path, random, journal_size(plan)) + f": seed {ground.seed}, kill {kill}"
+
+    # Nobody is in the way: what the killed one held fell with it, and with the process that it had started.
+    commands.execute("cutover.plan").expect(0)
+    planned = {
+        group: dict(before.get(group, {})) | {(COPY, p): (offset, "") for p, (offset, _) in places.items()}
+        for group, places in ground.offsets(before).items()
+    }
+    assert ground.judge.held() == before | planned, story
+
+    journal = journal_path(path, plan.fingerprint)
+    history = read_history(journal.read_bytes(), journal.name, plan.fingerprint)
+    assert not history.torn, story
+    for group, places in ground.offsets(before).items():
+        trace = history.applied[group]
+        assert trace.planned == {TopicPartition(COPY, p): offset for p, (offset, _) in places.items()}, story
+        known = history.prior[group]
+        stood = {place: offset for place, (offset, _) in before.get(group, {}).items()}
+        assert {(p.topic, p.partition): c.offset for p, c in known.items()} == stood, story
+        assert set(trace.results.values()) == {SET} and trace.read_back, story
+
+    commands.undo("cutover.plan").expect(0)
+    assert ground.judge.held() == before, story
+    commands.execute("cutover.plan").expect(3)

@@ -1,0 +1,196 @@
+"""apply while the target's brokers are killed and started again, one after the other."""
+
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random, SystemRandom
+
+import pytest
+from confluent_kafka import KafkaException
+
+from migrate.flow import Cluster as FlowCluster
+from migrate.history import read_history
+from migrate.journal import journal_path
+from migrate.kafka.hosted import HostedAdmin
+from migrate.model import Failure, Side
+from migrate.plan import Plan
+from tests.integration.cli import REPOSITORY, CommandLine
+from tests.integration.clusters import commits_on
+from tests.integration.javajudge import JavaJudge
+from tests.integration.madeplan import made_plan, options_for, saved
+from tests.lab.cluster import Cluster
+from tests.lab.waiting import wait_until
+
+pytestmark = pytest.mark.kafka
+
+TOPIC, COPY = "orders", "A.orders"
+PARTITIONS = 3
+GROUPS = 2000
+READ_GROUPS = 300
+DEADLINE_SECONDS = 300.0
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Three nodes that all vote; commits need two of the three copies."""
+    made = Cluster(
+        "rolling", tmp_path_factory.mktemp("rolling"), brokers=3, controllers=3,
+        overrides={"min.insync.replicas": "2", "offsets.topic.num.partitions": "12"},
+    )  # fmt: skip
+    try:
+        made.start()
+        made.create_topic(COPY, PARTITIONS, replicas=3)
+        yield made
+    finally:
+        made.kill()
+
+
+@contextmanager
+def rolling(cluster: Cluster, random: Random) -> Iterator[list[int]]:
+    """Kill and start one broker after the other until the end; yields the ids of those killed so far."""
+    enough = threading.Event()
+    killed: list[int] = []
+    trouble: list[BaseException] = []
+
+    def roll() -> None:
+        try:
+            while not enough.is_set():
+                for broker in random.sample(cluster.brokers, 3):
+                    killed.append(broker.node_id)
+                    broker.kill()
+                    enough.wait(random.uniform(0, 1.5))
+                    broker.start()
+                    if enough.is_set():
+                        return
+        except BaseException as error:
+            trouble.append(error)
+
+    thread = threading.Thread(target=roll)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        enough.set()
+        thread.join()
+    assert not trouble, trouble[0]
+
+
+def well(cluster: Cluster) -> None:
+    """Wait until every broker runs and every copy of every partition has caught up."""
+
+    def in_step() -> bool:
+        try:
+            topics = cluster.admin().list_topics(timeout=5.0).topics.values()
+        except KafkaException:
+            return False
+        return all(len(p.isrs) == len(p.replicas) for topic in topics for p in topic.partitions.values())
+
+    wait_until(in_step, 90, "all copies to be in step")
+
+
+def test_applied_under_a_rolling_kill_nothing_is_wrong_and_the_journal_says_where_it_stood(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    seed = SystemRandom().randrange(10**6)
+    names = [f"g{n:04}" for n in range(GROUPS)]
+    offsets = {g: {p: (1000 + 10 * n + p, None) for p in range(PARTITIONS)} for n, g in enumerate(names)}
+    plan = made_plan(cluster.bootstrap, TOPIC, offsets, 1_700_000_000_000)
+    path = saved(plan, tmp_path / "cutover.plan")
+    commands = CommandLine(tmp_path, options_for(tmp_path, cluster.bootstrap))
+    process = start_slowly(commands, plan)
+    journal = journal_path(path, plan.fingerprint)
+
+    def begun() -> bool:
+        return process.poll() is not None or (journal.exists() and b'"outcome"' in journal.read_bytes())
+
+    try:
+        wait_until(begun, 60, "the first outcome in the journal")
+        assert process.poll() is None, process.communicate()
+        with rolling(cluster, Random(seed)) as killed:
+            stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
+    finally:
+        process.kill()
+        process.wait()
+    print(f"seed {seed}: brokers killed {killed}, exit {process.returncode}\n{stderr}")
+    assert process.returncode in (0, 4), f"seed {seed}\n{stdout}\n{stderr}"
+    assert killed and "Traceback" not in stderr
+    well(cluster)
+
+    history = read_history(journal.read_bytes(), journal.name, plan.fingerprint)
+    planned = {g: {(COPY, p): offset for p, (offset, _) in places.items()} for g, places in offsets.items()}
+    for group, held in commits_on(cluster.bootstrap, planned).items():
+        assert held == planned[group], f"a wrong offset: {group} {held}, seed {seed}"
+        assert group in history.applied, "set, and the journal does not know"
+    commands.execute("cutover.plan").expect(0)
+    with JavaJudge(cluster) as judge:
+        stand = {g: {place: offset for place, (offset, _) in held.items()} for g, held in judge.held().items()}
+        assert stand == planned, f"seed {seed}"
+        commands.undo("cutover.plan").expect(0)
+        assert not judge.held().keys() & planned.keys(), f"seed {seed}"
+
+
+def start_slowly(commands: CommandLine, plan: Plan) -> "subprocess.Popen[str]":
+    """Start apply with two calls in flight, so that there is something to disturb."""
+    arguments = ("apply", "cutover.plan", *commands.clusters, "--approve", plan.fingerprint, "--execute")
+    return subprocess.Popen(
+        [sys.executable, "-m", "migrate", *arguments, "--concurrency", "2", "--request-timeout", "10"],
+        cwd=commands.folder,
+        env={"PYTHONPATH": str(REPOSITORY), "PATH": "/usr/bin:/bin"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_offsets_read_under_a_rolling_kill_are_right_or_a_failure_whatever_librdkafka_dies_of(
+    cluster: Cluster, pytestconfig: pytest.Config
+) -> None:
+    """Reading while coordinators move is what librdkafka dies of: the fault that the client process is there for."""
+    seed = SystemRandom().randrange(10**6)
+    groups = {f"read-{n:04}": {p: 500 + 10 * n + p for p in range(PARTITIONS)} for n in range(READ_GROUPS)}
+    well(cluster)
+    config = {"bootstrap.servers": cluster.bootstrap}
+    hosted = HostedAdmin(FlowCluster(Side.TARGET, "B", config), config, 10.0, 20)
+    with JavaJudge(cluster) as judge:
+        judge.commit({g: {(COPY, p): (o, "") for p, o in places.items()} for g, places in groups.items()})
+    told: Counter[str] = Counter()
+    rounds = 9 if pytestconfig.getoption("--long") else 3
+    try:
+        with rolling(cluster, Random(seed)) as killed:
+            while len(killed) <= rounds:
+                try:
+                    answers = hosted.renewed().commits(groups)
+                except Exception as error:
+                    assert type(error).__name__ == "ClusterError", error
+                    told[type(error).__name__] += 1
+                    continue
+                for group, answer in answers.items():
+                    if isinstance(answer, Failure):
+                        told[answer.code] += 1
+                    else:
+                        told["right"] += {p.partition: c.offset for p, c in answer.items()} == groups[group]
+                        told["wrong"] += {p.partition: c.offset for p, c in answer.items()} != groups[group]
+    finally:
+        hosted.close()
+    print(f"seed {seed}: brokers killed {killed}, client processes that died {hosted.deaths}, answers {dict(told)}")
+    assert not told["wrong"] and told["right"]
+
+
+def test_where_three_vote_the_cluster_elects_new_leaders_without_any_one_of_them(cluster: Cluster) -> None:
+    well(cluster)
+    first, *others = cluster.brokers
+    first.kill()
+    try:
+        left = ",".join(broker.bootstrap for broker in others)
+
+        def leaders() -> set[int]:
+            partitions = cluster.admin(left).list_topics(timeout=5.0).topics[COPY].partitions
+            return {partition.leader for partition in partitions.values()}
+
+        wait_until(lambda: leaders() <= {broker.node_id for broker in others}, 30, "new leaders")
+    finally:
+        first.start()
