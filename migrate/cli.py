@@ -31,6 +31,7 @@ from migrate.options import (
     resolve_policies,
     spark_options,
 )
+from migrate.terminal import safe
 
 EXIT_CODES = """\b
 Exit codes:
@@ -108,7 +109,7 @@ def _first_line(text: str) -> str:
 
 def _complain(problem: str, todo: str) -> None:
     with contextlib.suppress(OSError):
-        click.echo(f"mm2-migrate: {problem} {todo}".rstrip(), err=True)
+        click.echo(safe(f"mm2-migrate: {problem} {todo}".rstrip()), err=True)
 
 
 def _progress(log_format: str) -> Any:
@@ -118,7 +119,7 @@ def _progress(log_format: str) -> Any:
     def write(line: str) -> None:
         # A log pipe that died must not stop an apply between two groups.
         with contextlib.suppress(OSError):
-            click.echo(line, err=True)
+            click.echo(safe(line), err=True)
 
     return LineProgress(write, SystemClock(), as_json=log_format == "json")
 
@@ -180,8 +181,11 @@ def show(plan: Path, form: str, groups: tuple[str, ...], only: tuple[str, ...], 
     """Show a plan: verdict and totals first, then what needs attention, then every group."""
     from migrate.planfile import read_plan
     from migrate.show import kcg_companion, render
+    from migrate.showcsv import refuse_unprintable
 
     made = read_plan(plan)
+    if form == "kcg" and sys.stdout.isatty():
+        refuse_unprintable(made.rows)
     _print(render(made, form, str(plan), groups=groups, only=only, width=_width(), colour=_colour()))
     if form == "kcg":
         click.echo(kcg_companion(made, str(plan), groups, only), err=True)

@@ -8,6 +8,7 @@ import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 
+from migrate.errors import UsageError
 from migrate.model import Decision, Row
 from migrate.plan import Plan
 from migrate.table import wrapped
@@ -15,7 +16,9 @@ from migrate.terminal import safe, shell_word
 from migrate.totals import lag
 
 Value = str | int | None
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# The wide forms are what spreadsheets of East Asian locales take for the same.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+LINE_END = "\r\n"
 MANY_GROUPS = 20
 
 
@@ -43,6 +46,16 @@ def kcg_lines(rows: Iterable[Row]) -> Iterator[str]:
     for row in rows:
         if row.decision is Decision.SET:
             yield write.line((row.group, row.target_topic, row.partition, row.target_offset))
+
+
+def refuse_unprintable(rows: Iterable[Row]) -> None:
+    """Raise `UsageError` if a name holds what a terminal would obey: that form has names exactly, unescaped."""
+    for row in rows:
+        if row.decision is Decision.SET and not row.group.isprintable():
+            raise UsageError(
+                f"The name of group {safe(row.group)} holds control characters, which this form shows as they are.",
+                "Send the output to a file: mm2-migrate show PLAN --format kcg > PLAN.csv",
+            )
 
 
 def kcg_companion(plan: Plan, path: str, rows: Sequence[Row] | None = None) -> str:
@@ -142,7 +155,7 @@ def _harmless(value: Value) -> Value:
     if not isinstance(value, str):
         return value
     shown = safe(value)
-    return f"'{shown}" if value.startswith(FORMULA_STARTS) else shown
+    return f"'{shown}" if value.lstrip(" ").startswith(FORMULA_STARTS) else shown
 
 
 class _Lines:
@@ -150,12 +163,13 @@ class _Lines:
 
     def __init__(self) -> None:
         self._buffer = StringIO()
-        self._writer = csv.writer(self._buffer, lineterminator="")
+        # Python 3.11 quotes a line end inside a name only if it is part of the lines' own.
+        self._writer = csv.writer(self._buffer, lineterminator=LINE_END)
 
     def line(self, values: Iterable[Value]) -> str:
         """Return one line without its end; a quoted line feed inside a name stays."""
         self._writer.writerow(values)
-        text = self._buffer.getvalue()
+        text = self._buffer.getvalue().removesuffix(LINE_END)
         self._buffer.seek(0)
         self._buffer.truncate()
         return text
