@@ -225,7 +225,7 @@ def _writing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         option("--concurrency", type=click.IntRange(1, 100), default=100, show_default=True, metavar="N",
                help="Groups in flight at once."),
         option("--group-timeout", type=click.FloatRange(min=1), default=60.0, show_default=True,
-               metavar="SECONDS", help="How long to go on trying for one group."),
+               metavar="SECONDS", help="How long to go on trying while no group gets done."),
     ]  # fmt: skip
     for decorate in reversed(decorators):
         command = decorate(command)
@@ -245,6 +245,7 @@ def apply(plan: Path, **options: Any) -> int:
 
     Without --execute this is a dry run: every check, the fingerprint, and the command to type.
     Prior state is on disk before the first write, and the same command again finishes or does nothing.
+    What only Kafka's Java client can write or bring back (commit metadata) needs Java here; it is tried first.
     """
     from migrate.writecommands import run_apply
 
@@ -257,7 +258,8 @@ def apply(plan: Path, **options: Any) -> int:
 @_writing_options
 @option("--allow-partial", is_flag=True, help="Leave out whole groups that have moved, and restore the others.")
 @option("--moved", type=click.Choice(["refuse", "restore"]), default="refuse", show_default=True,
-        help="Where consumers have moved on since the apply: refuse, or restore all the same.")  # fmt: skip
+        help="Where consumers have moved on since the apply: refuse, or restore all the same (they must be stopped), "
+             "saying what is read again or skipped.")  # fmt: skip
 @option("--out", type=FILE, metavar="PLAN",
         help="Save the undo as a plan of its own, with its own fingerprint, for apply.")  # fmt: skip
 @common_options

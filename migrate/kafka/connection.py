@@ -8,6 +8,7 @@ Invariants, each against a fault of librdkafka 2.16:
 - No request creates a topic: metadata is only ever asked for the whole cluster.
 """
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -29,6 +30,7 @@ LONGEST_SOCKET_TIMEOUT_MS = 300_000
 PREFLIGHT_SECONDS = 15.0
 _SLICE_SECONDS = 0.1
 _FIRST_TRY_SECONDS = 0.5
+_PAUSE_SECONDS = 0.5
 _SECRET_WORDS = ("password", "secret", "jaas", ".pem", "oauthbearer.config")
 # A second try cannot help: credentials and certificates do not change by themselves.
 _HOPELESS = frozenset({"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
@@ -85,7 +87,15 @@ class Connection:
 
     def answer(self, what: str, submit: Callable[[AdminClient], "Future[Any]"]) -> Any:
         """Return one call's result; raises `ClusterError` saying that `what` could not be done."""
-        got = self.collect(lambda client: {what: submit(client)})[what]
+        end = time.monotonic() + self.deadline_seconds
+        while True:
+            got = self.collect(lambda client: {what: submit(client)})[what]
+            left = end - time.monotonic()
+            if not isinstance(got, Failure) or not got.retriable or left <= 0:
+                break
+            # Brokers restart, and controllers move: a fresh client finds the ones that are there.
+            self.drop()
+            threading.Event().wait(min(_PAUSE_SECONDS, left))
         if isinstance(got, Failure):
             raise ClusterError(
                 f"{self.name} could not {what}: {got.code}: {got.message}.",

@@ -6,6 +6,7 @@ the middle of a call, so that nothing is written for a process that is gone.
 """
 
 import gc
+import importlib
 import os
 import queue
 import resource
@@ -14,6 +15,7 @@ import socket
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from typing import Any
 
 from migrate.errors import MigrateError
@@ -32,6 +34,8 @@ def main(descriptor: int) -> None:
     calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(channel, calls), daemon=True).start()
     settings = calls.get()
+    with suppress(ImportError):  # the first call runs into it again, and tells
+        importlib.import_module("migrate.kafka.admin")
     admin: Any = None
     while True:
         method, arguments = calls.get()

@@ -16,6 +16,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 from migrate.errors import ClusterError
@@ -73,7 +74,10 @@ class HostedAdmin:
 
     def holding(self, lock: int) -> "HostedAdmin":
         """Return an admin whose process holds this file descriptor, and with it a lock on the file."""
-        return HostedAdmin(*self._settings, lock)
+        holding = HostedAdmin(*self._settings, lock)
+        # It gets ready while the caller saves what was there before.
+        holding._process = _Process(holding._settings, lock)
+        return holding
 
     def close(self) -> None:
         """End the process; the next call would start another."""
@@ -207,14 +211,12 @@ class _Process:
         self._channel = ours
         # Runs also when nobody ends it: at the latest when Python ends.
         self.end: Callable[[], Any] = weakref.finalize(self, _end, self._process, ours)
-        self._greeting: tuple[Any, ...] | None = settings
+        with suppress(OSError):  # one that is gone already is told by its first answer
+            send(ours, settings)
 
     def ask(self, method: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
         """Return the answer to one call; raises `ClientDied`."""
         try:
-            if self._greeting is not None:
-                send(self._channel, self._greeting)
-                self._greeting = None
             send(self._channel, (method, arguments))
             kind, value = receive(self._channel)
         except (OSError, EOFError):

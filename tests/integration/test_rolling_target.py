@@ -29,8 +29,8 @@ pytestmark = pytest.mark.kafka
 
 TOPIC, COPY = "orders", "A.orders"
 PARTITIONS = 3
-GROUPS = 2000
-READ_GROUPS = 300
+GROUPS = 1000
+READ_GROUPS = 150
 DEADLINE_SECONDS = 300.0
 
 
@@ -158,7 +158,7 @@ def test_offsets_read_under_a_rolling_kill_are_right_or_a_failure_whatever_librd
     with JavaJudge(cluster) as judge:
         judge.commit({g: {(COPY, p): (o, "") for p, o in places.items()} for g, places in groups.items()})
     told: Counter[str] = Counter()
-    rounds = 9 if pytestconfig.getoption("--long") else 3
+    rounds = 9 if pytestconfig.getoption("--long") else 2
     try:
         with rolling(cluster, Random(seed)) as killed:
             while len(killed) <= rounds:
