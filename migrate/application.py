@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from migrate.assessment import Assessment, Fate, assess
 from migrate.clock import Clock
-from migrate.drift import committed, to_write
+from migrate.drift import stands, to_write
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
 from migrate.groupfacts import GroupFactsReader
 from migrate.groupsurvey import ExpiryWatch
@@ -155,7 +155,7 @@ def _found_done(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> dic
         found[done] = {
             row.target_partition: REMOVED if row.decision is Decision.REMOVE else SET
             for row in to_write(rows[done])
-            if row.target_partition in trace.planned and committed(row, commits) == row.target_offset
+            if row.target_partition in trace.planned and stands(row, commits)
         }
     return found
 
@@ -284,11 +284,13 @@ def _judge(row: Row, answer: Answer | None, commits: Commits | Failure | None) -
     commit = commits.get(row.target_partition)
     seen = None if commit is None else commit.offset
     done = RowStatus.REMOVED if row.decision is Decision.REMOVE else RowStatus.SET
-    if seen == row.target_offset:
+    if stands(row, commits):
         return result(RowStatus.ALREADY if failed else done, "", seen)
     if failed:
         return result(RowStatus.FAILED, told, seen)
     where = "no offset" if seen is None else str(seen)
+    if seen is not None and seen == row.target_offset:
+        where += " with other metadata"
     if told:
         return result(RowStatus.UNKNOWN, f"{told}; read back {where}: run the same command again", seen)
     wanted = "none" if row.target_offset is None else str(row.target_offset)

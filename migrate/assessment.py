@@ -27,6 +27,7 @@ from migrate.history import GroupTrace, JournalState
 from migrate.model import Commits, Decision, Failure, Row, Scope, TopicPartition
 from migrate.plan import Header, Plan
 from migrate.ports import ClusterAdmin, Progress
+from migrate.writing import goes_whole
 
 
 class Fate(StrEnum):
@@ -54,14 +55,6 @@ class GroupAssessment:
 
 
 @dataclass(frozen=True, slots=True)
-class NotUndoable:
-    """A row that, once written, the client at hand could not bring back to what it was, and why."""
-
-    subject: str
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
 class Assessment:
     """A plan held against the world and its journal.
 
@@ -72,7 +65,6 @@ class Assessment:
     groups: tuple[GroupAssessment, ...]
     refusals: tuple[str, ...]
     notes: tuple[str, ...]
-    not_undoable: tuple[NotUndoable, ...]
     target_commits: Mapping[str, Commits]
     journal: JournalState
 
@@ -129,8 +121,10 @@ def assess(
         else:
             groups.append(GroupAssessment(group, Fate.DRIFTED, refusals))
     commits = {g: c for g, c in world.target.commits.items() if not isinstance(c, Failure)}
-    lasting = _not_undoable(groups, {**commits, **journal.prior}) if plan.header.kind != UNDO else ()
-    return Assessment(plan, tuple(groups), refusals, notes, lasting, commits, journal)
+    undo = plan.header.kind == UNDO
+    # What a rollback brings back is the first backup; what an undo removes, it removes from what is there now.
+    proven = _with_exact_client(groups, target, commits if undo else {**commits, **journal.prior}, undo)
+    return Assessment(plan, proven, refusals, notes, commits, journal)
 
 
 def _with_expiry(
@@ -174,9 +168,6 @@ def _assess_group(
     pending = tuple(pending_rows(rows, commits, trace))
     if not pending:
         return GroupAssessment(group, Fate.DONE)
-    stuck = _not_removable(pending, commits)
-    if stuck:
-        return GroupAssessment(group, Fate.NOT_UNDOABLE, stuck)
     return GroupAssessment(group, Fate.WRITE, (), pending)
 
 
@@ -204,39 +195,49 @@ def _and_more(count: int) -> str:
     return f" and {count} more row{'s' if count > 1 else ''}" if count else ""
 
 
-def _not_removable(pending: Collection[Row], commits: Commits) -> tuple[str, ...]:
-    """Name the rows to remove that would need one offset deleted: this client deletes whole groups only."""
-    removals = {row.target_partition: row for row in pending if row.decision is Decision.REMOVE}
-    if not removals:
-        return ()
-    staying = sorted(str(p) for p in commits if p not in removals)
-    setting = sorted(str(r.target_partition) for r in pending if r.decision is Decision.SET)
-    others = sorted({*staying, *setting})
-    if not others:
-        return ()
-    named = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
+def _with_exact_client(
+    groups: Iterable[GroupAssessment], target: ClusterAdmin, before: Mapping[str, Commits], undo: bool
+) -> tuple[GroupAssessment, ...]:
+    """Refuse groups whose way there or back needs what the client turns out to lack. It is tried, once, if need be."""
+    listed = tuple(groups)
+    needs = {
+        g.group: found
+        for g in listed
+        if g.fate is Fate.WRITE and (found := tuple(_needs(g.pending, before.get(g.group, {}), undo)))
+    }
+    lack = target.lacks() if needs else None
+    if lack is None:
+        return listed
+    why = f"({lack.code}: {lack.message})"
     return tuple(
-        f"{row.subject}: its offset cannot be removed by this client: it can only delete the whole group, "
-        f"which also holds {named}. Remove it with kafka-consumer-groups --delete-offsets "
-        f"--group {row.group} --topic {row.target_topic}:{row.partition}"
-        for row in removals.values()
+        GroupAssessment(
+            g.group, Fate.NOT_UNDOABLE, tuple(f"{need}, which is not possible here {why}" for need in found)
+        )
+        if (found := needs.get(g.group, ()))
+        else g
+        for g in listed
     )
 
 
-def _not_undoable(groups: Iterable[GroupAssessment], prior: Mapping[str, Commits]) -> tuple[NotUndoable, ...]:
-    """Name the rows about to be written that a rollback through this client could not restore."""
-    found = []
-    for assessed in groups:
-        commits = prior.get(assessed.group, {})
-        for row in assessed.pending:
-            before = commits.get(row.target_partition)
-            if before is None and commits:
-                sentence = "had no offset while its group had others: a rollback cannot remove one offset"
-                found.append(NotUndoable(row.subject, sentence))
-            elif before is not None and before.metadata:
-                sentence = "had an offset with metadata: a rollback cannot write metadata"
-                found.append(NotUndoable(row.subject, sentence))
-    return tuple(found)
+def _needs(pending: Collection[Row], before: Commits, undo: bool) -> Iterable[str]:
+    """Yield what only an exact client can do, for the rows to be written and, unless they are an undo, for their undo.
+
+    `before` is what an undo would bring back: the first backup, or what stands there now.
+    """
+    others = bool(before.keys() - {row.target_partition for row in pending if row.decision is Decision.REMOVE})
+    whole = goes_whole(pending, before)
+    for row in pending:
+        prior = before.get(row.target_partition)
+        if row.target_metadata:
+            yield f"{row.subject}: it is set with metadata"
+        elif row.decision is Decision.REMOVE and not whole:
+            yield f"{row.subject}: this one offset of its group is removed, others stay"
+        elif undo:
+            continue
+        elif prior is not None and prior.metadata:
+            yield f"{row.subject}: a rollback has to write the prior offset's metadata"
+        elif prior is None and others:
+            yield f"{row.subject}: a rollback has to remove this one offset of its group"
 
 
 def _read_world(

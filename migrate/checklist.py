@@ -75,6 +75,7 @@ CHECKS: tuple[Check, ...] = (
     mm2checks.group_sync,
     kindchecks.other_kinds,
     rowchecks.row_blocks,
+    rowchecks.metadata_too_long,
     rowchecks.untranslatable_rows,
     topicchecks.missing_on_target,
     topicchecks.unread_on_target_only,
@@ -90,5 +91,5 @@ CHECKS: tuple[Check, ...] = (
     topicchecks.dedicated,
     rowchecks.target_retention,
     rowchecks.estimated,
-    groupchecks.undo_limits,
+    groupchecks.java_needed,
 )

@@ -32,6 +32,7 @@ from migrate.options import (
     resolve_policies,
     spark_options,
 )
+from migrate.terminal import safe
 
 EXIT_CODES = """\b
 Exit codes:
@@ -109,7 +110,7 @@ def _first_line(text: str) -> str:
 
 def _complain(problem: str, todo: str) -> None:
     with contextlib.suppress(OSError):
-        click.echo(f"mm2-migrate: {problem} {todo}".rstrip(), err=True)
+        click.echo(safe(f"mm2-migrate: {problem} {todo}".rstrip()), err=True)
 
 
 def _progress(log_format: str) -> Any:
@@ -119,7 +120,7 @@ def _progress(log_format: str) -> Any:
     def write(line: str) -> None:
         # A log pipe that died must not stop an apply between two groups.
         with contextlib.suppress(OSError):
-            click.echo(line, err=True)
+            click.echo(safe(line), err=True)
 
     return LineProgress(write, SystemClock(), as_json=log_format == "json")
 
@@ -213,8 +214,11 @@ def show(plan: Path, form: str, groups: tuple[str, ...], only: tuple[str, ...], 
     """Show a plan: verdict and totals first, then what needs attention, then every group."""
     from migrate.planfile import read_plan
     from migrate.show import kcg_companion, render
+    from migrate.showcsv import refuse_unprintable
 
     made = read_plan(plan)
+    if form == "kcg" and sys.stdout.isatty():
+        refuse_unprintable(made.rows)
     _print(render(made, form, str(plan), groups=groups, only=only, width=_width(), colour=_colour()))
     if form == "kcg":
         click.echo(kcg_companion(made, str(plan), groups, only), err=True)
@@ -314,6 +318,7 @@ def apply(plan: Path, **options: Any) -> int:
 
     Without --execute this is a dry run: every check, the fingerprint, and the command to type.
     Prior state is on disk before the first write, and the same command again finishes or does nothing.
+    What only Kafka's Java client can write or bring back (commit metadata) needs Java here; it is tried first.
     """
     from migrate.writecommands import run_apply
 

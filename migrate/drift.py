@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from migrate.expiry import EXPIRY_EXPECTED
 from migrate.history import REMOVED, GroupTrace
 from migrate.model import (
+    Commit,
     Commits,
     Decision,
     Failure,
@@ -90,20 +91,29 @@ def committed(row: Row, commits: Commits) -> int | None:
     return None if commit is None else commit.offset
 
 
+def stands(row: Row, commits: Commits) -> bool:
+    """True if just what the row plans is committed: offset and metadata (not the leader epoch), or nothing."""
+    commit, planned = commits.get(row.target_partition), row.target_commit
+    if commit is None or planned is None:
+        return commit is planned
+    return (commit.offset, commit.metadata) == (planned.offset, planned.metadata)
+
+
 def is_done(row: Row, commits: Commits, trace: GroupTrace | None) -> bool:
     """True if a row to write needs no writing any more.
 
     Without a record of our own read-back, an offset beyond the planned one is somebody else's: not done.
     """
-    now = committed(row, commits)
-    if now == row.target_offset:
+    if stands(row, commits):
         return True
     if trace is None or not trace.read_back or row.target_partition not in trace.planned:
         return False
     if row.decision is Decision.REMOVE:
         # It was removed and read back: what stands there now is a later plan's, or a consumer's.
         return trace.results.get(row.target_partition) == REMOVED
-    return now is not None and row.target_offset is not None and now > row.target_offset
+    now = committed(row, commits)
+    # At the offset with other metadata: a consumer that has started since commits where it stands.
+    return now is not None and row.target_offset is not None and now >= row.target_offset
 
 
 def pending_rows(rows: Collection[Row], commits: Commits, trace: GroupTrace | None) -> list[Row]:
@@ -192,13 +202,21 @@ def _target_offsets(
     restore = undo and header.settings.get("moved") == RESTORE_MOVED
     for row in _compared(rows):
         now = committed(row, commits)
-        if now == row.target_prior or restore:
+        metadata = _other_metadata(row.target_prior_metadata, commits.get(row.target_partition))
+        if (now == row.target_prior and not metadata) or restore:
             continue
         if row.decision is not Decision.KEEP and is_done(row, commits, trace):
             continue
         expected = f"{_offset(row.target_prior)} ({'what apply set' if undo else 'as planned from'})"
-        seen = _offset(now) + _moved(row, now, trace, undo)
+        seen = _offset(now) + (metadata if now == row.target_prior else _moved(row, now, trace, undo))
         yield Drift(Scope.ROW, row.subject, group, "target committed offset", expected, seen)
+
+
+def _other_metadata(expected: str, commit: Commit | None) -> str:
+    """Return how a commit's metadata differs, as the end of a sentence; "" where it does not, or nothing is there."""
+    if commit is None or commit.metadata == expected:
+        return ""
+    return f" with other metadata ({many(len(commit.metadata), 'character')}): somebody has committed there since"
 
 
 def _moved(row: Row, now: int | None, trace: GroupTrace | None, undo: bool) -> str:
@@ -275,8 +293,9 @@ def _source_commits(group: str, rows: Collection[Row], commits: Commits, every_t
     for row in _compared(rows):
         commit = commits.get(TopicPartition(row.source_topic, row.partition))
         now = None if commit is None else commit.offset
-        if now != row.source_committed:
-            expected, seen = _offset(row.source_committed), _offset(now)
+        metadata = _other_metadata(row.source_metadata, commit)
+        if now != row.source_committed or metadata:
+            expected, seen = _offset(row.source_committed), _offset(now) + metadata
             yield Drift(Scope.ROW, row.subject, group, what, expected, seen)
     planned = {TopicPartition(row.source_topic, row.partition) for row in rows}
     topics = {p.topic for p in planned}

@@ -201,27 +201,23 @@ def never_committed(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies
         )  # fmt: skip
 
 
-def undo_limits(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
-    """Name, before anything is written, what a rollback by the present client could not restore."""
-    by_group: dict[str, list[Row]] = {}
+def java_needed(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Say, before anything is written, what only Kafka's Java client can write or bring back."""
+    setting = [row for row in rows if row.decision is Decision.SET]
     with_prior = {row.group for row in rows if row.target_prior is not None}
-    for row in rows:
-        if row.decision is Decision.SET:
-            by_group.setdefault(row.group, []).append(row)
-    for group, written in sorted(by_group.items()):
-        new = [r for r in written if r.target_prior is None]
-        with_metadata = [r for r in written if r.target_prior_metadata]
-        if new and group in with_prior:
-            yield result(
-                Level.WARN, "rollback-limits", Scope.GROUP, group, "prior state that a rollback can restore",
-                f"{len(new)} of its partitions have no prior offset while others do: this client can delete a whole "
-                "group, not single offsets",
-                "After a rollback these keep the offsets set here, unless removed with kafka-consumer-groups "
-                "--delete-offsets.",
-            )  # fmt: skip
-        if with_metadata:
-            yield result(
-                Level.WARN, "rollback-limits", Scope.GROUP, group, "prior state that a rollback can restore",
-                f"{len(with_metadata)} prior offsets carry metadata that this client can not write back",
-                "A rollback will refuse these rows.",
-            )  # fmt: skip
+    needs = {
+        "commits with metadata": [r for r in setting if r.target_metadata],
+        "prior commits with metadata": [r for r in setting if r.target_prior_metadata],
+        "offsets that a rollback removes while others of their group stay": [
+            r for r in setting if r.target_prior is None and r.group in with_prior
+        ],
+    }
+    seen = [f"{len(found)} {what}" for what, found in needs.items() if found]
+    if seen:
+        groups = {row.group for found in needs.values() for row in found}
+        yield result(
+            Level.WARN, "java-needed", Scope.CLUSTER, facts.target_alias,
+            "offsets that every client can write and bring back", f"{', '.join(seen)} in {many(len(groups), 'group')}",
+            "apply and rollback use Kafka's Java client for these: run them where Java is, as plan was. They try it "
+            "before the first write.",
+        )  # fmt: skip

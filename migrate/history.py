@@ -2,10 +2,12 @@
 
 - The first backup of a group counts, whatever later runs write: they may see what we set ourselves.
 - An intent without an outcome is "unknown": it may have been written.
+- Each line carries a checksum: a flipped bit must not become another offset to restore.
 - What was ever set stays set, and what was ever unknown is not made "failed" by a later failure.
 """
 
 import json
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +22,8 @@ REMOVED = "removed"
 FAILED = "failed"
 UNKNOWN = "unknown"
 _STRENGTH = {FAILED: 0, UNKNOWN: 1, SET: 2, REMOVED: 2}
+
+_SEAL = b',"crc":"'
 
 Offsets = Mapping[TopicPartition, int | None]
 
@@ -64,6 +68,22 @@ class JournalState:
         return self.rolled_back if command == ROLLBACK else self.applied
 
 
+def sealed(event: Mapping[str, Any]) -> bytes:
+    """Return an event as a journal's line with its checksum (CRC-32 of what stands before it), without line feed."""
+    # ASCII: names that are not UTF-8 come as lone surrogates, which JSON escapes can carry.
+    body = json.dumps(event, separators=(",", ":")).encode("ascii")[:-1]
+    return body + _SEAL + b'%08x"}' % zlib.crc32(body)
+
+
+def unsealed(line: bytes) -> dict[str, Any]:
+    """Return the event of a line; raises `ValueError` for one that is not just as it was written."""
+    body, _, _ = line.rpartition(_SEAL)
+    if line != body + _SEAL + b'%08x"}' % zlib.crc32(body):
+        raise ValueError("checksum")
+    event: dict[str, Any] = json.loads(line)
+    return event
+
+
 def read_history(content: bytes, name: str, fingerprint: str) -> JournalState:
     """Return what a journal's bytes tell; `name` is the file's, for messages.
 
@@ -72,9 +92,12 @@ def read_history(content: bytes, name: str, fingerprint: str) -> JournalState:
     """
     *lines, rest = content.split(b"\n")
     told = _Telling()
+    if rest and _is_whole(rest[:-1]):
+        # Not torn off: its line feed has become something else.
+        lines, rest = [*lines, rest], b""
     for number, line in enumerate(lines, 1):
         try:
-            event = json.loads(line)
+            event = unsealed(line)
             if event["fingerprint"] == fingerprint:
                 told.take(event)
                 continue
@@ -88,6 +111,14 @@ def read_history(content: bytes, name: str, fingerprint: str) -> JournalState:
             "Name the plan file that this journal was written for.",
         )
     return told.state(len(lines), bool(rest))
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        unsealed(line)
+    except ValueError:
+        return False
+    return True
 
 
 class _Telling:

@@ -3,12 +3,11 @@
 Invariants:
 - A group's prior commits are on disk, synced, before the first write to any group; an intent before its write.
 - A line that a crash tore off is the last one, told by its missing line feed, and is dropped; a damaged line
-  anywhere else is an error.
+  anywhere else is an error, told by the line's checksum.
 - One writer at a time: a kernel lock (flock) that goes with the processes that hold it; a reader needs none.
 """
 
 import fcntl
-import json
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +17,7 @@ from typing import Any, Self
 
 from migrate.clock import iso
 from migrate.errors import MigrateError, Refused
-from migrate.history import FAILED, UNKNOWN, JournalState, Offsets, read_history
+from migrate.history import FAILED, UNKNOWN, JournalState, Offsets, read_history, sealed
 from migrate.model import Commit, Commits, Failure, TopicPartition
 from migrate.plan import MIN_APPROVAL_DIGITS
 
@@ -157,8 +156,7 @@ class JournalWriter:
     def write(self, event: str, **fields: Any) -> None:
         """Append one event; it is durable after the next `sync`."""
         record = {"time": iso(self._now_ms()), "event": event, "fingerprint": self._fingerprint, **fields}
-        # ASCII: names that are not UTF-8 come as lone surrogates, which JSON escapes can carry.
-        line = json.dumps(record, separators=(",", ":")).encode("ascii") + b"\n"
+        line = sealed(record) + b"\n"
         while line:
             line = line[os.write(self._descriptor, line) :]
 

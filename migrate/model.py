@@ -213,7 +213,8 @@ class Row:
     either side of the committed offset; `lower_kind` says what stands at the lower end. Where records were
     compared: `equality` is what they had to agree in (`migrate.equality.Equality`, "" where not known), `why` the
     code of what comparing said ("" where nothing was compared), `missing_on_target` how many owed records have no
-    copy on the target (None where that was not told).
+    copy on the target (None where that was not told). `target_metadata` is committed with `target_offset`, byte for
+    byte; "" where the commit shall have none.
     """
 
     group: str
@@ -246,6 +247,7 @@ class Row:
     equality: str = ""
     why: str = ""
     missing_on_target: int | None = None
+    target_metadata: str = ""
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -256,6 +258,11 @@ class Row:
     def target_partition(self) -> TopicPartition:
         """The partition on the target that this row commits."""
         return TopicPartition(self.target_topic, self.partition)
+
+    @property
+    def target_commit(self) -> Commit | None:
+        """What the target shall have committed for this row; None for nothing."""
+        return None if self.target_offset is None else Commit(self.target_offset, self.target_metadata)
 
     @property
     def subject(self) -> str:

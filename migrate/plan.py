@@ -16,7 +16,7 @@ from typing import Any
 
 from migrate.model import CheckResult, Decision, Level, Row, Scope
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MIN_APPROVAL_DIGITS = 12
 
 

@@ -68,5 +68,6 @@ ROW_SCHEMA: dict[str, Any] = {
         _added_text("equality", "What two records had to agree in to count as one: all, without-headers, ..."),
         _added_text("why", "Code of what comparing records said, such as proven; empty if none were compared."),
         _offset("missing_on_target", "Owed records that have no copy on the target; null where that is not known."),
+        _added_text("target_metadata", "Metadata to commit with the target offset, byte for byte; empty for none."),
     ],
 }

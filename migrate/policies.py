@@ -11,6 +11,7 @@ from enum import StrEnum
 from migrate.errors import UsageError
 
 GROUP_SYNC = "group-sync"
+METADATA_TOO_LONG = "metadata-too-long"
 MISSING_ON_TARGET = "missing-on-target"
 OFFSETS_EXPIRY = "offsets-expiry"
 SHARE_GROUP = "share-group"
@@ -24,6 +25,7 @@ ACCEPTABLE_CHECKS = (
     "checkpointed-groups-listed",
     "checkpointed-topics-listed",
     GROUP_SYNC,
+    METADATA_TOO_LONG,
     "mm2-checkpoints-topic",
     "mm2-offset-syncs-topic",
     MISSING_ON_TARGET,

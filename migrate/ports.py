@@ -25,6 +25,26 @@ class CommitReader(Protocol):
         ...
 
 
+Outcomes = Mapping[str, Mapping[TopicPartition, Failure | None]]
+"""What became of each group's partitions: None where it was done, else why not."""
+
+
+class ExactClient(CommitReader, Protocol):
+    """What librdkafka cannot do: metadata byte for byte, and the removal of single offsets."""
+
+    def prove(self) -> None:
+        """Reach the cluster; raises `EnvironmentLacks` or `ClusterError` where this client cannot be used."""
+        ...
+
+    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+        """Commit offsets with their metadata; no leader epoch. Raises as `prove` does, before anything is sent."""
+        ...
+
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+        """Remove single offsets of stopped groups; one that is not there is done. Raises as `prove` does."""
+        ...
+
+
 class ClusterAdmin(CommitReader, Protocol):
     """Lists, describes and alters one cluster. `side` and `alias` name it in messages."""
 
@@ -62,13 +82,19 @@ class ClusterAdmin(CommitReader, Protocol):
         """Return how far each log reaches for a read_uncommitted reader: beyond the last stable offset if open."""
         ...
 
-    def alter(
-        self, wanted: Mapping[str, Mapping[TopicPartition, int]]
-    ) -> Mapping[str, Mapping[TopicPartition, Failure | None]]:
+    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
         """Commit the offsets of each group, as many groups in flight at once as the client was made for.
 
-        Returns for each partition None (written) or the `Failure`. No metadata, no leader epoch.
+        Metadata is written byte for byte, or that partition is a `Failure`; leader epochs never are.
         """
+        ...
+
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+        """Remove single offsets of stopped groups, which keep their others; one that is not there is done."""
+        ...
+
+    def lacks(self) -> Failure | None:
+        """Try whether metadata and single removals can be done here; None if they can, else why not."""
         ...
 
     def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:

@@ -12,7 +12,7 @@ from migrate.model import Row
 from migrate.plan import Plan
 from migrate.table import Column, layout, wrapped
 from migrate.terminal import Colour, many, name, paint, safe, shell_word
-from migrate.verification import GOOD, Finding, Verification
+from migrate.verification import GOOD, Finding, Standing, Verification
 
 ROWS_SHOWN = 200
 NAMED = 20
@@ -54,7 +54,6 @@ def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, co
     yield ""
     yield from _refused(result.assessment, width, colour)
     yield from _moved(result, width, colour)
-    yield from _not_undoable(result, width)
     yield from _rows(result, width, colour)
     yield from _next(result, typed, approval, width)
 
@@ -74,7 +73,7 @@ def verify_lines(found: Verification, plan: Plan, width: int, colour: bool) -> I
     yield f"Plan {plan.short_fingerprint} on {safe(plan.header.target_alias)}: {counts or 'no rows'}"
     if found.moving:
         yield from wrapped(f"Moving now: {_names(sorted(found.moving))}", width, "", "  ")
-    moved = [f for f in found.findings if f.standing in GOOD and f.seen != f.expected]
+    moved = [f for f in found.findings if f.standing in GOOD and f.standing is not Standing.EQUAL]
     for title, findings in (("Not as planned:", bad), ("Moved on, because consumers run:", moved)):
         if findings:
             yield ""
@@ -117,7 +116,7 @@ def _fates(assessment: Assessment) -> str:
     words = {
         Fate.WRITE: "to write", Fate.DONE: "done already", Fate.NOTHING: "with nothing to write",
         Fate.BLOCKED: "blocked in the plan", Fate.DRIFTED: "changed since the plan",
-        Fate.NOT_UNDOABLE: "not undoable with this client",
+        Fate.NOT_UNDOABLE: "in need of a client that is not there",
     }  # fmt: skip
     return ", ".join(f"{counted[fate]} {word}" for fate, word in words.items() if fate in counted) or "none"
 
@@ -132,7 +131,7 @@ def _refused(assessment: Assessment, width: int, colour: bool) -> Iterator[str]:
     titles = {
         Fate.BLOCKED: "Blocked in the plan:",
         Fate.DRIFTED: "Changed since the plan was made:",
-        Fate.NOT_UNDOABLE: "Not undoable with this client:",
+        Fate.NOT_UNDOABLE: "Needs Kafka's Java client, there or on the way back:",
     }
     for fate, title in titles.items():
         groups = [g for g in assessment.refused if g.fate is fate]
@@ -185,18 +184,6 @@ def _way_back(row: Row, now: int | None) -> str:
     if back > now:
         return f"{stood}; back to {back}: {many(back - now, 'record')} skipped"
     return f"{stood}; back to {back}: {many(now - back, 'record')} read again"
-
-
-def _not_undoable(result: ApplyResult, width: int) -> Iterator[str]:
-    lasting = result.assessment.not_undoable
-    if not lasting:
-        return
-    yield f"A rollback with this client could not restore {len(lasting)} rows:"
-    for row in lasting[:NAMED]:
-        yield from wrapped(f"{safe(row.subject)}: {safe(row.sentence)}", width, "  ", "    ")
-    if len(lasting) > NAMED:
-        yield f"  and {len(lasting) - NAMED} more"
-    yield ""
 
 
 def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from migrate.checks import CheckFacts, result
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
-from migrate.policies import BEYOND_LOG_END, Policies
-from migrate.rows import METADATA_NEEDS_JAVA
+from migrate.policies import BEYOND_LOG_END, METADATA_TOO_LONG, Policies
+from migrate.rows import LONGEST_METADATA, utf16_units
 from migrate.terminal import many
 
 
@@ -19,10 +19,6 @@ def row_blocks(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> 
             "a committed offset inside the source's log",
             "Reset the group on the source, or choose --untranslatable commit-beyond-log-end=earliest|latest.",
         ),
-        METADATA_NEEDS_JAVA: (
-            "a commit without metadata",
-            "Reset the offset without metadata on the source, or leave the group out of this plan.",
-        ),
         "log-not-visible": ("a log whose ends can be read", "Grant DESCRIBE on the topic, or try again."),
     }
     seen: dict[str, int] = dict.fromkeys(expectations, 0)
@@ -34,6 +30,19 @@ def row_blocks(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> 
     for check in ("inside-target-log", "rewind", BEYOND_LOG_END):
         if rows and not seen[check]:
             yield result(Level.PASS, check, Scope.ROW, f"{len(rows)} rows", expectations[check][0], "all of them")
+
+
+def metadata_too_long(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block metadata that the target's brokers refuse by default: the rest of the group would be set without it."""
+    for row in rows:
+        length = utf16_units(row.target_metadata)
+        if row.decision is Decision.SET and length > LONGEST_METADATA:
+            yield result(
+                Level.BLOCK, METADATA_TOO_LONG, Scope.ROW, row.subject,
+                f"metadata of at most {LONGEST_METADATA} characters, as offset.metadata.max.bytes has it by default",
+                many(length, "character"),
+                f"Raise offset.metadata.max.bytes on the target's brokers, then --accept {METADATA_TOO_LONG}.",
+            )  # fmt: skip
 
 
 def untranslatable_rows(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:

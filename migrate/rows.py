@@ -11,7 +11,9 @@ from migrate.model import Decision, Failure, LogRange, Method, Row
 from migrate.place import Nowhere, Place, RowFacts, link_of, not_visible, place
 from migrate.policies import PARTITION_MISSING, Policies, Rewind, Untranslatable
 
-METADATA_NEEDS_JAVA = "metadata-needs-java-admin"
+METADATA_CARRIED = "metadata-carried"
+# Kafka's default of `offset.metadata.max.bytes`, which counts UTF-16 units (OffsetMetadataManager).
+LONGEST_METADATA = 4096
 GROUP_BLOCKED = "group-blocked"
 
 
@@ -65,10 +67,10 @@ def _decide(facts: RowFacts, placed: Place, policies: Policies) -> Row:
         return _row(facts, Decision.BLOCK, placed, "inside-target-log", sentence)
     prior = facts.prior.offset if facts.prior else None
     if prior == placed.target_offset:
-        sentence = "The target group already stands there."
-        if facts.commit is not None and facts.prior and facts.commit.metadata != facts.prior.metadata:
-            sentence += " Its commit metadata differs from the source's, which is not carried over."
-        return _row(facts, Decision.KEEP, placed, "already-there", sentence)
+        if facts.prior and facts.prior.metadata != _carried(facts, placed):
+            sentence = "The target group already stands there, with other metadata: it gets the source commit's."
+            return _row(facts, Decision.SET, placed, METADATA_CARRIED, sentence)
+        return _row(facts, Decision.KEEP, placed, "already-there", "The target group already stands there.")
     if prior is not None and prior > placed.target_offset and policies.rewind is not Rewind.SET:
         ahead = (
             f"The target group stands at {prior}, {prior - placed.target_offset} beyond the planned "
@@ -79,13 +81,25 @@ def _decide(facts: RowFacts, placed: Place, policies: Policies) -> Row:
             return _row(facts, Decision.KEEP, placed, "ahead-kept", sentence)
         sentence = f"{ahead}: setting it would rewind. Choose --rewind set or --rewind keep."
         return _row(facts, Decision.BLOCK, placed, "rewind", sentence)
-    if facts.commit is not None and facts.commit.metadata:
-        sentence = "The commit carries metadata, which the present client can not write byte for byte."
-        return _row(facts, Decision.BLOCK, placed, METADATA_NEEDS_JAVA, sentence)
     if prior is not None and prior > placed.target_offset:
         sentence = f"{placed.sentence} Rewinds the target group from {prior}, as --rewind set says."
         return _row(facts, Decision.SET, placed, "rewound", sentence)
     return _row(facts, Decision.SET, placed, placed.reason, placed.sentence)
+
+
+def _carried(facts: RowFacts, placed: Place | None) -> str:
+    """Return the metadata that goes with a place: the source commit's, or what stands where nothing was committed."""
+    if placed is None:
+        return ""
+    # An offset that a reviewer chose is not the commit's translation: Kafka Streams would take its time for reached.
+    if facts.commit is None or placed.method is Method.EXPLICIT:
+        return facts.prior.metadata if facts.prior and facts.prior.offset == placed.target_offset else ""
+    return facts.commit.metadata
+
+
+def utf16_units(text: str) -> int:
+    """Return the text's length as Java counts it."""
+    return len(text) + sum(c > "\uffff" for c in text)
 
 
 def _row(facts: RowFacts, decision: Decision, placed: Place | None, reason: str, sentence: str) -> Row:
@@ -132,6 +146,7 @@ def _row(facts: RowFacts, decision: Decision, placed: Place | None, reason: str,
         equality=str(facts.equality or "") if placed and placed.why else "",
         why=placed.why if placed else "",
         missing_on_target=placed.missing if placed else None,
+        target_metadata=_carried(facts, placed),
     )
 
 

@@ -8,6 +8,7 @@ import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 
+from migrate.errors import UsageError
 from migrate.model import Decision, Row
 from migrate.plan import Plan
 from migrate.table import wrapped
@@ -15,7 +16,9 @@ from migrate.terminal import safe, shell_word
 from migrate.totals import lag
 
 Value = str | int | None
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# The wide forms are what spreadsheets of East Asian locales take for the same.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+LINE_END = "\r\n"
 MANY_GROUPS = 20
 
 
@@ -45,6 +48,16 @@ def kcg_lines(rows: Iterable[Row]) -> Iterator[str]:
             yield write.line((row.group, row.target_topic, row.partition, row.target_offset))
 
 
+def refuse_unprintable(rows: Iterable[Row]) -> None:
+    """Raise `UsageError` if a name holds what a terminal would obey: that form has names exactly, unescaped."""
+    for row in rows:
+        if row.decision is Decision.SET and not row.group.isprintable():
+            raise UsageError(
+                f"The name of group {safe(row.group)} holds control characters, which this form shows as they are.",
+                "Send the output to a file: mm2-migrate show PLAN --format kcg > PLAN.csv",
+            )
+
+
 def kcg_companion(plan: Plan, path: str, rows: Sequence[Row] | None = None) -> str:
     """Return what a person must know to use the kcg file, with the commands; `path` is the plan's.
 
@@ -54,7 +67,7 @@ def kcg_companion(plan: Plan, path: str, rows: Sequence[Row] | None = None) -> s
     groups = list(dict.fromkeys(row.group for row in setting))
     if not groups:
         return "There is no row to set: the file is empty."
-    lost = sum(bool(row.source_metadata) for row in setting)
+    lost = sum(bool(row.target_metadata) for row in setting)
     file = shell_word(f"{path}.csv")
     brokers = shell_word(plan.header.flow.get("target_bootstrap") or "HOST:PORT")
     base = f"kafka-consumer-groups --bootstrap-server {brokers} --reset-offsets --from-file {file}"
@@ -121,6 +134,7 @@ def _columns(pair: str, states: dict[tuple[str, str], str]) -> dict[str, Callabl
         "MISSING ON TARGET": lambda r: r.missing_on_target,
         "SOURCE METADATA": lambda r: r.source_metadata,
         "TARGET GROUP METADATA": lambda r: r.target_prior_metadata,
+        "NEW METADATA": lambda r: r.target_metadata,
     }
 
 
@@ -141,7 +155,7 @@ def _harmless(value: Value) -> Value:
     if not isinstance(value, str):
         return value
     shown = safe(value)
-    return f"'{shown}" if value.startswith(FORMULA_STARTS) else shown
+    return f"'{shown}" if value.lstrip(" ").startswith(FORMULA_STARTS) else shown
 
 
 class _Lines:
@@ -149,12 +163,13 @@ class _Lines:
 
     def __init__(self) -> None:
         self._buffer = StringIO()
-        self._writer = csv.writer(self._buffer, lineterminator="")
+        # Python 3.11 quotes a line end inside a name only if it is part of the lines' own.
+        self._writer = csv.writer(self._buffer, lineterminator=LINE_END)
 
     def line(self, values: Iterable[Value]) -> str:
         """Return one line without its end; a quoted line feed inside a name stays."""
         self._writer.writerow(values)
-        text = self._buffer.getvalue()
+        text = self._buffer.getvalue().removesuffix(LINE_END)
         self._buffer.seek(0)
         self._buffer.truncate()
         return text

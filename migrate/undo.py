@@ -11,7 +11,6 @@ from dataclasses import replace
 from migrate.history import JournalState
 from migrate.model import Commits, Decision, Row
 from migrate.plan import Header, Plan
-from migrate.rows import METADATA_NEEDS_JAVA
 
 MOVED_REFUSE = "refuse"
 MOVED_RESTORE = "restore"
@@ -61,7 +60,7 @@ def _undo_row(row: Row, planned: int | None, prior: Commits | None) -> Row:
     bare = replace(
         row,
         target_prior=planned,
-        target_prior_metadata="",
+        target_prior_metadata=row.target_metadata,
         target_offset=None,
         method=None,
         grade=None,
@@ -77,6 +76,7 @@ def _undo_row(row: Row, planned: int | None, prior: Commits | None) -> Row:
         equality="",
         why="",
         missing_on_target=None,
+        target_metadata="",
     )
     if prior is None:
         sentence = "The journal holds no backup of this group: what was there before is not known."
@@ -85,11 +85,13 @@ def _undo_row(row: Row, planned: int | None, prior: Commits | None) -> Row:
     if before is None:
         sentence = "Nothing was committed before the apply: the offset is removed."
         return replace(bare, decision=Decision.REMOVE, reason="was-absent", sentence=sentence)
-    if before.metadata:
-        sentence = (
-            f"The offset before the apply, {before.offset}, carried metadata, which only Kafka's Java Admin "
-            "client can write back."
-        )
-        return replace(bare, decision=Decision.BLOCK, reason=METADATA_NEEDS_JAVA, sentence=sentence)
-    sentence = f"Back to {before.offset}, which was committed before the apply."
-    return replace(bare, decision=Decision.SET, target_offset=before.offset, reason="was-there", sentence=sentence)
+    sentence = f"Back to {before.offset}, which was committed before the apply"
+    sentence += ", with its metadata." if before.metadata else "."
+    return replace(
+        bare,
+        decision=Decision.SET,
+        target_offset=before.offset,
+        target_metadata=before.metadata,
+        reason="was-there",
+        sentence=sentence,
+    )

@@ -1,7 +1,8 @@
 """Does the target hold what a plan says? Reading is one call; the comparison is pure.
 
 A group that stands beyond its planned offset has been consumed on the target: that is what a cutover is for.
-One that stands below, or has no offset, is a failure.
+One that stands below, or has no offset, is a failure. One at its offset with other metadata is told, and is none: a
+consumer that has just started commits where it stands.
 """
 
 from collections import Counter
@@ -22,6 +23,7 @@ class Standing(StrEnum):
 
     EQUAL = "equal"
     AHEAD = "ahead"
+    OTHER_METADATA = "other-metadata"
     BEHIND = "behind"
     MISSING = "missing"
     NOT_REMOVED = "not-removed"
@@ -29,7 +31,7 @@ class Standing(StrEnum):
     UNREADABLE = "unreadable"
 
 
-GOOD = frozenset({Standing.EQUAL, Standing.AHEAD})
+GOOD = frozenset({Standing.EQUAL, Standing.AHEAD, Standing.OTHER_METADATA})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,10 @@ def _finding(row: Row, commits: Commits | Failure) -> Finding:
     if standing is Standing.AHEAD and seen == prior:
         # A rewind that was never written looks like a consumer that has moved on, and skips what lies between.
         standing, sentence = Standing.NOT_REWOUND, f"still at its prior offset {seen}, beyond the planned {expected}"
+    metadata = row.target_prior_metadata if row.decision is Decision.KEEP else row.target_metadata
+    if standing is Standing.EQUAL and commit is not None and commit.metadata != metadata:
+        standing = Standing.OTHER_METADATA
+        sentence = f"stands at {seen} with other metadata than planned: a consumer has committed there since"
     return Finding(row.key, row.target_partition, expected, seen, standing, sentence)
 
 

@@ -9,6 +9,7 @@ from migrate.application import ApplyOptions, ApplyResult, apply_plan
 from migrate.clock import SystemClock
 from migrate.drift import UNDO
 from migrate.errors import EXIT_DONE, Refused, UsageError
+from migrate.exactadmin import groups_with_metadata
 from migrate.flow import Flow
 from migrate.history import ROLLBACK
 from migrate.journal import Journal, journal_path, journals_under_any_name
@@ -22,7 +23,7 @@ from migrate.show import select
 from migrate.showproof import proof_lines, verify_document
 from migrate.undo import undo_plan
 from migrate.verification import verify
-from migrate.wiring import admin_of, group_facts_of, record_reader_of
+from migrate.wiring import admin_of, exact_admin_of, group_facts_of, java_on_demand, record_reader_of
 
 Told = tuple[list[str], int]
 
@@ -35,22 +36,24 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Tol
     _refuse_other_name(plan, path)
     clock = SystemClock()
     deadline, concurrency = options["request_timeout"], options["concurrency"]
-    target = admin_of(flow.target, deadline, concurrency)
-    source = None
-    if not plan.header.source_down and plan.header.kind != UNDO:
-        source = admin_of(flow.source, deadline, concurrency)
     undone = _journal_undone(plan, path, clock) if plan.header.kind == UNDO else None
-    result = apply_plan(
-        plan,
-        target,
-        source,
-        Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms),
-        clock,
-        progress,
-        _options(options, approval),
-        spends=undone,
-        target_groups=group_facts_of(flow.target, deadline),
-    )
+    exact = groups_with_metadata(plan.rows)
+    with java_on_demand(progress, at_once=bool(exact)) as machine:
+        target = exact_admin_of(flow.target, machine, exact, deadline, concurrency)
+        source = None
+        if not plan.header.source_down and plan.header.kind != UNDO:
+            source = exact_admin_of(flow.source, machine, exact, deadline, concurrency)
+        result = apply_plan(
+            plan,
+            target,
+            source,
+            Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms),
+            clock,
+            progress,
+            _options(options, approval),
+            spends=undone,
+            target_groups=group_facts_of(flow.target, deadline),
+        )
     return _told(result, "apply", path, plan, options)
 
 
@@ -83,8 +86,10 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
             f"fingerprint {undo.short_fingerprint}. Nothing was written to the cluster.",
             "Read it with: mm2-migrate show " + str(options["out"]),
         ], EXIT_DONE
-    target = admin_of(flow.target, options["request_timeout"], options["concurrency"])
-    result = apply_plan(undo, target, None, journal, clock, progress, _options(options, approval), command=ROLLBACK)
+    exact = groups_with_metadata(undo.rows)
+    with java_on_demand(progress, at_once=bool(exact)) as machine:
+        target = exact_admin_of(flow.target, machine, exact, options["request_timeout"], options["concurrency"])
+        result = apply_plan(undo, target, None, journal, clock, progress, _options(options, approval), command=ROLLBACK)
     return _told(result, "rollback", path, plan, options)
 
 
@@ -96,14 +101,16 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> To
     flow = _roles(flow, plan)
     rows = select(plan, options["groups"], options["only"])
     clock = SystemClock()
-    target = admin_of(flow.target, options["request_timeout"])
-    _refuse_other_cluster(target, plan.header.target_cluster_id)
-    found = verify(plan, target, progress, rows)
-    if options["settle"]:
-        progress.step(f"waiting {options['settle']:g} s for a second reading")
-        clock.wait(options["settle"])
-        found = verify(plan, target.renewed(), progress, rows).after(found)
-    proof = _prove(rows, plan, flow, target, progress, options) if options["records"] else None
+    exact = groups_with_metadata(rows)
+    with java_on_demand(progress, at_once=bool(exact)) as machine:
+        target = exact_admin_of(flow.target, machine, exact, options["request_timeout"])
+        _refuse_other_cluster(target, plan.header.target_cluster_id)
+        found = verify(plan, target, progress, rows)
+        if options["settle"]:
+            progress.step(f"waiting {options['settle']:g} s for a second reading")
+            clock.wait(options["settle"])
+            found = verify(plan, target.renewed(), progress, rows).after(found)
+        proof = _prove(rows, plan, flow, target, progress, options) if options["records"] else None
     code = max(found.exit_code, proof.exit_code if proof else EXIT_DONE)
     spent = Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms).read().is_spent
     if options["form"] == "json":

@@ -7,17 +7,18 @@ coordinator that has moved.
 While one chunk of groups is being written, the intents of the next are brought to disk: the cluster never waits for it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from migrate.clock import Clock
+from migrate.drift import stands
 from migrate.errors import ClusterError
 from migrate.history import REMOVED, SET
 from migrate.interruption import Interruption
 from migrate.journal import JournalWriter
-from migrate.model import Commits, Decision, Failure, Row, TopicPartition
-from migrate.ports import ClusterAdmin
+from migrate.model import Commit, Commits, Decision, Failure, Row, TopicPartition
+from migrate.ports import ClusterAdmin, Outcomes
 
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 5.0
@@ -28,6 +29,7 @@ READ_CHUNK = 1000
 Answer = str | Failure
 Answers = dict[str, dict[TopicPartition, Answer]]
 Left = Mapping[str, Mapping[TopicPartition, Row]]
+_LEFT_OUT = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
 # For the journal only, where the intent stands already: what is known of these rows is what was known before.
 _NOT_SENT = Failure("NOT_SENT", "not tried: nobody answered for the groups before", retriable=True)
 
@@ -67,6 +69,7 @@ class GroupWriter:
         self._chunk = concurrency * WINDOWS_PER_CHUNK
         self._tell = tell
         self._interrupted = Interruption()
+        self._whole: frozenset[str] = frozenset()
 
     def write(self, groups: Mapping[str, Sequence[Row]], before: Mapping[str, Commits]) -> Written:
         """Write the rows of each group.
@@ -76,6 +79,7 @@ class GroupWriter:
         """
         written = Written()
         left: Left = {g: {r.target_partition: r for r in rows} for g, rows in groups.items()}
+        self._whole = frozenset(g for g, rows in groups.items() if goes_whole(rows, before.get(g, {})))
         try:
             with Interruption() as self._interrupted, ThreadPoolExecutor(1, "writing") as pool:
                 reached_all = self._write(pool, left, before, written)
@@ -147,46 +151,54 @@ class GroupWriter:
             self._tell(sum(not any(map(_is_passing, results.values())) for results in written.answers.values()))
 
     def _attempt(self, left: Left, before: Mapping[str, Commits]) -> Answers:
-        wanted: dict[str, dict[TopicPartition, int]] = {}
-        removed: list[str] = []
+        wanted: dict[str, dict[TopicPartition, Commit]] = {}
+        removed: dict[str, dict[TopicPartition, Row]] = {}
         for group, rows in left.items():
-            offsets = {p: r.target_offset for p, r in rows.items() if r.target_offset is not None}
-            if offsets:
-                wanted[group] = offsets
-            elif all(row.decision is Decision.REMOVE for row in rows.values()):
-                removed.append(group)
-        results = self._removals({group: left[group] for group in removed}, before) if removed else {}
+            commits = {p: r.target_commit for p, r in rows.items() if r.target_commit is not None}
+            if commits:
+                wanted[group] = commits
+            if removals := {p: r for p, r in rows.items() if r.decision is Decision.REMOVE}:
+                removed[group] = removals
+        results = self._removals(removed, before) if removed else {}
         if wanted:
             try:
                 altered = self._admin.alter(wanted)
             except ClusterError as error:
                 lost = Failure("NO_ANSWER", error.problem, retriable=True, outcome_unknown=True)
-                altered = {group: dict.fromkeys(offsets, lost) for group, offsets in wanted.items()}
-            for group, offsets in wanted.items():
-                results[group] = {p: _answer(altered, group, p) for p in offsets}
+                altered = {group: dict.fromkeys(commits, lost) for group, commits in wanted.items()}
+            for group, commits in wanted.items():
+                results.setdefault(group, {}).update({p: _answer(altered, group, p) for p in commits})
         return results
 
     def _removals(self, left: Left, before: Mapping[str, Commits]) -> Answers:
-        """Delete groups, each only if it holds what it held when it was judged, just now."""
-        answers: dict[str, Answer] = {}
+        """Delete groups, or single offsets of those that keep others, if what goes is what was there when judged."""
+        answers: Answers = {}
         empty: list[str] = []
+        single: dict[str, list[TopicPartition]] = {}
         try:
             for group, now in self._admin.commits(list(left)).items():
+                rows, whole, judged = left[group], group in self._whole, before.get(group, {})
+                going = [] if isinstance(now, Failure) else [p for p in now if whole or p in rows]
                 if isinstance(now, Failure):
-                    answers[group] = Failure(now.code, now.message, now.retriable)
-                elif not now:
-                    answers[group] = REMOVED
-                elif _offsets(now) != _offsets(before.get(group, {})):
-                    answers[group] = Failure("GROUP_CHANGED", "its offsets changed meanwhile: not deleted")
-                else:
+                    answers[group] = dict.fromkeys(rows, Failure(now.code, now.message, now.retriable))
+                elif not going:
+                    answers[group] = dict.fromkeys(rows, REMOVED)
+                elif any(now[p].offset != (judged[p].offset if p in judged else None) for p in going):
+                    changed = Failure("GROUP_CHANGED", "its offsets changed meanwhile: not deleted")
+                    answers[group] = dict.fromkeys(rows, changed)
+                elif whole:
                     empty.append(group)
+                else:
+                    single[group] = sorted(rows)
             for group, failure in self._admin.delete_groups(empty).items() if empty else ():
                 gone = failure is None or failure.code == "GROUP_ID_NOT_FOUND"
-                answers[group] = REMOVED if gone or failure is None else failure
+                answers[group] = dict.fromkeys(left[group], REMOVED if gone or failure is None else failure)
+            told = self._admin.delete_offsets(single) if single else {}
+            answers |= {g: {p: _answer(told, g, p, REMOVED) for p in places} for g, places in single.items()}
         except ClusterError as error:
             lost = Failure("NO_ANSWER", error.problem, retriable=True, outcome_unknown=True)
-            answers = {group: answers.get(group, lost) for group in left}
-        return {group: dict.fromkeys(rows, answers[group]) for group, rows in left.items()}
+            answers = {group: answers.get(group, dict.fromkeys(rows, lost)) for group, rows in left.items()}
+        return answers
 
     def _settled(self, left: Left, answers: Answers) -> Answers:
         """Return what turns out to be written of the rows whose outcome is unknown."""
@@ -207,13 +219,19 @@ class GroupWriter:
             if isinstance(commits, Failure):
                 continue
             there = {
-                p: REMOVED if row.target_offset is None else SET
+                p: REMOVED if row.target_commit is None else SET
                 for p, row in left[group].items()
-                if (None if (commit := commits.get(p)) is None else commit.offset) == row.target_offset
+                if stands(row, commits)
             }
             if there:
                 settled[group] = dict(there)
         return settled
+
+
+def goes_whole(rows: Collection[Row], commits: Commits) -> bool:
+    """True if removing these rows leaves nothing of the group: then it is deleted, which every client can do."""
+    removed = {row.target_partition for row in rows if row.decision is Decision.REMOVE}
+    return len(removed) == len(rows) and commits.keys() <= removed
 
 
 def read_commits(
@@ -266,19 +284,10 @@ def _merge(answers: Answers, new: Answers) -> None:
         answers.setdefault(group, {}).update(results)
 
 
-def _offsets(commits: Commits) -> dict[TopicPartition, int]:
-    return {partition: commit.offset for partition, commit in commits.items()}
-
-
 def _chunks(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     return (names[i : i + size] for i in range(0, len(names), size))
 
 
-def _answer(
-    altered: Mapping[str, Mapping[TopicPartition, Failure | None]], group: str, partition: TopicPartition
-) -> Answer:
+def _answer(told: Outcomes, group: str, partition: TopicPartition, done: str = SET) -> Answer:
     """Return one partition's answer; one that was left out of the answer says nothing: unknown."""
-    results = altered.get(group, {})
-    if partition not in results:
-        return Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
-    return results[partition] or SET
+    return told.get(group, {}).get(partition, _LEFT_OUT) or done

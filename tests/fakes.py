@@ -20,6 +20,7 @@ from migrate.model import (
     Side,
     TopicPartition,
 )
+from migrate.ports import Outcomes
 
 EMPTY = GroupState("Empty")
 ALIVE = GroupState("Stable", 1, ("app@10.0.0.7",))
@@ -42,9 +43,10 @@ class FakeCluster:
     """Groups, offsets and logs of one cluster; every `renewed()` client shares them.
 
     `scripts[call, group]` is a queue of answers for that call on that group ("alter", "commits", "delete",
-    "states"). `crash_after` raises `Crash` right after so many groups were written, before any answer.
-    `watermarks` are high watermarks, where they differ from the log's end: a transaction is open.
-    `on_call` is told each call's name before it is carried out. `down` makes every call a `ClusterError`.
+    "states", "delete_offsets"). `lacking` is why metadata and single removals are out of reach. `crash_after` raises
+    `Crash` right after so many groups were written, before any answer. `watermarks` are high watermarks, where they
+    differ from the log's end: a transaction is open. `on_call` is told each call's name before it is carried out.
+    `down` makes every call a `ClusterError`.
     """
 
     side: Side = Side.TARGET
@@ -60,6 +62,7 @@ class FakeCluster:
     crash_after: int | None = None
     down: bool = False
     on_call: Callable[[str], None] = lambda call: None
+    lacking: Failure | None = None
     calls: Counter[str] = field(default_factory=Counter)
     widest_alter: int = 0
     clients: int = 1
@@ -77,7 +80,7 @@ class FakeCluster:
 
     @property
     def writes(self) -> int:
-        return self.calls["alter"] + self.calls["delete"]
+        return self.calls["alter"] + self.calls["delete"] + self.calls["delete_offsets"]
 
     def facts(self) -> ClusterFacts:
         self._called("facts")
@@ -112,12 +115,18 @@ class FakeCluster:
         ends = {p: log.end for p, log in self.ranges.items() if isinstance(log, LogRange)} | self.watermarks
         return {p: ends.get(p, Failure("UNKNOWN_TOPIC_OR_PARTITION", "no such")) for p in partitions}
 
-    def alter(
-        self, wanted: Mapping[str, Mapping[TopicPartition, int]]
-    ) -> Mapping[str, Mapping[TopicPartition, Failure | None]]:
+    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
         self._called("alter")
         self.widest_alter = max(self.widest_alter, len(wanted))
-        return {group: self._alter(group, offsets) for group, offsets in wanted.items()}
+        return {group: self._alter(group, commits) for group, commits in wanted.items()}
+
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+        self._called("delete_offsets")
+        return {group: self._delete_offsets(group, partitions) for group, partitions in wanted.items()}
+
+    def lacks(self) -> Failure | None:
+        self._called("lacks")
+        return self.lacking
 
     def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
         self._called("delete")
@@ -148,15 +157,29 @@ class FakeCluster:
             self._crash()
         return script.failure if script else None
 
-    def _alter(self, group: str, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, Failure | None]:
+    def _delete_offsets(
+        self, group: str, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, Failure | None]:
+        if self.lacking is not None:
+            return dict.fromkeys(partitions, self.lacking)
+        script = self._script("delete_offsets", group)
+        if script is None or script.applied:
+            for partition in partitions:
+                self.offsets.get(group, {}).pop(partition, None)
+            self._crash()
+        return dict.fromkeys(partitions, script.failure if script else None)
+
+    def _alter(self, group: str, commits: Commits) -> dict[TopicPartition, Failure | None]:
+        if self.lacking is not None and any(commit.metadata for commit in commits.values()):
+            return dict.fromkeys(commits, self.lacking)
         if self.states.get(group, EMPTY).member_count:
-            return dict.fromkeys(offsets, Failure("UNKNOWN_MEMBER_ID", "the group has active members"))
+            return dict.fromkeys(commits, Failure("UNKNOWN_MEMBER_ID", "the group has active members"))
         script = self._script("alter", group)
         if script is None or script.applied:
-            for partition, offset in offsets.items():
-                self.commit(group, partition.topic, partition.partition, offset)
+            for partition, commit in commits.items():
+                self.commit(group, partition.topic, partition.partition, commit.offset, commit.metadata)
             self._crash()
-        return dict.fromkeys(offsets, script.failure if script else None)
+        return dict.fromkeys(commits, script.failure if script else None)
 
     def _crash(self) -> None:
         if self.crash_after is not None:

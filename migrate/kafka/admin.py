@@ -26,12 +26,16 @@ from migrate.flow import Cluster
 from migrate.kafka.connection import REQUEST_TIMEOUT_SECONDS, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of
 from migrate.model import ClusterFacts, Commit, Commits, Failure, GroupState, LogRange, TopicPartition
+from migrate.ports import Outcomes
 
 MAX_IN_FLIGHT = 100
 DESCRIBE_BATCH = 500
 LOG_RANGE_BATCH = 5000
 # More in one request than the offsets topic's batch limit allows is INVALID_COMMIT_OFFSET_SIZE.
 ALTER_BATCH = 2000
+NOT_EXACT = Failure(
+    "UNSUPPORTED_BY_CLIENT", "librdkafka can neither write commit metadata byte for byte nor remove single offsets"
+)
 MEMBERS_NAMED = 24
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 3.0
@@ -171,12 +175,18 @@ class ConfluentAdmin:
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         return self._of_logs(partitions, lambda batch: self._offsets(batch, latest, level))
 
-    def alter(
-        self, wanted: Mapping[str, Mapping[TopicPartition, int]]
-    ) -> Mapping[str, Mapping[TopicPartition, Failure | None]]:
-        """Commit offsets, at most 2000 partitions per request."""
+    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+        """Commit offsets, at most 2000 partitions per request.
+
+        A group with metadata is left untouched and fails: librdkafka's Python client adds a NUL byte to it.
+        """
         results: dict[str, dict[TopicPartition, Failure | None]] = {group: {} for group in wanted}
-        remaining = {group: _batches(sorted(offsets), ALTER_BATCH) for group, offsets in wanted.items()}
+        remaining = {}
+        for group, commits in wanted.items():
+            if any(commit.metadata for commit in commits.values()):
+                results[group] = dict.fromkeys(commits, NOT_EXACT)
+            else:
+                remaining[group] = _batches(sorted(commits), ALTER_BATCH)
         while parts := {group: part for group, rest in remaining.items() if (part := next(rest, None))}:
             for group, answer in self._alter_once(wanted, parts).items():
                 results[group] |= _results(parts[group], answer)
@@ -198,6 +208,14 @@ class ConfluentAdmin:
     def close(self) -> None:
         """Forget the client."""
         self._connection.drop()
+
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+        """Fail: librdkafka's Python client can only delete whole groups."""
+        return {group: dict.fromkeys(partitions, NOT_EXACT) for group, partitions in wanted.items()}
+
+    def lacks(self) -> Failure | None:
+        """Return what this client cannot do."""
+        return NOT_EXACT
 
     def _of_logs(
         self,
@@ -260,13 +278,13 @@ class ConfluentAdmin:
 
     def _alter_once(
         self,
-        wanted: Mapping[str, Mapping[TopicPartition, int]],
+        wanted: Mapping[str, Commits],
         parts: Mapping[str, Sequence[TopicPartition]],
     ) -> dict[str, Any]:
         def submit(client: AdminClient, group: str) -> "Future[Any]":
             # Without `metadata` and leader epoch: "" would be stored as a NUL byte, and the source's epoch
             # would feed the consumer's truncation check on the target.
-            offsets = [KafkaPartition(p.topic, p.partition, wanted[group][p]) for p in parts[group]]
+            offsets = [KafkaPartition(p.topic, p.partition, wanted[group][p].offset) for p in parts[group]]
             request = [ConsumerGroupTopicPartitions(group, offsets)]
             return client.alter_consumer_group_offsets(request, **_LONGEST)[group]
 

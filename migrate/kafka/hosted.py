@@ -23,6 +23,7 @@ from migrate.errors import ClusterError
 from migrate.flow import Cluster
 from migrate.kafka.frames import receive, send
 from migrate.model import ClusterFacts, Commits, Failure, GroupState, LogRange, TopicPartition
+from migrate.ports import Outcomes
 
 DEATHS_BORNE = 10
 FIRST_PAUSE_SECONDS = 0.1
@@ -124,12 +125,10 @@ class HostedAdmin:
         found: Mapping[TopicPartition, int | Failure] = self._read("high_watermarks", list(partitions))
         return found
 
-    def alter(
-        self, wanted: Mapping[str, Mapping[TopicPartition, int]]
-    ) -> Mapping[str, Mapping[TopicPartition, Failure | None]]:
+    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets; where the process died over it, every outcome is unknown."""
         try:
-            answers: Mapping[str, Mapping[TopicPartition, Failure | None]] = self._call("alter", wanted)
+            answers: Outcomes = self._call("alter", wanted)
         except ClientDied as death:
             lost = _lost(death)
             return {group: dict.fromkeys(offsets, lost) for group, offsets in wanted.items()}
@@ -142,6 +141,16 @@ class HostedAdmin:
         except ClientDied as death:
             return dict.fromkeys(groups, _lost(death))
         return answers
+
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+        """Fail: this client cannot."""
+        answers: Outcomes = self._read("delete_offsets", {group: list(places) for group, places in wanted.items()})
+        return answers
+
+    def lacks(self) -> Failure | None:
+        """Return what this client cannot do."""
+        found: Failure | None = self._read("lacks")
+        return found
 
     def _read(self, method: str, *arguments: Any) -> Any:
         """Ask, and ask again of a new process where one died over the question."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LOCAL_MASTER = "local[*]"
 STOP_DEADLINE_SECONDS = 20
 CONNECTOR_CLASS = "org/apache/spark/sql/kafka010/KafkaSourceProvider.class"
+ADMIN_CLASS = "org/apache/kafka/clients/admin/Admin.class"
 
 # What every answer of this tool depends on: set on our own session only, never on one that we were given.
 _SQL_SETTINGS = {
@@ -77,8 +78,22 @@ def spark_session(
     for key, value in _SQL_SETTINGS.items():
         own.conf.set(key, conf.get(key, value))
     if connector:
-        _require_class(own, CONNECTOR_CLASS)
+        _require_class(own._jvm, CONNECTOR_CLASS)
     return own
+
+
+def java_machine() -> Any:
+    """Return py4j's view of a JVM that has Kafka's classes: the running Spark's, else one without a Spark session.
+
+    Raises `EnvironmentLacks` if Java or the jars are missing, or the JVM does not start.
+    """
+    from pyspark import SparkContext
+
+    if SparkContext._gateway is None:
+        _open_gateway(_settings("local[1]", {}, connector=True))
+    jvm: Any = SparkContext._jvm
+    _require_class(jvm, ADMIN_CLASS)
+    return jvm
 
 
 def stop_session(spark: "SparkSession") -> None:
@@ -88,6 +103,13 @@ def stop_session(spark: "SparkSession") -> None:
     if SparkContext._gateway is None:
         return
     spark.stop()
+    stop_java_machine()
+
+
+def stop_java_machine() -> None:
+    """End the JVM that we launched, if there is one, and wait until it is gone."""
+    from pyspark import SparkContext
+
     gateway = SparkContext._gateway
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
     if process is None:
@@ -153,6 +175,10 @@ def _configured_master() -> str | None:
 
 
 def _start(master: str, conf: Mapping[str, str], connector: bool) -> "SparkSession":
+    return _launch(_settings(master, conf, connector))
+
+
+def _settings(master: str, conf: Mapping[str, str], connector: bool) -> dict[str, str]:
     java_version()
     settings = {**_SETTINGS, **_SQL_SETTINGS, "spark.master": master, "spark.app.name": "mm2-migrate"}
     settings["spark.jars.ivy"] = str(cache_folder() / "spark-ivy")
@@ -164,24 +190,36 @@ def _start(master: str, conf: Mapping[str, str], connector: bool) -> "SparkSessi
     if jars:
         settings["spark.jars"] = ",".join([*filter(None, [conf.get("spark.jars")]), *jars])
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return _launch(settings)
+    return settings
 
 
 def _launch(settings: Mapping[str, str]) -> "SparkSession":
+    from pyspark.sql import SparkSession
+
+    _open_gateway(settings)
+    try:
+        return SparkSession.builder.config(map=dict(settings)).getOrCreate()
+    except Exception as error:
+        raise _not_started(error) from error
+
+
+def _open_gateway(settings: Mapping[str, str]) -> None:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
-    from pyspark.sql import SparkSession
 
     try:
         with _open_log() as log:
             spark_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
             SparkContext._ensure_initialized(gateway=launch_gateway(spark_conf, {"stdout": log, "stderr": log}))
-        return SparkSession.builder.config(map=dict(settings)).getOrCreate()
     except Exception as error:
-        raise EnvironmentLacks(
-            f"Spark did not start: {_last_words(error)}.",
-            f"Spark's own log is {log_file()}." + (" " + HOW_TO_GIVE if _packages_failed() else ""),
-        ) from error
+        raise _not_started(error) from error
+
+
+def _not_started(error: Exception) -> EnvironmentLacks:
+    return EnvironmentLacks(
+        f"Spark did not start: {_last_words(error)}.",
+        f"Spark's own log is {log_file()}." + (" " + HOW_TO_GIVE if _packages_failed() else ""),
+    )
 
 
 def _open_log() -> Any:
@@ -217,8 +255,7 @@ def _log_lines() -> list[str]:
         return []
 
 
-def _require_class(spark: "SparkSession", resource: str) -> None:
-    jvm: Any = spark._jvm
+def _require_class(jvm: Any, resource: str) -> None:
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     if loader.getResource(resource) is None:
         raise EnvironmentLacks(

@@ -113,8 +113,8 @@ def group() -> str:
     return f"g-{uuid4().hex[:8]}"
 
 
-def offsets(topic: str, *values: int) -> dict[TopicPartition, int]:
-    return {TopicPartition(topic, partition): value for partition, value in enumerate(values)}
+def offsets(topic: str, *values: int) -> dict[TopicPartition, Commit]:
+    return {TopicPartition(topic, partition): Commit(value) for partition, value in enumerate(values)}
 
 
 def only(error: Callable[[], object]) -> str:
@@ -150,8 +150,8 @@ def test_offsets_are_set_read_and_deleted_with_their_group(broker: Broker, group
     assert result == {group: dict.fromkeys(offsets(topic, 5, 0)), other: dict.fromkeys(offsets(topic, 7))}
     fresh = admin.renewed()
     assert fresh.commits([group, other, "nobody"]) == {
-        group: {p: Commit(o) for p, o in offsets(topic, 5, 0).items()},
-        other: {p: Commit(o) for p, o in offsets(topic, 7).items()},
+        group: offsets(topic, 5, 0),
+        other: offsets(topic, 7),
         "nobody": {},
     }
     assert {group, other} <= fresh.groups()
@@ -174,7 +174,7 @@ def test_results_are_per_partition_the_good_one_is_written(broker: Broker, group
 
 def test_more_partitions_than_fit_one_request_are_written_in_several(broker: Broker, group: str) -> None:
     admin, topic = broker.admin(deadline_seconds=60), broker.topic(1)
-    wanted = {TopicPartition(topic, 0): 1} | {TopicPartition(topic, n): 1 for n in range(1, 4500)}
+    wanted = {TopicPartition(topic, 0): Commit(1)} | {TopicPartition(topic, n): Commit(1) for n in range(1, 4500)}
     result = admin.alter({group: wanted})[group]
     assert len(result) == 4500 and [p.partition for p, f in result.items() if f is None] == [0]
 
@@ -217,7 +217,7 @@ def test_a_pending_transactional_commit_is_a_failure_unless_asked_otherwise(brok
     admin, topic = broker.admin(), broker.topic(1)
     here = TopicPartition(topic, 0)
     other = f"{group}-other"
-    admin.alter({other: {here: 1}})
+    admin.alter({other: {here: Commit(1)}})
     producer = broker.produce(topic, 1, transactional=f"tx-{uuid4().hex}")
     with broker.consumer(group, topic) as reader:
         # Brokers list the partitions that have an offset: a first commit that is still open shows nowhere.
@@ -274,7 +274,7 @@ def test_a_silent_broker_costs_one_deadline_and_never_the_process(broker: Broker
     many = [f"{group}-{n}" for n in range(150)]
     assert admin.commits([group])[group] == {}
     with broker.paused():
-        written = admin.alter({group: {here: 1}})[group][here]
+        written = admin.alter({group: {here: Commit(1)}})[group][here]
         assert written is not None and (written.code, written.outcome_unknown) == ("_TIMED_OUT", True)
         only(lambda: admin.commits(many))
         only(admin.groups)

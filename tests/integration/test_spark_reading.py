@@ -15,6 +15,7 @@ from migrate.mm2config import read_flow
 from migrate.model import Commit, Failure, LogRange, OffsetSync, Side
 from migrate.model import TopicPartition as Partition
 from migrate.spark.javaadmin import UNSTABLE, JavaCommitReader
+from migrate.spark.javaclient import JavaClient
 from migrate.spark.mirror import SparkMirrorReader
 from migrate.spark.session import spark_session, stop_session
 from migrate.spark.source import read_topic
@@ -205,7 +206,7 @@ def test_java_reads_metadata_as_it_is_stored(spark, lab, topic):
     for group in groups:
         java_commit(spark, lab.target_bootstrap, group, [(place, c.offset, c.metadata) for place, c in wanted.items()])
     cluster = Cluster(Side.TARGET, "B", {"bootstrap.servers": lab.target_bootstrap})
-    with closing(JavaCommitReader(spark, cluster, 30)) as reader:
+    with closing(JavaCommitReader(JavaClient(spark._jvm, cluster, 30))) as reader:
         assert reader.commits([*groups, "nobody"]) == {**dict.fromkeys(groups, wanted), "nobody": {}}
         assert reader.commits([]) == {}
 
@@ -217,7 +218,10 @@ def test_a_pending_transaction_on_one_groups_offsets_is_told_and_hides_no_other_
     cluster = Cluster(Side.TARGET, "B", {"bootstrap.servers": lab.target_bootstrap})
     config = {"bootstrap.servers": lab.target_bootstrap, "group.id": pending, **QUIET_CLIENT}
     sender = producer(lab.target_bootstrap, **{"transactional.id": uuid4().hex})
-    with closing(JavaCommitReader(spark, cluster, 30)) as reader, closing(Consumer(config)) as consumer:
+    with (
+        closing(JavaCommitReader(JavaClient(spark._jvm, cluster, 30))) as reader,
+        closing(Consumer(config)) as consumer,
+    ):
         sender.init_transactions(30)
         sender.begin_transaction()
         sender.send_offsets_to_transaction([TopicPartition(topic, 0, 7)], consumer.consumer_group_metadata(), 30)
@@ -235,7 +239,7 @@ def test_a_cluster_that_does_not_answer_is_named(spark):
     address = f"127.0.0.1:{free_ports(1)[0]}"
     cluster = Cluster(Side.SOURCE, "A", {"bootstrap.servers": address})
     with (
-        closing(JavaCommitReader(spark, cluster, 2)) as reader,
+        closing(JavaCommitReader(JavaClient(spark._jvm, cluster, 2))) as reader,
         pytest.raises(ClusterError, match=rf"source A \({address}\) did not say"),
     ):
         reader.commits(["g1", "g2"])

@@ -83,9 +83,9 @@ def golden_plan() -> Plan:
             make_check("missing-on-target", "orders-service/orders/1", level=Level.WARN, scope=Scope.ROW,
                        accepted=True, seen="28 owed records have none",
                        expected="a copy on the target of every record that the group is owed"),
-            make_check("metadata-needs-java-admin", "streams-app/orders/0", scope=Scope.ROW,
-                       expected="a commit without metadata", seen="The commit carries metadata",
-                       todo="Leave the group out of this plan."),
+            make_check("metadata-too-long", "streams-app/orders/0", scope=Scope.ROW,
+                       expected="metadata of at most 4096 characters", seen="5000 characters",
+                       todo="Raise offset.metadata.max.bytes on the target's brokers."),
             make_check("topic-exists-rights", "orders", level=Level.NOT_VISIBLE, counts_as=Level.WARN,
                        scope=Scope.TOPIC, expected="the topic's configuration", seen="no right to describe it",
                        todo="Grant DESCRIBE_CONFIGS on the topic."),
@@ -168,7 +168,7 @@ def _blocked() -> list[Row]:
     return [
         make_row("live-on-target", "clicks", 0, decision=Decision.BLOCK, reason="target-group-empty",
                  sentence="Stable on B with 3 members; expected no member on B."),
-        make_row("streams-app", "orders", 0, decision=Decision.BLOCK, reason="metadata-needs-java-admin",
-                 source_metadata="AgAAAZ", sentence="The commit carries metadata."),
+        make_row("streams-app", "orders", 0, decision=Decision.BLOCK, reason="metadata-too-long",
+                 source_metadata="AgAAAZ", target_metadata="AgAAAZ", sentence="5000 characters."),
         make_untranslated(Decision.BLOCK, "source-topic-missing", "no-check-tells", "gone", 0),
     ]  # fmt: skip

@@ -28,6 +28,7 @@ P0 = TopicPartition("A.orders", 0)
 TIMED_OUT = Failure("_TIMED_OUT", "no answer", retriable=True, outcome_unknown=True)
 DENIED = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
 MOVED = Failure("NOT_COORDINATOR", "moved", retriable=True)
+NO_JAVA = Failure("JAVA_CLIENT_MISSING", "Java was not found")
 UNSURE = Failure("UNKNOWN_SERVER_ERROR", "?", retriable=False, outcome_unknown=True)
 
 
@@ -441,16 +442,101 @@ def test_rollback_of_what_consumers_moved_on_is_refused_with_how_far(folder: Pat
     assert scene.target.held("a") == {("A.orders", 0): 10, ("A.orders", 1): 11}
 
 
-def test_rollback_never_deletes_a_group_that_holds_more_than_the_journal_set(folder: Path) -> None:
+def test_rollback_removes_single_offsets_of_a_group_that_holds_more_than_the_journal_set(folder: Path) -> None:
     scene = Scene(plan(row("b"), row("c", target_prior=5)), folder)
     scene.apply()
     scene.target.commit("b", "local", 0, 7)
     result = scene.rollback()
-    assert result.exit_code == 3 and scene.target.calls["delete"] == 0
-    assert "b/orders/0: its offset cannot be removed by this client" in text(result)
-    assert "local-0" in text(result)
+    assert result.exit_code == 0 and scene.target.calls["delete"] == 0
+    assert scene.target.held("b") == {("local", 0): 7} and scene.target.held("c") == {("A.orders", 0): 5}
+    assert statuses(result)[("b", "orders", 0)] is RowStatus.REMOVED
+
+
+def test_a_rollback_that_needs_a_client_that_is_not_there_is_refused_before_the_first_write(folder: Path) -> None:
+    scene = Scene(plan(row("b"), row("c", target_prior=5)), folder)
+    scene.apply()
+    scene.target.commit("b", "local", 0, 7)
+    scene.target.lacking = NO_JAVA
+    writes = scene.target.writes
+    result = scene.rollback()
+    assert result.exit_code == 3 and scene.target.writes == writes
+    assert "b/orders/0: this one offset of its group is removed, others stay" in text(result)
+    assert "JAVA_CLIENT_MISSING: Java was not found" in text(result)
     assert scene.rollback(allow_partial=True).exit_code == 4
     assert scene.target.held("b") == {("A.orders", 0): 60, ("local", 0): 7}
+
+
+def test_a_group_with_some_prior_offsets_gets_them_back_and_loses_the_others(folder: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10), row("a", partition=1), row("a", partition=2)), folder)
+    before = dict(scene.target.offsets["a"])
+    scene.apply()
+    scene.target.crash_after = 1
+    with pytest.raises(Crash):
+        scene.rollback()
+    assert scene.rollback().exit_code == 0
+    assert scene.target.offsets["a"] == before and scene.target.calls["delete"] == 0
+
+
+def test_a_lost_answer_while_offsets_are_removed_is_settled_by_reading_back(folder: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10), row("a", partition=1)), folder)
+    scene.apply()
+    scene.target.script("delete_offsets", "a", Script(TIMED_OUT), Script(TIMED_OUT, applied=True))
+    result = scene.rollback()
+    assert result.exit_code == 0 and scene.target.held("a") == {("A.orders", 0): 10}
+
+
+def test_metadata_is_written_read_back_and_restored_byte_for_byte(folder: Path) -> None:
+    old, new = "old\x00é", "AgAAAZ\x00\x00" + "名" * 4088
+    scene = Scene(
+        plan(
+            row("a", target_prior=10, target_prior_metadata=old, source_metadata=new, target_metadata=new),
+            row("a", partition=1, target_prior=60, target_prior_metadata=old),
+        ),
+        folder,
+    )  # fmt: skip
+    before = dict(scene.target.offsets["a"])
+    assert scene.apply().exit_code == 0
+    assert [c.metadata for c in scene.target.offsets["a"].values()] == [new, ""]
+    assert set(statuses(scene.apply()).values()) == {RowStatus.ALREADY}
+    assert scene.rollback().exit_code == 0
+    assert scene.target.offsets["a"] == before
+
+
+def test_an_offset_read_back_with_other_metadata_is_a_failure(folder: Path) -> None:
+    scene = Scene(plan(row("a", target_metadata="time", source_metadata="time")), folder)
+
+    def cut(call: str) -> None:
+        if call == "commits" and scene.target.writes:
+            scene.target.commit("a", "A.orders", 0, 60, "tim")
+
+    scene.target.on_call = cut
+    result = scene.apply()
+    assert result.exit_code == 1 and "read back 60 with other metadata instead of 60" in result.rows[0].error
+
+
+def test_a_consumer_that_commits_where_it_was_set_leaves_the_row_done(folder: Path) -> None:
+    scene = Scene(plan(row("a", target_metadata="time", source_metadata="time")), folder)
+    scene.apply()
+    scene.target.commit("a", "A.orders", 0, 60)
+    scene.target.states["a"] = ALIVE
+    assert set(statuses(scene.apply()).values()) == {RowStatus.ALREADY}
+
+
+def test_metadata_that_has_changed_since_the_plan_is_refused_on_either_side(folder: Path) -> None:
+    made = plan(
+        row("a", target_metadata="t", source_metadata="t"), row("b", target_prior=5, target_prior_metadata="old"),
+    )  # fmt: skip
+    scene = Scene(made, folder)
+    scene.source.commit("a", "orders", 0, 120, "later")
+    scene.target.commit("b", "A.orders", 0, 5, "")
+    result = scene.apply()
+    assert result.exit_code == 3 and scene.target.writes == 0
+    assert "a/orders/0: source committed offset: expected 120, seen 120 with other metadata (5 characters)" in text(
+        result
+    )
+    assert "b/orders/0: target committed offset: expected 5 (as planned from), seen 5 with other metadata" in text(
+        result
+    )
 
 
 def test_a_group_that_changes_between_the_check_and_the_deletion_is_not_deleted(folder: Path) -> None:
@@ -487,16 +573,29 @@ def test_rollback_touches_only_what_apply_wrote(folder: Path) -> None:
     assert scene.target.held("b") == {("A.orders", 0): 1}
 
 
-def test_rows_that_no_rollback_could_restore_are_named_before_the_first_write(folder: Path) -> None:
-    scene = Scene(
-        plan(
-            row("a", target_prior=10), row("a", partition=1),
-            row("b", target_prior=10, target_prior_metadata="m"), row("c"),
-        ),
-        folder,
+def test_the_client_that_apply_or_its_rollback_needs_is_tried_before_the_first_write(folder: Path) -> None:
+    made = plan(
+        row("a", target_prior=10), row("a", partition=1),
+        row("b", target_prior=10, target_prior_metadata="m"), row("c"),
+        row("d", source_metadata="m", target_metadata="m"),
     )  # fmt: skip
-    scene.apply(execute=False)
-    assert [n.subject for n in scene.reviewed[0].not_undoable] == ["a/orders/1", "b/orders/0"]
+    scene = Scene(made, folder)
+    scene.target.lacking = NO_JAVA
+    result = scene.apply()
+    assert result.exit_code == 3 and scene.target.writes == 0 and not scene.journal.path.exists()
+    refused = {g.group: g.reasons[0] for g in result.assessment.refused}
+    assert "a/orders/1: a rollback has to remove this one offset of its group" in refused["a"]
+    assert "b/orders/0: a rollback has to write the prior offset's metadata" in refused["b"]
+    assert "d/orders/0: it is set with metadata" in refused["d"] and "Java was not found" in refused["d"]
+    assert "c" not in refused
+    assert scene.apply(allow_partial=True).exit_code == 4 and scene.target.held("c") and not scene.target.held("d")
+
+
+def test_a_plan_that_every_client_can_write_and_undo_asks_for_no_other(folder: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10), row("b"), row("b", partition=1)), folder)
+    scene.apply()
+    scene.rollback()
+    assert scene.target.calls["lacks"] == 0
 
 
 def test_an_undo_plan_applied_as_its_own_plan_spends_the_first_one(folder: Path) -> None:

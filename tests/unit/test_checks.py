@@ -191,10 +191,25 @@ def test_with_the_source_down_every_group_waits_for_a_reviewer():
     assert unknown.level is Level.NOT_VISIBLE and unknown.subject == "connect-.*"
 
 
-def test_what_a_rollback_could_not_restore_is_said_before_the_first_write():
+def test_what_only_java_can_write_or_bring_back_is_said_before_the_first_write():
     rows = (row("g", "t", 0, prior=Commit(10)), row("g", "t", 1))
-    assert "single offsets" in found("rollback-limits", rows=rows)[0].seen
-    assert not found("rollback-limits", rows=(row("g", "t", 0), row("g", "t", 1)))
+    needed = found("java-needed", rows=rows)[0]
+    assert needed.seen == "1 offsets that a rollback removes while others of their group stay in 1 group"
+    prior = (row("g", "t", 0, prior=Commit(10, "m")),)
+    assert "1 prior commits with metadata" in found("java-needed", rows=prior)[0].seen
+    carried = (row("g", "t", 0, commit=Commit(50, "m")),)
+    assert "1 commits with metadata" in found("java-needed", rows=carried)[0].seen
+    assert not found("java-needed", rows=(row("g", "t", 0), row("g", "t", 1)))
+
+
+def test_metadata_that_brokers_refuse_by_default_blocks_until_somebody_has_raised_their_limit():
+    # Java counts UTF-16 units: 2,048 characters beyond the first plane are 4,096.
+    fits, too_long = Commit(50, "x" * 4096), Commit(50, "\U0001f600" * 2049)
+    assert not found("metadata-too-long", rows=(row("g", "t", 0, commit=fits),))
+    rows = (row("g", "t", 0, commit=too_long),)
+    block = found("metadata-too-long", rows=rows)[0]
+    assert (block.level, block.seen) == (Level.BLOCK, "4098 characters")
+    assert found("metadata-too-long", rows, Policies(waivers=(Waiver("metadata-too-long", None),)))[0].accepted
 
 
 def test_groups_that_mm2_leaves_out_are_named():

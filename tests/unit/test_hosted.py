@@ -142,7 +142,7 @@ def test_a_write_over_which_it_dies_is_unknown_and_not_done_again() -> None:
     with silent_port() as listener:
         hosted = admin(listener)
         place = TopicPartition("t", 0)
-        thread, answers = in_thread(lambda: hosted.alter({"g": {place: 7}}))
+        thread, answers = in_thread(lambda: hosted.alter({"g": {place: Commit(7)}}))
         kill(hosted, listener, signal.SIGABRT)
         thread.join(DEADLINE_SECONDS)
         (answer,) = answers
@@ -159,11 +159,12 @@ OWNER = """
 import fcntl, os, sys
 from migrate.flow import Cluster
 from migrate.kafka.hosted import HostedAdmin
-from migrate.model import Side, TopicPartition
+from migrate.model import Commit, Side, TopicPartition
 lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
 fcntl.flock(lock, fcntl.LOCK_EX)
 config = {"bootstrap.servers": sys.argv[2]}
-HostedAdmin(Cluster(Side.TARGET, "B", config), config, 3600.0).holding(lock).alter({"g": {TopicPartition("t", 0): 7}})
+hosted = HostedAdmin(Cluster(Side.TARGET, "B", config), config, 3600.0).holding(lock)
+hosted.alter({"g": {TopicPartition("t", 0): Commit(7)}})
 """
 
 

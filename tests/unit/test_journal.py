@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import MigrateError, Refused, UnreadablePlan
-from migrate.history import APPLY, FAILED, ROLLBACK, SET, UNKNOWN, JournalState
+from migrate.history import APPLY, FAILED, ROLLBACK, SET, UNKNOWN, JournalState, sealed
 from migrate.journal import Journal, JournalWriter, journal_path, journals_of
 from migrate.model import Commit, Failure, TopicPartition
 
@@ -156,8 +156,9 @@ def test_a_damaged_inner_line_is_an_error_that_names_it(tmp_path: Path) -> None:
         b"[]",
         b"{}",
         b"\xff",
-        b'{"fingerprint":"FP","event":"backup","group":"g"}',
-        b'{"fingerprint":"FP","event":"x"}',
+        b'{"fingerprint":"FP","event":"end"}',
+        sealed({"fingerprint": FINGERPRINT, "event": "backup", "group": "g"}),
+        sealed({"fingerprint": FINGERPRINT, "event": "x"}),
     ],
 )
 def test_what_is_no_event_is_damage(tmp_path: Path, damage: bytes) -> None:
@@ -167,6 +168,19 @@ def test_what_is_no_event_is_damage(tmp_path: Path, damage: bytes) -> None:
     path.write_bytes(damage.replace(b"FP", FINGERPRINT.encode()) + b"\n" + path.read_bytes())
     with pytest.raises(UnreadablePlan, match="Line 1 of the journal"):
         journal(tmp_path).read()
+
+
+def test_every_flipped_bit_is_damage_and_never_another_offset(tmp_path: Path) -> None:
+    with journal(tmp_path).open(APPLY, {}) as writer:
+        one_group(writer, SET)
+    path = journal(tmp_path).path
+    whole = path.read_bytes()
+    for bit in range(8 * len(whole)):
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        with pytest.raises(UnreadablePlan, match="of the journal .* is damaged"):
+            journal(tmp_path).read()
 
 
 def test_the_journal_of_another_plan_is_not_taken(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from migrate.planschema import ROW_SCHEMA
 from tests.builders import make_check, make_header, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
 
-SCHEMA_SHA256 = "4f59b9731b46fbf5170b6e072a6024104926a749b59005234fe116d4231603be"
+SCHEMA_SHA256 = "9bc49b78874c4d94ee35c6559a2c57db4cf1f8cb4ebe1b7b842e3d136eed1756"
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_rewriting_the_same_plan_with_another_tool_is_no_edit(written):
 
 def test_an_unknown_format_says_which_version_it_is_and_what_to_do(written):
     rewrite(written, golden_plan(), **{FORMAT_KEY: "1"})
-    with pytest.raises(UnreadablePlan, match="format '1'.*reads format 2.*version of mm2-migrate that made it"):
+    with pytest.raises(UnreadablePlan, match="format '1'.*reads format 3.*version of mm2-migrate that made it"):
         read_plan(written)
 
 

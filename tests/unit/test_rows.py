@@ -121,10 +121,23 @@ def test_a_group_that_stands_beyond_the_planned_offset_is_the_reviewers_choice(r
     assert (made.decision, made.reason, made.target_offset) == (decision, reason, 111)
 
 
-def test_commit_metadata_blocks_a_set_row_and_not_one_that_is_already_there():
-    with_metadata = Commit(150, "streams-time")
-    assert row(commit=with_metadata).reason == "metadata-needs-java-admin"
-    assert row(commit=with_metadata, prior=Commit(111)).decision is Decision.KEEP
+def test_commit_metadata_goes_with_the_offset_and_the_leader_epoch_stays():
+    made = row(commit=Commit(150, "streams\x00time", 7), prior=Commit(50, "old"))
+    assert (made.decision, made.target_commit) == (Decision.SET, Commit(111, "streams\x00time"))
+
+
+def test_a_group_that_stands_there_with_other_metadata_gets_the_source_commits():
+    for ours, theirs in (("streams-time", ""), ("", "streams-time"), ("a", "b")):
+        made = row(commit=Commit(150, ours), prior=Commit(111, theirs))
+        assert (made.decision, made.reason) == (Decision.SET, "metadata-carried")
+        assert made.target_commit == Commit(111, ours)
+    assert row(commit=Commit(150, "same"), prior=Commit(111, "same")).decision is Decision.KEEP
+
+
+def test_an_offset_that_a_reviewer_chose_carries_no_metadata():
+    policies = Policies(untranslatable_by_reason={"commit-beyond-log-end": Untranslatable.EARLIEST})
+    made = row(policies, commit=Commit(5000, "streams-time"))
+    assert (made.method, made.target_metadata) == (Method.EXPLICIT, "")
 
 
 def test_with_the_source_down_the_smaller_of_window_and_checkpoint_is_taken():
@@ -172,10 +185,6 @@ def test_a_log_that_could_not_be_read_is_never_taken_for_a_missing_partition():
 def test_an_offset_chosen_by_a_reviewer_counts_all_that_will_be_read_from_there():
     policies = Policies(untranslatable_by_reason={"commit-beyond-log-end": Untranslatable.EARLIEST})
     assert row(policies, commit=Commit(1001)).rereads_estimate == 1100
-
-
-def test_a_kept_row_says_that_its_metadata_differs():
-    assert "metadata differs" in row(commit=Commit(150, "streams-time"), prior=Commit(111)).sentence
 
 
 def test_one_blocked_row_blocks_its_whole_group_and_no_other():

@@ -16,6 +16,7 @@ from migrate.errors import EXIT_USAGE, UsageError
 from migrate.model import Decision, Grade, Level, Scope
 from migrate.plan import PlannedGroupState
 from migrate.show import FORMATS, kcg_companion, render, select, summary
+from migrate.showcsv import refuse_unprintable
 from migrate.terminal import cells
 from migrate.totals import sums_of, totals
 from tests.builders import make_check, make_plan, make_row, make_untranslated
@@ -380,7 +381,19 @@ def test_a_hostile_name_is_exact_in_json_and_in_kcg():
     assert next(csv.reader(StringIO(text(plan, "kcg"), newline="")))[0] == HOSTILE
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+@pytest.mark.parametrize("name", ["a\nb", "a\rb", "a\r\n", "\n", " a ", "#a", "", "a,b", 'a"b'])
+def test_a_name_with_a_line_end_is_one_field_of_the_kcg_form(name):
+    (fields,) = csv.reader(StringIO(text(make_plan([make_row(name)]), "kcg"), newline=""))
+    assert fields == [name, "A.orders", "0", "650"]
+
+
+def test_the_kcg_form_is_not_for_a_terminal_where_a_name_holds_control_characters():
+    refuse_unprintable(make_plan([make_row("名前 =1 [red]")]).rows)
+    with pytest.raises(UsageError, match=r"group a\\x1b\[2J holds control characters"):
+        refuse_unprintable(make_plan([make_row("a\x1b[2J")]).rows)
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", " =", "＝"])
 def test_no_spreadsheet_runs_a_name_or_metadata_as_a_formula(start):
     plan = make_plan([make_row(f"{start}1+1", source_metadata=f"{start}2")])
     row = next(csv.DictReader(lines(plan, "csv")))
@@ -400,7 +413,7 @@ def test_the_companion_text_names_each_group_for_a_shell_and_shows_no_control_ch
 
 
 def test_the_companion_text_says_what_is_lost_and_gives_the_dry_run():
-    told = kcg_companion(make_plan([make_row("a b"), make_row("c", source_metadata="x")]), "cutover.plan")
+    told = kcg_companion(make_plan([make_row("a b"), make_row("c", target_metadata="x")]), "cutover.plan")
     assert "drops commit metadata (1 of the rows have" in " ".join(told.split())
     assert (
         "kafka-consumer-groups --bootstrap-server b1:9092 --reset-offsets --from-file cutover.plan.csv "

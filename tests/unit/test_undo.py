@@ -46,9 +46,11 @@ def test_what_was_never_reached_is_not_in_the_undo() -> None:
     assert undo_plan(plan(row("g")), JournalState(), 0, "9").rows == ()
 
 
-def test_metadata_blocks_because_this_client_would_change_it() -> None:
-    (only,) = undo(plan(row("g")), {"g": {P0: Commit(10, "AAA=")}}, {P0: "set"}).rows
-    assert (only.decision, only.reason) == (Decision.BLOCK, "metadata-needs-java-admin")
+def test_metadata_comes_back_with_its_offset_and_what_apply_wrote_is_expected_there() -> None:
+    made = plan(row("g", target_metadata="new"))
+    (only,) = undo(made, {"g": {P0: Commit(10, "AAA=\x00", 7)}}, {P0: "set"}).rows
+    assert (only.decision, only.target_commit) == (Decision.SET, Commit(10, "AAA=\x00"))
+    assert (only.target_prior, only.target_prior_metadata) == (60, "new")
 
 
 @given(st.dictionaries(st.integers(0, 30), st.none() | st.integers(0, 100), min_size=1), st.data())

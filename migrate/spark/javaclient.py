@@ -1,0 +1,108 @@
+"""Kafka's Java Admin client inside a JVM that py4j speaks to: made, asked and closed; its errors in our words."""
+
+from typing import Any
+
+from migrate.clientconfig import java_properties, redact, secret_values
+from migrate.errors import ClusterError
+from migrate.flow import Cluster
+from migrate.model import Failure
+from migrate.spark.failure import described, innermost, java_exception
+from migrate.spark.session import log_file
+
+# The client itself gives up first: its own reason is better than ours.
+GRACE_SECONDS = 10.0
+TIMED_OUT = "REQUEST_TIMED_OUT"
+
+_KAFKA = "org.apache.kafka"
+_AUTHENTICATION_CLASS = f"{_KAFKA}.common.errors.AuthenticationException"
+_RETRIABLE_CLASS = f"{_KAFKA}.common.errors.RetriableException"
+
+
+class JavaClient:
+    """One open Admin client of one cluster.
+
+    `jvm` is py4j's view of a JVM that has Kafka's classes; `deadline_seconds` is how long one call may take.
+    """
+
+    def __init__(self, jvm: Any, cluster: Cluster, deadline_seconds: float) -> None:
+        """Open the client; raises `ClusterError` if Kafka will not have its settings."""
+        from py4j.protocol import Py4JJavaError
+
+        self.jvm = jvm
+        self.deadline_seconds = deadline_seconds
+        self.cluster = cluster
+        self._secrets = secret_values(cluster.properties)
+        self._loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        self.kafka: Any = jvm.org.apache.kafka
+        properties = jvm.java.util.Properties()
+        for key, value in java_properties(cluster.properties).items():
+            properties.put(key, value)
+        try:
+            self.admin: Any = self.kafka.clients.admin.Admin.create(properties)
+        except Py4JJavaError as error:
+            raise self.unusable(java_exception(error)) from error
+
+    @property
+    def name(self) -> str:
+        """The cluster in messages: "target B (broker:9092)"."""
+        return f"{self.cluster.side} {self.cluster.alias} ({self.cluster.bootstrap})"
+
+    def reach(self) -> None:
+        """Ask the cluster for its id; raises `ClusterError` if it does not answer, or does not let us in."""
+        from py4j.protocol import Py4JJavaError
+
+        options = self.kafka.clients.admin.DescribeClusterOptions().timeoutMs(int(self.deadline_seconds * 1000))
+        try:
+            self.get(self.admin.describeCluster(options).clusterId(), self.deadline_seconds + GRACE_SECONDS)
+        except Py4JJavaError as error:
+            raise self.unusable(java_exception(error)) from error
+
+    def close(self) -> None:
+        """Close the client at once."""
+        self.admin.close(self.jvm.java.time.Duration.ZERO)
+
+    def get(self, future: Any, seconds: float) -> Any:
+        """Return a Java future's value; raises `Py4JJavaError` with what it ended in, or after `seconds`."""
+        return future.get(int(seconds * 1000), self.jvm.java.util.concurrent.TimeUnit.MILLISECONDS)
+
+    def failure(self, throwable: Any, what: str) -> Failure:
+        """Return a call's error under Kafka's name of it; raises `ClusterError` if we were not let in."""
+        inner = innermost(throwable)
+        if self.java_class(_AUTHENTICATION_CLASS).isInstance(inner):
+            raise self.unusable(inner)
+        if inner.getClass().getName() == "java.util.concurrent.TimeoutException":
+            code, retriable = TIMED_OUT, True
+        else:
+            code = self.kafka.common.protocol.Errors.forException(inner).name()
+            retriable = bool(self.java_class(_RETRIABLE_CLASS).isInstance(inner))
+        return Failure(code, f"{what}: {redact(described(inner), self._secrets)}", retriable)
+
+    def unusable(self, throwable: Any) -> ClusterError:
+        """Return the error that says that this client cannot be used, and why."""
+        return ClusterError(
+            f"{self.name} cannot be used by Kafka's Java client: {redact(described(throwable), self._secrets)}.",
+            f"Check the security settings in its client properties; Spark's own log is {log_file()}.",
+        )
+
+    def java_class(self, name: str) -> Any:
+        """Return a Java class by its full name, by the loader that has Kafka's."""
+        return self.jvm.java.lang.Class.forName(name, True, self._loader)
+
+    def partitions(self) -> "Partitions":
+        """Return a maker of Kafka's TopicPartition objects."""
+        return Partitions(self.kafka.common.TopicPartition)
+
+
+class Partitions:
+    """Kafka's TopicPartition objects, each made once: a call into the JVM costs a tenth of a millisecond."""
+
+    def __init__(self, make: Any) -> None:
+        self._make = make
+        self._made: dict[tuple[str, int], Any] = {}
+
+    def __call__(self, topic: str, partition: int) -> Any:
+        """Return the object for one partition."""
+        made = self._made.get((topic, partition))
+        if made is None:
+            made = self._made[topic, partition] = self._make(topic, partition)
+        return made

@@ -1,0 +1,138 @@
+"""Writes through Kafka's Java Admin what librdkafka cannot: metadata byte for byte, and no offset at all.
+
+Calls of a batch are all in flight before the first answer is waited for. Java's client finds coordinators that have
+moved by itself; what it gives up on comes back as a `Failure` per partition, never as a success of the whole.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from migrate.errors import ClusterError
+from migrate.model import Commit, Commits, Failure, TopicPartition
+from migrate.ports import Outcomes
+from migrate.spark.failure import java_exception
+from migrate.spark.javaclient import GRACE_SECONDS, TIMED_OUT, JavaClient
+
+# One request becomes one batch in the offsets topic, which takes 1 MiB by default.
+BATCH_CHARACTERS = 128 * 1024
+BATCH_PARTITIONS = 2000
+RECORD_OVERHEAD = 64
+# The same division as for librdkafka (migrate.kafka.errors), whose own codes Java does not have.
+_PASSING = frozenset(
+    {
+        TIMED_OUT,
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "COORDINATOR_NOT_AVAILABLE",
+        "LEADER_NOT_AVAILABLE",
+        "NETWORK_EXCEPTION",
+        "NOT_COORDINATOR",
+        "THROTTLING_QUOTA_EXCEEDED",
+    }
+)
+_UNCERTAIN = frozenset({TIMED_OUT, "NETWORK_EXCEPTION", "UNKNOWN_SERVER_ERROR", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"})
+_NOT_THERE = frozenset({"GROUP_ID_NOT_FOUND", "UNKNOWN_TOPIC_OR_PARTITION"})
+
+Submit = Callable[[str, Collection[TopicPartition]], Any]
+
+
+class JavaOffsetWriter:
+    """Commits and removes offsets of stopped groups, as `migrate.ports.ExactClient` does."""
+
+    def __init__(self, client: JavaClient) -> None:
+        self._client = client
+        self._partition = client.partitions()
+        self._commit = client.kafka.clients.consumer.OffsetAndMetadata
+
+    def prove(self) -> None:
+        """Reach the cluster; raises `ClusterError` if that fails."""
+        self._client.reach()
+
+    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+        """Commit offsets with their metadata, in requests that fit the offsets topic's batches."""
+        admin, options = self._client.admin, self._options("AlterConsumerGroupOffsetsOptions")
+
+        def submit(group: str, partitions: Collection[TopicPartition]) -> Any:
+            offsets = self._client.jvm.java.util.HashMap()
+            for place in partitions:
+                commit = wanted[group][place]
+                # Without a leader epoch: the source's own would feed the consumer's truncation check on the target.
+                offsets.put(self._java(place), self._commit(commit.offset, commit.metadata))
+            return admin.alterConsumerGroupOffsets(group, offsets, options)
+
+        results: dict[str, dict[TopicPartition, Failure | None]] = {group: {} for group in wanted}
+        remaining = {group: _requests(commits) for group, commits in wanted.items()}
+        while parts := {group: part for group, rest in remaining.items() if (part := next(rest, None))}:
+            for group, told in self._carry_out(parts, submit).items():
+                results[group] |= told
+        return results
+
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+        """Remove single offsets; what is not there any more is done."""
+        admin, options = self._client.admin, self._options("DeleteConsumerGroupOffsetsOptions")
+
+        def submit(group: str, partitions: Collection[TopicPartition]) -> Any:
+            places = self._client.jvm.java.util.HashSet()
+            for place in partitions:
+                places.add(self._java(place))
+            return admin.deleteConsumerGroupOffsets(group, places, options)
+
+        return {
+            group: {p: None if a is None or a.code in _NOT_THERE else a for p, a in told.items()}
+            for group, told in self._carry_out(wanted, submit).items()
+        }
+
+    def _options(self, name: str) -> Any:
+        return getattr(self._client.kafka.clients.admin, name)().timeoutMs(int(self._client.deadline_seconds * 1000))
+
+    def _java(self, place: TopicPartition) -> Any:
+        return self._partition(place.topic, place.partition)
+
+    def _carry_out(
+        self, parts: Mapping[str, Collection[TopicPartition]], submit: Submit
+    ) -> dict[str, dict[TopicPartition, Failure | None]]:
+        running = {group: submit(group, places) for group, places in parts.items()}
+        return {group: self._told(group, parts[group], result) for group, result in running.items()}
+
+    def _told(
+        self, group: str, places: Collection[TopicPartition], result: Any
+    ) -> dict[TopicPartition, Failure | None]:
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            self._client.get(result.all(), self._client.deadline_seconds + GRACE_SECONDS)
+            return dict.fromkeys(places)
+        except Py4JJavaError:
+            # One partition's error is the whole call's: each is asked for its own.
+            return {place: self._one(group, place, result) for place in places}
+
+    def _one(self, group: str, place: TopicPartition, result: Any) -> Failure | None:
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            self._client.get(result.partitionResult(self._java(place)), GRACE_SECONDS)
+            return None
+        except Py4JJavaError as error:
+            try:
+                failure = self._client.failure(java_exception(error), f"{place} of group {group}")
+            except ClusterError as refused:
+                return Failure("SASL_AUTHENTICATION_FAILED", refused.problem)
+            return Failure(failure.code, failure.message, failure.code in _PASSING, failure.code in _UNCERTAIN)
+
+
+def _requests(commits: Commits) -> Iterator[list[TopicPartition]]:
+    """Split a group's commits into requests, each of a size that the offsets topic takes as one batch."""
+    part: list[TopicPartition] = []
+    size = 0
+    for place, commit in sorted(commits.items(), key=lambda entry: entry[0]):
+        length = _length(place, commit)
+        if part and (size + length > BATCH_CHARACTERS or len(part) == BATCH_PARTITIONS):
+            yield part
+            part, size = [], 0
+        part.append(place)
+        size += length
+    if part:
+        yield part
+
+
+def _length(place: TopicPartition, commit: Commit) -> int:
+    return RECORD_OVERHEAD + len(place.topic) + len(commit.metadata)

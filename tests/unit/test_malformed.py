@@ -1,0 +1,224 @@
+"""Files and records that are not as they were written: 20, and 200 with --long, made from a seed, in one process.
+
+Each ends in one paragraph that says what is wrong, or in a counted reject; nothing hangs, and nothing is written.
+"""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random, SystemRandom
+
+import pytest
+from click.testing import CliRunner, Result
+
+from migrate.cli import cli
+from migrate.history import APPLY, SET
+from migrate.journal import Journal, journal_path
+from migrate.model import Commit, Decision
+from migrate.planfile import read_plan, write_plan
+from migrate.wire import (
+    CheckpointRecord,
+    Kind,
+    SyncRecord,
+    Undecodable,
+    classify,
+    decode_checkpoint,
+    decode_sync,
+    encode_checkpoint,
+    encode_sync,
+    label,
+)
+from tests.unit.plans import plan, row
+
+# Of each of the four kinds.
+INPUTS, ALL_INPUTS = 5, 50
+LONGEST_SECONDS = 60
+NOBODY = "127.0.0.1:1"
+MM2 = f"""# two clusters
+clusters = A, B
+A.bootstrap.servers = {NOBODY}
+B.bootstrap.servers = {NOBODY}
+A->B.enabled = true
+A->B.topics = orders.*, bills\\u002d.*
+replication.policy.separator = _
+A->B.offset-syncs.topic.location = target
+B.security.protocol = SASL_PLAINTEXT
+B.sasl.mechanism = SCRAM-SHA-512
+B.sasl.jaas.config = org.apache.kafka.common.security.scram.ScramLoginModule required \\
+    username="mover" password="pass;word";
+"""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "number" in metafunc.fixturenames:
+        metafunc.parametrize("number", range(ALL_INPUTS if metafunc.config.getoption("--long") else INPUTS))
+
+
+@pytest.fixture(scope="module")
+def seed() -> int:
+    return SystemRandom().randrange(10**6)
+
+
+@contextmanager
+def in_time(story: str) -> Iterator[None]:
+    """Interrupt what hangs."""
+
+    def late(*_: object) -> None:
+        raise AssertionError(f"it hangs: {story}")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(LONGEST_SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def damaged(content: bytes, random: Random, spared: bytes = b"") -> bytes:
+    """The same with a few bits flipped, cut short, or with a piece of it gone, doubled or replaced.
+
+    `spared` stays where it stands in the content: a broker's address is not to become somebody else's.
+    """
+    kind = random.choice(("flip", "flip", "flips", "cut", "drop", "double", "junk"))
+    at, size = random.randrange(len(content)), random.randrange(1, 40)
+    if kind == "cut":
+        made = content[:at]
+    elif kind == "drop":
+        made = content[:at] + content[at + size :]
+    elif kind == "double":
+        made = content[: at + size] + content[at:]
+    elif kind == "junk":
+        made = content[:at] + random.randbytes(size) + content[at + size :]
+    else:
+        flipped = bytearray(content)
+        for _ in range(1 if kind == "flip" else 8):
+            flipped[random.randrange(len(flipped))] ^= 1 << random.randrange(8)
+        made = bytes(flipped)
+    if made == content or made.count(spared) != content.count(spared):
+        return damaged(content, random, spared)
+    return made
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def complains(run: Callable[[], Result], folder: Path, story: str) -> Result:
+    """Run a command that must end in one paragraph, and leave every file as it is."""
+    before = snapshot(folder)
+    with in_time(story):
+        result = run()
+    assert result.exit_code in (1, 2, 3), f"{story}: exit {result.exit_code}\n{result.output}\n{result.exception!r}"
+    told = [line for line in result.stderr.splitlines() if not line.startswith("[")]
+    assert len(told) == 1 and told[0].startswith("mm2-migrate: "), f"{story}\n{result.stderr}"
+    assert "Traceback" not in result.output and "Unexpected" not in result.stderr, f"{story}\n{result.stderr}"
+    assert told[0].isprintable() and len(told[0]) < 2000, story
+    assert snapshot(folder) == before, story
+    return result
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A plan that was applied, its journal, and properties that lead to nobody."""
+    made = plan(
+        row("a", target_prior=10), row("a", partition=1), row("b", topic="bills"),
+        row("c", decision=Decision.BLOCK, reason="rewind"),
+    )  # fmt: skip
+    write_plan(made, tmp_path / "cutover.plan")
+    journal = Journal(journal_path(tmp_path / "cutover.plan", made.fingerprint), made.fingerprint, lambda: 1)
+    with journal.open(APPLY, {}) as writer:
+        for group in ("a", "b"):
+            rows = [r for r in made.rows if r.group == group]
+            prior = {r.target_partition: Commit(r.target_prior) for r in rows if r.target_prior is not None}
+            writer.backup({group: prior}, {group: [r.target_partition for r in rows]})
+            writer.intend({group: {r.target_partition: r.target_offset for r in rows}})
+            writer.outcome(group, {r.target_partition: SET for r in rows})
+        writer.end(0, {})
+    (tmp_path / "mm2.properties").write_text(MM2)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.properties").write_text(f"bootstrap.servers={NOBODY}\n")
+    return tmp_path
+
+
+def clusters(folder: Path) -> tuple[str, ...]:
+    files = ("--source-config", str(folder / "a.properties"), "--target-config", str(folder / "b.properties"))
+    return (*files, "--source", "A", "--target", "B", "--request-timeout", "1")
+
+
+def command(*words: str) -> Callable[[], Result]:
+    return lambda: CliRunner().invoke(cli, words)
+
+
+def test_a_damaged_plan(folder: Path, seed: int, number: int) -> None:
+    random = Random(f"plan {seed} {number}")
+    story = f"plan, seed {seed}, number {number}"
+    path = folder / "cutover.plan"
+    whole = read_plan(path)
+    path.write_bytes(damaged(path.read_bytes(), random))
+    said = command("show", str(path), "--format", random.choice(("json", "csv", "table")))()
+    if said.exit_code == 0:
+        # What was hit says nothing, such as a word in the schema's documentation: then it is the same plan.
+        assert read_plan(path) == whole, story
+        return
+    complains(lambda: said, folder, story)
+    verb = random.choice(("apply", "rollback", "verify"))
+    approval = ("--approve", whole.fingerprint, "--execute") if verb != "verify" else ()
+    complains(command(verb, str(path), *clusters(folder), *approval), folder, f"{verb}: {story}")
+
+
+def test_a_damaged_journal(folder: Path, seed: int, number: int) -> None:
+    random = Random(f"journal {seed} {number}")
+    story = f"journal, seed {seed}, number {number}"
+    path = folder / "cutover.plan"
+    fingerprint = read_plan(path).fingerprint
+    journal = journal_path(path, fingerprint)
+    whole = journal.read_bytes()
+    journal.write_bytes(damaged(whole, random))
+    words = ("apply", "rollback")[number % 2], str(path), *clusters(folder), "--approve", fingerprint, "--execute"
+    if whole.startswith(journal.read_bytes()):
+        # Cut off: what a crash leaves. It is taken for what it says, which leads to a cluster that is not there.
+        before = snapshot(folder)
+        with in_time(story):
+            said = command(*words)()
+        nothing = "NOTHING TO UNDO" in said.stdout
+        assert nothing or (said.exit_code == 1 and NOBODY in said.stderr), f"{story}\n{said.output}"
+        assert snapshot(folder) == before, story
+        return
+    said = complains(command(*words), folder, story)
+    lines = journal.read_bytes().split(b"\n")
+    assert "damaged" in said.stderr or all(line in whole for line in lines), f"{story}\n{said.stderr}"
+
+
+def test_broken_properties(folder: Path, seed: int, number: int) -> None:
+    random = Random(f"properties {seed} {number}")
+    path = folder / "mm2.properties"
+    path.write_bytes(damaged(path.read_bytes(), random, NOBODY.encode()))
+    flow = ("--mm2-config", str(path), "--source", "A", "--target", "B", "--request-timeout", "1")
+    said = complains(
+        command("verify", str(folder / "cutover.plan"), *flow), folder, f"properties, seed {seed}, number {number}"
+    )
+    assert "pass;word" not in said.output
+
+
+def test_broken_records(seed: int, number: int) -> None:
+    """Each is decoded to a value that is whole, or counted under a reason (tests/spark: SQL does just the same)."""
+    random = Random(f"records {seed} {number}")
+    checkpoint = encode_checkpoint(CheckpointRecord("gé\n", "A.orders", 3, 700, 650, "AgAA\x00"))
+    sync = encode_sync(SyncRecord("orders", 3, 687, 649))
+    for made, decode, wanted in (
+        (checkpoint, decode_checkpoint, Kind.CHECKPOINT),
+        (sync, decode_sync, Kind.OFFSET_SYNC),
+    ):
+        key, value = made
+        part = random.randrange(3)
+        broken = (damaged(key, random) if part != 1 else key, damaged(value, random) if part != 0 else value)
+        for record in (broken, (None, broken[1]), (broken[0], None)):
+            decoded = decode(*record)
+            counted = label(wanted, *record)
+            assert isinstance(counted, str) and counted and isinstance(classify(*record), Kind)
+            if isinstance(decoded, Undecodable):
+                assert str(decoded.reason)
+            else:
+                assert min(decoded.source_offset, decoded.target_offset, decoded.partition) >= 0
