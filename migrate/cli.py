@@ -188,6 +188,24 @@ def show(plan: Path, form: str, groups: tuple[str, ...], only: tuple[str, ...], 
     return 0
 
 
+@cli.command(short_help="Sign a plan that you have read: a line in a file beside it.")
+@click.argument("plan", type=FILE)
+@option("--by", required=True, metavar="NAME", help="Who has read the plan. A claim: nothing checks who you are.")
+@option("--note", default="", metavar="TEXT", help="What they say to it; goes into the journal with the name.")
+@common_options
+@_one_paragraph
+def sign(plan: Path, by: str, note: str, log_format: str) -> int:
+    """Sign a plan that you have read: its fingerprint, a name and the time go into a file beside it.
+
+    A plan made with --require-signatures N is applied only when N different names stand there. Names are claims,
+    not authentication. The signatures go into the journal when the plan is applied.
+    """
+    from migrate.signing import run_sign
+
+    _print(run_sign(plan, by, note))
+    return 0
+
+
 def _width() -> int:
     """Return the terminal's columns; 200 where stdout is no terminal: a pipe has no edge to cut at."""
     import shutil

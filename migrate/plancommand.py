@@ -14,6 +14,7 @@ from migrate.planfile import refuse_overwrite, write_plan
 from migrate.planning import plan_of
 from migrate.policies import Policies
 from migrate.ports import Progress
+from migrate.signatures import REQUIRED_SETTING
 from migrate.survey import Clusters, PlanRequest
 from migrate.surveyor import take_survey
 from migrate.wiring import (
@@ -93,6 +94,7 @@ def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
         "settle": f"{options['settle']:g}",
         "source-down": "yes" if options["source_down"] else "",
         "failback": "yes" if options["failback"] else "",
+        REQUIRED_SETTING: str(options["require_signatures"] or ""),
         **_matching_settings(options),
     }
     return {name: text for name, text in told.items() if text}

@@ -1,3 +1,4 @@
+import json
 import resource
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -532,3 +533,13 @@ def test_a_backup_that_can_not_be_saved_writes_nothing(folder: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert scene.target.writes == 0
+
+
+def test_who_signed_stands_in_the_journal_from_its_first_line(tmp_path):
+    made = plan(row("billing"))
+    target, source = clusters(made)
+    log = Journal(tmp_path / "p.journal.jsonl", made.fingerprint, FakeClock().now_ms)
+    signed = [{"time": "2026-11-21T02:00:00.000Z", "name": "Ada", "note": ""}]
+    options = ApplyOptions(execute=True, details={"signatures": signed})
+    assert apply_plan(made, target, source, log, FakeClock(), NoProgress(), options).exit_code == 0
+    assert json.loads(log.path.read_text().splitlines()[0])["signatures"] == signed
