@@ -168,23 +168,27 @@ def plan(out: Path, **options: Any) -> int:
     return 0 if made.is_clean() else EXIT_REFUSED
 
 
-@cli.command(short_help="Show a plan as table, JSON, CSV or for kafka-consumer-groups.")
-@click.argument("plan", type=FILE)
+@cli.command(short_help="Show a plan, what changed since another, or several waves added up.")
+@click.argument("plans", metavar="PLAN...", nargs=-1, required=True, type=FILE)
 @option("--format", "form", type=click.Choice(["table", "json", "jsonl", "csv", "kcg"]), default="table",
         show_default=True, help="kcg: what kafka-consumer-groups --reset-offsets --from-file reads.")  # fmt: skip
 @option("--group", "groups", multiple=True, metavar="REGEX", help="Only groups that match in full.")
 @option("--only", multiple=True, metavar="DECISION|GRADE|REASON", help="Only rows of this kind.")
+@option("--diff", "other", type=FILE, metavar="OTHER",
+        help="Show what changed since this earlier plan, such as the rehearsal.")  # fmt: skip
 @common_options
 @_one_paragraph
-def show(plan: Path, form: str, groups: tuple[str, ...], only: tuple[str, ...], log_format: str) -> int:
-    """Show a plan: verdict and totals first, then what needs attention, then every group."""
-    from migrate.planfile import read_plan
-    from migrate.show import kcg_companion, render
+def show(plans: tuple[Path, ...], log_format: str, **options: Any) -> int:
+    """Show a plan: verdict and totals first, then what needs attention, then every group.
 
-    made = read_plan(plan)
-    _print(render(made, form, str(plan), groups=groups, only=only, width=_width(), colour=_colour()))
-    if form == "kcg":
-        click.echo(kcg_companion(made, str(plan), groups, only), err=True)
+    Several plans are waves: their groups are added up, with what their journals say was moved, left and undone.
+    """
+    from migrate.showcommand import ShowOptions, run_show
+
+    lines, beside = run_show(plans, ShowOptions(**options, width=_width(), colour=_colour()))
+    _print(lines)
+    if beside:
+        click.echo(beside, err=True)
     return 0
 
 

@@ -17,6 +17,7 @@ PURE = (
     "matchtask", "mirror", "model", "naming", "nextrecord", "place", "plan", "planning", "policies", "ports",
     "recordproof", "records", "recordsurvey", "results", "rowchecks", "rows", "runs", "show", "showcsv", "showgroups",
     "showjson", "table", "tail", "terminal", "topicchecks", "totals", "translation", "undo", "wire",
+    "documentschema", "plandiff", "showdiff", "showwaves", "waves",
 )  # fmt: skip
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "datetime", "random", "socket", "subprocess"}
 

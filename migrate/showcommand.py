@@ -1,0 +1,102 @@
+"""The `show` command: one plan in five formats, what changed since another, or several waves added up."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from migrate.errors import UsageError
+from migrate.history import JournalState
+from migrate.journal import Journal, journal_path, journals_under_any_name
+from migrate.plan import Plan
+from migrate.plandiff import diff
+from migrate.planfile import read_plan
+from migrate.show import kcg_companion, render, selected
+from migrate.showdiff import diff_document, diff_lines
+from migrate.showwaves import wave_document, wave_lines
+from migrate.waves import Wave
+
+
+@dataclass(frozen=True, slots=True)
+class ShowOptions:
+    """What `show` was asked for; `width` and `colour` are those of the terminal."""
+
+    form: str = "table"
+    groups: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    other: Path | None = None
+    width: int = 80
+    colour: bool = False
+
+
+def run_show(paths: Sequence[Path], options: ShowOptions) -> tuple[Iterable[str], str]:
+    """Return the lines to print, made as they are taken, and what goes to stderr beside them.
+
+    Raises `UsageError` for options that do not go together.
+    """
+    if len(paths) > 1:
+        return _waves(paths, options), ""
+    path, plan = paths[0], read_plan(paths[0])
+    if options.other is not None:
+        return _difference(plan, path, options.other, options), ""
+    lines = render(
+        plan, options.form, str(path), groups=options.groups, only=options.only, width=options.width,
+        colour=options.colour,
+    )  # fmt: skip
+    beside = kcg_companion(plan, str(path), options.groups, options.only) if options.form == "kcg" else ""
+    return lines, beside
+
+
+def _difference(now: Plan, path: Path, other: Path, options: ShowOptions) -> Iterable[str]:
+    _refuse_form("--diff", options.form)
+    before = read_plan(other)
+    found = diff(before, now)
+    if options.groups or options.only:
+        # A group may be gone, or a word be known to one of the two plans only.
+        rows = [*selected(now, before, options.groups, options.only)]
+        found = found.of(rows)
+    if options.form == "json":
+        return diff_document(found)
+    return diff_lines(found, (str(other), str(path)), options.width, options.colour)
+
+
+def _waves(paths: Sequence[Path], options: ShowOptions) -> Iterable[str]:
+    if options.groups or options.only or options.other is not None:
+        raise UsageError(
+            "Several plans are added up as a whole: --group, --only and --diff are for one plan.", "Name one plan."
+        )
+    _refuse_form("Several plans", options.form)
+    waves = [_wave(path) for path in paths]
+    known: dict[str, str] = {}
+    for wave in waves:
+        # Counted twice, its offsets would stand twice in the sum.
+        if wave.plan.fingerprint in known:
+            raise UsageError(
+                f"{wave.path} and {known[wave.plan.fingerprint]} are one plan, {wave.plan.short_fingerprint}.",
+                "Name it once, the file that its journal lies beside.",
+            )
+        known[wave.plan.fingerprint] = wave.path
+    if options.form == "json":
+        return wave_document(waves)
+    return wave_lines(waves, options.width, options.colour)
+
+
+def _wave(path: Path) -> Wave:
+    plan = read_plan(path)
+    journal = _journal(journal_path(path, plan.fingerprint), plan.fingerprint)
+    # A plan may be taken back by an undo plan, whose journal tells how far that came.
+    others = journals_under_any_name(path.absolute().parent, journal.spent_by) if _is_plan(journal.spent_by) else ()
+    undo = _journal(others[0], journal.spent_by) if others else JournalState()
+    return Wave(str(path), plan, journal, undo)
+
+
+def _is_plan(spent_by: str) -> bool:
+    return len(spent_by) == 64
+
+
+def _journal(path: Path, fingerprint: str) -> JournalState:
+    return Journal(path, fingerprint, lambda: 0).read()
+
+
+def _refuse_form(what: str, form: str) -> None:
+    if form not in ("table", "json"):
+        raise UsageError(f"{what}: there is no format {form} for that.", "Choose table or json.")
