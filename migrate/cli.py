@@ -93,6 +93,7 @@ def _one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
 
 def _print(lines: Iterable[str]) -> None:
     """Print results; if the reader (`head`, a pager) has gone, drop the rest: what was done stays done."""
+    _hush()
     try:
         for line in lines:
             sys.stdout.write(line + "\n")
@@ -107,20 +108,47 @@ def _first_line(text: str) -> str:
 
 
 def _complain(problem: str, todo: str) -> None:
+    _hush()
     with contextlib.suppress(OSError):
         click.echo(f"mm2-migrate: {problem} {todo}".rstrip(), err=True)
 
 
 def _progress(log_format: str) -> Any:
-    from migrate.clock import SystemClock
-    from migrate.progress import LineProgress
+    import shutil
 
-    def write(line: str) -> None:
+    from migrate.clock import SystemClock
+    from migrate.progress import Heart, LineProgress
+
+    def write(text: str) -> None:
         # A log pipe that died must not stop an apply between two groups.
         with contextlib.suppress(OSError):
-            click.echo(line, err=True)
+            click.echo(text, err=True, nl=False)
 
-    return LineProgress(write, SystemClock(), as_json=log_format == "json")
+    columns = shutil.get_terminal_size((80, 24)).columns if sys.stderr.isatty() else 0
+    progress = LineProgress(write, SystemClock(), as_json=log_format == "json", columns=columns)
+    _telling.append((progress, Heart(progress)))
+    return progress
+
+
+_telling: list[tuple[Any, Any]] = []
+# Some 10,000 rows: from there on reading it takes seconds.
+LARGE_PLAN_BYTES = 40_000
+
+
+def _say_reading(progress: Any, *plans: Path) -> None:
+    """Say that plan files are read, if that takes long enough to wonder."""
+    for plan in plans:
+        with contextlib.suppress(OSError):  # the one that reads it says why it can not
+            if plan.stat().st_size > LARGE_PLAN_BYTES:
+                progress.step(f"reading {plan}")
+
+
+def _hush() -> None:
+    """End the progress: what comes now are results, or the error."""
+    while _telling:
+        progress, heart = _telling.pop()
+        heart.stop()
+        progress.end()
 
 
 def _clusters(options: dict[str, Any]) -> ClusterOptions:
@@ -185,6 +213,7 @@ def show(plans: tuple[Path, ...], log_format: str, **options: Any) -> int:
     """
     from migrate.showcommand import ShowOptions, run_show
 
+    _say_reading(_progress(log_format), *plans)
     lines, beside = run_show(plans, ShowOptions(**options, width=_width(), colour=_colour()))
     _print(lines)
     if beside:
@@ -227,6 +256,7 @@ def _with_plan(run: Callable[..., tuple[list[str], int]], plan: Path, options: d
     """Run a command on a plan file and the clusters that its options name; print what it says."""
     given = _clusters(options)
     progress = _progress(options.pop("log_format"))
+    _say_reading(progress, plan)
     lines, code = run(
         plan, resolve_flow(given), progress, colour=_colour(), width=_width(), typed=given.words(), **options
     )

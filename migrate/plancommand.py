@@ -17,6 +17,7 @@ from migrate.ports import Progress
 from migrate.signatures import REQUIRED_SETTING
 from migrate.survey import Clusters, PlanRequest
 from migrate.surveyor import take_survey
+from migrate.terminal import many
 from migrate.wiring import (
     SparkCommits,
     SparkMirror,
@@ -71,7 +72,10 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
         )
         clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)
+        progress.step("ending Spark")
+    progress.step(f"deciding {many(len(survey.keys), 'row')}")
     plan = plan_of(request, survey, clock.now_ms())
+    progress.step(f"writing {out}")
     write_plan(plan, out)
     return plan
 

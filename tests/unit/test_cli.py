@@ -181,3 +181,11 @@ def test_a_name_that_the_terminal_can_not_encode_is_escaped_and_not_a_crash(tmp_
         env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
     )  # fmt: skip
     assert done.returncode == 0 and b"gr\\xfc" in done.stdout
+
+
+def test_reading_a_large_plan_is_announced_and_a_small_one_is_not(tmp_path, plan_file):
+    path = tmp_path / "large.plan"
+    write_plan(make_plan([make_row(f"g{os.urandom(8).hex()}", partition=i) for i in range(4000)]), path)
+    shown = run("show", str(path), "--format", "kcg")
+    assert f"reading {path}" in shown.stderr and f"reading {path}" not in shown.stdout
+    assert "reading" not in run("show", str(plan_file)).stderr
