@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from migrate.errors import MigrateError
-from migrate.history import JournalState
-from migrate.journal import Journal, journal_path
+from migrate.journal import journal_path
 from migrate.model import Decision
 from migrate.plan import Plan
 from migrate.review import ReviewStopped, pandas_module, place_of
 from migrate.signatures import read_signatures, signatures_path
+from migrate.wavefile import wave_of
 from migrate.waves import Standing, Wave, wave_sum
 
 if TYPE_CHECKING:
@@ -20,23 +20,24 @@ if TYPE_CHECKING:
 _MAKE_IT = "Make it with: mm2-migrate verify PLAN ... --format json > FILE"
 
 
-def open_journal(path: str | Path, plan: Plan) -> JournalState:
-    """Return what the journal beside a plan tells; raises `ReviewStopped` where there is none, or it is damaged."""
+def open_wave(path: str | Path, plan: Plan) -> Wave:
+    """Return what the journals beside a plan tell; raises `ReviewStopped` where there is none, or it is damaged."""
     file = journal_path(Path(path), plan.fingerprint)
     if not file.exists():
         raise ReviewStopped(f"There is no journal {file.name} beside {path}: this plan was not applied from here.")
     try:
-        return Journal(file, plan.fingerprint, lambda: 0).read()
+        return wave_of(Path(path), plan)
     except MigrateError as error:
         raise ReviewStopped(error.problem, error.todo) from None
 
 
-def outcome_table(plan: Plan, path: str | Path, state: JournalState) -> "pd.DataFrame":
+def outcome_table(wave: Wave) -> "pd.DataFrame":
     """Return one line per row that was to be written: what was planned, saved, answered and undone, by the journal."""
-    standings = wave_sum(Wave(str(path), plan, state)).groups
+    standings, state = wave_sum(wave).groups, wave.journal
     lines = []
-    for row in plan.rows:
-        trace, undo = state.applied.get(row.group), state.rolled_back.get(row.group)
+    for row in wave.plan.rows:
+        trace = state.applied.get(row.group)
+        undo = state.rolled_back.get(row.group) or wave.undo.applied.get(row.group)
         if row.decision not in (Decision.SET, Decision.REMOVE) and trace is None:
             continue
         prior = state.prior.get(row.group, {}).get(row.target_partition)
@@ -55,9 +56,9 @@ def outcome_table(plan: Plan, path: str | Path, state: JournalState) -> "pd.Data
     return pandas_module().DataFrame(lines, columns=columns).astype({"planned": "Int64", "prior": "Int64"})
 
 
-def standings_table(plan: Plan, path: str | Path, state: JournalState) -> "pd.DataFrame":
+def standings_table(wave: Wave) -> "pd.DataFrame":
     """Return how many groups have moved, are uncertain, undone, left or as they were (`migrate.waves.Standing`)."""
-    counts = wave_sum(Wave(str(path), plan, state)).counts()
+    counts = wave_sum(wave).counts()
     return pandas_module().DataFrame({"groups": {str(standing): counts[standing] for standing in Standing}})
 
 

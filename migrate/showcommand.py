@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.errors import UsageError
-from migrate.history import JournalState
-from migrate.journal import Journal, journal_path, journals_under_any_name
 from migrate.plan import Plan
 from migrate.plandiff import diff
 from migrate.planfile import read_plan
 from migrate.show import kcg_companion, render, selected
 from migrate.showdiff import diff_document, diff_lines
 from migrate.showwaves import wave_document, wave_lines
-from migrate.waves import Wave
+from migrate.wavefile import read_wave
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def _waves(paths: Sequence[Path], options: ShowOptions) -> Iterable[str]:
             "Several plans are added up as a whole: --group, --only and --diff are for one plan.", "Name one plan."
         )
     _refuse_form("Several plans", options.form)
-    waves = [_wave(path) for path in paths]
+    waves = [read_wave(path) for path in paths]
     known: dict[str, str] = {}
     for wave in waves:
         # Counted twice, its offsets would stand twice in the sum.
@@ -78,23 +76,6 @@ def _waves(paths: Sequence[Path], options: ShowOptions) -> Iterable[str]:
     if options.form == "json":
         return wave_document(waves)
     return wave_lines(waves, options.width, options.colour)
-
-
-def _wave(path: Path) -> Wave:
-    plan = read_plan(path)
-    journal = _journal(journal_path(path, plan.fingerprint), plan.fingerprint)
-    # A plan may be taken back by an undo plan, whose journal tells how far that came.
-    others = journals_under_any_name(path.absolute().parent, journal.spent_by) if _is_plan(journal.spent_by) else ()
-    undo = _journal(others[0], journal.spent_by) if others else JournalState()
-    return Wave(str(path), plan, journal, undo)
-
-
-def _is_plan(spent_by: str) -> bool:
-    return len(spent_by) == 64
-
-
-def _journal(path: Path, fingerprint: str) -> JournalState:
-    return Journal(path, fingerprint, lambda: 0).read()
 
 
 def _refuse_form(what: str, form: str) -> None:

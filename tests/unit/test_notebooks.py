@@ -165,28 +165,28 @@ def applied(tmp_path):
     found = verify(made, target, NoProgress())
     lines = verify_document(found, made, None, found.exit_code, False)
     (tmp_path / "verification.json").write_text("\n".join(lines))
-    return path, made, journal.read()
+    return path, made
 
 
 def test_the_second_notebook_tells_what_was_done_and_found(applied):
-    path, made, state = applied
+    path, made = applied
     notebook = run("after_cutover.ipynb", path.parent, VERIFICATION="verification.json")
     tables = [Tables(text).rows for text in outputs(notebook, "text/html")]
     standings = {r[0]: r[1] for r in tables[1][1:]}
     assert standings == {"moved": "2", "uncertain": "0", "undone": "0", "left": "1", "as-it-is": "0"}
     assert any("Ada" in cell for rows in tables for r in rows for cell in r)
-    rows = outcome.outcome_table(made, path, state)
+    rows = outcome.outcome_table(outcome.open_wave(path, made))
     assert list(rows["answer"]) == ["set", "set"] and list(rows["group_is"]) == ["moved", "moved"]
     assert list(outcome.verification_table(path.parent / "verification.json", made)["standing"]) == ["equal", "equal"]
     assert set(outcome.events_table(path, made)["event"]) >= {"begin", "backup", "intent", "outcome", "readback", "end"}
 
 
 def test_a_plan_without_a_journal_and_a_verification_of_another_plan_are_one_line(tmp_path, applied):
-    path, made, _ = applied
+    _, made = applied
     other = make_plan([make_row()])
     write_plan(other, tmp_path / "other.plan")
     with pytest.raises(review.ReviewStopped, match="There is no journal"):
-        outcome.open_journal(tmp_path / "other.plan", other)
+        outcome.open_wave(tmp_path / "other.plan", other)
     with pytest.raises(review.ReviewStopped, match="is of plan"):
         outcome.verification_table(tmp_path / "verification.json", other)
     with pytest.raises(review.ReviewStopped, match="is not what"):
