@@ -72,13 +72,13 @@ class ApplyResult:
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """The choices of one run. `details` go into the journal's `begin`, such as who approved."""
+    """The choices of one run. `details` go into the journal's `begin`, such as what was approved and who signed."""
 
     execute: bool = False
     allow_partial: bool = False
     concurrency: int = MAX_CONCURRENCY
     group_timeout_seconds: float = 120.0
-    details: Mapping[str, str] | None = None
+    details: Mapping[str, object] | None = None
 
 
 def apply_plan(

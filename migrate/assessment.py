@@ -27,6 +27,7 @@ from migrate.history import GroupTrace, JournalState
 from migrate.model import Commits, Decision, Failure, Row, Scope, TopicPartition
 from migrate.plan import Header, Plan
 from migrate.ports import ClusterAdmin, Progress
+from migrate.progress import LOGS_AT_ONCE, in_batches
 from migrate.writing import goes_whole
 
 
@@ -266,7 +267,7 @@ def _read_world(
     if _differ(header.target_cluster_id, target_id) or _differ(header.source_cluster_id, source_id):
         # The wrong cluster: what its groups look like is of no interest.
         wanted = {}
-    here = _read_target(header, wanted, target, target_id, undo)
+    here = _read_target(header, wanted, target, target_id, undo, progress)
     there = _read_source(plan, wanted, source, source_id, progress) if source else None
     topics = {row.target_topic for rows in wanted.values() for row in rows}
     known = topics & header.target_topic_ids.keys()
@@ -284,12 +285,18 @@ def _compared(wanted: Mapping[str, Collection[Row]]) -> list[Row]:
 
 
 def _read_target(
-    header: Header, wanted: Mapping[str, Collection[Row]], target: ClusterAdmin, cluster_id: str, undo: bool
+    header: Header,
+    wanted: Mapping[str, Collection[Row]],
+    target: ClusterAdmin,
+    cluster_id: str,
+    undo: bool,
+    progress: Progress,
 ) -> SideWorld:
-    commits = target.commits(wanted) if wanted else {}
-    states = target.group_states(wanted) if wanted else {}
+    commits = in_batches(list(wanted), target.commits, progress)
+    states = in_batches(list(wanted), target.group_states, progress)
     partitions = [] if undo else sorted({row.target_partition for row in _compared(wanted)})
-    return SideWorld(cluster_id, target.log_ranges(partitions) if partitions else {}, states, commits)
+    ranges = in_batches(partitions, target.log_ranges, progress, LOGS_AT_ONCE)
+    return SideWorld(cluster_id, ranges, states, commits)
 
 
 def _read_source(
@@ -302,10 +309,11 @@ def _read_source(
     progress.step(f"reading {len(wanted)} groups again on {source.side} {source.alias}")
     pending = [group for group in wanted if plan.accepted(ACCEPT_PENDING, group)]
     stable = [group for group in wanted if group not in set(pending)]
-    commits = dict(source.commits(stable)) if stable else {}
+    commits = in_batches(stable, source.commits, progress)
     if pending:
         # The open transaction was accepted in the plan, which read what was committed so far.
         commits |= source.commits(pending, require_stable=False)
-    states = source.group_states(wanted) if wanted else {}
+    states = in_batches(list(wanted), source.group_states, progress)
     partitions = sorted({TopicPartition(r.source_topic, r.partition) for r in _compared(wanted)})
-    return SideWorld(cluster_id, source.log_ranges(partitions) if partitions else {}, states, commits)
+    ranges = in_batches(partitions, source.log_ranges, progress, LOGS_AT_ONCE)
+    return SideWorld(cluster_id, ranges, states, commits)

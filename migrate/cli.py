@@ -4,20 +4,17 @@ Results go to stdout, progress and errors to stderr. Heavy libraries are importe
 `--help` and `show` answer at once.
 """
 
-import contextlib
 import io
-import os
 import sys
-import traceback
-from collections.abc import Callable, Iterable
-from functools import wraps
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from migrate import __version__
-from migrate.errors import EXIT_FAILED, EXIT_REFUSED, EXIT_USAGE, MigrateError
+from migrate.console import coloured, one_paragraph, print_lines, progress_on_stderr, say_reading, terminal_width
+from migrate.errors import EXIT_FAILED, EXIT_REFUSED, EXIT_USAGE
 from migrate.options import (
     FILE,
     ClusterOptions,
@@ -32,7 +29,6 @@ from migrate.options import (
     resolve_policies,
     spark_options,
 )
-from migrate.terminal import safe
 
 EXIT_CODES = """\b
 Exit codes:
@@ -58,73 +54,6 @@ def cli() -> None:
     """
 
 
-def _one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
-    """Turn a command's errors into one paragraph on stderr and the exit code that the error carries."""
-
-    @wraps(command)
-    def run(*args: Any, **options: Any) -> None:
-        debug = options.pop("debug", False)
-        try:
-            code = command(*args, **options)
-        except MigrateError as error:
-            if debug:
-                traceback.print_exc()
-            _complain(error.problem, error.todo)
-            code = error.exit_code
-        except click.exceptions.Exit:
-            raise
-        except click.ClickException:
-            raise
-        except KeyboardInterrupt:
-            _complain(
-                "Interrupted.", "Run the same command again: it starts afresh, or takes up what is left to write."
-            )
-            code = EXIT_FAILED
-        except Exception as error:  # the last net: a user gets a sentence, never a stack trace
-            if debug:
-                traceback.print_exc()
-            _complain(
-                f"Unexpected {type(error).__name__}: {_first_line(str(error))}",
-                "This is a fault of mm2-migrate. Run again with --debug and report the stack trace.",
-            )
-            code = EXIT_FAILED
-        sys.exit(code)
-
-    return run
-
-
-def _print(lines: Iterable[str]) -> None:
-    """Print results; if the reader (`head`, a pager) has gone, drop the rest: what was done stays done."""
-    try:
-        for line in lines:
-            sys.stdout.write(line + "\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Python flushes stdout again at exit, and would complain then.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _first_line(text: str) -> str:
-    return text.strip().splitlines()[0][:500] if text.strip() else "(no message)"
-
-
-def _complain(problem: str, todo: str) -> None:
-    with contextlib.suppress(OSError):
-        click.echo(safe(f"mm2-migrate: {problem} {todo}".rstrip()), err=True)
-
-
-def _progress(log_format: str) -> Any:
-    from migrate.clock import SystemClock
-    from migrate.progress import LineProgress
-
-    def write(line: str) -> None:
-        # A log pipe that died must not stop an apply between two groups.
-        with contextlib.suppress(OSError):
-            click.echo(safe(line), err=True)
-
-    return LineProgress(write, SystemClock(), as_json=log_format == "json")
-
-
 def _clusters(options: dict[str, Any]) -> ClusterOptions:
     """Take the cluster options out of a command's options."""
     return ClusterOptions(**{name: options.pop(name) for name in ClusterOptions.__dataclass_fields__})
@@ -145,7 +74,7 @@ def _clusters(options: dict[str, Any]) -> ClusterOptions:
         help="Where the plan goes.")  # fmt: skip
 @spark_options
 @common_options
-@_one_paragraph
+@one_paragraph
 def plan(out: Path, **options: Any) -> int:
     """Read both clusters and MM2's topics, translate every commit, check, and write a plan.
 
@@ -162,11 +91,11 @@ def plan(out: Path, **options: Any) -> int:
         options.pop("uncommitted"),
         options.pop("max_rereads"),
     )
-    progress = _progress(options.pop("log_format"))
+    progress = progress_on_stderr(options.pop("log_format"))
     made = run_plan(flow, policies, out, progress, **options)
     from migrate.show import summary
 
-    _print(summary(made, str(out), width=_width(), colour=_colour(), cluster_options=given.words()))
+    print_lines(summary(made, str(out), width=terminal_width(), colour=coloured(), cluster_options=given.words()))
     return 0 if made.is_clean() else EXIT_REFUSED
 
 
@@ -185,7 +114,7 @@ def plan(out: Path, **options: Any) -> int:
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
         help="json: one document; with --watch one a line, every look.")  # fmt: skip
 @common_options
-@_one_paragraph
+@one_paragraph
 def status(watch: bool, **options: Any) -> int:
     """Show where a cutover stands: how far MM2 is, who still writes and reads, and what is missing for a clean plan.
 
@@ -197,31 +126,56 @@ def status(watch: bool, **options: Any) -> int:
     flow = resolve_flow(_clusters(options))
     names = ("accept", "untranslatable", "rewind", "uncommitted", "max_rereads")
     policies = resolve_policies(*(options.pop(each) for each in names))
-    progress = _progress(options.pop("log_format"))
-    seen = {"width": _width, "colour": _colour(), "on_terminal": sys.stdout.isatty()}
-    return run_status(flow, policies, progress, _print, watch=watch, **seen, **options)
+    progress = progress_on_stderr(options.pop("log_format"))
+    seen = {"width": terminal_width, "colour": coloured(), "on_terminal": sys.stdout.isatty()}
+    return run_status(flow, policies, progress, print_lines, watch=watch, **seen, **options)
 
 
-@cli.command(short_help="Show a plan as table, JSON, CSV or for kafka-consumer-groups.")
-@click.argument("plan", type=FILE)
+@cli.command(short_help="Show a plan, what changed since another, or several waves added up.")
+@click.argument("plans", metavar="PLAN...", nargs=-1, required=True, type=FILE)
 @option("--format", "form", type=click.Choice(["table", "json", "jsonl", "csv", "kcg"]), default="table",
         show_default=True, help="kcg: what kafka-consumer-groups --reset-offsets --from-file reads.")  # fmt: skip
 @option("--group", "groups", multiple=True, metavar="REGEX", help="Only groups that match in full.")
 @option("--only", multiple=True, metavar="DECISION|GRADE|REASON", help="Only rows of this kind.")
+@option("--diff", "other", type=FILE, metavar="OTHER",
+        help="Show what changed since this earlier plan, such as the rehearsal.")  # fmt: skip
 @common_options
-@_one_paragraph
-def show(plan: Path, form: str, groups: tuple[str, ...], only: tuple[str, ...], log_format: str) -> int:
-    """Show a plan: verdict and totals first, then what needs attention, then every group."""
-    from migrate.planfile import read_plan
-    from migrate.show import kcg_companion, render
-    from migrate.showcsv import refuse_unprintable
+@one_paragraph
+def show(plans: tuple[Path, ...], log_format: str, **options: Any) -> int:
+    """Show a plan: verdict and totals first, then what needs attention, then every group.
 
-    made = read_plan(plan)
-    if form == "kcg" and sys.stdout.isatty():
-        refuse_unprintable(made.rows)
-    _print(render(made, form, str(plan), groups=groups, only=only, width=_width(), colour=_colour()))
-    if form == "kcg":
-        click.echo(kcg_companion(made, str(plan), groups, only), err=True)
+    Several plans are waves: their groups are added up, with what their journals say was moved, left and undone.
+    """
+    from migrate.showcommand import ShowOptions, run_show
+
+    say_reading(progress_on_stderr(log_format), *plans)
+    seen: dict[str, Any] = {
+        "width": terminal_width(),
+        "colour": coloured(),
+        "on_terminal": sys.stdout.isatty(),
+    }
+    lines, beside = run_show(plans, ShowOptions(**options, **seen))
+    print_lines(lines)
+    if beside:
+        click.echo(beside, err=True)
+    return 0
+
+
+@cli.command(short_help="Sign a plan that you have read: a line in a file beside it.")
+@click.argument("plan", type=FILE)
+@option("--by", required=True, metavar="NAME", help="Who has read the plan. A claim: nothing checks who you are.")
+@option("--note", default="", metavar="TEXT", help="What they say to it; goes into the journal with the name.")
+@common_options
+@one_paragraph
+def sign(plan: Path, by: str, note: str, log_format: str) -> int:
+    """Sign a plan that you have read: its fingerprint, a name and the time go into a file beside it.
+
+    A plan made with --require-signatures N is applied only when N different names stand there. Names are claims,
+    not authentication. The signatures go into the journal when the plan is applied.
+    """
+    from migrate.signing import run_sign
+
+    print_lines(run_sign(plan, by, note))
     return 0
 
 
@@ -230,7 +184,7 @@ def show(plan: Path, form: str, groups: tuple[str, ...], only: tuple[str, ...], 
 @click.argument("group")
 @click.argument("place", metavar="[TOPIC:PARTITION]", required=False)
 @common_options
-@_one_paragraph
+@one_paragraph
 def explain(plan: Path, group: str, place: str | None, log_format: str) -> int:
     """Say in a few sentences why the rows of a group, or one of them, are what they are.
 
@@ -241,7 +195,7 @@ def explain(plan: Path, group: str, place: str | None, log_format: str) -> int:
     from migrate.planfile import read_plan
     from migrate.showexplain import explanation
 
-    _print(explanation(read_plan(plan), group, place, width=_width(), colour=_colour()))
+    print_lines(explanation(read_plan(plan), group, place, width=terminal_width(), colour=coloured()))
     return 0
 
 
@@ -252,7 +206,7 @@ def explain(plan: Path, group: str, place: str | None, log_format: str) -> int:
 @option("--verification", type=FILE, metavar="FILE", help="What `verify --format json` printed: it is shown too.")
 @printed_cluster_options
 @common_options
-@_one_paragraph
+@one_paragraph
 def report(plan: Path, out: Path, verification: Path | None, log_format: str, **options: Any) -> int:
     """Write a plan as one HTML page that needs nothing else: to read, to print, to send to those who approve.
 
@@ -261,31 +215,19 @@ def report(plan: Path, out: Path, verification: Path | None, log_format: str, **
     """
     from migrate.reportcommand import run_report
 
-    _print(run_report(plan, out, verification, _clusters(options).words()))
+    print_lines(run_report(plan, out, verification, _clusters(options).words()))
     return 0
-
-
-def _width() -> int:
-    """Return the terminal's columns; 200 where stdout is no terminal: a pipe has no edge to cut at."""
-    import shutil
-
-    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 200
-
-
-def _colour() -> bool:
-    from migrate.terminal import wants_colour
-
-    return wants_colour(sys.stdout.isatty(), os.environ)
 
 
 def _with_plan(run: Callable[..., tuple[list[str], int]], plan: Path, options: dict[str, Any]) -> int:
     """Run a command on a plan file and the clusters that its options name; print what it says."""
     given = _clusters(options)
-    progress = _progress(options.pop("log_format"))
+    progress = progress_on_stderr(options.pop("log_format"))
+    say_reading(progress, plan)
     lines, code = run(
-        plan, resolve_flow(given), progress, colour=_colour(), width=_width(), typed=given.words(), **options
+        plan, resolve_flow(given), progress, colour=coloured(), width=terminal_width(), typed=given.words(), **options
     )
-    _print(lines)
+    print_lines(lines)
     return code
 
 
@@ -312,7 +254,7 @@ def _writing_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @option("--allow-partial", is_flag=True,
         help="Leave out whole groups that are blocked or have changed, and apply the others (exit 4).")  # fmt: skip
 @common_options
-@_one_paragraph
+@one_paragraph
 def apply(plan: Path, **options: Any) -> int:
     """Set the planned offsets on the target: the very plan you approved, or nothing.
 
@@ -336,7 +278,7 @@ def apply(plan: Path, **options: Any) -> int:
 @option("--out", type=FILE, metavar="PLAN",
         help="Save the undo as a plan of its own, with its own fingerprint, for apply.")  # fmt: skip
 @common_options
-@_one_paragraph
+@one_paragraph
 def rollback(plan: Path, **options: Any) -> int:
     """Restore what stood on the target before `apply` ran, from the journal beside the plan.
 
@@ -362,7 +304,7 @@ def rollback(plan: Path, **options: Any) -> int:
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
         help="json: one document with every row.")  # fmt: skip
 @common_options
-@_one_paragraph
+@one_paragraph
 def verify(plan: Path, **options: Any) -> int:
     """Read the target afresh, and tell whether each planned offset is there or consumers have moved on.
 
@@ -380,7 +322,7 @@ def verify(plan: Path, **options: Any) -> int:
 @filter_options
 @spark_options
 @common_options
-@_one_paragraph
+@one_paragraph
 def doctor(**options: Any) -> int:
     """Check, now and not on the night: Java, Spark's jars (fetched into the cache), both clusters, MM2's topics.
 
@@ -390,9 +332,9 @@ def doctor(**options: Any) -> int:
     from migrate.doctor import examine
 
     given = _clusters(options)
-    progress = _progress(options.pop("log_format"))
-    lines, code = examine(given, progress, colour=_colour(), width=_width(), **options)
-    _print(lines)
+    progress = progress_on_stderr(options.pop("log_format"))
+    lines, code = examine(given, progress, colour=coloured(), width=terminal_width(), **options)
+    print_lines(lines)
     return code
 
 
@@ -410,7 +352,7 @@ def mm2() -> None:
         help="json: one document with every number.")  # fmt: skip
 @spark_options
 @common_options
-@_one_paragraph
+@one_paragraph
 def offsets(**options: Any) -> int:
     """Show MM2's own positions per source partition: how far it has copied, and where it goes on.
 
@@ -420,9 +362,9 @@ def offsets(**options: Any) -> int:
     from migrate.mm2command import run_mm2_offsets
 
     flow = resolve_flow(_clusters(options))
-    progress = _progress(options.pop("log_format"))
-    lines, code = run_mm2_offsets(flow, progress, colour=_colour(), width=_width(), **options)
-    _print(lines)
+    progress = progress_on_stderr(options.pop("log_format"))
+    lines, code = run_mm2_offsets(flow, progress, colour=coloured(), width=terminal_width(), **options)
+    print_lines(lines)
     return code
 
 

@@ -21,7 +21,7 @@ def from_source(clusters: Clusters, listed: frozenset[str], request: PlanRequest
     reader, alias = clusters.source_commits, request.flow.source.alias
     assert reader is not None
     text = f"reading commits of {len(listed)} groups on {alias}"
-    answers = dict(timer.run("commits", text, lambda: reader.commits(sorted(listed))))
+    answers = timer.ask("commits", text, sorted(listed), reader.commits)
     unstable = _unstable(answers)
     if unstable:
         answers.update(reader.commits(sorted(unstable), require_stable=False))
@@ -72,7 +72,7 @@ def read_priors(
     """Read what the groups have committed on the target so far, and which have transactions pending there."""
     target, reader = clusters.target, clusters.target_commits
     text = f"reading commits of {len(groups)} groups on {target.alias}"
-    answers = dict(timer.run("commits", text, lambda: reader.commits(groups)))
+    answers = timer.ask("commits", text, groups, reader.commits)
     unstable = _unstable(answers)
     if unstable:
         answers.update(reader.commits(sorted(unstable), require_stable=False))

@@ -60,7 +60,7 @@ class Journal:
             raise MigrateError(f"The journal {self.path} cannot be read: {error.strerror}.") from None
         return read_history(content, str(self.path), self.fingerprint)
 
-    def open(self, command: str, details: Mapping[str, str], expected_events: int | None = None) -> "JournalWriter":
+    def open(self, command: str, details: Mapping[str, object], expected_events: int | None = None) -> "JournalWriter":
         """Lock the journal, create it if there is none, write `begin`.
 
         Raises `Refused` if somebody has it, or if it does not hold `expected_events` any more: then another run

@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 ENVIRONMENT_PREFIX = "MM2_MIGRATE_"
 # What decides over data is said on the command line of the night, never inherited from a shell's profile.
 NEVER_FROM_ENVIRONMENT = frozenset(
-    {"--execute", "--approve", "--allow-partial", "--accept", "--rewind", "--untranslatable", "--moved"}
+    {"--execute", "--approve", "--allow-partial", "--accept", "--rewind", "--untranslatable", "--moved", "--by"}
 )
 FILE = click.Path(path_type=Path)
 Command = Callable[..., Any]
@@ -127,6 +127,8 @@ def policy_options(command: Command) -> Command:
                    show_default=True, help="Partitions of a group's topics that it never committed."),
             option("--max-rereads", type=click.IntRange(min=0), default=1_000_000, show_default=True,
                    metavar="N", help="Block a group that would read more records twice."),
+            option("--require-signatures", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
+                   help="Let apply write this plan only when N different names have signed it."),
         ],
         command,
     )  # fmt: skip

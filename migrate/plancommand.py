@@ -15,8 +15,10 @@ from migrate.planfile import refuse_overwrite, write_plan
 from migrate.planning import plan_of
 from migrate.policies import Policies
 from migrate.ports import Progress
+from migrate.signatures import REQUIRED_SETTING
 from migrate.survey import Clusters, PlanRequest
 from migrate.surveyor import take_survey
+from migrate.terminal import many
 from migrate.wiring import (
     SparkCommits,
     SparkMirror,
@@ -82,7 +84,10 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
         )
         clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)
+        progress.step("ending Spark")
+    progress.step(f"deciding {many(len(survey.keys), 'row')}")
     plan = plan_of(request, survey, clock.now_ms())
+    progress.step(f"writing {out}")
     write_plan(plan, out)
     return plan
 
@@ -105,6 +110,7 @@ def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
         "settle": f"{options['settle']:g}",
         "source-down": "yes" if options["source_down"] else "",
         "failback": "yes" if options["failback"] else "",
+        REQUIRED_SETTING: str(options["require_signatures"] or ""),
         **_matching_settings(options),
     }
     return {name: text for name, text in told.items() if text}

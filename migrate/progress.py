@@ -1,9 +1,26 @@
-"""Progress on stderr: one line per step, so that it reads the same on a terminal and in a log."""
+"""Progress on stderr: what step, how far, how long yet.
+
+In a log it is one line per step, and one more whenever a long step has gone on for another while; on a terminal the
+line of the present step is written over until the step is done. A step that can not say how far it is says how long
+it has taken: a heart that beats, so that nobody takes a slow cluster for a dead one.
+"""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from threading import Event, Lock, Thread
+from typing import TypeVar
 
 from migrate.clock import Clock
+from migrate.ports import Progress
+from migrate.terminal import cells, safe
+
+K = TypeVar("K")
+V = TypeVar("V")
+FIRST_SECONDS = 2.0
+LONGEST_SECONDS = 30.0
+BEAT_SECONDS = 0.5
+BATCH = 1000
+LOGS_AT_ONCE = 5000
 
 
 class Silent:
@@ -17,39 +34,116 @@ class Silent:
 
 
 class LineProgress:
-    """Writes a line per step, and one more whenever a long step has gone on for another two seconds.
+    """Writes a line per step, and more while it goes on.
 
-    `write` takes one line without its end. With `as_json` each line is a JSON object for log collectors.
+    `write` takes text with its end. With `as_json` each line is a JSON object for log collectors. `columns` are a
+    terminal's, where the line is written over at every look; 0 for a log, where lines follow each other two seconds
+    after the step began, then ever more slowly, at most half a minute apart. `beat` is called from a thread.
     """
 
-    def __init__(self, write: Callable[[str], None], clock: Clock, as_json: bool = False) -> None:
+    def __init__(self, write: Callable[[str], None], clock: Clock, as_json: bool = False, columns: int = 0) -> None:
         self._write = write
         self._clock = clock
         self._as_json = as_json
-        self._began = clock.monotonic()
-        self._step_began = self._began
-        self._last_line = self._began
+        self._columns = 0 if as_json else columns
+        self._began = self._step_began = self._last_line = clock.monotonic()
+        self._pause = FIRST_SECONDS
         self._text = ""
+        self._far: tuple[int, int] | None = None
+        self._shown = 0
+        self._lock = Lock()
 
     def step(self, text: str) -> None:
-        """Begin a step."""
-        self._text = text
-        self._step_began = self._last_line = self._clock.monotonic()
-        self._say(text)
+        """Begin a step; the one before it is done."""
+        with self._lock:
+            self._close_line()
+            self._text, self._far, self._pause = text, None, FIRST_SECONDS
+            self._step_began = self._clock.monotonic()
+            self._say(text)
 
     def advance(self, done: int, total: int) -> None:
-        """Say how far the step is, at most every two seconds, with an estimate of what is left."""
+        """Say how far the step is, with an estimate of what is left; only if some time has passed."""
+        with self._lock:
+            if self._text and 0 < done < total:
+                self._far = done, total
+                self._say_again()
+
+    def beat(self) -> None:
+        """Say that the step still goes on, if some time has passed."""
+        with self._lock:
+            if self._text:
+                self._say_again()
+
+    def end(self) -> None:
+        """Say nothing any more until the next step: results follow."""
+        with self._lock:
+            self._close_line()
+            self._text = ""
+
+    def _say_again(self) -> None:
         now = self._clock.monotonic()
-        if now - self._last_line < 2 or not 0 < done < total:
+        if now - self._last_line < (BEAT_SECONDS if self._columns else self._pause):
             return
-        self._last_line = now
-        left = (now - self._step_began) * (total - done) / done
+        if now - self._step_began < FIRST_SECONDS:
+            return
+        self._pause = min(2 * self._pause, LONGEST_SECONDS)
+        took = now - self._step_began
+        if self._far is None:
+            self._say(f"{self._text}: {took:.0f} s so far")
+            return
+        done, total = self._far
+        left = took * (total - done) / done
         self._say(f"{self._text}: {done} of {total}, about {left:.0f} s left", done=done, total=total)
 
     def _say(self, text: str, **more: int) -> None:
-        elapsed = round(self._clock.monotonic() - self._began, 1)
+        self._last_line = self._clock.monotonic()
+        elapsed = round(self._last_line - self._began, 1)
         if self._as_json:
             line = {"time_ms": self._clock.now_ms(), "elapsed_s": elapsed, "message": text, **more}
-            self._write(json.dumps(line, ensure_ascii=False))
-        else:
-            self._write(f"[{elapsed:5.1f} s] {text}")
+            self._write(json.dumps(line, ensure_ascii=False) + "\n")
+            return
+        line_text = safe(f"[{elapsed:5.1f} s] {text}")
+        # A line that wraps can not be written over; it stands, as in a log, and is not said again.
+        if not self._columns or cells(line_text) >= self._columns:
+            if self._shown and self._columns:
+                self._write("\n")
+            self._shown = 0
+            self._write(line_text + "\n")
+            return
+        wide = cells(line_text)
+        self._write("\r" + line_text + " " * max(0, self._shown - wide))
+        self._shown = wide
+
+    def _close_line(self) -> None:
+        if self._shown:
+            self._write("\n")
+        self._shown = 0
+
+
+class Heart:
+    """Beats for a `LineProgress` from a thread of its own, until `stop`."""
+
+    def __init__(self, progress: LineProgress) -> None:
+        self._over = Event()
+        self._thread = Thread(target=self._run, args=(progress,), name="progress", daemon=True)
+        self._thread.start()
+
+    def _run(self, progress: LineProgress) -> None:
+        while not self._over.wait(BEAT_SECONDS):
+            progress.beat()
+
+    def stop(self) -> None:
+        """Return when no beat will come any more."""
+        self._over.set()
+        self._thread.join()
+
+
+def in_batches(
+    items: Sequence[K], ask: Callable[[Sequence[K]], Mapping[K, V]], progress: Progress, size: int = BATCH
+) -> dict[K, V]:
+    """Return the answers on all items, asked `size` at a time, saying how far it is in between."""
+    answers: dict[K, V] = {}
+    for start in range(0, len(items), size):
+        answers |= ask(items[start : start + size])
+        progress.advance(min(start + size, len(items)), len(items))
+    return answers

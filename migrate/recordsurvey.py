@@ -15,6 +15,7 @@ from migrate.errors import ClusterError
 from migrate.flow import Flow, Mm2Home
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
 from migrate.ports import ClusterAdmin, PositionReader, Progress
+from migrate.progress import LOGS_AT_ONCE
 from migrate.survey import Clusters, Logs, Timer, Watermarks
 from migrate.terminal import many
 
@@ -67,7 +68,7 @@ def read_watermarks(clusters: Clusters, logs: Logs, timer: Timer) -> Watermarks:
         if admin is None or not wanted:
             return {}
         text = f"looking for open transactions in {many(len(wanted), 'log')} on {admin.alias}"
-        return timer.run("pin", text, lambda: admin.high_watermarks(wanted))
+        return timer.ask("pin", text, wanted, admin.high_watermarks, LOGS_AT_ONCE)
 
     return Watermarks(read(clusters.source, logs.source), read(clusters.target, logs.target))
 

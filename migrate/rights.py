@@ -83,7 +83,12 @@ RIGHTS: tuple[Right, ...] = (
     *_rights("verify", Side.TARGET, (_D, Resources.GROUPS, ""), (_D, Resources.TOPICS, "")),
     *_rights("verify --records", Side.SOURCE, (_R, Resources.TOPICS, "")),
     *_rights("verify --records", Side.TARGET, (_D, Resources.GROUPS, ""), (_R, Resources.TOPICS, "")),
-    *_rights("rollback", Side.TARGET, *_WRITE, (_X, Resources.GROUPS, "where a group, or one of its offsets, did not exist before")),
+    *_rights(
+        "rollback",
+        Side.TARGET,
+        *_WRITE,
+        (_X, Resources.GROUPS, "where a group, or one of its offsets, did not exist before"),
+    ),
 )
 COMMANDS = tuple(dict.fromkeys(right.command for right in RIGHTS))
 

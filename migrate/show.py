@@ -63,8 +63,17 @@ def select(plan: Plan, groups: Sequence[str] = (), only: Sequence[str] = ()) -> 
     widen each other, words of different kinds narrow (`set`, `keep`, `exact` is "set or keep, and exact").
     Raises `UsageError` for a bad expression, one that no group matches, and a word that is none of these.
     """
+    return _chosen(plan.rows, groups, only)
+
+
+def selected(now: Plan, before: Plan, groups: Sequence[str] = (), only: Sequence[str] = ()) -> tuple[Row, ...]:
+    """Return the rows of either plan that `select` would take; a name or a word need stand in one of them only."""
+    return _chosen((*now.rows, *before.rows), groups, only)
+
+
+def _chosen(rows: Sequence[Row], groups: Sequence[str], only: Sequence[str]) -> tuple[Row, ...]:
     patterns = [_pattern(text) for text in groups]
-    names = list(dict.fromkeys(row.group for row in plan.rows))
+    names = list(dict.fromkeys(row.group for row in rows))
     for pattern in patterns:
         if not any(pattern.fullmatch(group) for group in names):
             some = ", ".join(name(group) for group in names[:5]) + (" ..." if len(names) > 5 else "")
@@ -73,7 +82,7 @@ def select(plan: Plan, groups: Sequence[str] = (), only: Sequence[str] = ()) -> 
                 f"It must match a whole name. Groups: {some or 'none'}.",
             )
     wanted = {group for group in names if not patterns or any(p.fullmatch(group) for p in patterns)}
-    reasons = {row.reason for row in plan.rows}
+    reasons = {row.reason for row in rows}
     unknown = [word for word in only if word not in reasons and word not in list(Decision) + list(Grade)]
     if unknown:
         raise UsageError(
@@ -86,7 +95,7 @@ def select(plan: Plan, groups: Sequence[str] = (), only: Sequence[str] = ()) -> 
     codes = {word for word in only if word in reasons} - decisions - grades
     return tuple(
         row
-        for row in plan.rows
+        for row in rows
         if row.group in wanted
         and (not decisions or row.decision in decisions)
         and (not grades or row.grade in grades)

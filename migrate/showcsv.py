@@ -111,6 +111,8 @@ def _columns(pair: str, states: dict[tuple[str, str], str]) -> dict[str, Callabl
         "TARGET GROUP STATE": lambda r: states.get(("target", r.group), ""),
         "TARGET GROUP OFFSET": lambda r: r.target_prior,
         "TARGET GROUP LAG": _target_lag,
+        "SOURCE HAS DATA": lambda r: _has_data(r.source_log_start, r.source_log_end),
+        "TARGET HAS DATA": lambda r: _has_data(r.target_log_start, r.target_log_end),
         "IS OK": lambda r: "false" if r.decision is Decision.BLOCK else "true",
         "MESSAGE": lambda r: r.sentence,
         "TARGET TOPIC": lambda r: r.target_topic,
@@ -136,6 +138,11 @@ def _columns(pair: str, states: dict[tuple[str, str], str]) -> dict[str, Callabl
         "TARGET GROUP METADATA": lambda r: r.target_prior_metadata,
         "NEW METADATA": lambda r: r.target_metadata,
     }
+
+
+def _has_data(start: int | None, end: int | None) -> str:
+    """Return whether the log reaches from somewhere to somewhere; empty where it could not be pinned."""
+    return "" if start is None or end is None else "true" if start < end else "false"
 
 
 def _target_lag(row: Row) -> int | None:

@@ -1,6 +1,6 @@
 """What `plan` asks for and what it read: the values between the clusters and the plan."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -25,8 +25,11 @@ from migrate.model import (
 from migrate.policies import Policies
 from migrate.ports import ClusterAdmin, CommitReader, PositionReader, Progress
 from migrate.producers import Growth
+from migrate.progress import BATCH, in_batches
 
 T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -181,3 +184,14 @@ class Timer:
         finally:
             took = self._clock.monotonic() - began
             self.timings[name] = round(self.timings.get(name, 0.0) + took, 3)
+
+    def ask(
+        self,
+        name: str,
+        text: str,
+        items: Collection[K],
+        question: Callable[[Collection[K]], Mapping[K, V]],
+        size: int = BATCH,
+    ) -> dict[K, V]:
+        """Announce and time a step that asks the same of many items, saying how far it is."""
+        return self.run(name, text, lambda: in_batches(list(items), question, self._progress, size))

@@ -19,6 +19,7 @@ from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import ClusterFacts, Failure, GroupPartition, GroupState, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
 from migrate.producers import Growth, growth_of
+from migrate.progress import LOGS_AT_ONCE
 from migrate.recordsurvey import compare, read_positions, read_watermarks, works_of
 from migrate.survey import Clusters, Logs, Mm2Topic, PlanRequest, Survey, Timer, Watermarks, window_question
 from migrate.terminal import many
@@ -144,7 +145,7 @@ def _reach(source: ClusterAdmin, flow: Flow) -> ClusterFacts:
 
 def _describe(admin: ClusterAdmin, groups: list[str], timer: Timer) -> States:
     text = f"describing {len(groups)} groups on {admin.alias}"
-    return timer.run("states", text, lambda: admin.group_states(groups))
+    return timer.ask("states", text, groups, admin.group_states)
 
 
 def _look_again(
@@ -200,11 +201,11 @@ def _pin_logs(
     on_target = {tp for tp in on_target if tp.partition < target_topics.get(tp.topic, 0)}
     target, source = clusters.target, clusters.source
     text = f"pinning {len(on_target)} logs on {target.alias}"
-    target_logs = timer.run("pin", text, lambda: target.log_ranges(on_target))
+    target_logs = timer.ask("pin", text, on_target, target.log_ranges, LOGS_AT_ONCE)
     source_logs: Mapping[TopicPartition, LogRange | Failure] = {}
     if source is not None:
         text = f"pinning {len(on_source)} logs on {source.alias}"
-        source_logs = timer.run("pin", text, lambda: source.log_ranges(on_source))
+        source_logs = timer.ask("pin", text, on_source, source.log_ranges, LOGS_AT_ONCE)
     return Logs(source_logs, target_logs)
 
 

@@ -8,7 +8,7 @@ from migrate import __version__
 from migrate.application import ApplyOptions, ApplyResult, apply_plan
 from migrate.clock import SystemClock
 from migrate.drift import UNDO
-from migrate.errors import EXIT_DONE, Refused, UsageError
+from migrate.errors import EXIT_DONE, EXIT_REFUSED, Refused, UsageError
 from migrate.exactadmin import groups_with_metadata
 from migrate.flow import Flow
 from migrate.history import ROLLBACK
@@ -21,6 +21,8 @@ from migrate.recordproof import LogSide, RecordProof, prove
 from migrate.results import Typed, apply_lines, verify_lines
 from migrate.show import select
 from migrate.showproof import proof_lines, verify_document
+from migrate.signatures import Signature
+from migrate.signing import refusal, signatures_beside
 from migrate.undo import undo_plan
 from migrate.verification import verify
 from migrate.wiring import admin_of, exact_admin_of, group_facts_of, java_on_demand, record_reader_of
@@ -34,6 +36,10 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Tol
     flow = _roles(flow, plan)
     approval = _approved(plan, options["approve"], options["execute"])
     _refuse_other_name(plan, path)
+    signatures = signatures_beside(plan, path)
+    unsigned = refusal(plan, path, signatures)
+    if unsigned is not None and options["execute"]:
+        raise unsigned
     clock = SystemClock()
     deadline, concurrency = options["request_timeout"], options["concurrency"]
     undone = _journal_undone(plan, path, clock) if plan.header.kind == UNDO else None
@@ -50,11 +56,15 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Tol
             Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms),
             clock,
             progress,
-            _options(options, approval),
+            _options(options, approval, signatures),
             spends=undone,
             target_groups=group_facts_of(flow.target, deadline),
         )
-    return _told(result, "apply", path, plan, options)
+    lines, code = _told(result, "apply", path, plan, options)
+    if unsigned is None:
+        return lines, code
+    # The same exit code as with --execute, and all that a dry run is for: it is what people sign.
+    return [f"REFUSED: {unsigned.problem}", unsigned.todo, "", *lines], EXIT_REFUSED
 
 
 def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> Told:
@@ -183,13 +193,17 @@ def _refuse_other_name(plan: Plan, path: Path) -> None:
             )
 
 
-def _options(options: dict[str, Any], approval: str) -> ApplyOptions:
+def _options(options: dict[str, Any], approval: str, signatures: Sequence[Signature] = ()) -> ApplyOptions:
     return ApplyOptions(
         execute=options["execute"],
         allow_partial=options.get("allow_partial", False),
         concurrency=options["concurrency"],
         group_timeout_seconds=options["group_timeout"],
-        details={"approved": approval, "version": __version__},
+        details={
+            "approved": approval,
+            "version": __version__,
+            "signatures": [{"time": s.time, "name": s.name, "note": s.note} for s in signatures],
+        },
     )
 
 

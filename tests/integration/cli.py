@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -50,17 +50,22 @@ class HasFlow(Protocol):
     def options(self) -> Any: ...
 
 
-def run(*args: str, folder: Path, deadline_seconds: float = DEADLINE_SECONDS) -> Ran:
-    """Run the product in `folder`, with nothing of the caller's settings for it.
+def run(
+    *args: str,
+    folder: Path,
+    deadline_seconds: float = DEADLINE_SECONDS,
+    environment: Mapping[str, str] | None = None,
+) -> Ran:
+    """Run the product in `folder`, with nothing of the caller's settings for it but `environment`.
 
     When the deadline passes, the command and the JVM that it may have started are killed.
     """
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("MM2_MIGRATE_")}
-    environment["PYTHONPATH"] = str(REPOSITORY)
+    settings = {k: v for k, v in os.environ.items() if not k.startswith("MM2_MIGRATE_")}
+    settings |= {"PYTHONPATH": str(REPOSITORY), **(environment or {})}
     process = subprocess.Popen(
         [sys.executable, "-m", "migrate", *args],
         cwd=folder,
-        env=environment,
+        env=settings,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -55,6 +55,7 @@ def test_the_demo_moves_every_group_and_loses_no_record() -> None:
     owed, twice, by_checkpoints = (int(number.replace(",", "")) for number in closing.groups())
     assert owed > 10_000
     assert twice < by_checkpoints, said
+    assert not untrue(transcript(), ran.stdout), said
 
 
 @pytest.mark.kafka
@@ -99,6 +100,48 @@ def started_in(folder: Path) -> list[str]:
         if f"{folder}/" in command:
             found.append(command.replace("\0", " "))
     return found
+
+
+# What these say depends on where MM2 was when it was killed.
+LABEL_ONLY = ("Grades", "Records", "Re-reads", "MM2 itself")
+
+
+def transcript() -> str:
+    """The run that the README shows."""
+    told: str = (REPOSITORY / "README.md").read_text().split("## A real run")[1].split("```")[1]
+    return told
+
+
+def words(text: str) -> list[str]:
+    """The words of an output, with numbers, fingerprints and cluster ids made alike, however its lines were broken."""
+    kept = []
+    for line in re.sub(r"\n {13}", " ", text.replace("\\\n", " ")).splitlines():
+        label = next((label for label in LABEL_ONLY if line.startswith(label)), None)
+        kept.append(label or line)
+    plain = re.sub(r"\b[0-9a-f]{12,64}\b", "HEX", "\n".join(kept))
+    plain = re.sub(r"(cluster id) \S+", r"\1 ID", plain)
+    return re.sub(r"\d[\d,.:]*\d|\d", "N", plain).split()
+
+
+def untrue(told: str, said: str) -> list[str]:
+    """The parts of a transcript, between its dots, that do not stand in an output in this order."""
+    heard, at, wrong = words(said), 0, []
+    for part in re.split(r"^\.\.\.$", told, flags=re.M):
+        wanted = words(part)
+        found = [i for i in range(at, len(heard)) if heard[i : i + len(wanted)] == wanted]
+        if found:
+            at = found[0] + len(wanted)
+        else:
+            wrong.append(part.strip())
+    return wrong
+
+
+def test_a_transcript_is_true_only_if_all_its_parts_stand_in_the_output_in_their_order() -> None:
+    said = "$ run\nVERIFIED: 15 offsets\nGrades       1 exact\nPlan 6b6384cccaa0 on B:\n             3 equal\nlost 0"
+    assert untrue("$ run\nVERIFIED: 7 offsets\n...\nPlan 000000000000 on B: 12,000 equal\n", said) == []
+    assert untrue("Grades       3 bounded\nPlan 6b6384cccaa0 on B: 3 equal", said) == []
+    assert untrue("lost 0\n...\n$ run", said) == ["$ run"]
+    assert untrue("VERIFIED: 15 groups", said) == ["VERIFIED: 15 groups"]
 
 
 WRITTEN = tuple(Written(offset, f"id{offset}", f"k{offset % 2}", committed=offset != 3) for offset in range(6))

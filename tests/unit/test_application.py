@@ -1,3 +1,4 @@
+import json
 import os
 import resource
 import signal
@@ -785,3 +786,13 @@ def test_the_same_command_again_asks_nothing_of_groups_that_are_done_nor_does_a_
     scene.groups = emptied(scene, "a", 167)
     assert scene.apply().exit_code == 0 and scene.rollback().exit_code == 0
     assert scene.groups.asked == []
+
+
+def test_who_signed_stands_in_the_journal_from_its_first_line(tmp_path):
+    made = plan(row("billing"))
+    target, source = clusters(made)
+    log = Journal(tmp_path / "p.journal.jsonl", made.fingerprint, FakeClock().now_ms)
+    signed = [{"time": "2026-11-21T02:00:00.000Z", "name": "Ada", "note": ""}]
+    options = ApplyOptions(execute=True, details={"signatures": signed})
+    assert apply_plan(made, target, source, log, FakeClock(), NoProgress(), options).exit_code == 0
+    assert json.loads(log.path.read_text().splitlines()[0])["signatures"] == signed

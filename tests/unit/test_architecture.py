@@ -12,15 +12,16 @@ import migrate
 PACKAGE = Path(migrate.__file__).parent
 PURE = (
     "alignment", "anchors", "bytesize", "calibration", "checklist", "checks", "clusterchecks", "comparison",
-    "connectoffsets", "connectors", "drain", "drift", "duration", "equality", "errors", "exactadmin",
-    "examination", "expiry", "explain", "fetchplan", "filters", "floor", "flow", "flowfacts", "forecast",
-    "groupchecks", "groupfacts", "grouprecords", "groupsurvey", "guard", "history", "jaas", "kindchecks",
-    "knownlog", "lag", "logreader", "logstart", "matcher", "matching", "matchtask", "mirror", "model", "naming",
-    "nextrecord", "pace", "pastruns", "place", "plainmirror", "plan", "planning", "policies", "ports",
-    "producers", "recordproof", "records", "recordsurvey", "reportafter", "reportcharts", "reportdata",
-    "reportpage", "results", "rights", "rightsexam", "rowchecks", "rows", "runs", "show", "showcsv",
-    "showexplain", "showgroups", "showjson", "status", "statusdocument", "statuswatch", "streams", "table",
-    "tail", "tailcomparer", "terminal", "topicchecks", "totals", "translation", "undo", "watching", "wire",
+    "connectoffsets", "connectors", "documentschema", "drain", "drift", "duration", "equality", "errors",
+    "exactadmin", "examination", "expiry", "explain", "fetchplan", "filters", "floor", "flow", "flowfacts",
+    "forecast", "groupchecks", "groupfacts", "grouprecords", "groupsurvey", "guard", "history", "jaas",
+    "kindchecks", "knownlog", "lag", "logreader", "logstart", "matcher", "matching", "matchtask", "mirror",
+    "model", "naming", "nextrecord", "pace", "pastruns", "place", "plainmirror", "plan", "plandiff", "planning",
+    "policies", "ports", "producers", "recordproof", "records", "recordsurvey", "reportafter", "reportcharts",
+    "reportdata", "reportpage", "results", "rights", "rightsexam", "rowchecks", "rows", "runs", "show",
+    "showcsv", "showdiff", "showexplain", "showgroups", "showjson", "showwaves", "status", "statusdocument",
+    "statuswatch", "streams", "table", "tail", "tailcomparer", "terminal", "topicchecks", "totals",
+    "translation", "undo", "watching", "waves", "wire",
 )  # fmt: skip
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "datetime", "random", "socket", "subprocess"}
 

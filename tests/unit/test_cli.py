@@ -196,3 +196,11 @@ def test_a_timeout_without_a_watch_is_wrong_use(tmp_path):
     config.write_text("clusters = A, B\nA.bootstrap.servers = a:1\nB.bootstrap.servers = b:1\nA->B.enabled = true\n")
     shown = run("status", "--mm2-config", str(config), "--source", "A", "--target", "B", "--timeout", "5")
     assert shown.exit_code == 2 and "--watch" in shown.stderr
+
+
+def test_reading_a_large_plan_is_announced_and_a_small_one_is_not(tmp_path, plan_file):
+    path = tmp_path / "large.plan"
+    write_plan(make_plan([make_row(f"g{os.urandom(8).hex()}", partition=i) for i in range(4000)]), path)
+    shown = run("show", str(path), "--format", "kcg")
+    assert f"reading {path}" in shown.stderr and f"reading {path}" not in shown.stdout
+    assert "reading" not in run("show", str(plan_file)).stderr

@@ -1,0 +1,124 @@
+"""The terminal: results on stdout, progress and errors on stderr, one paragraph and an exit code for every error."""
+
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from migrate.errors import EXIT_FAILED, MigrateError
+from migrate.terminal import safe
+
+_telling: list[tuple[Any, Any]] = []
+# Some 10,000 rows: from there on reading it takes seconds.
+LARGE_PLAN_BYTES = 40_000
+
+
+def one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
+    """Turn a command's errors into one paragraph on stderr and the exit code that the error carries."""
+
+    @wraps(command)
+    def run(*args: Any, **options: Any) -> None:
+        debug = options.pop("debug", False)
+        try:
+            code = command(*args, **options)
+        except MigrateError as error:
+            if debug:
+                traceback.print_exc()
+            _complain(error.problem, error.todo)
+            code = error.exit_code
+        except click.exceptions.Exit:
+            raise
+        except click.ClickException:
+            raise
+        except KeyboardInterrupt:
+            _complain(
+                "Interrupted.", "Run the same command again: it starts afresh, or takes up what is left to write."
+            )
+            code = EXIT_FAILED
+        except Exception as error:  # the last net: a user gets a sentence, never a stack trace
+            if debug:
+                traceback.print_exc()
+            _complain(
+                f"Unexpected {type(error).__name__}: {_first_line(str(error))}",
+                "This is a fault of mm2-migrate. Run again with --debug and report the stack trace.",
+            )
+            code = EXIT_FAILED
+        sys.exit(code)
+
+    return run
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print results; if the reader (`head`, a pager) has gone, drop the rest: what was done stays done."""
+    _hush()
+    try:
+        for line in lines:
+            sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes stdout again at exit, and would complain then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0][:500] if text.strip() else "(no message)"
+
+
+def _complain(problem: str, todo: str) -> None:
+    _hush()
+    with contextlib.suppress(OSError):
+        click.echo(safe(f"mm2-migrate: {problem} {todo}".rstrip()), err=True)
+
+
+def progress_on_stderr(log_format: str) -> Any:
+    """Return a command's progress, which ends by itself when results or an error are printed."""
+    import shutil
+
+    from migrate.clock import SystemClock
+    from migrate.progress import Heart, LineProgress
+
+    def write(text: str) -> None:
+        # A log pipe that died must not stop an apply between two groups.
+        with contextlib.suppress(OSError):
+            click.echo(text, err=True, nl=False)
+
+    columns = shutil.get_terminal_size((80, 24)).columns if sys.stderr.isatty() else 0
+    progress = LineProgress(write, SystemClock(), as_json=log_format == "json", columns=columns)
+    _telling.append((progress, Heart(progress)))
+    return progress
+
+
+def say_reading(progress: Any, *plans: Path) -> None:
+    """Say that plan files are read, if that takes long enough to wonder."""
+    for plan in plans:
+        with contextlib.suppress(OSError):  # the one that reads it says why it can not
+            if plan.stat().st_size > LARGE_PLAN_BYTES:
+                progress.step(f"reading {plan}")
+
+
+def _hush() -> None:
+    """End the progress: what comes now are results, or the error."""
+    while _telling:
+        progress, heart = _telling.pop()
+        heart.stop()
+        progress.end()
+
+
+def terminal_width() -> int:
+    """Return the terminal's columns; 200 where stdout is no terminal: a pipe has no edge to cut at."""
+    import shutil
+
+    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 200
+
+
+def coloured() -> bool:
+    """Return whether results may be coloured: on a terminal, unless NO_COLOR says otherwise."""
+    from migrate.terminal import wants_colour
+
+    return wants_colour(sys.stdout.isatty(), os.environ)

@@ -1,0 +1,254 @@
+"""What the notebooks are made of: a plan as pandas tables (`migrate.reviewoutcome`: what became of it). Writes nothing.
+
+Needs `pip install 'mm2-migrate[notebook]'`, and neither a broker nor Spark. Every number comes from the functions that
+`show` uses. In a notebook an error is one line, without a stack trace.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from migrate.attention import findings
+from migrate.clock import iso
+from migrate.errors import MigrateError, UsageError
+from migrate.model import Decision, Method, Row
+from migrate.plan import Plan, row_document
+from migrate.plandiff import diff, moved_by
+from migrate.planfile import read_plan
+from migrate.showtable import verdict
+from migrate.signatures import names_of, read_signatures, signatures_path
+from migrate.signing import standing
+from migrate.terminal import shell_word
+from migrate.totals import lag, may_skip, rereads, rewinds, totals
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EXTRA = "pip install 'mm2-migrate[notebook]'"
+
+
+class ReviewStopped(MigrateError):
+    """Raised where a notebook can not go on; IPython shows it as one line."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"{type(self).__name__}: {self}"]
+
+
+def open_plan(path: str | Path) -> Plan:
+    """Return the plan in a file, and have tables shown whole, with names as they are.
+
+    Raises `ReviewStopped` with one line for a plan that is missing or damaged, or where pandas is missing.
+    """
+    try:
+        pandas = pandas_module()
+        pandas.set_option("display.max_columns", None)
+        pandas.set_option("display.max_colwidth", None)
+        pandas.set_option("display.html.use_mathjax", False)  # a name with two dollar signs is no formula
+        return read_plan(Path(path))
+    except MigrateError as error:
+        raise ReviewStopped(error.problem, error.todo) from None
+
+
+def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
+    """Return what a plan is, as `show` says at its top: verdict, fingerprint, clusters, totals."""
+    counted, h = totals(plan), plan.header
+    mm2 = counted.mm2
+    filtered = ", ".join(f"{name} {n}" for name, n in counted.filtered.items())
+    facts = {
+        "verdict": verdict(plan, counted)[0],
+        "fingerprint": plan.fingerprint,
+        "made": f"{iso(h.created_at_ms)} by mm2-migrate {h.tool_version}",
+        "source": f"{h.source_alias}, cluster {h.source_cluster_id or 'not read'}",
+        "target": f"{h.target_alias}, cluster {h.target_cluster_id or 'not read'}",
+        "commits read": counted.commits_read,
+        "added, never committed": counted.added,
+        "filtered": f"{sum(counted.filtered.values())}" + (f" ({filtered})" if filtered else ""),
+        "rows": counted.rows,
+        **{f"rows: {decision}": counted.decisions.get(decision, 0) for decision in Decision},
+        "groups": counted.groups,
+        "groups to write": counted.groups_to_write,
+        "groups blocked": counted.groups_blocked,
+        "re-reads at most": f"{counted.rereads_bounded} on {counted.bounded_rows} rows",
+        "re-reads, estimate": f"{counted.rereads_estimated} on {counted.estimated_rows} rows",
+        "re-reads unknown": f"{counted.unknown_rows} rows",
+        "MM2 would re-read more": f"{mm2.behind_records} on {mm2.behind_rows} rows",
+        "MM2 would skip": f"{mm2.skipping_records} on {mm2.skipping_rows} rows",
+        "MM2 has no checkpoint": f"{mm2.absent_rows} rows",
+        "settings": "; ".join(f"{k}={v}" for k, v in sorted(h.settings.items())),
+        "waivers": ", ".join(h.waivers) or "none",
+        "signatures": _signed(plan, path),
+    }
+    return pandas_module().DataFrame({"": facts}, dtype=object)
+
+
+def rows_table(plan: Plan) -> "pd.DataFrame":
+    """Return one line per row of the plan: its fields by the plan file's names, and what `show` derives from them.
+
+    `lag` and `rereads` are in records; `mm2_rereads` is what MM2's newest checkpoint would re-read on top of this
+    plan's offset, negative where it lies beyond it, and absent where MM2 has none. Offsets are nullable integers.
+    """
+    derived = [
+        {
+            "lag": lag(row),
+            "rereads": rereads(row),
+            "mm2_rereads": _mm2_behind(row),
+            "may_skip": may_skip(row),
+            "rewinds": rewinds(row),
+        }
+        for row in plan.rows
+    ]
+    columns = [*row_document_names(), "lag", "rereads", "mm2_rereads", "may_skip", "rewinds"]
+    table = pandas_module().DataFrame(
+        [row_document(row) | more for row, more in zip(plan.rows, derived, strict=True)], columns=columns
+    )
+    return table.astype({name: "Int64" for name in columns if _is_number(name)})
+
+
+def groups_table(plan: Plan) -> "pd.DataFrame":
+    """Return one line per group: rows by decision, lag and re-reads in records, states, and what blocks it."""
+    states = {(s.group, s.side): s.state for s in plan.header.group_states}
+    blocked = plan.blocked_groups()
+    lines = []
+    for group, rows in plan.groups().items():
+        behind = [max(0, n) for n in map(lag, rows) if n is not None]
+        counted = [n for n in map(rereads, rows) if n is not None]
+        by_mm2 = [max(0, n) for n in map(_mm2_behind, rows) if n is not None]
+        lines.append(
+            {
+                "group": group,
+                "rows": len(rows),
+                **{str(d): sum(row.decision is d for row in rows) for d in Decision},
+                "blocked": group in blocked,
+                "lag": sum(behind) if behind else None,
+                "rereads": sum(counted) if counted else None,
+                "mm2_rereads": sum(by_mm2) if by_mm2 else None,
+                "without_checkpoint": sum(row.checkpoint_target_offset is None for row in rows),
+                "on_source": states.get((group, "source"), ""),
+                "on_target": states.get((group, "target"), ""),
+                "reasons": ", ".join(sorted({row.reason for row in rows})),
+            }
+        )
+    numbers = ["lag", "rereads", "mm2_rereads"]
+    names = ["group", "rows", *map(str, Decision), "blocked", *numbers, "without_checkpoint", "on_source", "on_target",
+             "reasons"]  # fmt: skip
+    return pandas_module().DataFrame(lines, columns=names).astype(dict.fromkeys(numbers, "Int64")).set_index("group")
+
+
+def grades_table(plan: Plan) -> "pd.DataFrame":
+    """Return rows by decision (down) and grade (across)."""
+    table = rows_table(plan)
+    return pandas_module().crosstab(table["decision"], table["grade"].fillna("no grade"))
+
+
+def attention_table(plan: Plan) -> "pd.DataFrame":
+    """Return what needs a person, worst first, one line per subject, as `show` has it under NEEDS ATTENTION."""
+    lines = [
+        {"kind": str(f.kind), "name": f.name, "subject": subject, "seen": seen, "expected": f.expected, "to do": f.todo}
+        for f in findings(plan)
+        for subject, seen in f.seen
+    ]
+    return pandas_module().DataFrame(lines, columns=["kind", "name", "subject", "seen", "expected", "to do"])
+
+
+def checks_table(plan: Plan) -> "pd.DataFrame":
+    """Return every check's result, one line per subject."""
+    lines = [asdict(check) | {"level": str(check.level), "counts_as": str(check.counts_as)}
+             for check in plan.header.checks]  # fmt: skip
+    columns = ["check", "scope", "subject", "level", "counts_as", "accepted", "expected", "seen", "todo"]
+    return pandas_module().DataFrame(lines, columns=columns)
+
+
+def outliers(plan: Plan, count: int = 10) -> "pd.DataFrame":
+    """Return the rows to look at first: those that skip, rewind or are blocked, then the most re-reads, then lag."""
+    table = rows_table(plan)
+    table["odd"] = table["may_skip"] | table["rewinds"] | (table["decision"] == str(Decision.BLOCK))
+    worst = table.sort_values(["odd", "rereads", "lag"], ascending=False, na_position="last", kind="stable")
+    return worst.head(count)[
+        ["group", "source_topic", "partition", "decision", "reason", "grade", "lag", "rereads", "mm2_rereads",
+         "may_skip", "rewinds", "sentence"]
+    ].reset_index(drop=True)  # fmt: skip
+
+
+def comparison_table(before: Plan, now: Plan) -> "pd.DataFrame":
+    """Return every row that is not the same in both plans; raises `ReviewStopped` for plans of other clusters."""
+    try:
+        found = diff(before, now)
+    except UsageError as error:
+        raise ReviewStopped(error.problem, error.todo) from None
+    lines = [
+        {
+            "change": "decided otherwise" if change.judged else "moved",
+            **place_of(change.now),
+            "before": _decided(change.before),
+            "now": _decided(change.now),
+            "committed_by": moved_by(change, "source_committed"),
+            "planned_by": moved_by(change, "target_offset"),
+        }
+        for change in (*found.judged, *found.moved)
+    ]
+    lines += [{"change": "new", **place_of(row), "before": "", "now": _decided(row)} for row in found.new]
+    lines += [{"change": "gone", **place_of(row), "before": _decided(row), "now": ""} for row in found.gone]
+    columns = ["change", "group", "source_topic", "partition", "before", "now", "committed_by", "planned_by"]
+    table = pandas_module().DataFrame(lines, columns=columns)
+    return table.astype({"committed_by": "Int64", "planned_by": "Int64"})
+
+
+def next_commands(plan: Plan, path: str | Path) -> str:
+    """Return the fingerprint and the commands to type next; the cluster options have to be added."""
+    file = shell_word(str(path))
+    if not totals(plan).groups_to_write or plan.cluster_blocked():
+        return f"Fingerprint {plan.fingerprint}\nThere is nothing that may be applied."
+    partial = "" if plan.is_clean() else " --allow-partial"
+    return "\n".join(
+        (
+            f"Fingerprint {plan.fingerprint}",
+            f"mm2-migrate sign {file} --by NAME --note TEXT",
+            f"mm2-migrate apply {file}{partial} --approve {plan.short_fingerprint} --execute",
+        )
+    )
+
+
+def row_document_names() -> Sequence[str]:
+    """Return the names of a row's fields, in the plan file's order."""
+    return tuple(Row.__dataclass_fields__)
+
+
+def _mm2_behind(row: Row) -> int | None:
+    # An offset chosen by option is no translation: there is nothing to compare (migrate.totals).
+    if row.target_offset is None or row.checkpoint_target_offset is None or row.method is Method.EXPLICIT:
+        return None
+    return row.target_offset - row.checkpoint_target_offset
+
+
+def _is_number(name: str) -> bool:
+    hint = str(Row.__annotations__.get(name, ""))
+    return name in ("lag", "rereads", "mm2_rereads") or hint in ("int | None", "<class 'int'>", "int")
+
+
+def place_of(row: Row) -> dict[str, Any]:
+    """Return where a row stands, as the tables' first columns have it."""
+    return {"group": row.group, "source_topic": row.source_topic, "partition": row.partition}
+
+
+def _decided(row: Row) -> str:
+    offset = "-" if row.target_offset is None else row.target_offset
+    return f"{row.decision} {offset} ({row.reason}{f', {row.grade}' if row.grade else ''})"
+
+
+def _signed(plan: Plan, path: str | Path) -> str:
+    try:
+        signed = read_signatures(signatures_path(Path(path), plan.fingerprint), plan.fingerprint)
+    except MigrateError as error:
+        return error.problem
+    return standing(plan, names_of(signed))
+
+
+def pandas_module() -> ModuleType:
+    """Return pandas; raises `UsageError` with the line to type where the extra is not installed."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise UsageError("The notebooks need pandas and matplotlib, which are not installed.", EXTRA) from error
+    return pandas  # type: ignore[no-any-return]

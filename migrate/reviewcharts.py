@@ -1,0 +1,131 @@
+"""The notebooks' charts, drawn with matplotlib. Each returns its figure; nothing is shown or saved here."""
+
+from typing import TYPE_CHECKING, Any
+
+from migrate.errors import UsageError
+from migrate.model import Grade
+from migrate.plan import Plan
+from migrate.review import EXTRA, ReviewStopped, groups_table, rows_table
+from migrate.terminal import safe
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_BARS = 30
+# Told apart in greyscale and by people who do not see red and green (Okabe and Ito).
+PLAN_COLOUR, MM2_COLOUR, LOG_COLOUR = "#0072B2", "#E69F00", "#999999"
+GRADE_COLOURS = {
+    str(Grade.EXACT): "#009E73", str(Grade.BOUNDED): "#56B4E9", str(Grade.ESTIMATED): "#E69F00", "no grade": "#999999",
+}  # fmt: skip
+
+
+def rereads_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
+    """Draw records read twice per group: by this plan, and what MM2's newest checkpoints add to that."""
+    table = groups_table(plan).fillna({"rereads": 0, "mm2_rereads": 0})
+    table = table.assign(all=table["rereads"] + table["mm2_rereads"]).sort_values("all", ascending=False)
+    figure, axes = _figure(f"Records read twice, by group{_told(len(table), most)}", len(table.head(most)))
+    shown = table.head(most)[::-1]
+    names = [_label(group) for group in shown.index]
+    plans = [int(n) for n in shown["rereads"]]
+    axes.barh(names, plans, color=PLAN_COLOUR, label="this plan")
+    axes.barh(names, [int(n) for n in shown["mm2_rereads"]], left=plans, color=MM2_COLOUR,
+              label="more from MM2's checkpoints")  # fmt: skip
+    axes.set_xlabel("records")
+    axes.legend(loc="lower right")
+    return figure
+
+
+def grades_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
+    """Draw rows by grade, a bar for each group."""
+    table = rows_table(plan)
+    counted = table.assign(grade=table["grade"].fillna("no grade")).groupby(["group", "grade"]).size().unstack(
+        fill_value=0)  # fmt: skip
+    counted = counted.loc[counted.sum(axis=1).sort_values(ascending=False, kind="stable").index]
+    figure, axes = _figure(f"Rows by grade{_told(len(counted), most)}", len(counted.head(most)))
+    shown = counted.head(most)[::-1]
+    names, left = [_label(group) for group in shown.index], [0] * len(shown)
+    for grade, colour in GRADE_COLOURS.items():
+        if grade in shown:
+            values = [int(n) for n in shown[grade]]
+            axes.barh(names, values, left=left, color=colour, label=grade)
+            left = [a + b for a, b in zip(left, values, strict=True)]
+    axes.set_xlabel("rows")
+    axes.legend(loc="lower right")
+    return figure
+
+
+def lag_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
+    """Draw how many records each group had still to read on the source when the plan was made."""
+    table = groups_table(plan)["lag"].fillna(0).sort_values(ascending=False)
+    figure, axes = _figure(f"Lag at the cutover, by group{_told(len(table), most)}", len(table.head(most)))
+    shown = table.head(most)[::-1]
+    axes.barh([_label(group) for group in shown.index], [int(n) for n in shown], color=PLAN_COLOUR)
+    axes.set_xlabel("records")
+    return figure
+
+
+def places_chart(plan: Plan, topic: str, partition: int, most: int = MOST_BARS) -> "Figure":
+    """Draw where each group stands in both logs of one partition: committed, planned, and by MM2's checkpoint.
+
+    `topic` is the source's name. Raises `ReviewStopped` if no row of the plan is on that partition.
+    """
+    rows = [row for row in plan.rows if (row.source_topic, row.partition) == (topic, partition)]
+    if not rows:
+        known = sorted({f"{row.source_topic}:{row.partition}" for row in plan.rows})
+        raise ReviewStopped(
+            f"No row of this plan is on {topic}:{partition}.", f"Some that are: {', '.join(known[:5]) or 'none'}."
+        )
+    figure, (left, right) = _pair(f"{_label(topic)}, partition {partition}", len(rows[:most]))
+    names = [_label(row.group) for row in rows[:most]]
+    for axes, title, starts, ends, sets in (
+        (left, plan.header.source_alias, "source_log_start", "source_log_end",
+         (("source_committed", "committed", PLAN_COLOUR, "o"),)),
+        (right, plan.header.target_alias, "target_log_start", "target_log_end",
+         (("target_offset", "this plan", PLAN_COLOUR, "o"),
+          ("checkpoint_target_offset", "MM2's checkpoint", MM2_COLOUR, "x"))),
+    ):  # fmt: skip
+        logs = [(i, getattr(r, starts), getattr(r, ends)) for i, r in enumerate(rows[:most])]
+        told = [(i, start, end) for i, start, end in logs if start is not None and end is not None]
+        axes.hlines([i for i, _, _ in told], [s for _, s, _ in told], [e for _, _, e in told], color=LOG_COLOUR,
+                    linewidth=6, alpha=0.4, label="log")  # fmt: skip
+        for field, label, colour, marker in sets:
+            points = [(getattr(r, field), i) for i, r in enumerate(rows[:most]) if getattr(r, field) is not None]
+            axes.scatter([p[0] for p in points], [p[1] for p in points], color=colour, marker=marker, label=label,
+                         zorder=3)  # fmt: skip
+        axes.set_title(f"log on {_label(title)}")
+        axes.set_xlabel("offset")
+        axes.legend(fontsize="small")
+    left.set_yticks(range(len(names)), names)
+    return figure
+
+
+def _figure(title: str, bars: int) -> "tuple[Figure, Axes]":
+    figure, axes = _pyplot().subplots(figsize=(9, 1.2 + 0.3 * max(bars, 2)), layout="constrained")
+    axes.set_title(title)
+    return figure, axes
+
+
+def _pair(title: str, bars: int) -> "tuple[Figure, tuple[Axes, Axes]]":
+    figure, axes = _pyplot().subplots(1, 2, figsize=(11, 1.6 + 0.3 * max(bars, 2)), sharey=True, layout="constrained")
+    figure.suptitle(title)
+    return figure, (axes[0], axes[1])
+
+
+def _told(bars: int, most: int) -> str:
+    return f" (the {most} highest of {bars})" if bars > most else ""
+
+
+def _label(text: str) -> str:
+    """Return a name that matplotlib draws as it is: a dollar sign would begin a formula."""
+    text = safe(text)
+    shown = text if len(text) <= 40 else f"{text[:25]}...{text[-12:]}"
+    return shown.replace("$", r"\$")
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise UsageError("The notebooks need pandas and matplotlib, which are not installed.", EXTRA) from error
+    return pyplot

@@ -1,0 +1,102 @@
+"""What became of a plan, as pandas tables: its journal, who signed it, and what `verify` found. Writes nothing."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from migrate.errors import MigrateError
+from migrate.journal import journal_path
+from migrate.model import Decision
+from migrate.plan import Plan
+from migrate.review import ReviewStopped, pandas_module, place_of
+from migrate.signatures import read_signatures, signatures_path
+from migrate.wavefile import wave_of
+from migrate.waves import Standing, Wave, wave_sum
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MAKE_IT = "Make it with: mm2-migrate verify PLAN ... --format json > FILE"
+
+
+def open_wave(path: str | Path, plan: Plan) -> Wave:
+    """Return what the journals beside a plan tell; raises `ReviewStopped` where there is none, or it is damaged."""
+    file = journal_path(Path(path), plan.fingerprint)
+    if not file.exists():
+        raise ReviewStopped(f"There is no journal {file.name} beside {path}: this plan was not applied from here.")
+    try:
+        return wave_of(Path(path), plan)
+    except MigrateError as error:
+        raise ReviewStopped(error.problem, error.todo) from None
+
+
+def outcome_table(wave: Wave) -> "pd.DataFrame":
+    """Return one line per row that was to be written: what was planned, saved, answered and undone, by the journal."""
+    standings, state = wave_sum(wave).groups, wave.journal
+    lines = []
+    for row in wave.plan.rows:
+        trace = state.applied.get(row.group)
+        undo = state.rolled_back.get(row.group) or wave.undo.applied.get(row.group)
+        if row.decision not in (Decision.SET, Decision.REMOVE) and trace is None:
+            continue
+        prior = state.prior.get(row.group, {}).get(row.target_partition)
+        lines.append(
+            {
+                **place_of(row),
+                "target_topic": row.target_topic,
+                "planned": row.target_offset,
+                "prior": None if prior is None else prior.offset,
+                "answer": trace.results.get(row.target_partition, "") if trace else "",
+                "undone": undo.results.get(row.target_partition, "") if undo else "",
+                "group_is": str(standings[row.group]),
+            }
+        )
+    columns = ["group", "source_topic", "partition", "target_topic", "planned", "prior", "answer", "undone", "group_is"]
+    return pandas_module().DataFrame(lines, columns=columns).astype({"planned": "Int64", "prior": "Int64"})
+
+
+def standings_table(wave: Wave) -> "pd.DataFrame":
+    """Return how many groups have moved, are uncertain, undone, left or as they were (`migrate.waves.Standing`)."""
+    counts = wave_sum(wave).counts()
+    return pandas_module().DataFrame({"groups": {str(standing): counts[standing] for standing in Standing}})
+
+
+def events_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
+    """Return the journal's events in order: time, event, group, and the rest as text."""
+    file = journal_path(Path(path), plan.fingerprint)
+    lines = []
+    for text in file.read_text().split("\n")[:-1]:
+        event = json.loads(text)
+        rest = {k: v for k, v in event.items() if k not in ("time", "event", "group", "fingerprint")}
+        lines.append({"time": event["time"], "event": event["event"], "group": event.get("group", ""),
+                      "details": json.dumps(rest)})  # fmt: skip
+    return pandas_module().DataFrame(lines, columns=["time", "event", "group", "details"])
+
+
+def verification_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
+    """Return what `verify --format json > FILE` found, one line per offset.
+
+    Raises `ReviewStopped` if the file is missing, holds something else, or is of another plan.
+    """
+    try:
+        document: dict[str, Any] = json.loads(Path(path).read_text())
+        fingerprint, offsets = document["fingerprint"], document["offsets"]
+    except OSError as error:
+        raise ReviewStopped(f"The verification {path} can not be read: {error.strerror}.", _MAKE_IT) from None
+    except (ValueError, KeyError, TypeError):
+        raise ReviewStopped(f"{path} is not what `verify --format json` prints.", _MAKE_IT) from None
+    if fingerprint != plan.fingerprint:
+        raise ReviewStopped(f"{path} is of plan {str(fingerprint)[:12]}, not of {plan.short_fingerprint}.", _MAKE_IT)
+    columns = ["group", "target_topic", "partition", "expected", "seen", "standing", "sentence"]
+    table = pandas_module().DataFrame(offsets, columns=columns)
+    return table.astype({"expected": "Int64", "seen": "Int64"})
+
+
+def signatures_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
+    """Return who has signed the plan: time, name, note. Names are claims."""
+    try:
+        signed = read_signatures(signatures_path(Path(path), plan.fingerprint), plan.fingerprint)
+    except MigrateError as error:
+        raise ReviewStopped(error.problem, error.todo) from None
+    return pandas_module().DataFrame([asdict(s) for s in signed], columns=["time", "name", "note"])

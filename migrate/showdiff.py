@@ -1,0 +1,173 @@
+"""`show --diff`: what changed between two plans, as text and as JSON. Pure.
+
+What was decided otherwise stands row by row; offsets that merely moved are added up per group.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from migrate.clock import iso
+from migrate.model import CheckResult, Decision, Level, Row
+from migrate.plan import Plan, row_document
+from migrate.plandiff import PlanDiff, RowChange, moved_by
+from migrate.table import aligned, wrapped
+from migrate.terminal import Colour, many, name, paint, safe
+from migrate.totals import totals
+
+NOTHING = "-"
+
+
+def diff_lines(found: PlanDiff, paths: tuple[str, str], width: int = 80, colour: bool = False) -> Iterator[str]:
+    """Yield the differences as text; `paths` are the earlier plan's file and the later one's."""
+    yield paint(_verdict(found), Colour.GREEN if found.is_empty else Colour.BOLD, colour)
+    yield from aligned(
+        [
+            (label, f"{name(path)}, {plan.short_fingerprint}, made {iso(plan.header.created_at_ms)}, {_counted(plan)}")
+            for label, path, plan in zip(("Before", "Now"), paths, (found.before, found.now), strict=True)
+        ],
+        width,
+    )
+    sections = (
+        ("CHOSEN OTHERWISE", _settings(found, width)),
+        ("NEW BLOCKS AND WARNINGS", _checks(found.found, width, colour)),
+        ("NO LONGER THERE", _checks(found.mended, width, False)),
+        ("DECIDED OTHERWISE", _judged(found.judged, width, colour)),
+        ("NEW ROWS", _rows(found.new, width, colour)),
+        ("ROWS THAT ARE GONE", _rows(found.gone, width, False)),
+        ("OFFSETS THAT MOVED, BY GROUP", _moved(found.moved, width)),
+    )
+    for title, lines in sections:
+        first = next(lines, None)
+        if first is not None:
+            yield ""
+            yield paint(title, Colour.BOLD, colour)
+            yield first
+            yield from lines
+
+
+def diff_document(found: PlanDiff) -> Iterator[str]:
+    """Yield one JSON document; rows stand as `show --format json` has them, changes with the fields that differ."""
+    yield json.dumps(
+        {
+            "before": found.before.fingerprint,
+            "now": found.now.fingerprint,
+            "same_rows": found.same_rows,
+            "settings": [{"name": s.name, "before": s.before, "now": s.now} for s in found.settings],
+            "found": [_check_document(c) for c in found.found],
+            "mended": [_check_document(c) for c in found.mended],
+            "changed": [_change_document(c) for c in sorted((*found.judged, *found.moved), key=lambda c: c.now.key)],
+            "new": [row_document(row) for row in found.new],
+            "gone": [row_document(row) for row in found.gone],
+        },
+        indent=1,
+    )
+
+
+def _verdict(found: PlanDiff) -> str:
+    if found.is_empty:
+        return f"NOTHING CHANGED: {many(found.same_rows, 'row')} the same"
+    counts = (
+        (len(found.judged), "decided otherwise"),
+        (len(found.moved), "only moved"),
+        (len(found.new), "new"),
+        (len(found.gone), "gone"),
+        (found.same_rows, "the same"),
+    )
+    return f"CHANGED: {', '.join(f'{n} {word}' for n, word in counts if n) or 'no row'}"
+
+
+def _counted(plan: Plan) -> str:
+    counted = totals(plan)
+    rows = ", ".join(f"{counted.decisions[d]} {d}" for d in Decision if counted.decisions.get(d))
+    return f"{many(counted.groups, 'group')}: {rows or 'no row'}"
+
+
+def _settings(found: PlanDiff, width: int) -> Iterator[str]:
+    for setting in found.settings:
+        values = " -> ".join(safe(value) or "(none)" for value in (setting.before, setting.now))
+        yield from wrapped(f"{safe(setting.name)}: {values}", width, "  ", "    ")
+
+
+def _checks(checks: Sequence[CheckResult], width: int, colour: bool) -> Iterator[str]:
+    for check in checks:
+        grave = check.counts_as is Level.BLOCK
+        word = "BLOCK" if grave else "ACCEPTED" if check.accepted else "WARN"
+        text = f"{word}  {safe(check.check)}, {name(check.subject)}: {safe(check.seen)}"
+        for line in wrapped(text, width, "  ", "    "):
+            yield paint(line, Colour.RED, colour and grave)
+
+
+def _judged(changes: Sequence[RowChange], width: int, colour: bool) -> Iterator[str]:
+    for change in changes:
+        before, now = change.before, change.now
+        told = [f"{_decided(before)} -> {_decided(now)}"]
+        if "grade" in change.judged:
+            told.append(f"{before.grade or 'no grade'} -> {now.grade or 'no grade'}")
+        told += [
+            f"{field.replace('_', ' ')} {_value(before, field)} -> {_value(now, field)}"
+            for field in ("reason", "method", "equality", "target_topic")
+            if field in change.judged
+        ]
+        if "source_metadata" in change.judged:
+            told.append("other commit metadata")
+        if "source_committed" in change.moved:
+            told.append(f"committed {_value(before, 'source_committed')} -> {_value(now, 'source_committed')}")
+        grave = now.decision is Decision.BLOCK and before.decision is not Decision.BLOCK
+        for line in wrapped(f"{_place(now)}  {'; '.join(told)}", width, "  ", "    "):
+            yield paint(line, Colour.RED, colour and grave)
+
+
+def _rows(rows: Sequence[Row], width: int, colour: bool) -> Iterator[str]:
+    for row in rows:
+        grade = f", {row.grade}" if row.grade else ""
+        text = f"{_place(row)}  {_decided(row)}, {safe(row.reason)}{grade}"
+        for line in wrapped(text, width, "  ", "    "):
+            yield paint(line, Colour.RED, colour and row.decision is Decision.BLOCK)
+
+
+def _moved(changes: Sequence[RowChange], width: int) -> Iterator[str]:
+    for group, listed in groupby(changes, key=lambda c: c.now.group):
+        rows = list(listed)
+        told = [
+            f"{word} {total:+}"
+            for field, word in (
+                ("source_committed", "committed"),
+                ("source_log_end", "source log end"),
+                ("target_offset", "planned"),
+                ("target_log_end", "target log end"),
+                ("target_prior", "on the target before"),
+            )
+            if (total := sum(moved_by(c, field) or 0 for c in rows))
+        ]
+        text = f"{name(group)}  {many(len(rows), 'row')}: {', '.join(told) or 're-reads or starts of logs'}"
+        yield from wrapped(text, width, "  ", "    ")
+
+
+def _place(row: Row) -> str:
+    return f"{name(row.group)} {name(row.source_topic)}:{row.partition}"
+
+
+def _decided(row: Row) -> str:
+    return f"{row.decision} {NOTHING if row.target_offset is None else row.target_offset}"
+
+
+def _value(row: Row, field: str) -> str:
+    value = getattr(row, field)
+    return NOTHING if value in (None, "") else safe(str(value))
+
+
+def _change_document(change: RowChange) -> dict[str, Any]:
+    before, now = row_document(change.before), row_document(change.now)
+    fields = (*change.judged, *change.moved)
+    return {
+        "group": change.now.group,
+        "source_topic": change.now.source_topic,
+        "partition": change.now.partition,
+        "fields": {field: {"before": before[field], "now": now[field]} for field in fields},
+    }
+
+
+def _check_document(check: CheckResult) -> dict[str, Any]:
+    return {"check": check.check, "subject": check.subject, "counts_as": str(check.counts_as), "seen": check.seen}

@@ -1,0 +1,98 @@
+"""`show` over several plans: what the waves have moved so far, as text and as JSON. Pure."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from migrate.clock import iso
+from migrate.plan import Plan
+from migrate.table import Column, layout, wrapped
+from migrate.terminal import Colour, cells, many, name, paint, safe
+from migrate.waves import Standing, Wave, WaveSum, of_flows, wave_sum
+
+NAMED = 20
+HEADINGS = ("PLAN", "FINGERPRINT", "FLOW", "GROUPS", "MOVED", "UNCERTAIN", "UNDONE", "LEFT", "AS-IT-IS", "OFFSETS")
+
+
+def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> Iterator[str]:
+    """Yield the sum of all waves, a line per wave, and the names of groups that are not moved."""
+    sums = [wave_sum(wave) for wave in waves]
+    flows = of_flows(sums)
+    arrows = {counted.wave.flow: _arrow(counted.wave.plan) for counted in sums}
+    for flow, groups in flows.items():
+        counts = Counter(groups.values())
+        told = ", ".join(f"{counts[s]} {s}" for s in Standing if counts[s]) or "none"
+        done = not counts[Standing.LEFT] and not counts[Standing.UNCERTAIN]
+        head = f"{safe(arrows[flow])}: {many(len(groups), 'group')}: {told}"
+        shade = Colour.RED if counts[Standing.UNCERTAIN] else Colour.GREEN if done else Colour.YELLOW
+        for line in wrapped(head, width, "", "  "):
+            yield paint(line, shade, colour)
+    yield ""
+    rows = [_cells(counted) for counted in sums]
+    widest = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    page = layout([Column(h, w, i > 2) for i, (h, w) in enumerate(zip(HEADINGS, widest, strict=True))], width)
+    yield from page.headings
+    for row in rows:
+        yield page.line(row)
+    yield ""
+    yield from wrapped(
+        "A group that stands in several plans counts once in the sum. What the journals tell is what was written; "
+        "`mm2-migrate verify` reads what stands there now.",
+        width,
+    )
+    for standing in (Standing.UNCERTAIN, Standing.UNDONE, Standing.LEFT):
+        named = sorted({group for groups in flows.values() for group, s in groups.items() if s is standing})
+        if named:
+            more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
+            yield from wrapped(f"{standing}: {', '.join(map(name, named[:NAMED]))}{more}", width, "", "  ")
+
+
+def wave_document(waves: Sequence[Wave]) -> Iterator[str]:
+    """Yield one JSON document: the sum per flow, and every wave with the standing of each of its groups."""
+    sums = [wave_sum(wave) for wave in waves]
+    yield json.dumps(
+        {
+            "flows": [
+                {"source": flow[0], "target": flow[1], "counts": _counts(groups.values()), "groups": groups}
+                for flow, groups in of_flows(sums).items()
+            ],
+            "waves": [
+                {
+                    "path": counted.wave.path,
+                    "fingerprint": counted.wave.plan.fingerprint,
+                    "kind": counted.wave.plan.header.kind,
+                    "created_at": iso(counted.wave.plan.header.created_at_ms),
+                    "source": counted.wave.plan.header.source_alias,
+                    "target": counted.wave.plan.header.target_alias,
+                    "spent": counted.wave.journal.is_spent,
+                    "counts": _counts(counted.groups.values()),
+                    "offsets_written": counted.offsets,
+                    "groups_blocked": counted.blocked,
+                    "groups": counted.groups,
+                }
+                for counted in sums
+            ],
+        },
+        indent=1,
+    )
+
+
+def _counts(standings: Iterable[Standing]) -> dict[str, int]:
+    counted = Counter(standings)
+    return {str(s): counted[s] for s in Standing}
+
+
+def _cells(counted: WaveSum) -> list[str]:
+    counts = counted.counts()
+    return [
+        name(counted.wave.path),
+        counted.wave.plan.short_fingerprint,
+        safe(_arrow(counted.wave.plan)),
+        str(len(counted.groups)),
+        *(str(counts[s]) for s in Standing),
+        str(counted.offsets),
+    ]
+
+
+def _arrow(plan: Plan) -> str:
+    return f"{plan.header.source_alias} -> {plan.header.target_alias}"

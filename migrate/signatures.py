@@ -1,0 +1,131 @@
+"""Who says that they have read a plan: a file beside it with one line per signature.
+
+Names are claims, not authentication: whoever can write the file can write any name. What the file does give is that
+a plan made with `--require-signatures N` is not applied by one person in a hurry, and that the journal tells who was
+named. Invariants:
+- A signature names the whole fingerprint, so it can not be carried over to another plan.
+- A line is complete or not there: a torn last line (no line feed) is dropped; any other damage is an error.
+"""
+
+import fcntl
+import json
+import os
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from migrate.errors import MigrateError, UnreadablePlan, UsageError
+from migrate.plan import MIN_APPROVAL_DIGITS, Plan
+
+REQUIRED_SETTING = "require-signatures"
+LONGEST_NAME = 200
+LONGEST_NOTE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One line: the plan's whole fingerprint, a name as it was given, a note ("" for none), the time in UTC."""
+
+    time: str
+    fingerprint: str
+    name: str
+    note: str = ""
+
+
+def signatures_path(plan_path: Path, fingerprint: str) -> Path:
+    """Return where the signatures of a plan file lie: "PLAN.<first 12 of the fingerprint>.signatures.jsonl"."""
+    return plan_path.with_name(f"{plan_path.name}.{fingerprint[:MIN_APPROVAL_DIGITS]}.signatures.jsonl")
+
+
+def signatures_required(plan: Plan) -> int:
+    """Return how many different names the plan asks for; it stands in its settings, and so in its fingerprint."""
+    return int(plan.header.settings.get(REQUIRED_SETTING, "0"))
+
+
+def person(name: str) -> str:
+    """Return the name as it is counted: letter case, blanks and Unicode's ways of writing it make nobody else."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def names_of(signatures: Sequence[Signature]) -> tuple[str, ...]:
+    """Return the different names, each as it was first written."""
+    first: dict[str, str] = {}
+    for signature in signatures:
+        first.setdefault(person(signature.name), signature.name)
+    return tuple(first.values())
+
+
+def signature_of(plan: Plan, name: str, note: str, time: str) -> Signature:
+    """Return a signature of this plan; raises `UsageError` for a name or note that can not stand on a line."""
+    for option, text, longest in (("--by", name, LONGEST_NAME), ("--note", note, LONGEST_NOTE)):
+        if not text.isprintable() or len(text) > longest:
+            raise UsageError(
+                f"{option} holds control characters, or more than {longest} characters.", "Write one plain line."
+            )
+    if not person(name):
+        raise UsageError("--by is empty.", "Give the name of the person who has read the plan.")
+    return Signature(time, plan.fingerprint, " ".join(name.split()), note.strip())
+
+
+def read_signatures(path: Path, fingerprint: str) -> tuple[Signature, ...]:
+    """Return the signatures in the order they were made; none where there is no file.
+
+    Raises `UnreadablePlan` for a damaged line or one of another plan, `MigrateError` if it cannot be read.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise MigrateError(f"The signatures {path} cannot be read: {error.strerror}.") from None
+    *lines, _torn = content.split(b"\n")
+    return tuple(_parsed(line, number, path, fingerprint) for number, line in enumerate(lines, 1))
+
+
+def add_signature(path: Path, signature: Signature) -> tuple[Signature, ...]:
+    """Append a signature durably (the file has mode 0600) and return all of them, it included.
+
+    Raises as `read_signatures` does, and `MigrateError` if the file cannot be written.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise MigrateError(
+            f"The signatures {path} cannot be written: {error.strerror}.", "Make the plan's folder writable."
+        ) from None
+    try:
+        # Two people may sign at once; a line half written by the one would damage the other's.
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        before = read_signatures(path, signature.fingerprint)
+        content = path.read_bytes()
+        if content and not content.endswith(b"\n"):
+            os.ftruncate(descriptor, content.rfind(b"\n") + 1)
+        line = json.dumps(asdict(signature), separators=(",", ":")).encode("ascii") + b"\n"
+        while line:
+            line = line[os.write(descriptor, line) :]
+        os.fsync(descriptor)
+    except OSError as error:
+        raise MigrateError(f"The signature could not be written to {path}: {error.strerror}.") from error
+    finally:
+        os.close(descriptor)
+    return (*before, signature)
+
+
+def _parsed(line: bytes, number: int, path: Path, fingerprint: str) -> Signature:
+    try:
+        signature = Signature(**json.loads(line))
+        if not all(isinstance(text, str) for text in asdict(signature).values()) or not person(signature.name):
+            raise ValueError(line)
+    except (ValueError, TypeError):
+        raise UnreadablePlan(
+            f"Line {number} of the signatures {path} is damaged.",
+            "Move the file away and have the plan signed again, or restore it from a copy.",
+        ) from None
+    if signature.fingerprint != fingerprint:
+        raise UnreadablePlan(
+            f"Line {number} of the signatures {path} is for plan {signature.fingerprint[:12]}, not for "
+            f"{fingerprint[:12]}.",
+            "Have this plan signed: a signature holds for one fingerprint only.",
+        )
+    return signature

@@ -1,0 +1,71 @@
+"""The `sign` command, and what `apply` asks of signatures."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from migrate.clock import Clock, SystemClock, iso
+from migrate.errors import Refused
+from migrate.journal import Journal, journal_path
+from migrate.plan import Plan
+from migrate.planfile import read_plan
+from migrate.showtable import verdict
+from migrate.signatures import (
+    Signature,
+    add_signature,
+    names_of,
+    person,
+    read_signatures,
+    signature_of,
+    signatures_path,
+    signatures_required,
+)
+from migrate.terminal import name as shown
+from migrate.terminal import shell_word
+from migrate.totals import totals
+
+
+def run_sign(path: Path, by: str, note: str, clock: Clock | None = None) -> list[str]:
+    """Sign a plan file; return the lines to print.
+
+    Raises `Refused` for a plan that was rolled back: nothing can come of it any more.
+    """
+    plan = read_plan(path)
+    clock = clock or SystemClock()
+    if Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms).read().is_spent:
+        raise Refused(f"Plan {plan.short_fingerprint} is spent: it was rolled back.", "Make a new plan, and sign that.")
+    signature = signature_of(plan, by, note, iso(clock.now_ms()))
+    file = signatures_path(path, plan.fingerprint)
+    signatures = add_signature(file, signature)
+    names = names_of(signatures)
+    again = sum(person(s.name) == person(signature.name) for s in signatures) > 1
+    return [
+        f"SIGNED by {shown(signature.name)}" + (" (again: a name counts once)" if again else ""),
+        f"Fingerprint  {plan.fingerprint}",
+        f"Plan         {verdict(plan, totals(plan))[0]}",
+        f"Signatures   {standing(plan, names)}",
+        f"File         {file.name}",
+    ]
+
+
+def standing(plan: Plan, names: Sequence[str]) -> str:
+    """Return "1 of 2 (Ada)": how many different names stand against how many are asked for."""
+    required = signatures_required(plan)
+    told = f" ({', '.join(map(shown, names))})" if names else ""
+    return f"{len(names)}{f' of {required}' if required else ', none is required'}{told}"
+
+
+def refusal(plan: Plan, path: Path, signatures: Sequence[Signature]) -> Refused | None:
+    """Return why `apply` must not write this plan yet; None where enough different names stand."""
+    names = names_of(signatures)
+    if len(names) >= signatures_required(plan):
+        return None
+    return Refused(
+        f"Plan {plan.short_fingerprint} asks for {signatures_required(plan)} signatures of different names, and has "
+        f"{standing(plan, names)} in {signatures_path(path, plan.fingerprint).name}.",
+        f"Whoever has read it signs with: mm2-migrate sign {shell_word(str(path))} --by NAME --note TEXT",
+    )
+
+
+def signatures_beside(plan: Plan, path: Path) -> tuple[Signature, ...]:
+    """Return the signatures in the file beside the plan."""
+    return read_signatures(signatures_path(path, plan.fingerprint), plan.fingerprint)

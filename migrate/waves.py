@@ -1,0 +1,109 @@
+"""Several plans and their journals added up: which groups have moved, which are left, which were undone. Pure.
+
+A group may stand in more than one plan (blocked in the first wave, moved in the second): over all plans of a flow
+it counts once, by the furthest that any of them has come.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from migrate.drift import UNDO
+from migrate.history import REMOVED, SET, GroupTrace, JournalState
+from migrate.model import Decision, Row
+from migrate.plan import Plan
+
+Flow = tuple[str, str]
+"""The two clusters' ids (aliases where a plan has none), the one that the groups leave first."""
+
+
+class Standing(StrEnum):
+    """How far a group has come, the furthest first.
+
+    `moved`: every planned offset was written. `uncertain`: some were, or may have been; run the command again.
+    `undone`: written, then taken back. `left`: nothing was written. `as-it-is`: the plan has nothing to write.
+    """
+
+    MOVED = "moved"
+    UNCERTAIN = "uncertain"
+    UNDONE = "undone"
+    LEFT = "left"
+    AS_IT_IS = "as-it-is"
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """A plan, its journal, and the journal of the undo plan that spent it, where there is one."""
+
+    path: str
+    plan: Plan
+    journal: JournalState
+    undo: JournalState = field(default_factory=JournalState)
+
+    @property
+    def flow(self) -> Flow:
+        """The clusters that it moves groups between."""
+        header = self.plan.header
+        return header.source_cluster_id or header.source_alias, header.target_cluster_id or header.target_alias
+
+
+@dataclass(frozen=True, slots=True)
+class WaveSum:
+    """One wave counted. `offsets` are rows that stand written; `blocked` are groups that the plan itself blocks."""
+
+    wave: Wave
+    groups: dict[str, Standing]
+    offsets: int
+    blocked: int
+
+    def counts(self) -> Counter[Standing]:
+        """Count groups by standing."""
+        return Counter(self.groups.values())
+
+
+# An undo plan moves nothing forward: what it has written is undone, what it has not leaves the plan before it as it is.
+_UNDOING = {Standing.MOVED: Standing.UNDONE, Standing.LEFT: Standing.AS_IT_IS}
+
+
+def wave_sum(wave: Wave) -> WaveSum:
+    """Count one wave's groups and written offsets."""
+    standings = {group: _standing(group, rows, wave) for group, rows in wave.plan.groups().items()}
+    if wave.plan.header.kind == UNDO:
+        standings = {group: _UNDOING.get(standing, standing) for group, standing in standings.items()}
+    offsets = sum(
+        answer in (SET, REMOVED)
+        for group, trace in wave.journal.applied.items()
+        if standings.get(group) in (Standing.MOVED, Standing.UNCERTAIN)
+        for answer in trace.results.values()
+    )
+    return WaveSum(wave, standings, offsets, len(wave.plan.blocked_groups()))
+
+
+def of_flows(sums: Iterable[WaveSum]) -> dict[Flow, dict[str, Standing]]:
+    """Return each flow's groups, each once: where several plans have it, by the furthest that one has come."""
+    flows: dict[Flow, dict[str, Standing]] = {}
+    order = list(Standing)
+    for counted in sums:
+        groups = flows.setdefault(counted.wave.flow, {})
+        for group, standing in counted.groups.items():
+            groups[group] = min(groups.get(group, standing), standing, key=order.index)
+    return flows
+
+
+def _standing(group: str, rows: Sequence[Row], wave: Wave) -> Standing:
+    trace = wave.journal.applied.get(group)
+    if trace is None or not trace.written():
+        blocked = any(row.decision is Decision.BLOCK for row in rows)
+        writes = any(row.decision in (Decision.SET, Decision.REMOVE) for row in rows)
+        return Standing.LEFT if writes or blocked else Standing.AS_IT_IS
+    undone = wave.journal.rolled_back.get(group) or wave.undo.applied.get(group)
+    if undone is not None and undone.written():
+        # Taken back whole, or it is somewhere between the two clusters.
+        return Standing.UNDONE if _is_whole(undone) else Standing.UNCERTAIN
+    return Standing.MOVED if _is_whole(trace) else Standing.UNCERTAIN
+
+
+def _is_whole(trace: GroupTrace) -> bool:
+    answered = all(trace.results.get(partition) in (SET, REMOVED) for partition in trace.planned)
+    return answered and trace.read_back is not False

@@ -1,0 +1,153 @@
+"""`show --diff`: what a rehearsal said and tonight's plan says otherwise."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.cli import cli
+from migrate.errors import UsageError
+from migrate.model import Decision, Grade, Level
+from migrate.plan import row_document
+from migrate.plandiff import diff
+from migrate.planfile import write_plan
+from migrate.showdiff import diff_document, diff_lines
+from tests.builders import make_check, make_plan, make_row
+from tests.unit.goldenplan import golden_plan
+
+
+def said(before, now, width=200) -> str:
+    return "\n".join(diff_lines(diff(before, now), ("rehearsal.plan", "cutover.plan"), width))
+
+
+def document(before, now):
+    return json.loads("\n".join(diff_document(diff(before, now))))
+
+
+def test_a_plan_and_itself_have_no_difference():
+    found = diff(golden_plan(), golden_plan())
+    assert found.is_empty and found.same_rows == len(golden_plan().rows)
+    assert said(golden_plan(), golden_plan()).startswith("NOTHING CHANGED")
+
+
+def test_a_row_that_is_now_blocked_is_told_from_one_that_merely_moved():
+    before = make_plan([make_row(partition=0), make_row(partition=1)])
+    now = make_plan(
+        [
+            make_row(partition=0, source_committed=900, target_offset=850),
+            make_row(partition=1, decision=Decision.BLOCK, reason="rewind"),
+        ]
+    )
+    shown = said(before, now)
+    assert shown.startswith("CHANGED: 1 decided otherwise, 1 only moved")
+    assert "billing orders:1  set 650 -> block 650; reason translated -> rewind" in shown
+    assert "billing  1 row: committed +200, planned +200" in shown
+
+
+def test_grades_settings_checks_and_groups_that_came_and_went_are_told():
+    before = make_plan([make_row("old"), make_row("stays")], checks=(make_check(subject="stays"),))
+    now = make_plan(
+        [make_row("stays", grade=Grade.EXACT), make_row("young")],
+        settings={"rewind": "set"}, checks=(make_check("not-drained", "orders"),),
+    )  # fmt: skip
+    shown = said(before, now)
+    for text in (
+        "rewind: block -> set",
+        "BLOCK  not-drained, orders",
+        "BLOCK  source-group-stopped, stays",
+        "stays orders:0  set 650 -> set 650; estimated -> exact",
+        "young orders:0  set 650, translated, estimated",
+        "old orders:0  set 650, translated, estimated",
+    ):
+        assert text in shown, (text, shown)
+    assert shown.index("NEW BLOCKS") < shown.index("not-drained") < shown.index("NO LONGER THERE")
+
+
+def test_a_block_that_was_accepted_since_is_no_new_block():
+    before = make_plan([make_row()], checks=(make_check(),))
+    accepted = make_check(level=Level.BLOCK, accepted=True, counts_as=Level.WARN)
+    found = diff(before, make_plan([make_row()], checks=(accepted,)))
+    assert not found.found and [c.subject for c in found.mended] == ["billing"]
+
+
+keys = st.lists(
+    st.builds(
+        make_row, st.sampled_from("abc"), st.sampled_from("tu"), st.integers(0, 2),
+        target_offset=st.integers(600, 603), decision=st.sampled_from([Decision.SET, Decision.BLOCK]),
+    ),
+    max_size=8, unique_by=lambda row: row.key,
+)  # fmt: skip
+
+
+@given(keys, keys)
+def test_every_row_of_either_plan_is_counted_exactly_once(before, now):
+    found = diff(make_plan(before), make_plan(now))
+    assert len(found.new) + len(found.judged) + len(found.moved) + found.same_rows == len(now)
+    assert len(found.gone) + len(found.judged) + len(found.moved) + found.same_rows == len(before)
+
+
+@given(keys, keys)
+def test_the_later_plan_is_the_earlier_one_with_the_differences_laid_over_it(before, now):
+    told = document(make_plan(before), make_plan(now))
+    rows = {row.key: row_document(row) for row in before}
+    for row in told["gone"]:
+        del rows[row["group"], row["source_topic"], row["partition"]]
+    for change in told["changed"]:
+        row = rows[change["group"], change["source_topic"], change["partition"]]
+        for field, values in change["fields"].items():
+            assert row[field] == values["before"]
+            row[field] = values["now"]
+    rows |= {(row["group"], row["source_topic"], row["partition"]): row for row in told["new"]}
+    assert rows == {row.key: row_document(row) for row in now}
+
+
+def test_plans_of_different_clusters_are_not_compared():
+    with pytest.raises(UsageError, match="do not have the same target"):
+        diff(make_plan(), make_plan(target_cluster_id="another"))
+
+
+def test_a_hostile_name_reaches_no_terminal_in_a_difference():
+    bad = "\x1b[2J\u202e\n"
+    before, now = make_plan([make_row(bad)], settings={bad: bad}), make_plan([make_row(bad + "2")])
+    for width in (60, 200):
+        for line in diff_lines(diff(before, now), (bad, bad), width):
+            assert line.isprintable(), line
+
+
+# The command.
+
+
+def show(*words: object) -> Result:
+    return CliRunner().invoke(cli, ["show", *map(str, words)])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    rehearsal, tonight = tmp_path / "rehearsal.plan", tmp_path / "cutover.plan"
+    write_plan(make_plan([make_row("billing"), make_row("gone"), make_row("crm")]), rehearsal)
+    write_plan(make_plan([make_row("billing", target_offset=700), make_row("crm", grade=Grade.EXACT)]), tonight)
+    return rehearsal, tonight
+
+
+def test_diff_names_both_files_and_takes_group_and_only(files):
+    rehearsal, tonight = files
+    shown = show(tonight, "--diff", rehearsal)
+    assert shown.exit_code == 0, shown.stderr
+    assert str(rehearsal) in shown.stdout and "planned +50" in shown.stdout
+    one = show(tonight, "--diff", rehearsal, "--group", "gone")
+    assert "gone orders:0" in one.stdout and "billing" not in one.stdout
+    exact = show(tonight, "--diff", rehearsal, "--only", "exact")
+    assert "crm orders:0" in exact.stdout and "billing" not in exact.stdout
+    wrong = show(tonight, "--diff", rehearsal, "--group", "nobody")
+    assert wrong.exit_code == 2 and "matches none" in wrong.stderr
+
+
+def test_diff_has_a_json_form_and_no_other(files):
+    rehearsal, tonight = files
+    told = json.loads(show(tonight, "--diff", rehearsal, "--format", "json").stdout)
+    assert [row["group"] for row in told["gone"]] == ["gone"]
+    for form in ("csv", "jsonl", "kcg"):
+        assert show(tonight, "--diff", rehearsal, "--format", form).exit_code == 2

@@ -1,0 +1,161 @@
+"""Progress: what step, how far, how long yet; a line at a time in a log, one line on a terminal."""
+
+import json
+from threading import Event
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.progress import BEAT_SECONDS, LONGEST_SECONDS, Heart, LineProgress, in_batches
+from tests.fakes import FakeClock, NoProgress
+
+
+class Log:
+    """What was written, and a progress that writes it."""
+
+    def __init__(self, **options) -> None:
+        self.written: list[str] = []
+        self.clock = FakeClock()
+        self.progress = LineProgress(self.written.append, self.clock, **options)
+
+    def text(self) -> str:
+        return "".join(self.written)
+
+    def screen(self) -> list[str]:
+        """What stands on a terminal in the end: carriage returns write over."""
+        shown = []
+        for line in self.text().split("\n"):
+            parts = line.split("\r")
+            over = ""
+            for part in parts:
+                over = part + over[len(part) :]
+            shown.append(over.rstrip())
+        return shown
+
+
+def test_a_step_is_one_line_and_a_short_one_says_no_more():
+    log = Log()
+    log.progress.step("listing groups on A")
+    log.clock.wait(1.9)
+    log.progress.advance(1, 2)
+    log.progress.beat()
+    log.progress.step("listing groups on B")
+    assert log.written == ["[  0.0 s] listing groups on A\n", "[  1.9 s] listing groups on B\n"]
+
+
+def test_a_long_step_says_how_far_it_is_and_how_long_yet():
+    log = Log()
+    log.progress.step("reading commits")
+    log.clock.wait(10)
+    log.progress.advance(250, 1000)
+    assert log.written[1:] == ["[ 10.0 s] reading commits: 250 of 1000, about 30 s left\n"]
+
+
+def test_a_long_step_that_can_not_say_how_far_it_is_says_how_long_it_has_taken():
+    log = Log()
+    log.progress.step("reading MM2's offset syncs")
+    log.clock.wait(2)
+    log.progress.beat()
+    assert log.written[1:] == ["[  2.0 s] reading MM2's offset syncs: 2 s so far\n"]
+
+
+@given(st.floats(60, 3600))
+def test_in_a_log_the_lines_of_one_step_come_ever_more_slowly_but_never_stop(seconds):
+    log = Log()
+    log.progress.step("comparing")
+    told = [0.0]
+    while log.clock.waited < seconds:
+        before = len(log.written)
+        log.clock.wait(BEAT_SECONDS)
+        log.progress.beat()
+        if len(log.written) > before:
+            told.append(log.clock.waited)
+    gaps = [b - a for a, b in zip(told, told[1:], strict=False)]
+    assert gaps == sorted(gaps) and gaps[0] == 2 and max(gaps) <= LONGEST_SECONDS
+    assert log.clock.waited - told[-1] <= LONGEST_SECONDS
+
+
+def test_on_a_terminal_a_step_stays_one_line_and_the_last_one_is_closed_before_results():
+    log = Log(columns=80)
+    log.progress.step("reading commits of 312 groups on A")
+    for _ in range(20):
+        log.clock.wait(1)
+        log.progress.beat()
+    log.progress.step("done")
+    log.progress.end()
+    assert log.screen() == ["[ 20.0 s] reading commits of 312 groups on A: 20 s so far", "[ 20.0 s] done", ""]
+
+
+def test_a_shorter_line_leaves_nothing_of_the_longer_one_behind():
+    log = Log(columns=80)
+    log.progress.step("reading")
+    log.clock.wait(5)
+    log.progress.advance(1, 1000)
+    log.clock.wait(5)
+    log.progress.advance(999, 1000)
+    log.progress.end()
+    assert log.screen() == ["[ 10.0 s] reading: 999 of 1000, about 0 s left", ""]
+
+
+def test_a_line_wider_than_the_terminal_is_not_written_over():
+    log = Log(columns=20)
+    log.progress.step("a step with a long name")
+    log.clock.wait(3)
+    log.progress.beat()
+    log.progress.end()
+    assert "\r" not in log.text() and log.text().endswith("\n")
+
+
+def test_after_the_end_nothing_is_said_until_the_next_step():
+    log = Log()
+    log.progress.step("one")
+    log.progress.end()
+    log.clock.wait(60)
+    log.progress.beat()
+    log.progress.advance(1, 2)
+    assert len(log.written) == 1
+    log.progress.step("two")
+    assert len(log.written) == 2
+
+
+def test_json_lines_are_one_object_each_with_the_numbers():
+    log = Log(as_json=True, columns=80)
+    log.progress.step("reading")
+    log.clock.wait(4)
+    log.progress.advance(1, 2)
+    first, second = [json.loads(line) for line in log.text().splitlines()]
+    assert (first["message"], second["done"], second["total"]) == ("reading", 1, 2)
+
+
+def test_a_heart_beats_until_it_is_stopped():
+    beaten = Event()
+
+    class Beaten(LineProgress):
+        def beat(self) -> None:
+            beaten.set()
+
+    heart = Heart(Beaten(lambda text: None, FakeClock()))
+    assert beaten.wait(30)
+    heart.stop()
+    beaten.clear()
+    assert not beaten.is_set()
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_batches_ask_of_everything_once_in_order_and_tell_how_far_they_are(size):
+    asked, told = [], []
+
+    class Told(NoProgress):
+        def advance(self, done: int, total: int) -> None:
+            told.append((done, total))
+
+    def ask(batch):
+        asked.extend(batch)
+        assert len(batch) <= size
+        return {item: -item for item in batch}
+
+    items = list(range(7))
+    assert in_batches(items, ask, Told(), size) == {item: -item for item in items}
+    assert asked == items and told[-1] == (7, 7)
+    assert in_batches([], ask, Told()) == {}

@@ -1,0 +1,161 @@
+"""`sign`: names beside a plan, counted once each, and a plan that asks for them is not applied without."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.cli import cli
+from migrate.errors import UnreadablePlan, UsageError
+from migrate.journal import Journal, journal_path
+from migrate.planfile import read_plan, write_plan
+from migrate.signatures import (
+    add_signature,
+    names_of,
+    read_signatures,
+    signature_of,
+    signatures_path,
+    signatures_required,
+)
+from migrate.signing import refusal, signatures_beside
+from tests.builders import make_plan, make_row
+
+NOW = "2026-11-21T02:00:00.000Z"
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    path = tmp_path / "cutover.plan"
+    write_plan(make_plan([make_row()], settings={"require-signatures": "2"}), path)
+    return path
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(cli, list(words))
+
+
+def sign(path: Path, name: str, note: str = "") -> Result:
+    return run("sign", str(path), "--by", name, "--note", note)
+
+
+def clusters(folder: Path) -> list[str]:
+    for name in ("a", "b"):
+        (folder / f"{name}.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
+    return [
+        "--source-config", str(folder / "a.properties"), "--target-config", str(folder / "b.properties"),
+        "--source", "A", "--target", "B", "--request-timeout", "1",
+    ]  # fmt: skip
+
+
+def test_a_signature_holds_the_whole_fingerprint_the_name_the_note_and_the_time(plan_file):
+    shown = sign(plan_file, "Ada Byron", "read rows of billing")
+    assert shown.exit_code == 0, shown.stderr
+    plan = read_plan(plan_file)
+    file = signatures_path(plan_file, plan.fingerprint)
+    assert file.name == f"cutover.plan.{plan.short_fingerprint}.signatures.jsonl"
+    (line,) = file.read_text().splitlines()
+    told = json.loads(line)
+    assert (told["fingerprint"], told["name"], told["note"]) == (plan.fingerprint, "Ada Byron", "read rows of billing")
+    assert told["time"].endswith("Z")
+
+
+def test_only_the_owner_may_read_the_signatures(plan_file):
+    sign(plan_file, "Ada")
+    file = signatures_path(plan_file, read_plan(plan_file).fingerprint)
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_name_counts_once_however_it_is_written(plan_file):
+    for name in ("Zo\u00eb B", "  zo\u00eb   b ", "ZOE\u0308 B"):
+        shown = sign(plan_file, name)
+        assert shown.exit_code == 0 and "1 of 2" in shown.stdout, shown.stdout
+    plan = read_plan(plan_file)
+    signatures = signatures_beside(plan, plan_file)
+    assert len(signatures) == 3
+    assert refusal(plan, plan_file, signatures) is not None
+
+
+@given(st.lists(st.sampled_from(["Ada", "ada", "Bob", "BOB ", "Cy"]), max_size=6), st.integers(0, 4))
+def test_a_plan_may_be_written_exactly_if_as_many_different_names_stand_as_it_asks_for(names, required):
+    plan = make_plan([make_row()], settings={"require-signatures": str(required)} if required else {})
+    assert signatures_required(plan) == required
+    signatures = [signature_of(plan, name, "", NOW) for name in names]
+    different = len({name.strip().lower() for name in names})
+    assert len(names_of(signatures)) == different
+    assert (refusal(plan, Path("cutover.plan"), signatures) is None) == (different >= required)
+
+
+def test_how_many_signatures_a_plan_asks_for_is_in_its_fingerprint():
+    fingerprints = {
+        make_plan([make_row()], settings=settings).fingerprint
+        for settings in ({}, {"require-signatures": "1"}, {"require-signatures": "2"})
+    }
+    assert len(fingerprints) == 3
+
+
+def test_apply_refuses_a_plan_with_too_few_names_before_it_asks_any_cluster(plan_file, tmp_path):
+    fingerprint = read_plan(plan_file).fingerprint
+    sign(plan_file, "Ada")
+    shown = run("apply", str(plan_file), *clusters(tmp_path), "--approve", fingerprint, "--execute")
+    assert shown.exit_code == 3
+    assert "asks for 2 signatures of different names, and has 1 of 2 (Ada)" in shown.stderr
+    assert f"mm2-migrate sign {plan_file} --by NAME" in shown.stderr
+    assert not journal_path(plan_file, fingerprint).exists()
+
+
+def test_with_enough_names_apply_goes_on_to_the_clusters(plan_file, tmp_path):
+    fingerprint = read_plan(plan_file).fingerprint
+    for name in ("Ada", "Bob"):
+        sign(plan_file, name)
+    shown = run("apply", str(plan_file), *clusters(tmp_path), "--approve", fingerprint, "--execute")
+    assert shown.exit_code == 1 and "127.0.0.1:1" in shown.stderr
+
+
+def test_a_signature_of_another_plan_counts_for_nothing_and_is_told(plan_file, tmp_path):
+    plan, other = read_plan(plan_file), make_plan([make_row("other")])
+    file = signatures_path(plan_file, plan.fingerprint)
+    add_signature(file, signature_of(other, "Eve", "", NOW))
+    with pytest.raises(UnreadablePlan, match="is for plan"):
+        read_signatures(file, plan.fingerprint)
+
+
+@pytest.mark.parametrize("damage", [b"not json\n", b"[]\n", b'{"name": 1}\n', b'{"name":"x"}\n'])
+def test_a_damaged_line_is_named_and_not_passed_over(plan_file, damage):
+    sign(plan_file, "Ada")
+    file = signatures_path(plan_file, read_plan(plan_file).fingerprint)
+    file.write_bytes(file.read_bytes() + damage)
+    shown = sign(plan_file, "Bob")
+    assert shown.exit_code == 1 and "Line 2 of the signatures" in shown.stderr
+
+
+def test_a_line_that_a_crash_tore_off_is_no_signature_and_harms_no_later_one(plan_file):
+    sign(plan_file, "Ada")
+    plan = read_plan(plan_file)
+    file = signatures_path(plan_file, plan.fingerprint)
+    file.write_bytes(file.read_bytes() + b'{"time":"2026-11-')
+    assert [s.name for s in signatures_beside(plan, plan_file)] == ["Ada"]
+    sign(plan_file, "Bob")
+    assert [s.name for s in signatures_beside(plan, plan_file)] == ["Ada", "Bob"]
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "\x1b[2J", "x" * 201])
+def test_a_name_that_is_none_is_wrong_use(plan_file, name):
+    with pytest.raises(UsageError):
+        signature_of(read_plan(plan_file), name, "", NOW)
+    assert sign(plan_file, name).exit_code == 2
+
+
+def test_a_plan_that_was_rolled_back_is_not_signed_any_more(plan_file):
+    plan = read_plan(plan_file)
+    with Journal(journal_path(plan_file, plan.fingerprint), plan.fingerprint, lambda: 0).open("rollback", {}):
+        pass
+    shown = sign(plan_file, "Ada")
+    assert shown.exit_code == 3 and "spent" in shown.stderr
+
+
+def test_signing_a_file_that_is_missing_or_no_plan_is_one_paragraph(tmp_path):
+    shown = sign(tmp_path / "no.plan", "Ada")
+    assert shown.exit_code == 1 and "no.plan" in shown.stderr and len(shown.stderr.splitlines()) == 1
