@@ -24,8 +24,8 @@ from tests.lab.waiting import wait_until
 
 pytestmark = pytest.mark.kafka
 CONFIG_TOOL = "kafka.admin.ConfigCommand"
-# What MM2 may write in a second in a drain that takes several looks, in bytes.
-SLOW = 150_000
+# What MM2 may write in a second in a drain that takes several looks, in bytes; ten seconds of it at once to begin with.
+SLOW = 80_000
 
 
 @pytest.fixture(scope="module")
