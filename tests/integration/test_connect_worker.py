@@ -13,8 +13,10 @@ import pytest
 import yaml
 
 from migrate.options import resolve_flow
+from migrate.wiring import position_reader_of
 from tests.facts import facts, options
 from tests.integration.cli import CommandLine, Ran
+from tests.integration.clusters import CALL_SECONDS, Partition
 from tests.integration.scene import Scene
 from tests.lab.connect import connector_lines
 from tests.lab.fixtures import VARIABLES
@@ -28,6 +30,7 @@ SECRET = "hunter2-never-shown"
 # A login that nobody asks for on plain connections: Kafka ignores it, and the worker's REST shows it.
 LOGIN = f"org.apache.kafka.common.security.plain.PlainLoginModule required username=u password={SECRET};"
 DEADLINE_SECONDS = 60.0
+PLAN = "by-rest.plan"
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,11 +46,11 @@ class Worker:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.lab.mirror.port}"  # type: ignore[attr-defined]
 
-    def offsets(self, commands: CommandLine, *words: str) -> dict[tuple[str, int], int | None]:
-        """What `mm2 offsets` says of the scene's topic."""
-        asked = (*commands.clusters, "--topic", self.topic, "--format", "json", *words)
-        document = json.loads(commands.run("mm2", "offsets", *asked).expect(0).stdout)
-        return {(p["source_topic"], p["partition"]): p["position"] for p in document["partitions"]}
+    def positions(self) -> dict[Partition, int]:
+        """What the worker tells now of the scene's topic."""
+        reader = position_reader_of(resolve_flow(options(connect_url=self.url)), CALL_SECONDS)
+        assert reader is not None
+        return {(at.topic, at.partition): offset for at, offset in reader.positions().items() if at.topic == self.topic}
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +74,21 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
         scene.wait_replicated()
         port = lab.mirror.port  # type: ignore[attr-defined]
         clusters = ("--connect-url", f"http://127.0.0.1:{port}", "--source", "A", "--target", "B")
-        yield Worker(lab, scene, topic, CommandLine(folder, clusters))
+        drained = Worker(lab, scene, topic, CommandLine(folder, clusters))
+        last = {place: end - 1 for place, (_, end) in ends.items()}
+        wait_until(lambda: drained.positions() == last, DEADLINE_SECONDS, "MM2's positions at the ends")
+        yield drained
+
+
+@pytest.fixture(scope="module")
+def planned(worker: Worker) -> Ran:
+    """A plan by the worker's REST alone, that compared no records."""
+    return worker.commands.plan(PLAN, "--group", worker.scene.group("g"), "--no-match")
+
+
+def drained(document: Mapping[str, Any]) -> set[str]:
+    """The levels of the check that MM2 has copied everything."""
+    return {check["level"] for check in document["header"]["checks"] if check["check"] == "not-drained"}
 
 
 def strimzi(lab: Lab) -> dict[str, Any]:
@@ -118,60 +135,36 @@ def test_the_worker_tells_the_same_facts_as_the_properties_and_a_strimzi_resourc
     assert SECRET not in repr(from_rest) + repr(dict(from_rest.source.properties))
 
 
-def test_positions_are_the_same_from_rest_from_the_named_topic_and_by_strimzi(worker, tmp_path):
-    ends = {place: end - 1 for place, (_, end) in worker.scene.source_ends().items()}
-    found: dict[tuple[str, int], int | None] = {}
+def test_by_rest_the_positions_are_known_the_plan_is_drained_and_no_output_holds_a_secret(worker, planned):
+    commands = worker.commands
+    shown = commands.run("mm2", "offsets", *commands.clusters, "--topic", worker.topic, "--format", "json").expect(0)
+    told = {(p["source_topic"], p["partition"]): p for p in json.loads(shown.stdout)["partitions"]}
+    assert {place: at["position"] for place, at in told.items()} == worker.positions()
+    assert all(at["left"] == 0 and at["newest_sync"] is not None for at in told.values())
 
-    def settled() -> bool:
-        found.update(worker.offsets(worker.commands))
-        return found == ends
-
-    wait_until(settled, DEADLINE_SECONDS, "MM2's positions at the ends", lambda: f"{found}, not {ends}")
-    topic = worker.lab.options.connect_offsets_topic
-    assert worker.offsets(worker.commands, "--connect-offsets-topic", topic) == ends
-    by_strimzi = worker.commands.against(
-        "--strimzi", str(strimzi_file(worker.lab, tmp_path)), "--source", "A", "--target", "B"
-    )
-    assert worker.offsets(by_strimzi) == ends
-
-
-def test_a_plan_by_rest_is_drained_by_the_workers_positions_and_no_output_holds_its_secret(worker):
-    group = ("--group", worker.scene.group("g"), "--no-match")
-    ran: list[Ran] = [worker.commands.plan("by-rest.plan", *group)]
-    document = worker.commands.document("by-rest.plan")
-    drained = {c["level"] for c in document["header"]["checks"] if c["check"] == "not-drained"}
-    assert drained == {"pass"}, str(ran[0])
-    assert {row["decision"] for row in document["rows"]} <= {"set", "block"}
-    ran += [
-        worker.commands.run("doctor", *worker.commands.clusters),
-        worker.commands.run("mm2", "offsets", *worker.commands.clusters),
-        worker.commands.run("explain", "by-rest.plan", worker.scene.group("g")),
-        worker.commands.run("plan", *worker.commands.clusters, "--debug", "--source", "B", "--target", "A"),
-    ]
-    assert [each.exit_code for each in ran[1:]] == [0, 0, 0, 2], str(ran)
-    assert "tells of" in ran[1].stdout
-    shown = "".join(map(str, ran)) + json.dumps(document) + worker.commands.show("by-rest.plan", "table")
-    assert "mm2_connect_url" in shown
-    assert SECRET not in shown
-    assert SECRET.encode() not in (worker.commands.folder / "by-rest.plan").read_bytes()
+    document = commands.document(PLAN)
+    assert drained(document) == {"pass"}, str(planned)
+    doctor = commands.run("doctor", *commands.clusters).expect(0)
+    assert "tells of" in doctor.stdout
+    wrong = commands.run("plan", *commands.clusters, "--debug", "--source", "B", "--target", "A")
+    assert wrong.exit_code == 2
+    printed = "".join(map(str, (shown, planned, doctor, wrong))) + json.dumps(document) + commands.show(PLAN, "table")
+    assert "mm2_connect_url" in printed
+    assert SECRET not in printed
+    assert SECRET.encode() not in (commands.folder / PLAN).read_bytes()
 
 
-def test_without_the_worker_the_topic_is_asked_for_and_naming_it_is_enough(worker):
+def test_without_the_worker_naming_its_offsets_topic_is_enough(worker):
     files = ("--source-config", str(worker.lab.source_properties), "--target-config", str(worker.lab.target_properties))
     names = ("--source", "A", "--target", "B", "--offset-syncs-location", "target")
     commands = worker.commands.against(*files, *names)
-    group = ("--group", worker.scene.group("g"), "--no-match")
-    ran = commands.plan("asked.plan", *group).expect(3)
-    assert "not-drained" in ran.stdout
-    assert "--connect-offsets-topic" in ran.stdout
-    commands.plan("named.plan", *group, "--connect-offsets-topic", worker.lab.options.connect_offsets_topic)
-    checks = commands.document("named.plan")["header"]["checks"]
-    assert {c["level"] for c in checks if c["check"] == "not-drained"} == {"pass"}
+    topic = worker.lab.options.connect_offsets_topic
+    commands.plan("named.plan", "--group", worker.scene.group("g"), "--no-match", "--connect-offsets-topic", topic)
+    assert drained(commands.document("named.plan")) == {"pass"}
 
 
-def test_the_commands_that_explain_prints_stop_the_worker_and_reset_the_one_partition(worker):
-    worker.commands.plan("reset.plan", "--group", worker.scene.group("g"), "--no-match")
-    told = worker.commands.run("explain", "reset.plan", worker.scene.group("g"), f"{worker.topic}:1").expect(0)
+def test_the_commands_that_explain_prints_stop_the_worker_and_reset_the_one_partition(worker, planned):
+    told = worker.commands.run("explain", PLAN, worker.scene.group("g"), f"{worker.topic}:1").expect(0)
     typed = [line.strip() for line in told.stdout.splitlines() if line.strip().startswith("curl ")]
     stops, patches = ([line for line in typed if word in line] for word in ("/stop", "-X PATCH"))
     assert (len(stops), len(patches)) == (2, 1), str(told)
@@ -184,9 +177,7 @@ def test_the_commands_that_explain_prints_stop_the_worker_and_reset_the_one_part
             assert done(line), line
         # A connector is stopped a moment after the request; until then the reset is refused.
         wait_until(lambda: done(patches[0]), DEADLINE_SECONDS, "the reset to be taken")
-        left = worker.offsets(worker.commands)
-        assert left[worker.topic, 1] is None
-        assert left[worker.topic, 0] == worker.scene.source_ends()[worker.topic, 0][1] - 1
+        assert worker.positions() == {(worker.topic, 0): worker.scene.source_ends()[worker.topic, 0][1] - 1}
     finally:
         for line in stops:
             assert done(line.replace("/stop", "/resume")), line
