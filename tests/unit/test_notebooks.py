@@ -19,6 +19,7 @@ from migrate.show import render
 from migrate.showproof import verify_document
 from migrate.signatures import add_signature, signature_of, signatures_path
 from migrate.totals import totals
+from migrate.undo import undo_plan
 from migrate.verification import verify
 from tests.builders import make_plan, make_row
 from tests.fakes import FakeClock, NoProgress
@@ -191,3 +192,21 @@ def test_a_plan_without_a_journal_and_a_verification_of_another_plan_are_one_lin
         outcome.verification_table(tmp_path / "verification.json", other)
     with pytest.raises(review.ReviewStopped, match="is not what"):
         outcome.verification_table(tmp_path / "cutover.plan", made)
+
+
+def test_what_an_undo_plan_took_back_is_undone_here_too(applied):
+    path, made = applied
+    target, _ = clusters(made)
+    log = Journal(journal_path(path, made.fingerprint), made.fingerprint, FakeClock().now_ms)
+    undo = undo_plan(made, log.read(), 0, "0.1.0")
+    own = Journal(journal_path(path.with_name("undo.plan"), undo.fingerprint), undo.fingerprint, FakeClock().now_ms)
+    for planned in made.rows:
+        if planned.decision is Decision.SET and planned.target_offset is not None:
+            target.commit(planned.group, planned.target_topic, planned.partition, planned.target_offset)
+    done = apply_plan(undo, target, None, own, FakeClock(), NoProgress(), ApplyOptions(execute=True), spends=log)
+    assert done.exit_code == 0
+    wave = outcome.open_wave(path, made)
+    assert outcome.standings_table(wave)["groups"].to_dict() == {
+        "moved": 0, "uncertain": 0, "undone": 2, "left": 1, "as-it-is": 0,
+    }  # fmt: skip
+    assert list(outcome.outcome_table(wave)["undone"]) == ["removed", "removed"]
