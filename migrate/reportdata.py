@@ -28,7 +28,7 @@ NUMBERS = (
     "checkpoint_target_offset", "missing_on_target",
 )  # fmt: skip
 WORDS = ("source_topic", "target_topic", "decision", "method", "grade", "reason", "lower_kind", "equality", "why",
-         "source_metadata", "target_prior_metadata")  # fmt: skip
+         "source_metadata", "target_prior_metadata", "target_metadata")  # fmt: skip
 AFTER = ("status", "seen", "told", "standing", "verified")
 COLUMNS = (*NUMBERS, *WORDS, "sentence", "sentence_numbers", "lag", "risk", *AFTER)
 
