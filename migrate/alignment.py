@@ -82,6 +82,27 @@ class Alignment:
         prints = self.source.prints
         return sum(prints[i] not in self._copies for i in range(source_place, self.source_top))
 
+    def superseded(self, source_place: int) -> int:
+        """Count the records from `source_place` on without a copy that a cleaner may have taken from the target.
+
+        Those are tombstones, and records whose key comes again later in a record of which the same holds, or that has
+        its copy. Needs the source's keys.
+        """
+        if self._identical:
+            return 0
+        excused, newer = 0, set()
+        seen: Counter[int] = Counter()
+        for i in range(self.source_top - 1, source_place - 1, -1):
+            key, is_tombstone = divmod(self.source.keys[i], 2)
+            fingerprint = self.source.prints[i]
+            seen[fingerprint] += 1
+            if seen[fingerprint] > len(self._copies.get(fingerprint, ())):
+                if not is_tombstone and key not in newer:
+                    continue
+                excused += 1
+            newer.add(key)
+        return excused
+
     def is_ambiguous(self, source_place: int) -> bool:
         """True if records that look alike were not copied as often as they were written, from here on."""
         return not self._identical and source_place <= self._ambiguous_up_to

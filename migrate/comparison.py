@@ -27,6 +27,7 @@ class Work:
     source_committed: tuple[int, ...]
     source_open: bool = False
     copied_to: int | None = None
+    compacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

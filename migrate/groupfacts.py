@@ -42,6 +42,10 @@ class GroupFactsReader(Protocol):
         out."""
         ...
 
+    def compacted_topics(self, topics: Collection[str]) -> frozenset[str] | Failure:
+        """Return those of these topics whose `cleanup.policy` names compact; needs DESCRIBE_CONFIGS on them."""
+        ...
+
     def newest_record_ms(self, topic: str) -> int | None | Failure:
         """Return the newest timestamp in a topic of one partition; None where it is empty."""
         ...

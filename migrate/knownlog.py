@@ -26,7 +26,8 @@ class Missing(Exception):  # noqa: N818  (a question to the reader, not an error
 class KnownLog:
     """The known part of one log.
 
-    `offsets`, `times` and `prints` run in parallel over all records that were read, in log order.
+    `offsets`, `times` and `prints` run in parallel over all records that were read, in log order; `keys` too, where
+    they were asked for.
     `start` rises above the pinned start where retention deleted records before they could be read. `width` is how
     many offsets were read, and `limit` how many may be.
     """
@@ -39,6 +40,7 @@ class KnownLog:
         self.offsets = array("q")
         self.times = array("q")
         self.prints = array("q")
+        self.keys = array("q")
         self.width = 0
         self._covered: list[Range] = []
         self._first: dict[int, int] = {}
@@ -50,6 +52,7 @@ class KnownLog:
             (self.offsets, stretch.offsets),
             (self.times, stretch.times),
             (self.prints, stretch.prints),
+            (self.keys, stretch.keys),
         ):
             mine[at:at] = array("q", theirs)
         self.width += stretch.end - stretch.start

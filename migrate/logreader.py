@@ -15,10 +15,11 @@ from migrate.records import Range, Stretch
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to read of one partition: ranges, disjoint and sorted, fingerprinted by `equality`."""
+    """What to read of one partition: ranges, disjoint and sorted, fingerprinted by `equality`; `keys` too if asked."""
 
     ranges: tuple[Range, ...]
     equality: Equality
+    keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)

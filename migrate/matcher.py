@@ -249,6 +249,8 @@ class PartitionMatcher:
             # since, or written there by others.
             last = aligned.last_known(place)
             rereads = max(0, rereads - aligned.newcomers(place, last, self.source.times[first]))
+        if missing and self.question.compacted and not self.question.failback:
+            missing -= aligned.superseded(first)
         uncopied = self._uncopied_before(g)
         if uncopied:
             why = Why.NOT_COPIED_YET if why is Why.PROVEN else why
@@ -258,7 +260,9 @@ class PartitionMatcher:
             target_offset=offset,
             why=why,
             rereads_at_most=rereads,
-            missing_on_target=missing if self.question.failback else missing - self._uncopied_from(first, aligned),
+            missing_on_target=missing
+            if self.question.failback
+            else max(0, missing - self._uncopied_from(first, aligned)),
             lower=bounds.lower,
             upper=bounds.upper,
         )

@@ -24,6 +24,7 @@ class PartitionQuestion:
     `copied_to` is MM2's own committed source offset (the last record it has copied for sure), None if unknown.
     `match_limit` is how many offsets of either log may be read for this partition. `failback` is True where the
     copying goes the other way: the source holds the copies, perhaps twice, and what the target lacks never comes.
+    `compacted` is True where a cleaner may take superseded records from the target.
     """
 
     source: TopicPartition
@@ -37,6 +38,7 @@ class PartitionQuestion:
     copied_to: int | None = None
     match_limit: int = 1_000_000
     failback: bool = False
+    compacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,10 @@ class _Drive:
 
     def _round(self, partitions: Sequence[_Partition]) -> None:
         """Read what all of them need, from both clusters at the same time."""
-        source = [_Asked(p.question.source, p.needs.source, p.needs.source_times, p.question) for p in partitions]
+        source = [
+            _Asked(p.question.source, p.needs.source, p.needs.source_times, p.question, p.question.compacted)
+            for p in partitions
+        ]
         target = [_Asked(p.question.target, p.needs.target, p.needs.target_times, p.question) for p in partitions]
         reading = [self._pool.submit(_read, *each) for each in zip(self._readers, (source, target), strict=True)]
         for partition, mine, copies in zip(partitions, *(each.result() for each in reading), strict=True):
@@ -165,6 +168,7 @@ class _Asked:
     ranges: tuple[Range, ...]
     times: tuple[int, ...]
     question: PartitionQuestion
+    with_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +184,7 @@ class _Got:
 
 
 def _read(reader: LogReader, asked: Sequence[_Asked]) -> list[_Got | Unreadable]:
-    read = reader.read({a.place: Wanted(a.ranges, a.question.equality) for a in asked if a.ranges})
+    read = reader.read({a.place: Wanted(a.ranges, a.question.equality, a.with_keys) for a in asked if a.ranges})
     first = reader.first_offsets(
         {a.place: a.times for a in asked if a.times and not isinstance(read.get(a.place), Unreadable)}
     )

@@ -5,7 +5,7 @@ pinned, so that what it has copied by then lies below those ends; high watermark
 a transaction that opens in between still shows.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from migrate.bytesize import bytes_text
@@ -79,8 +79,12 @@ def works_of(
     logs: Logs,
     watermarks: Watermarks,
     copied_to: Mapping[TopicPartition, int],
+    compacted: Collection[str] = (),
 ) -> tuple[Work, ...]:
-    """Return one work per partition that has a commit which the laws translate, in order of the source's names."""
+    """Return one work per partition that has a commit which the laws translate, in order of the source's names.
+
+    `compacted` are the target's topics that a cleaner works on.
+    """
     committed: dict[TopicPartition, set[int]] = {}
     for key, commit in keys.items():
         log = logs.source.get(TopicPartition(key.topic, key.partition))
@@ -101,6 +105,7 @@ def works_of(
                     tuple(sorted(committed[source])),
                     source_open=watermarks.is_open(source, source_log),
                     copied_to=copied_to.get(source),
+                    compacted=target.topic in compacted,
                 )
             )
     return tuple(works)

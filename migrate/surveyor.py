@@ -68,7 +68,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     asked = ((key, window_question(key, commit, flow, logs)) for key, commit in keys.items())
     questions = {key: question for key, question in asked if question is not None}
     syncs = _read_windows(clusters, flow, questions.values(), source_topics, target_topics, timer)
-    works = works_of(flow, keys, logs, watermarks, positions.copied_to)
+    works = works_of(flow, keys, logs, watermarks, positions.copied_to, _compacted(clusters, logs, timer))
     comparison = compare(clusters, flow, works, request.limits, timer, progress)
     if checkpoints is None:
         checkpoints = _read_checkpoints(clusters, flow, target_topics, timer)
@@ -131,6 +131,16 @@ def _hidden(clusters: Clusters, timer: Timer) -> dict[Side, frozenset[str] | Fai
         # Listed after: what was created in between is not hidden.
         hidden[side] = found if isinstance(found, Failure) else found - admin.topics().keys()
     return hidden
+
+
+def _compacted(clusters: Clusters, logs: Logs, timer: Timer) -> frozenset[str]:
+    """Return the target's topics whose superseded records a cleaner may take; where nobody tells, none is known."""
+    topics = sorted({partition.topic for partition in logs.target})
+    if clusters.target_groups is None or not topics:
+        return frozenset()
+    asked, text = clusters.target_groups, f"asking {clusters.target.alias} which topics are compacted"
+    told = timer.run("pin", text, lambda: asked.compacted_topics(topics))
+    return frozenset() if isinstance(told, Failure) else told
 
 
 def _reach(source: ClusterAdmin, flow: Flow) -> ClusterFacts:

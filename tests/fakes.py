@@ -211,6 +211,7 @@ class FakeGroupFacts:
     brokers: BrokerSettings | Failure = BrokerSettings(7 * 24 * 3_600_000, True)
     records: Mapping[str, GroupRecord] | Failure = field(default_factory=dict)
     newest_ms: int | None | Failure = None
+    compacted: frozenset[str] = frozenset()
     asked: list[str] = field(default_factory=list)
 
     def group_kinds(self) -> Mapping[str, str] | Failure:
@@ -222,6 +223,9 @@ class FakeGroupFacts:
     def group_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
         self.asked += sorted(groups)
         return self.records
+
+    def compacted_topics(self, topics: Collection[str]) -> frozenset[str] | Failure:
+        return self.compacted & frozenset(topics)
 
     def newest_record_ms(self, topic: str) -> int | None | Failure:
         return self.newest_ms

@@ -9,7 +9,7 @@ from migrate.errors import ClusterError
 from migrate.logreader import Wanted
 from migrate.matching import Unreadable
 from migrate.model import LogRange, TopicPartition
-from migrate.records import Stretch
+from migrate.records import Stretch, key_mark
 
 Log = Mapping[int, Content]
 
@@ -47,6 +47,7 @@ class MemoryReader:
                     [offset for offset, _ in inside],
                     [content.timestamp for _, content in inside],
                     [fingerprint(content, asked.equality) for _, content in inside],
+                    [key_mark(content.key, content.value) for _, content in inside] if asked.keys else [],
                 )
                 stretches.append(Stretch(piece.start, piece.end, piece.start, *columns))
             found[place] = tuple(stretches)

@@ -30,6 +30,7 @@ from migrate.model import Failure
 READ_SECONDS = 60.0
 _LONGEST: dict[str, Any] = {"request_timeout": REQUEST_TIMEOUT_SECONDS}
 _KINDS = {"share": "share", "streams": "streams"}
+_CLEANUP = "cleanup.policy"
 _RETENTION = "offsets.retention.minutes"
 _PROTOCOLS = "group.coordinator.rebalance.protocols"
 
@@ -128,6 +129,21 @@ class ConfluentGroupFacts:
         wanted = {partition_of(group, len(topic.partitions)) for group in groups}
         failed = read_offsets_topic(self._config, wanted, log, READ_SECONDS)
         return log.groups() if failed is None else failed
+
+    def compacted_topics(self, topics: Collection[str]) -> frozenset[str] | Failure:
+        """Ask for the topics' settings; a topic that does not tell is no compacted one."""
+        wanted = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+        if not wanted:
+            return frozenset()
+        try:
+            told = self._connection.collect(lambda client: client.describe_configs(wanted, **_LONGEST))
+        except ClusterError as error:
+            return Failure("_FAIL", error.problem)
+        return frozenset(
+            resource.name
+            for resource, answer in told.items()
+            if not isinstance(answer, Failure) and "compact" in str(answer[_CLEANUP].value).split(",")
+        )
 
     def newest_record_ms(self, topic: str) -> int | None | Failure:
         """Ask the leader for the greatest timestamp of the topic's only partition."""

@@ -14,7 +14,7 @@ from confluent_kafka import Message
 
 from migrate.equality import Content, Equality, fingerprints
 from migrate.logreader import Run
-from migrate.records import Range, Stretch
+from migrate.records import Range, Stretch, key_mark
 
 # A record without an error has all of these: the client's types can not tell.
 _offset: Any = Message.offset
@@ -36,8 +36,10 @@ class Shelf(Protocol):
 class Prints:
     """Fingerprints of the records of one range."""
 
-    def __init__(self, equality: Equality) -> None:
+    def __init__(self, equality: Equality, with_keys: bool = False) -> None:
         self.readable_from = 0
+        self._with_keys = with_keys
+        self._keys = array("q")
         self._equality = equality
         self._offsets = array("q")
         self._times = array("q")
@@ -48,6 +50,9 @@ class Prints:
         times = array("q", _times(messages))
         keys: Any = map(Message.key, messages)
         values: Any = map(Message.value, messages)
+        if self._with_keys:
+            keys, values = list(keys), list(values)
+            self._keys.extend(map(key_mark, keys, values))
         self._offsets.extend(offsets)
         self._times.extend(times)
         headers = map(_headers, messages) if self._equality in _WITH_HEADERS else repeat(())
@@ -57,10 +62,10 @@ class Prints:
         """Return what was taken in."""
         readable_from = min(max(wanted.start, self.readable_from), wanted.end)
         at = bisect_left(self._offsets, readable_from)
-        offsets, times, prints = (
-            column[at:] if at else column for column in (self._offsets, self._times, self._prints)
+        offsets, times, prints, keys = (
+            column[at:] if at else column for column in (self._offsets, self._times, self._prints, self._keys)
         )
-        return Stretch(wanted.start, wanted.end, readable_from, offsets, times, prints)
+        return Stretch(wanted.start, wanted.end, readable_from, offsets, times, prints, keys)
 
 
 class Contents:

@@ -111,7 +111,7 @@ class RecordReader:
 
     def read(self, wanted: Mapping[TopicPartition, Wanted]) -> dict[TopicPartition, tuple[Stretch, ...] | Unreadable]:
         """Return one stretch per range."""
-        shelves = {place: [Prints(asked.equality) for _ in asked.ranges] for place, asked in wanted.items()}
+        shelves = {place: [Prints(asked.equality, asked.keys) for _ in asked.ranges] for place, asked in wanted.items()}
         problems = self._fill({place: asked.ranges for place, asked in wanted.items()}, shelves)
         return {
             place: problems.get(place)

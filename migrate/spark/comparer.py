@@ -224,6 +224,7 @@ def question_of(row: Any, equality: Equality, match_limit: int) -> PartitionQues
         copied_to=document["copied_to"],
         match_limit=match_limit,
         failback=document["failback"],
+        compacted=document["compacted"],
     )
 
 
@@ -239,6 +240,7 @@ def _document(work: Work, failback: bool) -> str:
             "open": work.source_open,
             "copied_to": work.copied_to,
             "failback": failback,
+            "compacted": work.compacted,
         }
     )
 

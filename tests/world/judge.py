@@ -228,14 +228,14 @@ class Row:
         equality = self.run.question.equality
         prints = {e.identity: fingerprint(e.content, equality) for e in seen}
         copies = Counter(fingerprint(e.content, equality) for e in self.world.target_seen)
-        told = _not_stood_in_for(for_good, prints, copies)
+        told = _not_stood_in_for(for_good, prints, copies, self._superseded())
         # A tail that the target lost looks like one that is still to come: then the tail tells of it.
         counted = self.place.missing_on_target + (self.run.answer.tail.uncopied or 0)
         if counted < len(told) and not self._was_deleted():
             upper = self.place.upper
             if upper is not None:
                 within = {identity: found for identity, found in prints.items() if int(identity) < upper[0]}
-                told = _not_stood_in_for([i for i in for_good if i in within], within, copies)
+                told = _not_stood_in_for([i for i in for_good if i in within], within, copies, self._superseded())
             inside = told
             if self.place.why is Why.NOT_ALL_READ:
                 inside = []
@@ -246,6 +246,27 @@ class Row:
             yield self._broken(
                 "missing-invented", f"says {self.place.missing_on_target}, missing are {_named(missing)}"
             )
+
+    def _superseded(self) -> Counter[int]:
+        """Count, by fingerprint, owed records that a cleaner may have taken from the target.
+
+        Tombstones, and what a later record of the same key replaces; of equal records the last are taken to be there.
+        """
+        if not self.run.question.compacted:
+            return Counter()
+        equality = self.run.question.equality
+        copies = Counter(fingerprint(e.content, equality) for e in self.world.target_seen)
+        newer: set[bytes | None] = set()
+        excused: Counter[int] = Counter()
+        for e in reversed(self.world.source_seen):
+            print_ = fingerprint(e.content, equality)
+            copies[print_] -= 1
+            if copies[print_] < 0:
+                if e.content.value is not None and e.content.key not in newer:
+                    continue
+                excused[print_] += e.offset >= self.g
+            newer.add(e.content.key)
+        return excused
 
     def _broken(self, kind: str, detail: str) -> Violation:
         return Violation(kind, self.g, detail)
@@ -305,13 +326,20 @@ class Row:
         return replace(self.world.truth, target=oracle.Log(self.run.target_start, target.end, kept))
 
 
-def _not_stood_in_for(missing: Iterable[str], owed: Mapping[str, int], copies: Counter[int]) -> list[str]:
-    """The missing records, less those whose place an equal one's copy may take. `owed`: fingerprints by identity."""
+def _not_stood_in_for(
+    missing: Iterable[str], owed: Mapping[str, int], copies: Counter[int], superseded: Counter[int]
+) -> list[str]:
+    """The missing records, less those whose place an equal one's copy may take, and less superseded ones.
+
+    `owed` are fingerprints by identity.
+    """
     left, told = Counter(owed.values()), []
     for identity in missing:
         if left[owed[identity]] > copies[owed[identity]]:
             left[owed[identity]] -= 1
-            told.append(identity)
+            superseded[owed[identity]] -= 1
+            if superseded[owed[identity]] < 0:
+                told.append(identity)
     return told
 
 

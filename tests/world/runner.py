@@ -17,7 +17,7 @@ from migrate.matching import (
     Unreadable,
 )
 from migrate.model import LogRange, TopicPartition
-from migrate.records import Range, Stretch
+from migrate.records import Range, Stretch, key_mark
 from migrate.translation import chain
 from tests.world.model import Entry, World
 
@@ -67,6 +67,7 @@ def question(world: World, match_limit: int = 1_000_000) -> PartitionQuestion | 
         source_open=world.source_open,
         copied_to=world.copied_to,
         match_limit=match_limit,
+        compacted="target-compaction" in world.troubles,
     )
 
 
@@ -124,6 +125,7 @@ class _Reader:
         self.offsets = [entry.offset for entry in seen]
         self.times = [entry.content.timestamp for entry in seen]
         self.prints = [fingerprint(entry.content, equality) for entry in seen]
+        self.keys = [key_mark(entry.content.key, entry.content.value) for entry in seen]
         # Brokers search aborted records and markers too.
         self.all_offsets = [entry.offset for entry in physical]
         self.greatest = list(accumulate((entry.content.timestamp for entry in physical), max))
@@ -163,4 +165,5 @@ class _Reader:
             self.offsets[cut],
             self.times[cut],
             self.prints[cut],
+            self.keys[cut],
         )
