@@ -186,8 +186,8 @@ def _mm2_topics(
         admin = admins[side]
         if topic not in topics[side]:
             yield Examined(
-                Health.FAIL, f"MM2's {what}", f"{admin.alias} has no topic {topic}",
-                "Check the aliases, the separator and --offset-syncs-location; is MM2 running?",
+                Health.FAIL, f"MM2's {what}", f"{admin.alias} shows us no topic {topic}",
+                "Check the aliases, the separator, --offset-syncs-location and READ on that topic; is MM2 running?",
             )  # fmt: skip
             continue
         yield from _try(

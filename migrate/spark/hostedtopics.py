@@ -34,7 +34,8 @@ def hosted_topics(spark: "SparkSession", cluster: Cluster, deadline_seconds: flo
     try:
         admin = jvm.org.apache.kafka.clients.admin.Admin.create(properties)
         try:
-            nodes = admin.describeCluster().nodes().get(patience, unit)
+            # A list: Python cannot walk through what is only a Java collection.
+            nodes = jvm.java.util.ArrayList(admin.describeCluster().nodes().get(patience, unit))
             brokers = jvm.java.util.ArrayList()
             for node in nodes:
                 brokers.add(node.id())

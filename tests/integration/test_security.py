@@ -100,7 +100,7 @@ def test_a_whole_cutover_needs_just_the_listed_rights_and_tells_no_secret(
     assert any("SparkListenerEnvironmentUpdate" in path.read_text() for path in events.rglob("*") if path.is_file())
     text = said(planned, applied, verified, proven, undone, commands.show(PLAN, "json"))
     assert not found_in(SECRETS, work, events, text=text)
-    written = [path for path in work.iterdir() if path.suffix != ".properties"]
+    written = [path for path in work.iterdir() if path.is_file() and path.suffix != ".properties"]
     assert len(written) == 2, written
     assert {stat.S_IMODE(path.stat().st_mode) for path in written} == {0o600}
 
@@ -138,15 +138,17 @@ def test_the_doctor_finds_all_rights_and_names_each_that_is_missing(secure: Secu
     assert not found_in(SECRETS, text=said(well, ill))
 
 
-# One right too few: command, side, operation, kind, and what of it is taken away.
+LONG = pytest.mark.long
+# One right too few: command, side, operation, and the resource. On a topic READ is all that there is: without it the
+# topic is hidden.
 LACKS = [
-    # Brokers are silent about these three: lists are shorter, answers emptier.
-    ("plan", Side.SOURCE, "DESCRIBE", "CLUSTER"),
+    # Brokers are silent about these: lists are shorter, answers emptier.
+    pytest.param("plan", Side.SOURCE, "DESCRIBE", "CLUSTER", marks=LONG),
     ("plan", Side.SOURCE, "READ", "TOPIC pool"),
-    ("plan", Side.TARGET, "READ", "TOPIC copy"),
     ("plan", Side.SOURCE, "DESCRIBE", "GROUP"),
-    ("plan", Side.TARGET, "READ", "TOPIC A.checkpoints.internal"),
-    ("plan", Side.TARGET, "DESCRIBE", "GROUP"),
+    pytest.param("plan", Side.TARGET, "READ", "TOPIC copy", marks=LONG),
+    pytest.param("plan", Side.TARGET, "READ", "TOPIC A.checkpoints.internal", marks=LONG),
+    pytest.param("plan", Side.TARGET, "DESCRIBE", "GROUP", marks=LONG),
     ("apply", Side.TARGET, "READ", "GROUP"),
     ("apply", Side.TARGET, "READ", "TOPIC copy"),
     ("apply", Side.TARGET, "DESCRIBE", "CLUSTER"),
