@@ -80,8 +80,12 @@ def _ragged(source: KnownLog, i: int, target: KnownLog, j: int, keeps_time: bool
     place_of = {fingerprint: at for at, fingerprint in enumerate(written)}
     last_known = next((at for at in range(len(there) - 1, -1, -1) if there[at] in place_of), -1)
     older = _copied_again(source, i, target, j + last_known + 1, keeps_time)
+    known = set(source.prints)
+    # Where the source has gaps, copies of records that were aborted or compacted there would look foreign.
+    has_gaps = i < len(source.offsets) and source.offsets[-1] - source.offsets[i] != len(written) - 1
+    foreign = 0 if has_gaps else sum(fingerprint not in known for fingerprint in there)
     if older is None:
-        return UNKNOWN
+        return replace(UNKNOWN, foreign=foreign if keeps_time else 0)
     if older:
         return TailFacts(
             len(source.offsets) - older, False, source.offsets[older] if older < len(source.offsets) else None
@@ -99,10 +103,6 @@ def _ragged(source: KnownLog, i: int, target: KnownLog, j: int, keeps_time: bool
         else:
             unmatched += 1
     uncopied = max(unmatched, len(written) - 1 - newest)
-    known = set(source.prints)
-    # Where the source has gaps, copies of records that were aborted or compacted there would look foreign.
-    has_gaps = i < len(source.offsets) and source.offsets[-1] - source.offsets[i] != len(written) - 1
-    foreign = 0 if has_gaps else sum(fingerprint not in known for fingerprint in there)
     return TailFacts(uncopied, False, source.offsets[i + newest + 1] if newest + 1 < len(written) else None, foreign)
 
 

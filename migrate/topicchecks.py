@@ -146,7 +146,8 @@ def dedicated(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> I
         target_topic = facts.topic_partitions.get(topic, (None, topic, None))[1]
         yield result(
             Level.WARN, "target-topic-dedicated", Scope.TOPIC, topic, f"only copies of the source in {target_topic}",
-            f"{many(count, 'record')} near its end equal none of {facts.source_alias}: somebody else writes there",
+            f"{many(count, 'record')} near its end equal none that was read of {facts.source_alias}: somebody else "
+            "writes there",
             f"Consumers will read these, too. Find out who writes to {target_topic} on {facts.target_alias}.",
         )  # fmt: skip
 

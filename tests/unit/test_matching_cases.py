@@ -220,6 +220,8 @@ def test_c11_where_only_the_oldest_records_are_not_known():
 def test_records_of_a_local_writer_behind_the_last_sync_are_counted_and_copies_of_aborted_ones_are_not():
     local = hand(source="0..4", target="0..2@0..2 x@3 3..4@4..5 y@6", syncs=[(0, 0)])
     assert judged(local).tail.foreign == 2
+    late = hand(source="0..4", target="0..4@0..4 x@5 y@6", syncs=[(0, 0)], times={"x": 15, "y": 25})
+    assert judged(late).tail.foreign == 2, "nobody can tell whether MM2 is done, and yet they are strangers"
     aborted = hand(source="0..1 2! 3 |4", target="0..1@0..1 2@2 3@3", syncs=[(0, 0)])
     assert judged(aborted).tail.foreign == 0
     assert judged(hand(source="0..4", target="0..4@0..4", syncs=[(0, 0)])).tail.foreign == 0
