@@ -5,6 +5,7 @@ Nothing rests on these facts alone, so whatever is forbidden or slow is a `Failu
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Protocol
 
 from migrate.grouprecords import GroupRecord
@@ -76,3 +77,22 @@ def moved(before: Mapping[TopicPartition, int], now: Mapping[TopicPartition, int
         for partition in sorted(before.keys() | now.keys())
         if before.get(partition) != now.get(partition)
     )
+
+
+class RememberedGroupFacts:
+    """What a cluster told of its groups when it was first asked: for who looks every other second."""
+
+    def __init__(self, asked: GroupFactsReader) -> None:
+        self.group_kinds = cache(asked.group_kinds)
+        self.settings = cache(asked.settings)
+        self.newest_record_ms = asked.newest_record_ms
+        self._records = cache(asked.group_records)
+        self._compacted = cache(asked.compacted_topics)
+
+    def group_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
+        """Return what the offsets topic held of these groups."""
+        return self._records(tuple(sorted(groups)))
+
+    def compacted_topics(self, topics: Collection[str]) -> frozenset[str] | Failure:
+        """Return those of these topics that were compacted."""
+        return self._compacted(tuple(sorted(topics)))

@@ -13,12 +13,13 @@ from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
 from migrate.filters import Filters
 from migrate.flow import Flow
 from migrate.forecast import Forecast, forecast
+from migrate.groupfacts import GroupFactsReader, RememberedGroupFacts
 from migrate.kafka.recordreader import RecordReader
 from migrate.logreader import LogReader
 from migrate.plainmirror import PlainMirror
 from migrate.planfile import read_plan
 from migrate.policies import Policies
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import ClusterAdmin, PositionReader, Progress
 from migrate.progress import Silent
 from migrate.recordsurvey import read_positions
 from migrate.screen import Screen
@@ -30,7 +31,7 @@ from migrate.statuswatch import Told, watch_until_ready
 from migrate.survey import Clusters, PlanRequest, Timer
 from migrate.surveyor import take_survey
 from migrate.tailcomparer import MOST_PER_PARTITION, TailComparer
-from migrate.wiring import admin_of, log_reader_of
+from migrate.wiring import admin_of, group_facts_of, log_reader_of, position_reader_of
 
 Print = Callable[[Iterable[str]], None]
 
@@ -81,13 +82,26 @@ class _Lookout:
     comparer: TailComparer | None
     progress: Progress
     clock: Clock
+    group_facts: tuple[GroupFactsReader, GroupFactsReader]
+    worker: PositionReader | None
 
     def look(self, settle_seconds: float) -> Status:
         """Return the status; a source that does not answer is told in it."""
         down = self._why_down()
         request = replace(self.request, settle_seconds=settle_seconds, source_down=bool(down))
         source = None if down else self.source
-        clusters = Clusters(source, self.target, source, self.target, self.mirror, None if down else self.comparer)
+        groups = self.group_facts
+        clusters = Clusters(
+            source,
+            self.target,
+            source,
+            self.target,
+            self.mirror,
+            None if down else self.comparer,
+            worker=self.worker,
+            source_groups=None if down else groups[0],
+            target_groups=groups[1],
+        )
         survey = take_survey(request, clusters, self.clock, self.progress)
         positions = survey.positions
         if down:
@@ -131,9 +145,14 @@ def _lookout(
     mirror = PlainMirror(flow, *readers)
     comparer = None if options["no_match"] else TailComparer(mirror, lambda: nullcontext(_pair(readers)))
     admins = [admin_of(cluster, deadline) for cluster in (flow.source, flow.target)]
+    facts = [group_facts_of(cluster, deadline) for cluster in (flow.source, flow.target)]
+    remembered = RememberedGroupFacts(facts[0]), RememberedGroupFacts(facts[1])
+    worker = position_reader_of(flow, deadline)
     try:
-        yield _Lookout(request, admins[0], admins[1], mirror, comparer, progress, clock)
+        yield _Lookout(request, admins[0], admins[1], mirror, comparer, progress, clock, remembered, worker)
     finally:
+        for admin in admins:
+            admin.close()
         for reader in readers:
             reader.close()
 

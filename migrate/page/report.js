@@ -10,7 +10,7 @@
   const data = read("data");
   const at = Object.fromEntries(data.columns.map((name, i) => [name, i]));
   const WORDS = new Set(["source_topic", "target_topic", "decision", "method", "grade", "reason", "lower_kind",
-    "equality", "why", "source_metadata", "target_prior_metadata", "sentence", "status", "seen", "told", "standing",
+    "equality", "why", "source_metadata", "target_prior_metadata", "target_metadata", "sentence", "status", "seen", "told", "standing",
     "verified"]);
 
   function make(tag, attributes, ...inside) {
@@ -237,6 +237,7 @@
     say("Missing on target", row.missing_on_target);
     say("Commit metadata", row.source_metadata);
     say("Metadata there", row.target_prior_metadata);
+    say("Metadata to write", row.target_metadata);
     if (data.after) {
       say("Afterwards", [row.status, row.told].filter(Boolean).join(": "));
       say("Read back", row.seen);
