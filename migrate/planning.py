@@ -11,6 +11,7 @@ from migrate.mirror import CheckpointKey
 from migrate.model import Commit, Failure, GroupPartition, GroupState, LogRange, Row, Side, TopicPartition
 from migrate.place import CheckpointHint, RowFacts
 from migrate.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
+from migrate.rights import is_infrastructure
 from migrate.rows import build_row, uncommitted_row, with_blocks
 from migrate.survey import Mm2Topic, PlanRequest, Survey
 from migrate.totals import sums_of
@@ -118,7 +119,10 @@ def _hidden(request: PlanRequest, side: Side, found: frozenset[str] | Failure) -
             return False
         return request.filters.topic_verdict(source_topic) is None
 
-    return HiddenTopics(tuple(sorted(filter(concerned, found))), tuple(sorted(t for t in found if not concerned(t))))
+    return HiddenTopics(
+        tuple(sorted(filter(concerned, found))),
+        tuple(sorted(t for t in found if not (concerned(t) or is_infrastructure(t)))),
+    )
 
 
 def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:
