@@ -54,7 +54,7 @@ def topics_visible(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies)
     """Block where a cluster has topics of the flow that it does not show us: commits on them are in no plan."""
     expected = "the right DESCRIBE on every topic, without which brokers leave commits on it out in silence"
     for alias, hidden in facts.hidden.items():
-        todo = "Grant DESCRIBE on topic {} on {} to this principal."
+        todo = "Grant DESCRIBE, and READ to read their records, on topic {} on {} to this principal."
         if hidden.unknown:
             yield unseen(
                 Level.WARN, TOPICS_VISIBLE, Scope.CLUSTER, alias, expected,

@@ -18,7 +18,7 @@ from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.options import ClusterOptions, resolve_flow
 from migrate.ports import ClusterAdmin, Progress
 from migrate.recordsurvey import ASK_FOR_TOPIC
-from migrate.rights import Resources
+from migrate.rights import Resources, is_infrastructure
 from migrate.rightsexam import Subjects, examine_rights, names_to_ask, subjects_of
 from migrate.table import wrapped
 from migrate.terminal import Colour, capital, many, paint
@@ -128,7 +128,7 @@ def _rights(
         )
         if everything is not None:
             hidden = everything - topics[side].keys()
-            seen = replace(seen, hidden=frozenset(t for t in hidden if not t.startswith("__")))
+            seen = replace(seen, hidden=frozenset(t for t in hidden if not is_infrastructure(t)))
         yield from examine_rights(side, admin.alias, resources, seen)
 
 

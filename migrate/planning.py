@@ -22,6 +22,7 @@ from migrate.model import (
 )
 from migrate.place import CheckpointHint, RowFacts
 from migrate.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
+from migrate.rights import is_infrastructure
 from migrate.rows import build_row, uncommitted_row, with_blocks
 from migrate.streams import INTERNAL, Application, application, internal_topics
 from migrate.survey import Mm2Topic, PlanRequest, Survey
@@ -146,7 +147,10 @@ def _hidden(request: PlanRequest, side: Side, found: frozenset[str] | Failure) -
             return False
         return request.filters.topic_verdict(source_topic) is None
 
-    return HiddenTopics(tuple(sorted(filter(concerned, found))), tuple(sorted(t for t in found if not concerned(t))))
+    return HiddenTopics(
+        tuple(sorted(filter(concerned, found))),
+        tuple(sorted(t for t in found if not (concerned(t) or is_infrastructure(t)))),
+    )
 
 
 def _applications(flow: Flow, survey: Survey) -> dict[str, Application]:

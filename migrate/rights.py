@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from migrate.flow import Flow
 from migrate.model import Failure, Side
+from migrate.naming import HEARTBEATS
 
 CLUSTER_NAME = "kafka-cluster"
 
@@ -69,7 +70,6 @@ def _rights(command: str, side: Side, *rights: tuple[Operation, Resources, str])
 _D, _R, _X = Operation.DESCRIBE, Operation.READ, Operation.DELETE
 _BASE = ((_D, Resources.CLUSTER, ""), (_D, Resources.GROUPS, ""))
 _WRITE = (
-    (_D, Resources.CLUSTER, ""),
     (_R, Resources.GROUPS, "to commit for them"),
     (_R, Resources.TOPICS, "to commit on them"),
 )
@@ -78,7 +78,7 @@ RIGHTS: tuple[Right, ...] = (
     *_rights("plan", Side.SOURCE, *_BASE, _COMPARE, (_R, Resources.SYNCS, "")),
     *_rights("plan", Side.TARGET, *_BASE, _COMPARE),
     *_rights("plan", Side.TARGET, (_R, Resources.CHECKPOINTS, ""), (_R, Resources.POSITIONS, "MM2's own positions")),
-    *_rights("apply", Side.SOURCE, *_BASE, (_D, Resources.TOPICS, "")),
+    *_rights("apply", Side.SOURCE, (_D, Resources.GROUPS, ""), (_D, Resources.TOPICS, "")),
     *_rights("apply", Side.TARGET, *_WRITE),
     *_rights("verify", Side.TARGET, (_D, Resources.GROUPS, ""), (_D, Resources.TOPICS, "")),
     *_rights("verify --records", Side.SOURCE, (_R, Resources.TOPICS, "")),
@@ -91,6 +91,11 @@ RIGHTS: tuple[Right, ...] = (
     ),
 )
 COMMANDS = tuple(dict.fromkeys(right.command for right in RIGHTS))
+
+
+def is_infrastructure(topic: str) -> bool:
+    """True for topics of Kafka's and MM2's own working, which nobody's groups read; MM2's two topics are among them."""
+    return topic == HEARTBEATS or topic.startswith(("__", "mm2-")) or topic.endswith((".internal", "-internal"))
 
 
 @dataclass(frozen=True, slots=True)

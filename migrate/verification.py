@@ -7,13 +7,13 @@ consumer that has just started commits where it stands.
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
 from migrate.plan import Plan
-from migrate.ports import CommitReader, Progress
+from migrate.ports import ClusterAdmin, Progress
 
 READ_BATCH = 1000
 
@@ -73,8 +73,24 @@ class Verification:
         moving = frozenset(f.group for f in self.findings if before.get(f.key, f.seen) != f.seen)
         return Verification(self.findings, moving)
 
+    def seen_from(self, topics: Collection[str], alias: str) -> "Verification":
+        """Return the same, with what stands on topics that the cluster does not show us as unreadable, not missing.
 
-def verify(plan: Plan, reader: CommitReader, progress: Progress, rows: Collection[Row] | None = None) -> Verification:
+        Brokers leave commits on topics that we may not DESCRIBE out of the answer, in silence.
+        """
+        why = "{} shows us no topic {}: it is gone, or this principal lacks DESCRIBE on it"
+        return replace(
+            self,
+            findings=tuple(
+                replace(f, standing=Standing.UNREADABLE, sentence=why.format(alias, f.target_partition.topic))
+                if f.standing is Standing.MISSING and f.target_partition.topic not in topics
+                else f
+                for f in self.findings
+            ),
+        )
+
+
+def verify(plan: Plan, target: ClusterAdmin, progress: Progress, rows: Collection[Row] | None = None) -> Verification:
     """Read the target afresh and compare the plan's rows, or those of them in `rows`.
 
     Raises `ClusterError` if the target cannot be reached.
@@ -84,9 +100,12 @@ def verify(plan: Plan, reader: CommitReader, progress: Progress, rows: Collectio
     progress.step(f"reading committed offsets of {len(groups)} groups on {plan.header.target_alias}")
     commits: dict[str, Commits | Failure] = {}
     for start in range(0, len(groups), READ_BATCH):
-        commits.update(reader.commits(groups[start : start + READ_BATCH]))
+        commits.update(target.commits(groups[start : start + READ_BATCH]))
         progress.advance(min(start + READ_BATCH, len(groups)), len(groups))
-    return compare(plan, commits, rows)
+    found = compare(plan, commits, rows)
+    if any(finding.standing is Standing.MISSING for finding in found.findings):
+        found = found.seen_from(target.topics(), target.alias)
+    return found
 
 
 def compare(plan: Plan, commits: Mapping[str, Commits | Failure], rows: Collection[Row] | None = None) -> Verification:

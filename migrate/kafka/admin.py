@@ -225,7 +225,7 @@ class ConfluentAdmin:
         counts = self.topics() if partitions else {}
         known = sorted({p for p in partitions if p.partition < counts.get(p.topic, 0)})
         # Not asked of the cluster: a request that names an absent topic might create it.
-        absent = Failure("UNKNOWN_TOPIC_OR_PARTITION", "the cluster has no such partition")
+        absent = Failure("UNKNOWN_TOPIC_OR_PARTITION", "not there, or the principal lacks DESCRIBE on the topic")
         answers: dict[TopicPartition, V | Failure] = {
             p: absent for p in partitions if p.partition >= counts.get(p.topic, 0)
         }

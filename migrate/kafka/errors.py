@@ -52,7 +52,7 @@ _REMEDIES = {
     "GROUP_AUTHORIZATION_FAILED": "grant the principal DESCRIBE on the group",
     "TOPIC_AUTHORIZATION_FAILED": "grant the principal DESCRIBE on the topic",
     "CLUSTER_AUTHORIZATION_FAILED": "grant the principal DESCRIBE on the cluster",
-    "UNKNOWN_TOPIC_OR_PARTITION": "the cluster has no such partition",
+    "UNKNOWN_TOPIC_OR_PARTITION": "it is not there, or the principal lacks DESCRIBE on the topic",
     "UNSTABLE_OFFSET_COMMIT": "a transaction that commits offsets of this group is still open",
 }
 _WRITING_REMEDIES = {

@@ -95,7 +95,7 @@ class SecureScene:
 
     def tls(self, folder: Path) -> CommandLine:
         """The product with client files: certificates, from a JKS store on the source and PEM on the target."""
-        source, target = folder / "source.properties", folder / "target.properties"
+        source, target = self.secrets / "source.properties", self.secrets / "target.properties"
         trust = f"ssl.truststore.location={self.secrets / 'trust.jks'}\nssl.truststore.password={STORE_PASSWORD}\n"
         source.write_text(
             f"bootstrap.servers={self.source.tls_bootstrap}\nsecurity.protocol=SSL\n{trust}"

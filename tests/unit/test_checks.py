@@ -348,7 +348,7 @@ def test_topics_that_a_cluster_does_not_show_block_if_the_flow_has_them_and_warn
     assert level().level is Level.PASS
     blocked = level(concerned=("orders",), others=("x",))
     assert blocked.counts_as is Level.BLOCK
-    assert "DESCRIBE on topic orders on A" in blocked.todo
+    assert "DESCRIBE, and READ to read their records, on topic orders on A" in blocked.todo
     assert level(others=("x",)).counts_as is Level.WARN
     unknown = level(unknown="CLUSTER_AUTHORIZATION_FAILED (no)")
     assert (unknown.level, unknown.counts_as) == (Level.NOT_VISIBLE, Level.WARN)

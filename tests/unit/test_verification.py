@@ -67,3 +67,14 @@ def test_a_rewind_that_was_never_written_is_not_taken_for_a_consumer_that_moved_
     found = compare(plan(rewinding), {"g": {P0: Commit(500)}})
     assert found.findings[0].standing is Standing.NOT_REWOUND and found.exit_code == 1
     assert compare(plan(rewinding), {"g": {P0: Commit(501)}}).exit_code == 0
+
+
+def test_what_stands_on_a_topic_that_is_not_shown_is_unreadable_and_not_missing() -> None:
+    made = plan(row("g"))
+    found = compare(made, {})
+    place = found.findings[0].target_partition.topic
+    assert found.seen_from({place}, "B") == found
+    (finding,) = found.seen_from({"other"}, "B").findings
+    assert (found.findings[0].standing, finding.standing) == (Standing.MISSING, Standing.UNREADABLE)
+    assert "lacks DESCRIBE" in finding.sentence
+    assert place in finding.sentence
