@@ -88,7 +88,7 @@ def planned(worker: Worker) -> Ran:
 
 def drained(document: Mapping[str, Any]) -> set[str]:
     """The levels of the check that MM2 has copied everything."""
-    return {check["level"] for check in document["header"]["checks"] if check["check"] == "not-drained"}
+    return {check["level"] for check in document["checks"] if check["check"] == "not-drained"}
 
 
 def strimzi(lab: Lab) -> dict[str, Any]:
