@@ -255,3 +255,11 @@ def planned(cutover: Cutover) -> dict[tuple[str, str, int], int]:
 
 def flat(commits: dict[str, dict[tuple[str, int], int]]) -> dict[tuple[str, str, int], int]:
     return {(group, topic, p): offset for group, at in commits.items() for (topic, p), offset in at.items()}
+
+
+@pytest.mark.parametrize("what", ["topics", "configs", "groups", "commits"])
+def test_the_source_is_the_same_before_and_after_a_whole_cutover(cutover: Cutover, what: str) -> None:
+    """Promise 8: nothing on the cluster that the groups leave is any different."""
+    cutover.applied.expect(0)
+    assert cutover.source_before[what]
+    assert cutover.source_after[what] == cutover.source_before[what]
