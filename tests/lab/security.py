@@ -64,7 +64,7 @@ class SecureCluster(Cluster):
         return f"{HOST}:{self._secure_ports[1]}"
 
     def pick_ports(self) -> None:
-        self.controller_port, self.brokers[0].port, *secure = free_ports(4)
+        self.brokers[0].controller_port, self.brokers[0].port, *secure = free_ports(4)
         self._secure_ports = (secure[0], secure[1])
 
     def settings(self, broker: Broker) -> dict[str, str]:
