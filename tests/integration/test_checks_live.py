@@ -30,7 +30,7 @@ from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 # New groups have just the 2 hours that apply asks for; one that is empty already has less.
 RETENTION_MINUTES = 120

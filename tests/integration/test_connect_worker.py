@@ -24,7 +24,7 @@ from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 SECRET = "hunter2-never-shown"
 # A login that nobody asks for on plain connections: Kafka ignores it, and the worker's REST shows it.

@@ -25,7 +25,7 @@ from tests.integration.madeplan import made_plan, options_for, saved
 from tests.lab.cluster import Cluster
 from tests.lab.waiting import wait_until
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 TOPIC, COPY = "orders", "A.orders"
 PARTITIONS = 3

@@ -27,7 +27,7 @@ from tests.integration.securescene import (
 from tests.lab.fixtures import VARIABLES
 from tests.lab.lab import Lab
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 PLAN = "cutover.plan"
 GROUPS = ("scram", "tls", "rights")

@@ -22,7 +22,7 @@ from tests.lab.cluster import free_ports
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 CONFIG_TOOL = "kafka.admin.ConfigCommand"
 # What MM2 may write in a second in a drain that takes several looks, in bytes; ten seconds of it at once to begin with.
 SLOW = 80_000
