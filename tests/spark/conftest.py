@@ -1,11 +1,11 @@
-"""One Spark session for the whole run, with the connector, so that tests of all kinds share its JVM."""
+"""One Spark session for each file, with the connector: other tests of the same worker may end the JVM in between."""
 
 import pytest
 
 from migrate.spark.session import spark_session, stop_session
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def spark():
     session = spark_session("local[2]")
     yield session
