@@ -15,7 +15,7 @@ from migrate.filters import Filters
 from migrate.flow import Cluster, Flow
 from migrate.kafka.rights import ConfluentRights
 from migrate.model import Failure, LogRange, Side, TopicPartition
-from migrate.options import ClusterOptions, resolve_flow
+from migrate.options import ClusterOptions, filters_of, resolve_flow
 from migrate.ports import ClusterAdmin, Progress
 from migrate.recordsurvey import ASK_FOR_TOPIC
 from migrate.rights import Resources, is_infrastructure
@@ -79,15 +79,10 @@ def _clusters(flow: Flow, spark: BackgroundSpark | None, progress: Progress, opt
         found += _try(java, lambda c=cluster: _java_client(spark, c, deadline, hosted))  # type: ignore[misc]
     progress.step("asking what we may do")
     reached = {side: admin for side, admin in admins.items() if side in topics}
-    found += _try("rights", lambda: _rights(flow, reached, topics, groups, hosted, _filters(options)))
+    found += _try("rights", lambda: _rights(flow, reached, topics, groups, hosted, filters_of(options)))
     found += _mm2_topics(flow, topics, admins)
     found += _own_positions(flow, topics, deadline)
     return found
-
-
-def _filters(options: dict[str, Any]) -> Filters:
-    names = ("groups", "exclude_groups", "topics", "exclude_topics", "groups_file")
-    return Filters.from_options(*(options[name] for name in names))
 
 
 def _java_client(

@@ -318,18 +318,19 @@ class PartitionMatcher:
             return 0
         return self.source.index(g) - self.source.index(start)
 
-    def _uncopied_from(self, first: int, aligned: Alignment) -> int:
-        """Count the source records from a place on that are not copied yet, nor by an older run of MM2."""
+    def _first_uncopied(self, first: int, aligned: Alignment) -> int:
+        """Return the place of the first source record from `first` on that is not copied yet; the top if none."""
         start = self._tail.source_uncopied_from if self._tail else None
         place = aligned.source_top if start is None else min(self.source.index(start), aligned.source_top)
-        return aligned.without_copy(max(first, place))
+        return max(first, place)
+
+    def _uncopied_from(self, first: int, aligned: Alignment) -> int:
+        """Count the source records from a place on that are not copied yet, nor by an older run of MM2."""
+        return aligned.without_copy(self._first_uncopied(first, aligned))
 
     def _copied_already(self, first: int, aligned: Alignment) -> int:
         """Count the records to be copied still that seem to have a copy: an equal record's, or one more comes."""
-        start = self._tail.source_uncopied_from if self._tail else None
-        if start is None or not aligned.has_look_alikes:
-            return 0
-        return aligned.matched(max(first, min(self.source.index(start), aligned.source_top)))
+        return aligned.matched(self._first_uncopied(first, aligned)) if aligned.has_look_alikes else 0
 
 
 class _TooLong(Exception):  # noqa: N818

@@ -1,6 +1,6 @@
 """The command line's shared options, and what they mean together. No decisions about offsets here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +14,7 @@ from migrate.policies import ACCEPTABLE_CHECKS, UNTRANSLATABLE_REASONS, Policies
 
 if TYPE_CHECKING:
     from migrate.connectors import Described
+    from migrate.filters import Filters
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -110,6 +111,14 @@ def filter_options(command: Command) -> Command:
         ],
         command,
     )  # fmt: skip
+
+
+def filters_of(options: Mapping[str, Any]) -> "Filters":
+    """Return the filters that a command with `filter_options` was given; raises `UsageError` for a wrong one."""
+    from migrate.filters import Filters
+
+    names = ("groups", "exclude_groups", "topics", "exclude_topics", "groups_file")
+    return Filters.from_options(*(options[name] for name in names))
 
 
 def policy_options(command: Command) -> Command:

@@ -8,8 +8,8 @@ from typing import Any
 from migrate.clock import SystemClock
 from migrate.comparison import Limits
 from migrate.errors import UsageError
-from migrate.filters import Filters
 from migrate.flow import Flow
+from migrate.options import filters_of
 from migrate.plan import Plan
 from migrate.planfile import refuse_overwrite, write_plan
 from migrate.planning import plan_of
@@ -45,16 +45,9 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
                 "Omit one of them.",
             )
         flow = flow.reversed()
-    filters = Filters.from_options(
-        options["groups"],
-        options["exclude_groups"],
-        options["topics"],
-        options["exclude_topics"],
-        options["groups_file"],
-    )
     request = PlanRequest(
         flow=flow,
-        filters=filters,
+        filters=filters_of(options),
         policies=policies,
         source_down=options["source_down"],
         settle_seconds=options["settle"],

@@ -10,12 +10,12 @@ from typing import Any
 from migrate.clock import Clock, SystemClock
 from migrate.comparison import Limits
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
-from migrate.filters import Filters
 from migrate.flow import Flow
 from migrate.forecast import Forecast, forecast
 from migrate.groupfacts import GroupFactsReader, RememberedGroupFacts
 from migrate.kafka.recordreader import RecordReader
 from migrate.logreader import LogReader
+from migrate.options import filters_of
 from migrate.plainmirror import PlainMirror
 from migrate.planfile import read_plan
 from migrate.policies import Policies
@@ -125,16 +125,9 @@ def _lookout(
     flow: Flow, policies: Policies, progress: Progress, clock: Clock, options: dict[str, Any]
 ) -> Iterator[_Lookout]:
     deadline = options["request_timeout"]
-    filters = Filters.from_options(
-        options["groups"],
-        options["exclude_groups"],
-        options["topics"],
-        options["exclude_topics"],
-        options["groups_file"],
-    )
     request = PlanRequest(
         flow=flow,
-        filters=filters,
+        filters=filters_of(options),
         policies=policies,
         source_down=False,
         settle_seconds=options["settle"],

@@ -68,7 +68,9 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     asked = ((key, window_question(key, commit, flow, logs)) for key, commit in keys.items())
     questions = {key: question for key, question in asked if question is not None}
     syncs = _read_windows(clusters, flow, questions.values(), source_topics, target_topics, timer)
-    works = works_of(flow, keys, logs, watermarks, positions.copied_to, _compacted(clusters, logs, timer))
+    compares = clusters.comparer is not None and request.limits.match_records > 0 and not flow.failback
+    compacted = _compacted(clusters, logs, timer) if compares else frozenset[str]()
+    works = works_of(flow, keys, logs, watermarks, positions.copied_to, compacted)
     comparison = compare(clusters, flow, works, request.limits, timer, progress)
     if checkpoints is None:
         checkpoints = _read_checkpoints(clusters, flow, target_topics, timer)

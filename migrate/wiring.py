@@ -29,24 +29,30 @@ if TYPE_CHECKING:
     from migrate.spark.syncs import Syncs
 
 
+def _client(cluster: Cluster) -> tuple[Mapping[str, str], frozenset[str]]:
+    """Return one cluster's settings for librdkafka, and what no message may show of them."""
+    mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
+    return mapped.config, secret_values(cluster.properties)
+
+
 def admin_of(cluster: Cluster, deadline_seconds: float, concurrency: int = 100) -> HostedAdmin:
     """Return the confluent-kafka admin of one cluster, in a process of its own; the first call starts it."""
-    mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
-    return HostedAdmin(cluster, mapped.config, deadline_seconds, concurrency, secret_values(cluster.properties))
+    config, secrets = _client(cluster)
+    return HostedAdmin(cluster, config, deadline_seconds, concurrency, secrets)
 
 
 def rights_of(cluster: Cluster, deadline_seconds: float) -> ConfluentRights:
     """Return an admin that is also asked what it may do."""
-    mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
-    return ConfluentRights(cluster, mapped.config, deadline_seconds, secrets=secret_values(cluster.properties))
+    config, secrets = _client(cluster)
+    return ConfluentRights(cluster, config, deadline_seconds, secrets=secrets)
 
 
 def group_facts_of(cluster: Cluster, deadline_seconds: float) -> GroupFactsReader:
     """Return what tells of one cluster's groups beyond the admin client; nothing is opened before its first call."""
     from migrate.kafka.groupfacts import ConfluentGroupFacts
 
-    mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
-    return ConfluentGroupFacts(cluster, mapped.config, deadline_seconds, secret_values(cluster.properties))
+    config, secrets = _client(cluster)
+    return ConfluentGroupFacts(cluster, config, deadline_seconds, secrets)
 
 
 def record_reader_of(
@@ -55,8 +61,8 @@ def record_reader_of(
     """Return the reader of single records of one cluster; nothing is opened before its first call."""
     from migrate.kafka.nextrecord import ConsumerOfNextRecords
 
-    mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
-    return ConsumerOfNextRecords(cluster, mapped.config, deadline_seconds, isolation_level)
+    config, _ = _client(cluster)
+    return ConsumerOfNextRecords(cluster, config, deadline_seconds, isolation_level)
 
 
 def log_reader_of(cluster: Cluster, deadline_seconds: float) -> "RecordReader":
@@ -293,6 +299,5 @@ class SparkRecordComparer:
 
 
 def _reader_settings(cluster: Cluster) -> ReaderSettings:
-    mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
     name = f"{cluster.side} {cluster.alias} ({cluster.bootstrap})"
-    return ReaderSettings(name, mapped.config, secret_values(cluster.properties))
+    return ReaderSettings(name, *_client(cluster))

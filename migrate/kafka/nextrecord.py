@@ -17,6 +17,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from migrate.errors import ClusterError
 from migrate.flow import Cluster
 from migrate.kafka.errors import code_of, error_of, failure_of, timed_out
+from migrate.kafka.readpass import PASSING, READS_ONLY
 from migrate.model import Failure, TopicPartition
 from migrate.nextrecord import NextRecord, Position, next_record
 
@@ -24,11 +25,7 @@ PARTITIONS_AT_ONCE = 500
 _POLL_SECONDS = 0.05
 _POLL_RECORDS = 500
 _SETTINGS: dict[str, Any] = {
-    # librdkafka demands a group's name even of a consumer that only assigns.
-    "group.id": "mm2-migrate-reads-only",
-    "enable.auto.commit": False,
-    "enable.auto.offset.store": False,
-    "enable.partition.eof": True,
+    **READS_ONLY,
     # Where retention is faster than this reader, the next record is the log's first.
     "auto.offset.reset": "earliest",
     "check.crcs": True,
@@ -38,8 +35,6 @@ _SETTINGS: dict[str, Any] = {
     "fetch.wait.max.ms": 10,
     "fetch.queue.backoff.ms": 10,
 }
-# The group that is only named is of no consequence here, nor what the client mends by itself.
-_PASSING = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED"})
 
 _Found = dict[Position, tuple[NextRecord, ...] | Failure]
 
@@ -131,7 +126,7 @@ def _note(problem: KafkaError, message: Message, waiting: dict[TopicPartition, P
     if problem.code() == KafkaError._PARTITION_EOF:
         waiting.pop(place, None)
         return
-    if code in _PASSING or problem.retriable():
+    if code in PASSING or problem.retriable():
         return
     for partition in list(waiting):
         if partition == place or (place.partition < 0 and place.topic in ("", partition.topic)):

@@ -13,20 +13,15 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.grouprecords import OFFSETS_TOPIC, GroupLog
 from migrate.kafka.errors import code_of, failure_of, timed_out
-from migrate.kafka.readpass import PASSING
+from migrate.kafka.readpass import PASSING, READS_ONLY
 from migrate.model import Failure
 
 _POLL_SECONDS = 0.1
 _POLL_RECORDS = 5000
 _SETTINGS: dict[str, Any] = {
-    # librdkafka demands a group's name even of a consumer that only assigns.
-    "group.id": "mm2-migrate-reads-only",
-    "enable.auto.commit": False,
-    "enable.auto.offset.store": False,
-    "enable.partition.eof": True,
+    **READS_ONLY,
     "isolation.level": "read_committed",
     "auto.offset.reset": "earliest",
-    "allow.auto.create.topics": False,
     "fetch.wait.max.ms": 10,
     "queued.max.messages.kbytes": 32 << 10,
     "log_level": 0,

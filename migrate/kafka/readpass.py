@@ -27,6 +27,15 @@ METADATA_SECONDS = 10.0
 LAGGING_SECONDS = 5.0
 
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
+# Of every consumer here: it belongs to no group's business, and no question of it creates a topic.
+READS_ONLY: Mapping[str, Any] = {
+    # librdkafka demands a group's name even of a consumer that only assigns.
+    "group.id": "mm2-migrate-reads-only",
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,
+    "allow.auto.create.topics": False,
+}
 # What the client mends by itself, and the group that is only named.
 PASSING = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED"})
 # No waiting helps: credentials and certificates do not change by themselves.

@@ -24,7 +24,7 @@ from migrate.equality import Content
 from migrate.errors import ClusterError
 from migrate.kafka.errors import code_of, error_of
 from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
-from migrate.kafka.readpass import HOPELESS, OUT_OF_RANGE, PASSING, ReadPass, Silence, log_bounds
+from migrate.kafka.readpass import HOPELESS, OUT_OF_RANGE, PASSING, READS_ONLY, ReadPass, Silence, log_bounds
 from migrate.logreader import Run, Wanted, runs_of
 from migrate.matching import Unreadable
 from migrate.model import TopicPartition
@@ -42,14 +42,9 @@ STATISTICS_MS = 500
 REFUSED = "TOPIC_AUTHORIZATION_FAILED"
 
 _SETTINGS: dict[str, Any] = {
-    # librdkafka demands a group's name even of a consumer that only assigns.
-    "group.id": "mm2-migrate-reads-only",
-    "enable.auto.commit": False,
-    "enable.auto.offset.store": False,
-    "enable.partition.eof": True,
+    **READS_ONLY,
     "isolation.level": "read_committed",
     "auto.offset.reset": "error",
-    "allow.auto.create.topics": False,
     "max.poll.interval.ms": 86_400_000,
     "fetch.wait.max.ms": 5,
     # librdkafka's own default is to wait a second whenever its queue is full.
