@@ -7,8 +7,9 @@ nothing here raises on foreign bytes.
 """
 
 import struct
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import InitVar, dataclass, field
 from enum import StrEnum
 
 from migrate.model import TopicPartition
@@ -51,22 +52,35 @@ class GroupRecord:
 class GroupLog:
     """Takes the records of the offsets topic, each partition in log order, and keeps the last word of each key.
 
-    Only groups of `wanted` are kept, all of them where it is None.
+    Only groups of `wanted` are kept, all of them where it is None. A busy cluster commits by the million and under few
+    keys: bytes are kept as they come, and understood once, at the end.
     """
 
-    wanted: Collection[str] | None = None
+    wanted: InitVar[Collection[str] | None] = None
+    _names: frozenset[bytes] | None = field(init=False)
+    _last: dict[bytes, bytes | None] = field(default_factory=dict)
     _kinds: dict[str, dict[str, tuple[str, int | None]]] = field(default_factory=dict)
     _commits: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
 
-    def take(self, key: bytes | None, value: bytes | None) -> None:
-        """Take one record; a null value says that the group, or its offset, is gone."""
-        try:
-            self._take(key or b"", value)
-        except (struct.error, UnicodeDecodeError, IndexError, _Foreign):
-            return
+    def __post_init__(self, wanted: Collection[str] | None) -> None:
+        self._names = None if wanted is None else frozenset(map(_encoded, wanted))
+
+    def take(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> None:
+        """Take records that follow those taken before; a null value says that the group, or its offset, is gone."""
+        last, names = self._last, self._names
+        for key, value in zip(keys, values, strict=True):
+            if key is None:
+                continue
+            if key in last or names is None or key[2 : 4 + int.from_bytes(key[2:4], "big")] in names:
+                last[key] = value
 
     def groups(self) -> dict[str, GroupRecord]:
         """Return what stands of each group now."""
+        self._kinds, self._commits = {}, {}
+        for key, value in self._last.items():
+            if value is not None:
+                with suppress(struct.error, UnicodeDecodeError, IndexError, _Foreign):
+                    self._understand(key, value)
         names = sorted(self._kinds.keys() | self._commits.keys())
         found = {name: self._group(name) for name in names}
         return {name: record for name, record in found.items() if record is not None}
@@ -79,25 +93,20 @@ class GroupLog:
                 return GroupRecord(kind, protocol_type, empty_since_ms, commits)
         return GroupRecord(GroupKind.SIMPLE, "", None, commits) if commits else None
 
-    def _take(self, key: bytes, value: bytes | None) -> None:
+    def _understand(self, key: bytes, value: bytes) -> None:
         record_type = _INT16.unpack_from(key)[0]
         if record_type not in (*_COMMIT_TYPES, _CLASSIC_TYPE, *_KIND_TYPES):
             return
         group, at = _string(key, 2)
-        if self.wanted is not None and group not in self.wanted:
-            return
         if record_type in _COMMIT_TYPES:
             topic, at = _string(key, at)
             place = TopicPartition(topic, _INT32.unpack_from(key, at)[0])
-            if value is None:
-                self._commits.get(group, {}).pop(place, None)
-            else:
-                self._commits.setdefault(group, {})[place] = _commit_time(value)
+            times = self._commits.setdefault(group, {})
+            # Both types of key may stand for one place, on a cluster that has been upgraded since Kafka 0.8.
+            times[place] = max(_commit_time(value), times.get(place, 0))
             return
         kind = _KIND_TYPES.get(record_type, str(GroupKind.CLASSIC))
-        if value is None:
-            self._kinds.get(group, {}).pop(kind, None)
-        elif record_type == _CLASSIC_TYPE:
+        if record_type == _CLASSIC_TYPE:
             self._kinds.setdefault(group, {})[kind] = _classic(value)
         else:
             self._kinds.setdefault(group, {})[kind] = ("", None)
@@ -105,6 +114,12 @@ class GroupLog:
 
 class _Foreign(Exception):
     """Bytes that are not what their key says."""
+
+
+def _encoded(group: str) -> bytes:
+    """Return a group's name as it stands in a key, behind its length."""
+    name = group.encode("utf-8", "surrogateescape")
+    return len(name).to_bytes(2, "big") + name
 
 
 def partition_of(group: str, partitions: int) -> int:

@@ -59,6 +59,10 @@ _WRITING_REMEDIES = {
     "GROUP_AUTHORIZATION_FAILED": "grant the principal READ on the group, and DELETE where it is to be deleted",
     "TOPIC_AUTHORIZATION_FAILED": "grant the principal READ on the topic",
 }
+# READ brings DESCRIBE with it; DESCRIBE alone shows a topic whose records can not be read.
+_FETCHING_REMEDIES = {
+    "TOPIC_AUTHORIZATION_FAILED": "grant the principal READ on the topic, which includes DESCRIBE",
+}
 
 
 def error_of(reason: BaseException | KafkaError) -> KafkaError:
@@ -76,14 +80,16 @@ def code_of(reason: BaseException | KafkaError) -> str:
     return _KAFKA_NAMES.get(name, name)
 
 
-def failure_of(reason: BaseException | KafkaError, writing: bool = False) -> Failure:
+def failure_of(reason: BaseException | KafkaError, writing: bool = False, fetching: bool = False) -> Failure:
     """Return the `Failure` for one group or partition, with the next step where it is known.
 
-    `writing` says that the call changes the cluster: only then can an outcome be unknown.
+    `writing` says that the call changes the cluster: only then can an outcome be unknown; `fetching` that it reads
+    records.
     """
     code = code_of(reason)
     text = error_of(reason).str()
-    remedy = (_WRITING_REMEDIES.get(code) if writing else None) or _REMEDIES.get(code)
+    special = _WRITING_REMEDIES if writing else _FETCHING_REMEDIES if fetching else {}
+    remedy = special.get(code) or _REMEDIES.get(code)
     message = f"{text} ({remedy})" if remedy else text
     return Failure(code, message, code in RETRIABLE, writing and code in OUTCOME_UNKNOWN)
 

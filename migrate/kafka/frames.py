@@ -9,6 +9,8 @@ import io
 import pickle
 import socket
 import struct
+from collections.abc import Mapping
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
@@ -29,7 +31,44 @@ def _values(*kinds: type[Any]) -> dict[type[Any], Any]:
 
 
 _REDUCERS = copyreg.dispatch_table | _values(ClusterFacts, Commit, Failure, GroupState, LogRange)
+_COMMIT_FIELDS = attrgetter(*Commit.__dataclass_fields__)
 _REDUCERS[TopicPartition] = lambda place: (TopicPartition, tuple(place))
+
+
+class ByGroup:
+    """Sends what is told of each group's partitions as a few long columns; the other side gets plain dictionaries.
+
+    `answers`: group to (partition to commit, failure or None), or to the group's failure. A hundred thousand offsets
+    sent one by one would take a tenth of all the time that reading them takes.
+    """
+
+    def __init__(self, answers: Mapping[str, Mapping[TopicPartition, Any] | Failure]) -> None:
+        self.answers = answers
+
+    def columns(self) -> tuple[Any, ...]:
+        """Return all of it in the arguments of `_by_group`."""
+        sizes = {g: a if isinstance(a, Failure) else len(a) for g, a in self.answers.items()}
+        told = [answer for answer in self.answers.values() if not isinstance(answer, Failure)]
+        topics, partitions = [p.topic for a in told for p in a], [p.partition for a in told for p in a]
+        values = [value for answer in told for value in answer.values()]
+        if all(type(value) is Commit for value in values):
+            return sizes, topics, partitions, tuple(map(list, zip(*map(_COMMIT_FIELDS, values), strict=True))), None
+        return sizes, topics, partitions, (), values
+
+
+def _by_group(
+    sizes: Mapping[str, int | Failure],
+    topics: list[str],
+    partitions: list[int],
+    commits: tuple[Any, ...],
+    others: list[Any] | None,
+) -> dict[str, dict[TopicPartition, Any] | Failure]:
+    values = map(Commit, *commits) if commits else iter(others or ())
+    places = zip(map(TopicPartition, topics, partitions), values, strict=True)
+    return {g: size if isinstance(size, Failure) else dict(islice(places, size)) for g, size in sizes.items()}
+
+
+_REDUCERS[ByGroup] = lambda packed: (_by_group, packed.columns())
 
 
 def send(channel: socket.socket, value: Any) -> None:

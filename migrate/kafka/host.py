@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import Any
 
 from migrate.errors import MigrateError
-from migrate.kafka.frames import receive, send
+from migrate.kafka.frames import ByGroup, receive, send
 
 
 def main(descriptor: int) -> None:
@@ -48,7 +48,8 @@ def main(descriptor: int) -> None:
                 admin = admin.renewed()
                 answer: Any = ("done", None)
             else:
-                answer = ("done", getattr(admin, method)(*arguments))
+                told = getattr(admin, method)(*arguments)
+                answer = ("done", ByGroup(told) if method in ("commits", "alter") else told)
         except MigrateError as error:
             answer = ("error", (type(error), error.problem, error.todo))
         except BaseException:

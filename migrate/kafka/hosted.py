@@ -21,7 +21,7 @@ from typing import Any
 
 from migrate.errors import ClusterError
 from migrate.flow import Cluster
-from migrate.kafka.frames import receive, send
+from migrate.kafka.frames import ByGroup, receive, send
 from migrate.model import ClusterFacts, Commits, Failure, GroupState, LogRange, TopicPartition
 from migrate.ports import Outcomes
 
@@ -128,7 +128,7 @@ class HostedAdmin:
     def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets; where the process died over it, every outcome is unknown."""
         try:
-            answers: Outcomes = self._call("alter", wanted)
+            answers: Outcomes = self._call("alter", ByGroup(wanted))
         except ClientDied as death:
             lost = _lost(death)
             return {group: dict.fromkeys(offsets, lost) for group, offsets in wanted.items()}

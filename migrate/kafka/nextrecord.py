@@ -130,7 +130,7 @@ def _note(problem: KafkaError, message: Message, waiting: dict[TopicPartition, P
         return
     for partition in list(waiting):
         if partition == place or (place.partition < 0 and place.topic in ("", partition.topic)):
-            found[waiting.pop(partition)] = failure_of(problem)
+            found[waiting.pop(partition)] = failure_of(problem, fetching=True)
 
 
 def _place(message: Message) -> TopicPartition:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.grouprecords import OFFSETS_TOPIC, GroupLog
@@ -18,6 +18,9 @@ from migrate.model import Failure
 
 _POLL_SECONDS = 0.1
 _POLL_RECORDS = 5000
+# A consumer without deserializers gives bytes, which the client's types can not tell.
+_key: Any = Message.key
+_value: Any = Message.value
 _SETTINGS: dict[str, Any] = {
     **READS_ONLY,
     "isolation.level": "read_committed",
@@ -46,18 +49,17 @@ def read_offsets_topic(
         while waiting:
             if time.monotonic() > end:
                 return timed_out(deadline_seconds)
-            for message in consumer.consume(_POLL_RECORDS, _POLL_SECONDS):
-                problem = message.error()
+            messages = consumer.consume(_POLL_RECORDS, _POLL_SECONDS)
+            told = [(message, message.error()) for message in messages]
+            records = [message for message, problem in told if problem is None]
+            log.take(map(_key, records), map(_value, records))
+            for message, problem in told:
                 if problem is None:
-                    log.take(_bytes(message.key()), _bytes(message.value()))
-                elif problem.code() == KafkaError._PARTITION_EOF:
+                    continue
+                if problem.code() == KafkaError._PARTITION_EOF:
                     waiting.discard(message.partition() or 0)
                 elif code_of(problem) not in PASSING and not problem.retriable():
-                    return failure_of(problem)
+                    return failure_of(problem, fetching=True)
     finally:
         consumer.close()
     return None
-
-
-def _bytes(part: str | bytes | None) -> bytes | None:
-    return part.encode() if isinstance(part, str) else part

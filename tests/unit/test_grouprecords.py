@@ -27,8 +27,8 @@ EMPTY_CLASSIC = bytes.fromhex("0003 0008 636f6e73756d6572 00000005 ffff ffff 000
 
 def log_of(*records, wanted=None):
     log = GroupLog(wanted)
-    for key, value in records:
-        log.take(key, value)
+    for record in records:
+        log.take(*([part] for part in record))
     return log.groups()
 
 
