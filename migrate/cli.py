@@ -70,6 +70,8 @@ def _clusters(options: dict[str, Any]) -> ClusterOptions:
 @matching_options
 @option("--settle", type=click.FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",
         help="Time between two looks at the groups; longer than auto-commit's 5 s.")  # fmt: skip
+@option("--require-signatures", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
+        help="Let apply write this plan only when N different names have signed it.")  # fmt: skip
 @option("--out", type=FILE, default=Path("cutover.plan"), show_default=True, metavar="PLAN",
         help="Where the plan goes.")  # fmt: skip
 @spark_options

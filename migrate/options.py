@@ -136,8 +136,6 @@ def policy_options(command: Command) -> Command:
                    show_default=True, help="Partitions of a group's topics that it never committed."),
             option("--max-rereads", type=click.IntRange(min=0), default=1_000_000, show_default=True,
                    metavar="N", help="Block a group that would read more records twice."),
-            option("--require-signatures", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
-                   help="Let apply write this plan only when N different names have signed it."),
         ],
         command,
     )  # fmt: skip

@@ -12,6 +12,7 @@ from migrate.plan import Plan
 from migrate.planfile import read_plan
 from migrate.reportafter import Verified, aftermath, read_verified
 from migrate.reportpage import MARK, report
+from migrate.signing import signatures_beside
 from migrate.terminal import many, name
 
 
@@ -24,7 +25,7 @@ def run_report(path: Path, out: Path, verification: Path | None, options: tuple[
     plan = read_plan(path)
     state, past, journal = _told_by_journal(path, plan)
     verified = None if verification is None else _verified(verification, plan)
-    made = report(plan, str(path), aftermath(plan, state, past, verified), options)
+    made = report(plan, str(path), aftermath(plan, state, past, verified), options, signatures_beside(plan, path))
     size = _write(made.html, out)
     told = [
         f"Wrote {name(str(out))}: {bytes_text(size)}, {many(len(plan.rows), 'row')}, plan {plan.short_fingerprint}."

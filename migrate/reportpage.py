@@ -7,7 +7,7 @@ turn the reading direction are shown escaped. The page's policy lets it load not
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -25,6 +25,8 @@ from migrate.reportafter import Aftermath, Verdict
 from migrate.reportcharts import grades_bar, lag_chart, rereads_chart
 from migrate.reportdata import Data, as_json, report_data
 from migrate.showtable import SUBJECTS_NAMED, NextSteps, Page, identity, next_steps, totals_told, verdict
+from migrate.signatures import Signature, names_of, signatures_required
+from migrate.signing import standing
 from migrate.terminal import Colour, many, name, safe, shell_word
 from migrate.totals import Totals, totals
 
@@ -52,11 +54,18 @@ class Report:
     groups_left_out: int
 
 
-def report(plan: Plan, path: str, after: Aftermath, options: tuple[str, ...] = (), cap: int = ROWS_EMBEDDED) -> Report:
+def report(
+    plan: Plan,
+    path: str,
+    after: Aftermath,
+    options: tuple[str, ...] = (),
+    signatures: Sequence[Signature] = (),
+    cap: int = ROWS_EMBEDDED,
+) -> Report:
     """Return the page of a plan and of what became of it.
 
-    `path` is the plan's file as it was typed, `options` the cluster options for the commands to copy, where known.
-    The same plan, journal and options give the same bytes.
+    `path` is the plan's file as it was typed, `options` the cluster options for the commands to copy, where known,
+    `signatures` those in the file beside it. The same plan, journal, signatures and options give the same bytes.
     """
     counted, groups = totals(plan), plan.groups()
     data = report_data(plan, after, path, cap)
@@ -74,6 +83,8 @@ def report(plan: Plan, path: str, after: Aftermath, options: tuple[str, ...] = (
         named=SUBJECTS_NAMED,
         listed=RESULTS_LISTED,
         after=after,
+        signed=standing(plan, names_of(signatures)) if signatures or signatures_required(plan) else "",
+        signatures=signatures,
         told=next_steps(plan, counted, path, options).told if not after.runs else _told_after(after, options),
         steps=_steps(plan, counted, path, after, options),
         rereads=rereads_chart(groups, not plan.header.failback),

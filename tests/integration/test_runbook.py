@@ -91,7 +91,7 @@ class Night:
         assert program == "mm2-migrate", typed
         if words[0] == "plan" and not {"--group", "--groups-file"} & set(words):
             words += ["--group", f".*-{self.scene.suffix}"]  # other tests have groups on these clusters, too
-        if words[0] == "plan":
+        if words[0] in ("plan", "status"):
             words += ["--settle", "1"]
         ran = run(*words, folder=self.folder, environment=self.environment)
         self.ran.append(ran)

@@ -24,6 +24,7 @@ from migrate.reportdata import GAP, as_json, report_data, split_sentence
 from migrate.reportpage import ROWS_EMBEDDED, report
 from migrate.show import render
 from migrate.showtable import Page, identity, next_steps, totals_told, verdict
+from migrate.signing import run_sign
 from migrate.terminal import safe
 from migrate.totals import group_totals, lag, totals
 from tests.builders import make_plan, make_row
@@ -246,3 +247,20 @@ def test_a_plan_that_does_not_add_up_says_so(tmp_path):
     plan = make_plan([make_row()], counts={"commits_read": 5, "rows": 1, "uncommitted_added": 0})
     assert 'class="missing"' in page(plan) and "Do not apply it" in page(plan)
     assert 'class="missing"' not in page(replace(plan, header=golden_plan().header, rows=golden_plan().rows))
+
+
+def test_who_has_signed_stands_in_the_page_and_how_many_are_still_asked_for(tmp_path):
+    plan = make_plan([make_row()], settings={"require-signatures": "2"})
+    file, out = tmp_path / "cutover.plan", tmp_path / "report.html"
+    write_plan(plan, file)
+    run_report(file, out, None, ())
+    assert "0 of 2. Names are claims" in squeezed(out.read_text())
+    run_sign(file, f"Ada {safe(HOSTILE)}", "read row by row")
+    run_report(file, out, None, ())
+    made = out.read_text()
+    assert f"1 of 2 (Ada {safe(HOSTILE)})" in squeezed(made) and "read row by row" in made
+    assert not [tag for tag, _ in Elements(made).tags if tag == "img"]
+
+
+def test_a_plan_that_nobody_signed_or_has_to_sign_says_nothing_of_signatures():
+    assert 'id="signatures"' not in page(make_plan([make_row()]))
