@@ -1,7 +1,9 @@
 """`python -m scripts.demonstration`: run the story; exit 0 only if no record was lost."""
 
+import argparse
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -22,11 +24,14 @@ def complain(text: str) -> None:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/demo", description="A whole cutover on this machine.")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave plans, journals and the report there")
+    keep: Path | None = parser.parse_args().keep
     # As an exception, so that the lab is taken down on the way out.
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGHUP, leave)
     try:
-        return tell(Stage())
+        return tell(Stage(), keep)
     except KeyboardInterrupt:
         complain("interrupted; everything that it started is stopped.")
         return 128 + signal.SIGINT

@@ -1,6 +1,7 @@
 """The story: fill two clusters, stop, move every group with the real commands, and count what consumers read."""
 
 import json
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -28,12 +29,16 @@ PLAN, SECOND_PLAN = "cutover.plan", "cutover2.plan"
 SETTLE = ("--settle", "2")
 # Offset syncs as sparse as MM2 writes them by default; aborted records are not copied.
 MIRROR = MirrorOptions(offset_lag_max=100, extra={"A.consumer.isolation.level": "read_committed"})
+KEPT = ("*.plan", "*.jsonl", "*.csv", "report.html")
 KILL_AFTER_RECORDS = 15_000
 COPY_DEADLINE_SECONDS = 60.0
 
 
-def tell(stage: Stage) -> int:
-    """Run the whole demo; returns its exit code. Whatever it started is stopped at the end, and on any error."""
+def tell(stage: Stage, keep: Path | None = None) -> int:
+    """Run the whole demo; returns its exit code. Whatever it started is stopped at the end, and on any error.
+
+    Plans, journals, report and exports go to the folder `keep`, if there is one.
+    """
     stage.say(
         "A cutover with mm2-migrate: seven consumer groups move from cluster A to cluster B, which a real "
         "MirrorMaker 2 (MM2) has been filling. Then real consumers start on B, and every record is counted."
@@ -48,8 +53,9 @@ def tell(stage: Stage) -> int:
                 traffic = write(stage, lab)
             with stage.step("Consumers at different places; then everything stops"):
                 commits = stop(stage, lab, traffic)
-            with stage.step("Is everything there? (doctor)"):
+            with stage.step("Is everything there, and has everything stopped?"):
                 stage.run("doctor", *FLOW)
+                stage.run("status", *FLOW, *SETTLE)
             with stage.step("The plan: read, translate, check; nothing is written to A or B"):
                 stage.run("plan", *FLOW, *SETTLE, "--out", PLAN)
                 stage.run("show", PLAN)
@@ -66,11 +72,21 @@ def tell(stage: Stage) -> int:
                 apply(stage, SECOND_PLAN, dry_run=False)
             with stage.step("Real consumers start on B"):
                 code = count(stage, lab, traffic, commits)
+            if keep is not None:
+                kept(stage, keep)
             print("\nTime:")
             stage.timings()
             return code
         finally:
             lab.down()
+
+
+def kept(stage: Stage, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for pattern in KEPT:
+        for file in stage.folder.glob(pattern):
+            shutil.copy2(file, folder)
+    stage.say(f"Plans, journals and report.html are in {folder}.")
 
 
 def start(stage: Stage, lab: Lab) -> None:
@@ -154,6 +170,7 @@ def count(stage: Stage, lab: Lab, traffic: Traffic, commits: Commits) -> int:
     for topic in TOPICS:
         everything |= copies(lab.target_bootstrap, lab.options.target_topic(topic.name), partitions_of(topic.name))
     stage.run("verify", SECOND_PLAN, *FLOW)
+    stage.run("report", SECOND_PLAN, *FLOW, "--out", "report.html")
     stage.say(f"On B, {sum(map(replayed, everything.values())):,} records stand twice: MM2 was killed amid them.")
     print()
     account = Account(

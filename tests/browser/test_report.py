@@ -15,7 +15,7 @@ from migrate.plan import Plan
 from migrate.planfile import write_plan
 from migrate.reportcommand import run_report
 from migrate.totals import totals
-from tests.browser.conftest import Opened, Reader
+from tests.browser.reading import Opened, Reader
 from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
 from tests.unit.plans import plan as small_plan

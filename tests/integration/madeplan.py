@@ -12,18 +12,27 @@ from tests.integration.clusters import admin, topic_id
 ALIAS = "A"
 
 
-def made_row(group: str, topic: str, partition: int, target_offset: int, target_prior: int | None) -> Row:
+def made_row(
+    group: str, topic: str, partition: int, target_offset: int, target_prior: int | None, prior_metadata: str = ""
+) -> Row:
     """A row whose source is down, on an empty target log."""
     return make_row(
-        group, topic, partition, target_offset=target_offset, target_prior=target_prior, source_log_start=None,
-        source_log_end=None, target_log_start=0, target_log_end=0,
+        group, topic, partition, target_offset=target_offset, target_prior=target_prior,
+        target_prior_metadata=prior_metadata, source_log_start=None, source_log_end=None, target_log_start=0,
+        target_log_end=0,
     )  # fmt: skip
 
 
 def made_plan(
-    bootstrap: str, topic: str, offsets: Mapping[str, Mapping[int, tuple[int, int | None]]], created_at_ms: int
+    bootstrap: str,
+    topic: str,
+    offsets: Mapping[str, Mapping[int, tuple[int, int | None] | tuple[int, int | None, str]]],
+    created_at_ms: int,
 ) -> Plan:
-    """Plan groups' offsets and priors by partition of one source topic; another time makes another fingerprint."""
+    """Plan groups' offsets by partition of one source topic; another time makes another fingerprint.
+
+    `offsets` are the one to set, the one that stands there (None for none), and that one's metadata.
+    """
     copy = f"{ALIAS}.{topic}"
     client = admin(bootstrap)
     described = client.describe_cluster().result(30)

@@ -4,21 +4,27 @@ import os
 import re
 import signal
 import subprocess
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from scripts.demonstration.counting import Copy, Tally, Written, best, tally
+from scripts.demonstration.groups import GROUPS
+from tests.browser.reading import CHROMIUM, NONE, Reader, chromium_running
 from tests.lab.waiting import wait_until
+from tests.notebooks import facts, outputs
+from tests.notebooks import run as run_notebook
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEMO = REPOSITORY / "scripts" / "demo"
 DEADLINE_SECONDS = 600.0
 
 
-def start_demo(environment: dict[str, str]) -> subprocess.Popen[str]:
+def start_demo(environment: dict[str, str], *options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [str(DEMO)],
+        [str(DEMO), *options],
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -28,9 +34,9 @@ def start_demo(environment: dict[str, str]) -> subprocess.Popen[str]:
     )
 
 
-def run_demo(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def run_demo(environment: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
     """Run the demo in a session of its own; when the deadline passes, it is stopped with all that it started."""
-    process = start_demo(environment)
+    process = start_demo(environment, *options)
     try:
         stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
     except BaseException:
@@ -40,13 +46,27 @@ def run_demo(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
+@dataclass(frozen=True)
+class Shown:
+    """The demo, run once, and the files that it left."""
+
+    ran: subprocess.CompletedProcess[str]
+    kept: Path
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
+    kept = tmp_path_factory.mktemp("demo") / "kept"
+    return Shown(run_demo(dict(os.environ), "--keep", str(kept)), kept)
+
+
 @pytest.mark.kafka
-def test_the_demo_moves_every_group_and_loses_no_record(pytestconfig: pytest.Config) -> None:
-    ran = run_demo(dict(os.environ))
+def test_the_demo_moves_every_group_and_loses_no_record(pytestconfig: pytest.Config, shown: Shown) -> None:
+    ran = shown.ran
     said = f"{ran.stdout}\n{ran.stderr}"
     assert ran.returncode == 0, said
     assert "Traceback" not in said, said
-    for command in ("doctor", "plan", "show", "apply", "verify", "rollback"):
+    for command in ("doctor", "status", "plan", "show", "apply", "verify", "rollback", "report"):
         assert f"\n$ mm2-migrate {command} " in ran.stdout, said
     closing = re.search(
         r"^lost 0 of ([\d,]+) owed records; ([\d,]+) read twice \(MM2's checkpoints: ([\d,]+)\)$", ran.stdout, re.M
@@ -58,6 +78,31 @@ def test_the_demo_moves_every_group_and_loses_no_record(pytestconfig: pytest.Con
     if pytestconfig.getoption("--long"):
         # Which checks warn, and so what stands between the lines, depends on how fast MM2 was.
         assert not untrue(transcript(), ran.stdout), said
+
+
+@pytest.mark.kafka
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason=NONE)
+def test_the_report_of_the_demo_opens_offline_and_has_every_group(shown: Shown) -> None:
+    folder = os.environ.get("MM2_MIGRATE_SCREENSHOTS")
+    with chromium_running() as browser, closing(Reader(browser)) as reader:
+        for width in (390, 1440):
+            opened = reader.open(shown.kept / "report.html", width)
+            if folder:
+                opened.page.screenshot(path=Path(folder) / f"demo-{width}.png", full_page=True)
+            assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+            assert sorted(opened.names()) == sorted(group.name for group in GROUPS)
+            assert opened.page.locator(".verdict.good").count()
+            assert opened.complaints == []
+
+
+@pytest.mark.kafka
+def test_both_notebooks_run_on_the_files_of_the_demo(shown: Shown) -> None:
+    reviewed = run_notebook("review_plan.ipynb", shown.kept, PLAN="cutover2.plan", OTHER="cutover.plan")
+    assert int(facts(reviewed)["groups"]) == len(GROUPS)
+    assert len(outputs(reviewed, "image/png")) == 4
+    after = run_notebook("after_cutover.ipynb", shown.kept, PLAN="cutover2.plan")
+    assert outputs(after, "text/html")
 
 
 @pytest.mark.kafka

@@ -36,7 +36,7 @@ BYSTANDERS: HeldByGroup = {
 
 @dataclass
 class Ground:
-    """A broker with groups of two kinds, those that stood somewhere before and those that did not exist."""
+    """A broker with groups that stood somewhere before, with metadata or in part, and groups that did not exist."""
 
     cluster: Cluster
     judge: JavaJudge
@@ -47,14 +47,24 @@ class Ground:
         self.plans += 1
         return made_plan(self.cluster.bootstrap, TOPIC, self.offsets(before), 1_700_000_000_000 + self.plans)
 
-    def offsets(self, before: HeldByGroup) -> dict[str, dict[int, tuple[int, int | None]]]:
+    def offsets(self, before: HeldByGroup) -> dict[str, dict[int, tuple[int, int | None, str]]]:
         return {
             f"g{n:04}": {
-                p: (10_000 + 10 * n + p, before.get(f"g{n:04}", {}).get((COPY, p), (None,))[0])
+                p: (10_000 + 10 * n + p, *before.get(f"g{n:04}", {}).get((COPY, p), (None, "")))
                 for p in range(PARTITIONS)
             }
             for n in range(GROUPS)
         }
+
+
+def stood_before() -> HeldByGroup:
+    """Every second group has commits, every fourth on one partition only, every eighth with metadata."""
+    held: HeldByGroup = {}
+    for n in range(0, GROUPS, 2):
+        metadata = f"é\x00{n}" if n % 8 == 0 else ""
+        places = range(PARTITIONS) if n % 4 == 0 else (1,)
+        held[f"g{n:04}"] = {(COPY, p): (n + p, metadata if p else "") for p in places}
+    return held
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +75,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
         cluster.create_topic(COPY, PARTITIONS)
         cluster.create_topic("elsewhere", 1)
         with JavaJudge(cluster) as judge:
-            prior = {f"g{n:04}": {(COPY, p): (n + p, "") for p in range(PARTITIONS)} for n in range(0, GROUPS, 2)}
-            judge.commit({**BYSTANDERS, **{g: BYSTANDERS.get(g, {}) | held for g, held in prior.items()}})
+            judge.commit({**BYSTANDERS, **{g: BYSTANDERS.get(g, {}) | held for g, held in stood_before().items()}})
             yield Ground(cluster, judge)
     finally:
         cluster.kill()
@@ -119,7 +128,7 @@ def test_killed_at_any_instant_the_same_command_finishes_and_rollback_brings_all
     # Nobody is in the way: what the killed one held fell with it, and with the process that it had started.
     commands.execute("cutover.plan").expect(0)
     planned = {
-        group: dict(before.get(group, {})) | {(COPY, p): (offset, "") for p, (offset, _) in places.items()}
+        group: dict(before.get(group, {})) | {(COPY, p): (offset, "") for p, (offset, *_) in places.items()}
         for group, places in ground.offsets(before).items()
     }
     assert ground.judge.held() == before | planned, story
@@ -129,10 +138,9 @@ def test_killed_at_any_instant_the_same_command_finishes_and_rollback_brings_all
     assert not history.torn, story
     for group, places in ground.offsets(before).items():
         trace = history.applied[group]
-        assert trace.planned == {TopicPartition(COPY, p): offset for p, (offset, _) in places.items()}, story
-        known = history.prior[group]
-        stood = {place: offset for place, (offset, _) in before.get(group, {}).items()}
-        assert {(p.topic, p.partition): c.offset for p, c in known.items()} == stood, story
+        assert trace.planned == {TopicPartition(COPY, p): offset for p, (offset, *_) in places.items()}, story
+        known = {(p.topic, p.partition): (c.offset, c.metadata) for p, c in history.prior[group].items()}
+        assert known == before.get(group, {}), story
         assert set(trace.results.values()) == {SET} and trace.read_back, story
 
     commands.undo("cutover.plan").expect(0)
