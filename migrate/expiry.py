@@ -82,7 +82,7 @@ def expiry_of(
         back_by = record.empty_since_ms + retention_ms
         return Expiry(
             back_by,
-            f"its consumers must be back on {alias} by {minute(back_by)}: it is empty there since "
+            f"consumers must be back on {alias} by {minute(back_by)}: it is empty there since "
             f"{minute(record.empty_since_ms)}, and {length} after that, however fresh they are",
         )
     if not kept:
@@ -93,7 +93,7 @@ def expiry_of(
     back_by = min(told) + retention_ms
     return Expiry(
         back_by,
-        f"its consumers must be back on {alias} by {minute(back_by)}: an offset that is kept as it is was committed "
+        f"consumers must be back on {alias} by {minute(back_by)}: an offset that is kept as it is was committed "
         f"{minute(min(told))}, and {length}",
     )
 
@@ -120,6 +120,6 @@ def span(length_ms: int) -> str:
 def _from_apply(back_by_ms: int, alias: str, length: str) -> Expiry:
     return Expiry(
         back_by_ms,
-        f"its consumers must be back on {alias} by {minute(back_by_ms)} if the offsets are set now: {length}",
+        f"consumers must be back on {alias} by {minute(back_by_ms)} if the offsets are set now: {length}",
         True,
     )

@@ -278,4 +278,4 @@ def test_with_all_of_it_mended_the_plan_is_clean_and_apply_says_by_when_consumer
     night.mended.expect(0)
     assert all(c["counts_as"] != "block" for c in night.mended_document["checks"])
     for ran in (night.dry_run, night.applied):
-        assert "its consumers must be back on B by 20" in " ".join(ran.expect(0).stdout.split())
+        assert "consumers must be back on B by 20" in " ".join(ran.expect(0).stdout.split())

@@ -768,7 +768,7 @@ def test_a_dry_run_and_a_run_say_by_when_the_consumers_must_be_back(folder: Path
     scene.groups = emptied(scene, "a", 100)
     for result in (scene.apply(execute=False), scene.apply()):
         assert result.exit_code == 0
-        assert any(note.startswith("a: its consumers must be back on B by") for note in result.assessment.notes)
+        assert any(note.startswith("a: consumers must be back on B by") for note in result.assessment.notes)
     assert set(scene.groups.asked) == {"a", "c"}, "b is not on the target: its clock starts with the apply"
 
 
