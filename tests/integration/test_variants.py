@@ -106,7 +106,11 @@ def judge_without_source(commands: CommandLine, scene: Scene, truth: Mapping[Par
     """Plan from the target alone: refused until accepted by name, and loss-free from MM2's own idea of the group."""
     dead = commands.plan("dead.plan", "--request-timeout", "5").expect(1)
     assert "--source-down" in dead.complaint()
-    wanted = ("--source-down", "--group", f".*{scene.suffix}", "--untranslatable", "skip")
+    only = ("--group", f".*{scene.suffix}")
+    status = commands.run("status", *commands.clusters, *only, "--settle", "0", "--request-timeout", "5").expect(3)
+    told = " ".join(status.stdout.split())
+    assert told.startswith("A DOES NOT ANSWER; NOT READY: source-down") and "on A: not known" in told, told
+    wanted = ("--source-down", *only, "--untranslatable", "skip")
     commands.plan("down.plan", *wanted).expect(3)
     commands.plan("down.plan", *wanted, "--accept", "source-down").expect(0)
     document = commands.document("down.plan")
