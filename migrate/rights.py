@@ -147,7 +147,8 @@ def resources_of(
         found[Resources.SYNCS] = [flow.offset_syncs_topic]
     if mm2_target is side and not flow.failback:
         found[Resources.CHECKPOINTS] = [flow.checkpoints_topic]
-        found[Resources.POSITIONS] = [flow.connect_offsets_topic]
+        # None is known where the worker's REST tells the positions.
+        found[Resources.POSITIONS] = [flow.connect_offsets_topic] if flow.connect_offsets_topic else []
     return found
 
 

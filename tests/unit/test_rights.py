@@ -109,6 +109,11 @@ def test_subjects_are_the_groups_that_the_filters_leave_and_what_they_have_commi
     assert names_to_ask(FLOW, Side.TARGET, subjects, {"A.other"})[Resources.TOPICS] == []
 
 
+def test_where_no_offsets_topic_of_mm2_is_known_no_right_on_it_is_asked_for():
+    assert FLOW.connect_offsets_topic == ""
+    assert resources_of(FLOW, Side.TARGET, [], [])[Resources.POSITIONS] == []
+
+
 def test_the_readme_lists_exactly_these_rights():
     text = README.read_text()
     table = text[text.index("## Rights that it needs") :]
