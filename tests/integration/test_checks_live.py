@@ -147,7 +147,7 @@ def night(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Night:
     for name, topic in (("in-small", small), ("in-tx", tx), ("in-local", local)):
         scene.commit({group(name): {(topic, 0): 10}})
     # MM2 makes no checkpoint of a commit that lies below the first sync it knows of: this one lies at the end.
-    scene.commit({group("steady"): {(pool, 0): 2400}})
+    scene.commit({group("steady"): {(pool, 0): scene.source_ends()[pool, 0][1]}})
     lab.mirror.wait_checkpoints([group("steady")])
     commands = CommandLine.of(lab, tmp_path_factory.mktemp("night"))
     chosen = ("--group", f".*{scene.suffix}")

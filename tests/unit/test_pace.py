@@ -79,6 +79,20 @@ def test_an_uneven_drain_of_a_real_mm2_is_told_by_the_pace_that_was_seen():
     assert all(70 < rate < 130 for rate in slow if rate is not None), slow
 
 
+def test_over_the_last_half_of_a_steady_drain_of_a_real_mm2_the_estimate_is_within_a_factor_of_two():
+    """A quota lets MM2 write 80 kB/s to the target, which comes to 250 records per second in steps of some seconds."""
+    recorded = json.loads((RECORDED / "steady-under-a-quota.json").read_text())
+    readings = [Reading(seconds, left) for seconds, left in recorded]
+    end = next(reading.seconds for reading in readings if not reading.left)
+    # In its last four seconds a step of the quota is all that is left.
+    judged_at = [at for at, reading in enumerate(readings) if end / 2 <= reading.seconds < end - 4]
+    ratios = [
+        told / (end - readings[at].seconds) for at in judged_at if (told := time_left(readings[: at + 1]).seconds)
+    ]
+    assert len(ratios) == len(judged_at) > 10
+    assert all(0.5 <= ratio <= 2 for ratio in ratios), ratios
+
+
 def test_nothing_left_takes_no_time():
     assert time_left([Reading(0, 0)]).seconds == 0 and time_left([Reading(0, 9), Reading(1, 0)]).pace is Pace.DONE
 
