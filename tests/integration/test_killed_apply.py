@@ -25,6 +25,8 @@ pytestmark = pytest.mark.kafka
 
 GROUPS, PARTITIONS = 500, 3
 KILLS, ALL_KILLS = 5, 50
+PLAIN, ODD = "g", "odd"
+ODD_EVERY = 5
 TOPIC, COPY = "orders", "A.orders"
 DEADLINE_SECONDS = 90.0
 # What these hold is no business of the plan: it must stand in the end as it stood before.
@@ -32,38 +34,41 @@ BYSTANDERS: HeldByGroup = {
     "bystander": {(COPY, 0): (3, "é\x00y"), (COPY, 1): (4, "")},
     "g0000": {("elsewhere", 0): (7, "AgAAAZ==\x00")},
 }
+Planned = dict[str, dict[int, tuple[int, int | None, str]]]
 
 
 @dataclass
 class Ground:
-    """A broker with groups that stood somewhere before, with metadata or in part, and groups that did not exist."""
+    """A broker with groups that stood somewhere before, and groups that did not exist: 500 of either kind.
+
+    Of the second kind some stood with metadata or on one partition only, which needs a JVM to bring back.
+    """
 
     cluster: Cluster
     judge: JavaJudge
     seed: int = field(default_factory=lambda: SystemRandom().randrange(10**6))
     plans: int = 0
 
-    def plan(self, before: HeldByGroup) -> Plan:
+    def plan(self, offsets: Planned) -> Plan:
         self.plans += 1
-        return made_plan(self.cluster.bootstrap, TOPIC, self.offsets(before), 1_700_000_000_000 + self.plans)
+        return made_plan(self.cluster.bootstrap, TOPIC, offsets, 1_700_000_000_000 + self.plans)
 
-    def offsets(self, before: HeldByGroup) -> dict[str, dict[int, tuple[int, int | None, str]]]:
-        return {
-            f"g{n:04}": {
-                p: (10_000 + 10 * n + p, *before.get(f"g{n:04}", {}).get((COPY, p), (None, "")))
-                for p in range(PARTITIONS)
-            }
-            for n in range(GROUPS)
-        }
+
+def planned_offsets(before: HeldByGroup, kind: str) -> Planned:
+    return {
+        group: {p: (10_000 + 10 * n + p, *before.get(group, {}).get((COPY, p), (None, ""))) for p in range(PARTITIONS)}
+        for n, group in enumerate(f"{kind}{n:04}" for n in range(GROUPS))
+    }
 
 
 def stood_before() -> HeldByGroup:
-    """Every second group has commits, every fourth on one partition only, every eighth with metadata."""
+    """Every second group has commits; of the odd kind some on one partition only, and some with metadata."""
     held: HeldByGroup = {}
     for n in range(0, GROUPS, 2):
+        held[f"{PLAIN}{n:04}"] = {(COPY, p): (n + p, "") for p in range(PARTITIONS)}
         metadata = f"é\x00{n}" if n % 8 == 0 else ""
         places = range(PARTITIONS) if n % 4 == 0 else (1,)
-        held[f"g{n:04}"] = {(COPY, p): (n + p, metadata if p else "") for p in places}
+        held[f"{ODD}{n:04}"] = {(COPY, p): (n + p, metadata if p else "") for p in places}
     return held
 
 
@@ -120,7 +125,8 @@ def test_killed_at_any_instant_the_same_command_finishes_and_rollback_brings_all
 ) -> None:
     random = Random(f"{ground.seed} {kill}")
     before = ground.judge.held()
-    plan = ground.plan(before)
+    offsets = planned_offsets(before, PLAIN if kill % ODD_EVERY else ODD)
+    plan = ground.plan(offsets)
     path = saved(plan, tmp_path / "cutover.plan")
     commands = CommandLine(tmp_path, options_for(tmp_path, ground.cluster.bootstrap))
     story = killed_at(commands, plan, path, random, journal_size(plan)) + f": seed {ground.seed}, kill {kill}"
@@ -129,14 +135,14 @@ def test_killed_at_any_instant_the_same_command_finishes_and_rollback_brings_all
     commands.execute("cutover.plan").expect(0)
     planned = {
         group: dict(before.get(group, {})) | {(COPY, p): (offset, "") for p, (offset, *_) in places.items()}
-        for group, places in ground.offsets(before).items()
+        for group, places in offsets.items()
     }
     assert ground.judge.held() == before | planned, story
 
     journal = journal_path(path, plan.fingerprint)
     history = read_history(journal.read_bytes(), journal.name, plan.fingerprint)
     assert not history.torn, story
-    for group, places in ground.offsets(before).items():
+    for group, places in offsets.items():
         trace = history.applied[group]
         assert trace.planned == {TopicPartition(COPY, p): offset for p, (offset, *_) in places.items()}, story
         known = {(p.topic, p.partition): (c.offset, c.metadata) for p, c in history.prior[group].items()}
