@@ -22,12 +22,16 @@ pytestmark = pytest.mark.kafka
 
 @dataclass(frozen=True)
 class Variant:
-    """A Kafka version and MM2's options; `named` gives everything by option instead of mm2.properties."""
+    """A Kafka version and MM2's options; `named` gives everything by option instead of mm2.properties.
+
+    `long` leaves it to scripts/test --long.
+    """
 
     version: str
     options: MirrorOptions
     named: bool = False
     source_dies: bool = False
+    long: bool = False
 
 
 # exactly once reads its source read_committed, as MM2 demands for it
@@ -39,7 +43,7 @@ VARIANTS = {
         source_dies=True,
     ),
     "other aliases and separator, everything by option": Variant(
-        "4.3.1", MirrorOptions(source_alias="old", target_alias="new", separator="_"), named=True
+        "4.3.1", MirrorOptions(source_alias="old", target_alias="new", separator="_"), named=True, long=True
     ),
 }
 
@@ -56,7 +60,9 @@ def clusters_by_option(lab: Any) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if v.long else ()) for name, v in VARIANTS.items()]
+)
 def test_a_cutover_is_loss_free(name: str, lab_factory: Any, tmp_path: Path) -> None:
     variant = VARIANTS[name]
     lab = lab_factory(version=variant.version, mirror=variant.options)
