@@ -26,6 +26,8 @@ _SETTINGS: dict[str, Any] = {
     "isolation.level": "read_committed",
     "auto.offset.reset": "earliest",
     "fetch.wait.max.ms": 10,
+    # librdkafka's own default is to wait a second whenever its queue is full.
+    "fetch.queue.backoff.ms": 5,
     "queued.max.messages.kbytes": 32 << 10,
     "log_level": 0,
 }

@@ -145,8 +145,10 @@ def test_killed_at_any_instant_the_same_command_finishes_and_rollback_brings_all
     for group, places in offsets.items():
         trace = history.applied[group]
         assert trace.planned == {TopicPartition(COPY, p): offset for p, (offset, *_) in places.items()}, story
-        known = {(p.topic, p.partition): (c.offset, c.metadata) for p, c in history.prior[group].items()}
-        assert known == before.get(group, {}), story
+        known, stood = history.prior[group], before.get(group, {})
+        assert {tuple(p): c.offset for p, c in known.items()} == {p: offset for p, (offset, _) in stood.items()}, story
+        # What stands beside the plan's rows is saved as far as librdkafka reads it, and never brought back.
+        assert all(c.metadata == stood[tuple(p)][1] for p, c in known.items() if p.topic == COPY), story
         assert set(trace.results.values()) == {SET} and trace.read_back, story
 
     commands.undo("cutover.plan").expect(0)
