@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from migrate.spark.jars import connector_coordinate, connector_jars, names_conne
 from migrate.spark.java import java_executable, java_version
 from migrate.spark.session import spark_session
 from tests.lab.cluster import free_ports
+from tests.lab.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -30,6 +32,29 @@ def test_spark_starts_works_and_stops_without_a_word_on_the_terminal():
     done = subprocess.run([sys.executable, "-c", WHOLE_LIFE], capture_output=True, text=True, timeout=180)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "5 UTC None\nFalse\n"
+
+
+KILLED = """
+import sys
+from migrate.spark.session import java_machine
+jvm = java_machine()
+print(jvm.java.lang.ProcessHandle.current().pid(), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_jvm_ends_with_the_process_that_it_works_for_however_that_ends():
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert process.stdout is not None
+        java = Path("/proc") / process.stdout.readline().strip()
+        assert java.exists()
+    finally:
+        process.kill()
+        process.communicate()
+    wait_until(lambda: not java.exists(), 60, f"the end of {java}")
 
 
 def test_a_second_session_leaves_the_first_ones_settings_alone(spark):
