@@ -98,11 +98,12 @@ def test_it_opens_offline_without_a_complaint_fits_and_is_accessible(request, re
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
-def test_a_large_page_opens_and_fits_too(reader, large, width, scheme):
+def test_a_large_page_opens_fits_and_is_accessible_too(reader, large, width, scheme):
     opened = reader.open(large, width, scheme)
     unfold(opened)
     picture(opened, f"large-{width}-{scheme}")
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(opened) == []
     assert opened.complaints == []
 
 

@@ -199,6 +199,23 @@ def test_a_missing_right_is_named_with_its_resource_and_side(
     assert not found_in(SECRETS, planned.folder, text=text)
 
 
+@pytest.mark.parametrize("side", list(Side))
+def test_a_topic_that_may_not_be_read_makes_rows_less_than_exact_and_never_fails_the_plan(
+    secure: SecureScene, tmp_path: Path, side: Side
+) -> None:
+    group = secure.scene.group("rights")
+    commands = secure.scram(tmp_path)
+    topic = secure.pool if side is Side.SOURCE else secure.scene.copy(secure.pool)
+    secure.allow("plan", group)
+    few = secure.grants("plan", side, [group]) - {("READ", "TOPIC", topic)} | {("DESCRIBE", "TOPIC", topic)}
+    secure.cluster(side).grant(USER, few)
+    ran = commands.plan(PLAN, "--group", group)
+    assert ran.exit_code in (0, 3) and "Traceback" not in ran.stderr, str(ran)
+    rows = commands.document(PLAN)["rows"]
+    assert rows and not {row["grade"] for row in rows} & {"exact"}, str(ran)
+    assert all("TOPIC_AUTHORIZATION_FAILED" in row["sentence"] for row in rows), rows
+
+
 def run_with(commands: CommandLine, command: str, group: str) -> Ran:
     match command:
         case "plan":

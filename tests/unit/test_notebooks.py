@@ -15,6 +15,8 @@ from migrate.application import ApplyOptions, apply_plan
 from migrate.journal import Journal, journal_path
 from migrate.model import Decision
 from migrate.planfile import write_plan
+from migrate.reportafter import Aftermath
+from migrate.reportpage import report
 from migrate.show import render
 from migrate.showproof import verify_document
 from migrate.signatures import add_signature, signature_of, signatures_path
@@ -26,6 +28,7 @@ from tests.fakes import FakeClock, NoProgress
 from tests.notebooks import NOTEBOOKS, Tables, facts, outputs, run
 from tests.unit.goldenplan import golden_plan
 from tests.unit.plans import clusters, plan, row
+from tests.unit.test_report import squeezed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -84,6 +87,23 @@ def test_every_number_of_the_notebook_is_that_of_json_and_of_the_table(reviewed)
     mm2 = sums["mm2"]
     assert told["MM2 would re-read more"] == f"{mm2['behind_records']} on {mm2['behind_rows']} rows"
     assert f"re-read {mm2['behind_records']} records more on {mm2['behind_rows']} rows" in table
+
+
+def test_the_report_has_the_numbers_of_the_notebook(reviewed):
+    made, notebook = reviewed
+    told, page = facts(notebook), squeezed(report(made, "cutover.plan", Aftermath()).html)
+    bounded, rows = told["re-reads at most"].removesuffix(" rows").split(" on ")
+    mm2, mm2_rows = told["MM2 would re-read more"].removesuffix(" rows").split(" on ")
+    for said in (
+        told["verdict"],
+        told["fingerprint"],
+        f"{told['commits read']} read",
+        f"= {told['rows']} rows + {told['filtered'].split()[0]} filtered",
+        f"{told['groups to write']} to write, {told['groups blocked']} blocked",
+        f"at most {bounded} records on {rows} rows",
+        f"re-read {mm2} records more on {mm2_rows} rows",
+    ):
+        assert said in page, said
 
 
 def test_the_tables_add_up_to_the_totals_and_their_rows_are_those_of_json():
