@@ -72,13 +72,17 @@ class ApplyResult:
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """The choices of one run. `details` go into the journal's `begin`, such as what was approved and who signed."""
+    """The choices of one run. `details` go into the journal's `begin`, such as what was approved and who signed.
+
+    `synced` are the groups whose offsets MM2 writes as well, by its configuration as it is now.
+    """
 
     execute: bool = False
     allow_partial: bool = False
     concurrency: int = MAX_CONCURRENCY
     group_timeout_seconds: float = 120.0
     details: Mapping[str, object] | None = None
+    synced: frozenset[str] = frozenset()
 
 
 def apply_plan(
@@ -109,7 +113,7 @@ def apply_plan(
             "Make a new plan of the world as it is now.",
         )
     watch = ExpiryWatch(target_groups, target.alias, Timer(clock, progress), clock.now_ms()) if target_groups else None
-    assessment = assess(plan, target, source, state, state.traces(command), progress, watch)
+    assessment = assess(plan, target, source, state, state.traces(command), progress, watch, options.synced)
     review(assessment)
     proceed = _may_write(assessment, options.allow_partial)
     found = _found_done(assessment, state.traces(command))

@@ -93,15 +93,18 @@ def assess(
     traces: Mapping[str, GroupTrace],
     progress: Progress,
     watch: ExpiryWatch | None = None,
+    synced: frozenset[str] = frozenset(),
 ) -> Assessment:
     """Read the world again and hold the plan against it; changes nothing.
 
     `source` is None where the plan was made without it. A source that does not answer is noted, not an error;
-    a target that does not answer is a `ClusterError`. `watch` looks at when the offsets would expire.
+    a target that does not answer is a `ClusterError`. `watch` looks at when the offsets would expire,
+    `synced` are the groups whose offsets MM2 writes as well.
     """
     blocked = _blocked(plan)
     wanted = {g: rows for g, rows in plan.groups().items() if g not in blocked and to_write(rows)}
     world, notes = _read_world(plan, wanted, target, source, progress)
+    world = replace(world, synced=synced)
     if watch is not None and plan.header.kind != UNDO and not cluster_drift(plan, world):
         world, told = _with_expiry(world, wanted, traces, watch)
         notes += told

@@ -11,6 +11,7 @@ Any difference refuses its group (a difference of a whole cluster: all groups), 
   grows on both sides: that it has grown is no difference.
 - A source that does not answer is not compared: the caller has to say so.
 - Offsets that would expire within 2 hours are drift as well, unless the plan said so and it was accepted.
+- So is an MM2 that writes the group's offsets by its own group sync.
 - An undo restores what was there: only the cluster, the topics, the group's state and its offsets count.
 """
 
@@ -32,7 +33,7 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.plan import Header, Plan
-from migrate.policies import OFFSETS_EXPIRY, PRODUCERS_STOPPED
+from migrate.policies import GROUP_SYNC, OFFSETS_EXPIRY, PRODUCERS_STOPPED
 from migrate.terminal import many
 
 ACCEPT_ALIVE = "source-group-stopped"
@@ -56,13 +57,15 @@ class SideWorld:
 class World:
     """Both clusters as they are now. `source` is None where it does not answer, or is not needed.
 
-    `expiring` says of groups whose offsets would be gone within 2 hours by when their consumers must be back.
+    `expiring` says of groups whose offsets would be gone within 2 hours by when their consumers must be back;
+    `synced` are the groups whose offsets MM2 writes as well.
     """
 
     target: SideWorld
     source: SideWorld | None
     target_topic_ids: Mapping[str, str]
     expiring: Mapping[str, str] = field(default_factory=dict)
+    synced: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,9 @@ def group_drift(
         found += _target_logs(group, rows, world, grows)
         if group in world.expiring and not plan.accepted(OFFSETS_EXPIRY, group):
             found.append(Drift(Scope.GROUP, group, group, OFFSETS_EXPIRY, EXPIRY_EXPECTED, world.expiring[group]))
+        if group in world.synced and not plan.accepted(GROUP_SYNC, group):
+            expected, seen = "sync.group.offsets.enabled=false", "true: MM2 may set the group back (KAFKA-19794)"
+            found.append(Drift(Scope.GROUP, group, group, GROUP_SYNC, expected, seen))
         if world.source is not None and not plan.accepted(ACCEPT_ALIVE, group):
             found += _source(group, rows, world.source, grows, every_topic=not _filters_topics(plan.header))
     return tuple(found)

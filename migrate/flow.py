@@ -4,7 +4,7 @@ Built by `migrate.mm2config` from an mm2.properties file, or by `migrate.options
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -137,6 +137,11 @@ class Flow:
             group_sync=False,
             failback=True,
         )
+
+    def synced(self, groups: Iterable[str]) -> frozenset[str]:
+        """Return the groups whose offsets MM2 itself writes on its target, as far as its configuration is known."""
+        taken = self.group_filter
+        return frozenset(g for g in groups if self.group_sync and (taken is None or taken.accepts(g)))
 
     def mm2_topic(self, source_topic: str) -> str:
         """Return the name by which MM2's offset syncs know a topic: that on MM2's own source."""

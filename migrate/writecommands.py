@@ -1,6 +1,7 @@
 """The commands around the moment that writes: `apply`, `rollback`, `verify`. Wiring, and no decisions."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Tol
             Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms),
             clock,
             progress,
-            _options(options, approval, signatures),
+            replace(_options(options, approval, signatures), synced=flow.synced(plan.groups())),
             spends=undone,
             target_groups=group_facts_of(flow.target, deadline),
         )

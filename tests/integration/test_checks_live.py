@@ -53,6 +53,7 @@ class Night:
     mended: Ran
     mended_document: dict[str, Any]
     dry_run: Ran
+    synced_dry_run: Ran
     applied: Ran
 
     def of(self, check: str) -> dict[str, dict[str, Any]]:
@@ -184,6 +185,7 @@ def night(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Night:
         mended=mended,
         mended_document=commands.document("mended.plan"),
         dry_run=commands.apply("mended.plan"),
+        synced_dry_run=synced.apply("mended.plan"),
         applied=commands.execute("mended.plan"),
     )
 
@@ -279,3 +281,8 @@ def test_with_all_of_it_mended_the_plan_is_clean_and_apply_says_by_when_consumer
     assert all(c["counts_as"] != "block" for c in night.mended_document["checks"])
     for ran in (night.dry_run, night.applied):
         assert "consumers must be back on B by 20" in " ".join(ran.expect(0).stdout.split())
+
+
+def test_a_group_sync_that_was_switched_on_after_the_plan_stops_apply(night: Night) -> None:
+    told = night.synced_dry_run.expect(3).stdout
+    assert f"{night.group('steady')}: group-sync: expected sync.group.offsets.enabled=false" in " ".join(told.split())

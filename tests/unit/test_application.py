@@ -788,6 +788,18 @@ def test_the_same_command_again_asks_nothing_of_groups_that_are_done_nor_does_a_
     assert scene.groups.asked == []
 
 
+def test_groups_that_mm2_writes_by_now_are_refused_unless_the_plan_accepted_it(folder: Path) -> None:
+    scene = three_groups(folder)
+    result = scene.apply(synced=frozenset({"a"}), allow_partial=True)
+    assert result.exit_code == 4 and scene.target.held("a") == {("A.orders", 0): 10, ("A.orders", 1): 11}
+    (refused,) = result.assessment.refused
+    assert refused.group == "a" and "group-sync" in refused.reasons[0] and "KAFKA-19794" in refused.reasons[0]
+    check = make_check("group-sync", "a", level=Level.WARN, accepted=True)
+    (folder / "other").mkdir()
+    accepted = Scene(plan(row("a", target_prior=10), checks=(check,)), folder / "other")
+    assert accepted.apply(synced=frozenset({"a"})).exit_code == 0
+
+
 def test_who_signed_stands_in_the_journal_from_its_first_line(tmp_path):
     made = plan(row("billing"))
     target, source = clusters(made)
