@@ -10,7 +10,7 @@ from typing import NoReturn
 from confluent_kafka import KafkaException
 
 from scripts.demonstration.stage import DemoError, Stage
-from scripts.demonstration.story import tell
+from scripts.demonstration.story import hand_over, tell
 from tests.lab.waiting import LabError
 
 
@@ -26,12 +26,15 @@ def complain(text: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/demo", description="A whole cutover on this machine.")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave plans, journals and the report there")
-    keep: Path | None = parser.parse_args().keep
+    parser.add_argument(
+        "--hands-on", type=Path, metavar="FOLDER", help="only set the scene; the cutover is yours, from that folder"
+    )
+    chosen = parser.parse_args()
     # As an exception, so that the lab is taken down on the way out.
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGHUP, leave)
     try:
-        return tell(Stage(), keep)
+        return tell(Stage(), chosen.keep) if chosen.hands_on is None else hand_over(Stage(), chosen.hands_on)
     except KeyboardInterrupt:
         complain("interrupted; everything that it started is stopped.")
         return 128 + signal.SIGINT

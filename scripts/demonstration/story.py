@@ -3,6 +3,8 @@
 import json
 import shutil
 import tempfile
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 from scripts.demonstration.consumers import copies, read_as_groups
@@ -16,7 +18,7 @@ from scripts.demonstration.groups import (
     committed,
     delete_before,
 )
-from scripts.demonstration.stage import DemoError, Stage
+from scripts.demonstration.stage import PROGRAM, DemoError, Stage
 from scripts.demonstration.traffic import TOPICS, Place, Traffic
 from scripts.demonstration.verdict import Account, report
 from tests.lab.lab import Lab
@@ -29,6 +31,8 @@ PLAN, SECOND_PLAN = "cutover.plan", "cutover2.plan"
 SETTLE = ("--settle", "2")
 # Offset syncs as sparse as MM2 writes them by default; aborted records are not copied.
 MIRROR = MirrorOptions(offset_lag_max=100, extra={"A.consumer.isolation.level": "read_committed"})
+SETTINGS = "export MM2_MIGRATE_MM2_CONFIG=mm2.properties MM2_MIGRATE_SOURCE=A MM2_MIGRATE_TARGET=B"
+WAVES = {"wave1.txt": ("billing", "crm"), "wave2.txt": ("shipping",)}
 KEPT = ("*.plan", "*.jsonl", "*.csv", "report.html")
 KILL_AFTER_RECORDS = 15_000
 COPY_DEADLINE_SECONDS = 60.0
@@ -47,12 +51,7 @@ def tell(stage: Stage, keep: Path | None = None) -> int:
         stage.folder = Path(folder)
         lab = Lab(stage.folder, mirror=MIRROR)
         try:
-            with stage.step("Two Kafka clusters and MirrorMaker 2"):
-                start(stage, lab)
-            with stage.step("Records, and an MM2 that is killed with -9 amid them"):
-                traffic = write(stage, lab)
-            with stage.step("Consumers at different places; then everything stops"):
-                commits = stop(stage, lab, traffic)
+            traffic, commits = prepare(stage, lab)
             with stage.step("Is everything there, and has everything stopped?"):
                 stage.run("doctor", *FLOW)
                 stage.run("status", *FLOW, *SETTLE)
@@ -79,6 +78,40 @@ def tell(stage: Stage, keep: Path | None = None) -> int:
             return code
         finally:
             lab.down()
+
+
+def hand_over(stage: Stage, folder: Path) -> int:
+    """Set the scene, and leave the cutover to somebody at another terminal, until Ctrl-C; returns the exit code."""
+    stage.say(
+        "The clusters, the groups and MirrorMaker 2 (MM2) of the demo, and nothing else: the cutover is yours to make."
+    )
+    with tempfile.TemporaryDirectory(prefix="mm2-demo-") as own:
+        stage.folder = Path(own)
+        lab = Lab(stage.folder, mirror=MIRROR)
+        try:
+            prepare(stage, lab)
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copy(lab.mm2_properties, folder / "mm2.properties")
+            for name, groups in WAVES.items():
+                (folder / name).write_text("".join(f"{group}\n" for group in groups))
+            stage.say("All is set. In another terminal, and then by RUNBOOK.md:")
+            stage.lines(["", f"  cd {folder.resolve()}", f"  export PATH={PROGRAM.parent}:$PATH", f"  {SETTINGS}", ""])
+            stage.lines(["Ctrl-C here ends the clusters; your plans and journals stay."])
+            with suppress(KeyboardInterrupt):
+                threading.Event().wait()
+            return 0
+        finally:
+            lab.down()
+
+
+def prepare(stage: Stage, lab: Lab) -> tuple[Traffic, Commits]:
+    """Fill both clusters and stop everything but MM2."""
+    with stage.step("Two Kafka clusters and MirrorMaker 2"):
+        start(stage, lab)
+    with stage.step("Records, and an MM2 that is killed with -9 amid them"):
+        traffic = write(stage, lab)
+    with stage.step("Consumers at different places; then everything stops"):
+        return traffic, stop(stage, lab, traffic)
 
 
 def kept(stage: Stage, folder: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from scripts.demonstration.counting import Copy, Tally, Written, best, tally
 from scripts.demonstration.groups import GROUPS
 from tests.browser.reading import CHROMIUM, NONE, Reader, chromium_running
+from tests.integration.cli import CommandLine
 from tests.lab.waiting import wait_until
 from tests.notebooks import facts, outputs
 from tests.notebooks import run as run_notebook
@@ -134,6 +135,27 @@ def test_a_terminated_demo_leaves_no_process_and_no_folder(tmp_path: Path) -> No
     assert "Traceback" not in stderr
     wait_until(lambda: not started_in(tmp_path), 30, f"the end of what was started in {tmp_path}")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.kafka
+@pytest.mark.long
+def test_the_scene_alone_can_be_planned_by_hand_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+    work, folders = tmp_path / "work", tmp_path / "folders"
+    folders.mkdir()
+    process = start_demo(dict(os.environ) | {"TMPDIR": str(folders)}, "--hands-on", str(work))
+    try:
+        assert process.stdout is not None
+        assert any(line.startswith("Ctrl-C") for line in process.stdout), process.communicate()
+        commands = CommandLine(work, ("--mm2-config", "mm2.properties", "--source", "A", "--target", "B"))
+        commands.plan("wave1.plan", "--groups-file", "wave1.txt").expect(0)
+        commands.execute("wave1.plan").expect(0)
+        commands.verify("wave1.plan").expect(0)
+    finally:
+        os.kill(process.pid, signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr) == (0, "")
+    wait_until(lambda: not started_in(folders), 30, f"the end of what was started in {folders}")
+    assert list(folders.iterdir()) == []
 
 
 def started_in(folder: Path) -> list[str]:
