@@ -1,12 +1,13 @@
 """Rights: what each command needs, what is missing, and that the README says the same."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from migrate.filters import Filters
-from migrate.flow import Cluster, Flow
+from migrate.flow import Cluster, Flow, Mm2Home, Mm2Runtime
 from migrate.model import Commit, Failure, Side, TopicPartition
 from migrate.naming import PolicyKind, ReplicationPolicy
 from migrate.rights import CLUSTER_NAME, COMMANDS, RIGHTS, Kind, Resources, Seen, missing, needed, resources_of
@@ -110,8 +111,9 @@ def test_subjects_are_the_groups_that_the_filters_leave_and_what_they_have_commi
 
 
 def test_where_no_offsets_topic_of_mm2_is_known_no_right_on_it_is_asked_for():
-    assert FLOW.connect_offsets_topic == ""
-    assert resources_of(FLOW, Side.TARGET, [], [])[Resources.POSITIONS] == []
+    in_worker = replace(FLOW, runtime=Mm2Runtime(home=Mm2Home.CONNECT))
+    assert in_worker.connect_offsets_topic == ""
+    assert resources_of(in_worker, Side.TARGET, [], [])[Resources.POSITIONS] == []
 
 
 def test_the_readme_lists_exactly_these_rights():
