@@ -1,6 +1,14 @@
-"""Options that all suites share."""
+"""Options and a browser that all suites share."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from tests.browser.reading import Reader
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -14,3 +22,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "long" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> "Iterator[Browser]":
+    """The system's Chromium, started once: a second one would find the first one's event loop in its way."""
+    from tests.browser.reading import chromium_running
+
+    with chromium_running() as browser:
+        yield browser
+
+
+@pytest.fixture
+def reader(chromium: "Browser") -> "Iterator[Reader]":
+    from tests.browser.reading import Reader
+
+    reading = Reader(chromium)
+    yield reading
+    reading.close()

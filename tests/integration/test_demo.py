@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 
 from scripts.demonstration.counting import Copy, Tally, Written, best, tally
 from scripts.demonstration.groups import GROUPS
-from tests.browser.reading import CHROMIUM, NONE, Reader, chromium_running
+from tests.browser.reading import CHROMIUM, NONE, Reader
 from tests.integration.cli import CommandLine
 from tests.lab.waiting import wait_until
 from tests.notebooks import facts, outputs
@@ -84,17 +83,16 @@ def test_the_demo_moves_every_group_and_loses_no_record(pytestconfig: pytest.Con
 @pytest.mark.kafka
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason=NONE)
-def test_the_report_of_the_demo_opens_offline_and_has_every_group(shown: Shown) -> None:
+def test_the_report_of_the_demo_opens_offline_and_has_every_group(shown: Shown, reader: Reader) -> None:
     folder = os.environ.get("MM2_MIGRATE_SCREENSHOTS")
-    with chromium_running() as browser, closing(Reader(browser)) as reader:
-        for width in (390, 1440):
-            opened = reader.open(shown.kept / "report.html", width)
-            if folder:
-                opened.page.screenshot(path=Path(folder) / f"demo-{width}.png", full_page=True)
-            assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
-            assert sorted(opened.names()) == sorted(group.name for group in GROUPS)
-            assert opened.page.locator(".verdict.good").count()
-            assert opened.complaints == []
+    for width in (390, 1440):
+        opened = reader.open(shown.kept / "report.html", width)
+        if folder:
+            opened.page.screenshot(path=Path(folder) / f"demo-{width}.png", full_page=True)
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert sorted(opened.names()) == sorted(group.name for group in GROUPS)
+        assert opened.page.locator(".verdict.good").count()
+        assert opened.complaints == []
 
 
 @pytest.mark.kafka
