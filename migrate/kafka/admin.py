@@ -33,6 +33,7 @@ DESCRIBE_BATCH = 500
 LOG_RANGE_BATCH = 5000
 # More in one request than the offsets topic's batch limit allows is INVALID_COMMIT_OFFSET_SIZE.
 ALTER_BATCH = 2000
+UNREADABLE = "\N{REPLACEMENT CHARACTER}"
 NOT_EXACT = Failure(
     "UNSUPPORTED_BY_CLIENT", "librdkafka can neither write commit metadata byte for byte nor remove single offsets"
 )
@@ -347,9 +348,21 @@ def _commits(answer: Any) -> Commits | Failure:
         # -1001 without an error is Kafka's "nothing committed": the partition is listed, the commit is not.
         if partition.offset >= 0:
             found[TopicPartition(intern(partition.topic), partition.partition)] = Commit(
-                partition.offset, partition.metadata or "", partition.leader_epoch
+                partition.offset, _metadata(partition), partition.leader_epoch
             )
     return found
+
+
+def _metadata(partition: Any) -> str:
+    """Return a commit's metadata, as far as this client can read it.
+
+    librdkafka takes it for a C string. What Java wrote has no NUL at its end, so bytes of other memory may follow, and
+    then it is often no text: only that there is some is known then, and its content is read by the exact client.
+    """
+    try:
+        return partition.metadata or ""
+    except UnicodeDecodeError:
+        return UNREADABLE
 
 
 def _offset(answer: Any) -> int | Failure:

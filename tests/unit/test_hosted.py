@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -43,12 +44,24 @@ def until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.01)
 
 
-def alive(pid: int) -> bool:
+def state_of(pid: int) -> str:
+    """What the kernel says of a process: "T" is stopped, "Z" over, "" gone."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
+        return ""
+
+
+def alive(pid: int) -> bool:
+    return state_of(pid) not in ("", "Z")
+
+
+def locks(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
-    return state != "Z"
+    return True
 
 
 def silent_port() -> socket.socket:
@@ -198,14 +211,14 @@ def test_killed_its_owner_takes_it_along_and_the_lock_falls_with_the_last_of_the
         caller, _ = listener.accept()
         (child,) = map(int, Path(f"/proc/{owner.pid}/task/{owner.pid}/children").read_text().split())
         os.kill(child, signal.SIGSTOP)
+        until(lambda: state_of(child) == "T", "the client process goes on")
         owner.kill()
         owner.wait(DEADLINE_SECONDS)
         with file.open() as again:
-            with pytest.raises(BlockingIOError):
-                fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            assert not locks(again), "the lock fell with the owner alone"
             os.kill(child, signal.SIGCONT)
             until(lambda: not alive(child), "the client process outlives its owner")
-            fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            until(lambda: locks(again), "the lock outlives them both")
         caller.close()
 
 
