@@ -4,7 +4,7 @@ Built by `migrate.mm2config` from an mm2.properties file, or by `migrate.options
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -138,10 +138,13 @@ class Flow:
             failback=True,
         )
 
-    def synced(self, groups: Iterable[str]) -> frozenset[str]:
+    def left_out(self, groups: Iterable[str]) -> tuple[str, ...]:
+        """Return the groups that MM2's own filter leaves out; none where no configuration is known."""
+        return tuple(g for g in groups if self.group_filter is not None and not self.group_filter.accepts(g))
+
+    def synced(self, groups: Collection[str]) -> frozenset[str]:
         """Return the groups whose offsets MM2 itself writes on its target, as far as its configuration is known."""
-        taken = self.group_filter
-        return frozenset(g for g in groups if self.group_sync and (taken is None or taken.accepts(g)))
+        return frozenset(groups) - set(self.left_out(groups)) if self.group_sync else frozenset()
 
     def mm2_topic(self, source_topic: str) -> str:
         """Return the name by which MM2's offset syncs know a topic: that on MM2's own source."""

@@ -59,8 +59,6 @@ class GroupLog:
     wanted: InitVar[Collection[str] | None] = None
     _names: frozenset[bytes] | None = field(init=False)
     _last: dict[bytes, bytes | None] = field(default_factory=dict)
-    _kinds: dict[str, dict[str, tuple[str, int | None]]] = field(default_factory=dict)
-    _commits: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
 
     def __post_init__(self, wanted: Collection[str] | None) -> None:
         self._names = None if wanted is None else frozenset(map(_encoded, wanted))
@@ -76,40 +74,45 @@ class GroupLog:
 
     def groups(self) -> dict[str, GroupRecord]:
         """Return what stands of each group now."""
-        self._kinds, self._commits = {}, {}
+        found: dict[str, _Words] = {}
         for key, value in self._last.items():
             if value is not None:
                 with suppress(struct.error, UnicodeDecodeError, IndexError, _Foreign):
-                    self._understand(key, value)
-        names = sorted(self._kinds.keys() | self._commits.keys())
-        found = {name: self._group(name) for name in names}
-        return {name: record for name, record in found.items() if record is not None}
+                    _understand(key, value, found)
+        records = {name: found[name].record() for name in sorted(found)}
+        return {name: record for name, record in records.items() if record is not None}
 
-    def _group(self, name: str) -> GroupRecord | None:
-        kinds, commits = self._kinds.get(name, {}), self._commits.get(name, {})
+
+@dataclass
+class _Words:
+    """What the records of one group say: protocol type and empty since when by kind, and times of commits."""
+
+    kinds: dict[str, tuple[str, int | None]] = field(default_factory=dict)
+    committed_ms: dict[TopicPartition, int] = field(default_factory=dict)
+
+    def record(self) -> GroupRecord | None:
         for kind in (GroupKind.CONSUMER, GroupKind.SHARE, GroupKind.STREAMS, GroupKind.CLASSIC):
-            if kind in kinds:
-                protocol_type, empty_since_ms = kinds[kind]
-                return GroupRecord(kind, protocol_type, empty_since_ms, commits)
-        return GroupRecord(GroupKind.SIMPLE, "", None, commits) if commits else None
+            if kind in self.kinds:
+                return GroupRecord(kind, *self.kinds[kind], self.committed_ms)
+        return GroupRecord(GroupKind.SIMPLE, "", None, self.committed_ms) if self.committed_ms else None
 
-    def _understand(self, key: bytes, value: bytes) -> None:
-        record_type = _INT16.unpack_from(key)[0]
-        if record_type not in (*_COMMIT_TYPES, _CLASSIC_TYPE, *_KIND_TYPES):
-            return
-        group, at = _string(key, 2)
-        if record_type in _COMMIT_TYPES:
-            topic, at = _string(key, at)
-            place = TopicPartition(topic, _INT32.unpack_from(key, at)[0])
-            times = self._commits.setdefault(group, {})
-            # Both types of key may stand for one place, on a cluster that has been upgraded since Kafka 0.8.
-            times[place] = max(_commit_time(value), times.get(place, 0))
-            return
-        kind = _KIND_TYPES.get(record_type, str(GroupKind.CLASSIC))
-        if record_type == _CLASSIC_TYPE:
-            self._kinds.setdefault(group, {})[kind] = _classic(value)
-        else:
-            self._kinds.setdefault(group, {})[kind] = ("", None)
+
+def _understand(key: bytes, value: bytes, found: dict[str, _Words]) -> None:
+    """Add what one record says to the words of its group; raises for bytes that are not what their key says."""
+    record_type = _INT16.unpack_from(key)[0]
+    if record_type not in (*_COMMIT_TYPES, _CLASSIC_TYPE, *_KIND_TYPES):
+        return
+    group, at = _string(key, 2)
+    words = found.setdefault(group, _Words())
+    if record_type in _COMMIT_TYPES:
+        topic, at = _string(key, at)
+        place = TopicPartition(topic, _INT32.unpack_from(key, at)[0])
+        # Both types of key may stand for one place, on a cluster that has been upgraded since Kafka 0.8.
+        words.committed_ms[place] = max(_commit_time(value), words.committed_ms.get(place, 0))
+    elif record_type == _CLASSIC_TYPE:
+        words.kinds[GroupKind.CLASSIC] = _classic(value)
+    else:
+        words.kinds[_KIND_TYPES[record_type]] = ("", None)
 
 
 class _Foreign(Exception):

@@ -110,9 +110,7 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
         else tuple(sorted({key.group for key in survey.checkpoints.latest} - survey.source_listed)),
         unseen_topics={} if down else _unseen_topics(request, survey),
         unknown_names=tuple(request.filters.unknown_names(survey.wanted.groups_seen)),
-        left_out_by_mm2=tuple(
-            g for g in survey.groups if flow.group_filter is not None and not flow.group_filter.accepts(g)
-        ),
+        left_out_by_mm2=flow.left_out(survey.groups),
         unknown_when_down=(tuple(p.pattern for p in excluded) or ("groups.exclude",)) if down else (),
         drains={} if down or flow.failback else _drains(flow, survey),
         positions_unknown=survey.positions.unknown,

@@ -1,7 +1,6 @@
 """The commands around the moment that writes: `apply`, `rollback`, `verify`. Wiring, and no decisions."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,7 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Tol
             Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms),
             clock,
             progress,
-            replace(_options(options, approval, signatures), synced=flow.synced(plan.groups())),
+            _options(options, approval, signatures, flow.synced(plan.groups())),
             spends=undone,
             target_groups=group_facts_of(flow.target, deadline),
         )
@@ -194,7 +193,12 @@ def _refuse_other_name(plan: Plan, path: Path) -> None:
             )
 
 
-def _options(options: dict[str, Any], approval: str, signatures: Sequence[Signature] = ()) -> ApplyOptions:
+def _options(
+    options: dict[str, Any],
+    approval: str,
+    signatures: Sequence[Signature] = (),
+    synced: frozenset[str] = frozenset(),
+) -> ApplyOptions:
     return ApplyOptions(
         execute=options["execute"],
         allow_partial=options.get("allow_partial", False),
@@ -205,6 +209,7 @@ def _options(options: dict[str, Any], approval: str, signatures: Sequence[Signat
             "version": __version__,
             "signatures": [{"time": s.time, "name": s.name, "note": s.note} for s in signatures],
         },
+        synced=synced,
     )
 
 

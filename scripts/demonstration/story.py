@@ -4,7 +4,8 @@ import json
 import shutil
 import tempfile
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from scripts.demonstration.consumers import copies, read_as_groups
@@ -47,35 +48,42 @@ def tell(stage: Stage, keep: Path | None = None) -> int:
         "A cutover with mm2-migrate: seven consumer groups move from cluster A to cluster B, which a real "
         "MirrorMaker 2 (MM2) has been filling. Then real consumers start on B, and every record is counted."
     )
+    with lab_of(stage) as lab:
+        traffic, commits = prepare(stage, lab)
+        with stage.step("Is everything there, and has everything stopped?"):
+            stage.run("doctor", *FLOW)
+            stage.run("status", *FLOW, *SETTLE)
+        with stage.step("The plan: read, translate, check; nothing is written to A or B"):
+            stage.run("plan", *FLOW, *SETTLE, "--out", PLAN)
+            stage.run("show", PLAN)
+            stage.run("show", PLAN, "--format", "kcg", into="cutover.csv")
+            stage.lines(["$ head -3 cutover.csv", *(stage.folder / "cutover.csv").read_text().splitlines()[:3]])
+        with stage.step("Apply: first a dry run, then the very plan that was approved"):
+            apply(stage, PLAN, dry_run=True)
+            stage.say("The same command again does nothing:")
+            stage.run("apply", PLAN, *FLOW, "--approve", fingerprint(stage, PLAN), "--execute")
+        with stage.step("A change of mind: rollback"):
+            roll_back(stage, lab)
+        with stage.step("Once more, with a new plan: the old one is spent"):
+            stage.run("plan", *FLOW, *SETTLE, "--out", SECOND_PLAN)
+            apply(stage, SECOND_PLAN, dry_run=False)
+        with stage.step("Real consumers start on B"):
+            code = count(stage, lab, traffic, commits)
+        if keep is not None:
+            kept(stage, keep)
+        print("\nTime:")
+        stage.timings()
+        return code
+
+
+@contextmanager
+def lab_of(stage: Stage) -> Iterator[Lab]:
+    """A lab, not up yet, in a folder of the stage's own; what it started is stopped at the end, and on any error."""
     with tempfile.TemporaryDirectory(prefix="mm2-demo-") as folder:
         stage.folder = Path(folder)
         lab = Lab(stage.folder, mirror=MIRROR)
         try:
-            traffic, commits = prepare(stage, lab)
-            with stage.step("Is everything there, and has everything stopped?"):
-                stage.run("doctor", *FLOW)
-                stage.run("status", *FLOW, *SETTLE)
-            with stage.step("The plan: read, translate, check; nothing is written to A or B"):
-                stage.run("plan", *FLOW, *SETTLE, "--out", PLAN)
-                stage.run("show", PLAN)
-                stage.run("show", PLAN, "--format", "kcg", into="cutover.csv")
-                stage.lines(["$ head -3 cutover.csv", *(stage.folder / "cutover.csv").read_text().splitlines()[:3]])
-            with stage.step("Apply: first a dry run, then the very plan that was approved"):
-                apply(stage, PLAN, dry_run=True)
-                stage.say("The same command again does nothing:")
-                stage.run("apply", PLAN, *FLOW, "--approve", fingerprint(stage, PLAN), "--execute")
-            with stage.step("A change of mind: rollback"):
-                roll_back(stage, lab)
-            with stage.step("Once more, with a new plan: the old one is spent"):
-                stage.run("plan", *FLOW, *SETTLE, "--out", SECOND_PLAN)
-                apply(stage, SECOND_PLAN, dry_run=False)
-            with stage.step("Real consumers start on B"):
-                code = count(stage, lab, traffic, commits)
-            if keep is not None:
-                kept(stage, keep)
-            print("\nTime:")
-            stage.timings()
-            return code
+            yield lab
         finally:
             lab.down()
 
@@ -85,23 +93,18 @@ def hand_over(stage: Stage, folder: Path) -> int:
     stage.say(
         "The clusters, the groups and MirrorMaker 2 (MM2) of the demo, and nothing else: the cutover is yours to make."
     )
-    with tempfile.TemporaryDirectory(prefix="mm2-demo-") as own:
-        stage.folder = Path(own)
-        lab = Lab(stage.folder, mirror=MIRROR)
-        try:
-            prepare(stage, lab)
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.copy(lab.mm2_properties, folder / "mm2.properties")
-            for name, groups in WAVES.items():
-                (folder / name).write_text("".join(f"{group}\n" for group in groups))
-            stage.say("All is set. In another terminal, and then by RUNBOOK.md:")
-            stage.lines(["", f"  cd {folder.resolve()}", f"  export PATH={PROGRAM.parent}:$PATH", f"  {SETTINGS}", ""])
-            stage.lines(["Ctrl-C here ends the clusters; your plans and journals stay."])
-            with suppress(KeyboardInterrupt):
-                threading.Event().wait()
-            return 0
-        finally:
-            lab.down()
+    with lab_of(stage) as lab:
+        prepare(stage, lab)
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(lab.mm2_properties, folder / "mm2.properties")
+        for name, groups in WAVES.items():
+            (folder / name).write_text("".join(f"{group}\n" for group in groups))
+        stage.say("All is set. In another terminal, and then by RUNBOOK.md:")
+        stage.lines(["", f"  cd {folder.resolve()}", f"  export PATH={PROGRAM.parent}:$PATH", f"  {SETTINGS}", ""])
+        stage.lines(["Ctrl-C here ends the clusters; your plans and journals stay."])
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
+        return 0
 
 
 def prepare(stage: Stage, lab: Lab) -> tuple[Traffic, Commits]:
