@@ -8,9 +8,11 @@ that are unmistakable. Where even that is unclear the lowest candidate counts, a
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from migrate.knownlog import KnownLog
+from migrate.matching import Link
 from migrate.runs import Runs
 
 
@@ -21,7 +23,8 @@ class Alignment:
     stretches must be fully known. `tells_apart` is False where fingerprints hold too little of a record to tell a
     second copy from another record; `hides` is True where the source has records that readers are not shown yet,
     whose copies may stand on the target. `may_end_midway` is True where a replay that was stopped midway may stand
-    at the target's end: then a last copy may rightly stand out of order.
+    at the target's end: then a last copy may rightly stand out of order. `links` are the chain's syncs in the
+    stretch, as offsets: which copy is whose, in MM2's own words.
     """
 
     def __init__(
@@ -36,6 +39,7 @@ class Alignment:
         tells_apart: bool = True,
         hides: bool = False,
         may_end_midway: bool = False,
+        links: Sequence[Link] = (),
     ) -> None:
         self.source = source
         self.target = target
@@ -48,7 +52,10 @@ class Alignment:
         self.has_look_alikes = False
         self.has_gaps = source_width > source_top - source_low
         self._tells_apart = tells_apart
+        # Copies of records that are not seen here may be taken for those of others.
+        self._is_blurred = hides or (self.has_gaps and not tells_apart)
         self._hides = hides
+        self._links = links
         self._trusts_last = may_end_midway and not self.has_gaps and tells_apart
         if not self._identical:
             self._align(wanted, there)
@@ -126,10 +133,13 @@ class Alignment:
         return copies[0] if self.has_replays else copies[at - 1]
 
     def times_without_copy(self, source_place: int) -> set[int]:
-        """Return the timestamps of the records from `source_place` on that have no copy."""
-        if self._identical or not self.without_copy(source_place):
+        """Return the timestamps of the records from `source_place` on whose copy is not known for sure to be there."""
+        if self._identical or (self._tells_apart and not self.without_copy(source_place)):
             return set()
-        return {self.source.times[i] for i in range(source_place, self.source_top) if self._lacks_copies(i)}
+        is_unsure = self._is_blurred and not self._tells_apart
+        return {
+            self.source.times[i] for i in range(source_place, self.source_top) if is_unsure or self._lacks_copies(i)
+        }
 
     def last_known(self, target_place: int) -> int:
         """Return the place of the last record from a place on that equals a source record; else that place."""
@@ -158,13 +168,20 @@ class Alignment:
     def newcomers(self, target_from: int, target_to: int, since: int) -> int:
         """Count the records of unknown origin in a range of places that are newer than a time (ms).
 
-        Equal ones count once; none count where look-alikes or replays blur what is what.
+        Newer by more than the source's timestamps are out of order. Equal ones count once; none count where look-alikes
+        or replays blur what is what.
         """
         if self._identical or self.has_replays or self.has_look_alikes:
             return 0
         prints, times = self.target.prints, self.target.times
         places = self._strangers[bisect_left(self._strangers, target_from) : bisect_left(self._strangers, target_to)]
+        since += self._disorder() if places else 0
         return len({prints[j] for j in places if times[j] > since})
+
+    def _disorder(self) -> int:
+        """Return by how much (ms) a record of the source is older than one before it, at most."""
+        times = self.source.times[self.source_low : self.source_top]
+        return max((newest - time for newest, time in zip(accumulate(times, max), times, strict=True)), default=0)
 
     def first_unknown(self, target_from: int, target_to: int, is_older: Callable[[int], bool]) -> int | None:
         """Return the first place in a range whose record is unknown, and has not the timestamp of an older one."""
@@ -191,7 +208,18 @@ class Alignment:
         self._written, self._copies, self._unknown = written, copies, unknown
         self._strangers = array("q", (j for j, print_ in enumerate(there, self.target_low) if print_ not in written))
         self.has_look_alikes = any(many > 1 for many in written.values())
+        self._named = self._places_of_links() if self.has_gaps else {}
         self._walk(wanted)
+
+    def _places_of_links(self) -> dict[int, int]:
+        """Return the copies' places by their originals', for each sync whose records are still there."""
+        source, target = self.source, self.target
+        places = {}
+        for u, d in self._links:
+            i, j = source.index(u), target.index(d)
+            if i < self.source_top and j < self.target_top and (source.offsets[i], target.offsets[j]) == (u, d):
+                places[i] = j
+        return places
 
     def _walk(self, wanted: "array[int]") -> None:
         """Go back over the source's records and take for each its last copy; the running least is a row's place."""
@@ -253,10 +281,9 @@ class Alignment:
         """Return the place of each record's copy, None where it has none or is not the only one of its kind."""
         pivots: list[int | None] = [None] * len(wanted)
         context = self.target_top
-        is_blurred = self._hides or (self.has_gaps and not self._tells_apart)
         for i in range(len(wanted) - 1, -1, -1):
             found = self._copies.get(wanted[i])
-            if found and self._written[wanted[i]] == 1 and (len(found) == 1 or not is_blurred):
+            if found and self._written[wanted[i]] == 1 and (len(found) == 1 or not self._is_blurred):
                 pivots[i] = context = self._last_copy(found, context, i)
         return pivots
 
@@ -288,9 +315,12 @@ class Alignment:
             return copies[-1]
         at = max(1, bisect_left(copies, context))
         # What an aborted transaction wrote leaves a gap on the source: its copy stands right behind an equal record's.
+        # So does a second copy where MM2 began anew with this very record; but then it wrote a sync that says so.
+        named = self._named.get(self.source_low + i)
         while (
             self.has_gaps
             and at > 1
+            and copies[at - 1] != named
             and self.unknown(copies[at - 2] + 1, copies[at - 1]) == copies[at - 1] - copies[at - 2] - 1
         ):
             at -= 1
@@ -309,6 +339,9 @@ class Alignment:
         low = self.target_low if below is None else below
         first, last = bisect_left(copies, low), bisect_left(copies, above)
         candidates = copies[first:last] if low <= above else []
+        if not self._tells_apart:
+            # Of records with one time and key some may be dropped or aborted: their number tells nothing.
+            return (copies if self._is_blurred or len(candidates) < written else candidates)[0], False
         if not candidates:
             return (copies[max(0, last - nth_from_last)] if last and low <= above else copies[0]), False
         if self._hides and above == self.target_top:

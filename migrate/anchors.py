@@ -51,6 +51,10 @@ class Anchors:
         at = bisect_right(self._offsets, g) - 1
         return self.links[at] if at >= 0 else None
 
+    def between(self, source_start: int, source_end: int) -> list[Link]:
+        """Return the links in a range of source offsets, compared or not."""
+        return self.links[bisect_left(self._offsets, source_start) : bisect_left(self._offsets, source_end)]
+
     def above(self, g: int) -> Link | None:
         """Return the nearest proven link above a source offset from which on all links keep their distance."""
         self._seek_above(g)

@@ -17,11 +17,20 @@ class Bounds:
     top_d: int
 
 
-def floor(first: int, place: int, aligned: Alignment, bounds: Bounds, keeps_time: bool, source_open: bool) -> int:
+def floor(
+    first: int,
+    place: int,
+    aligned: Alignment,
+    bounds: Bounds,
+    keeps_time: bool,
+    source_open: bool,
+    may_end_midway: bool = False,
+) -> int:
     """Return the first place above the nearest consumed copy that may be an owed record in another shape.
 
     `first` is the place of the first owed record on the source, `place` that of the row on the target so far, which is
-    returned where nothing speaks against it. Raises `Missing` for what has to be read.
+    returned where nothing speaks against it. `may_end_midway`: the target may end in a replay that was stopped. Raises
+    `Missing` for what has to be read.
     """
     source, target = aligned.source, aligned.target
     start = aligned.target_low
@@ -40,12 +49,19 @@ def floor(first: int, place: int, aligned: Alignment, bounds: Bounds, keeps_time
             start = target.index(lowest)
     lacking = aligned.times_without_copy(first)
     older: set[int] = set()
-    if keeps_time and not source_open:
+    # Where all of the source is seen, or nothing of it is found, an unknown record is no older one that is gone there.
+    has_unseen = source.start > 0 or source.width > len(source.offsets)
+    if keeps_time and not source_open and has_unseen and aligned.matched(aligned.source_low):
         # Records of one batch often share their timestamp: what an owed one without a copy has excuses nothing.
         older = set(source.times[aligned.source_low : first]) - lacking
     strange = _strange_below_anchor(place, aligned, bounds, keeps_time, lacking)
     if strange is not None:
         return strange
+    if may_end_midway:
+        # Then older records' copies stand behind what an earlier run wrote.
+        strange = aligned.first_unknown(aligned.target_low, start, lambda time: keeps_time and time not in lacking)
+        if strange is not None:
+            return strange
     unknown = _first_unknown(start, place, aligned, older.__contains__)
     return place if unknown is None else unknown
 

@@ -155,6 +155,8 @@ class PartitionMatcher:
     def _place_group(self, upper: Link | None, commits: list[int], wants: list[Missing]) -> None:
         """Place commits (descending) that share their upper end."""
         top_u, top_d = self.source.end, self.target.end
+        if upper is not None and upper[0] < self.source.start:
+            upper = None  # retention has removed it since it was compared
         if upper is not None:
             top_u, top_d = upper[0] + 1, upper[1] + 1
         commits = list(commits)
@@ -182,6 +184,7 @@ class PartitionMatcher:
                 self.target, self.target.index(start_d), self.target.index(top_d),
                 tells_apart=not self._is_changed, hides=self.question.source_open,
                 may_end_midway=upper is None and self._keeps_time,
+                links=self.anchors.between(start_u, top_u),
             )  # fmt: skip
             probed = self._probe(aligned, lowest, start_d)
             if probed >= start_d:
@@ -229,7 +232,8 @@ class PartitionMatcher:
                 return Matched(self.target.start, Why.NOT_ALL_READ, self.target.end - self.target.start)
             why = Why.BELOW_LOG_START
         elif missing or self._is_changed or (self.question.source_open and place == aligned.target_top):
-            lowest = floor(first, place, aligned, bounds, self._keeps_time, self.question.source_open)
+            may_end_midway = self._tail is None or not (self._tail.is_plain or self._tail.uncopied == 0)
+            lowest = floor(first, place, aligned, bounds, self._keeps_time, self.question.source_open, may_end_midway)
             if lowest < place:
                 place, why = lowest, Why.UNKNOWN_RECORD
         if why is Why.PROVEN and self._is_changed:
@@ -279,12 +283,13 @@ class PartitionMatcher:
         place = aligned.place(aligned.source_low)
         link = self.anchors.unproven_below(g)
         # Where retention deleted while it was read, what is known of the source has a hole; so it has where a
-        # transaction is open. Gaps, and what others wrote, may add up to the right count.
+        # transaction is open. Gaps, what others wrote, and copies in another shape may add up to the right count.
         can_count = (
             self.source.start == self.question.source_log.start
             and not self.question.source_open
             and not self._is_changed
             and not aligned.has_gaps
+            and aligned.without_copy(aligned.source_low) <= self._uncopied_from(aligned.source_low, aligned)
             and not aligned.unknown(place, aligned.target_top)
         )
         if can_count and link is not None and self.target.affords(link[1], bounds.top_d):

@@ -5,8 +5,12 @@ altered, `?`: in an open transaction, `~`: gone from the source. Beside what eac
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from migrate.matching import Matched, PartitionAnswer
+import pytest
+
+from migrate.equality import Content
+from migrate.matching import Matched, PartitionAnswer, Why
 from tests.integration import oracle
 from tests.world.judge import judge
 from tests.world.model import World
@@ -225,3 +229,49 @@ def test_records_of_a_local_writer_behind_the_last_sync_are_counted_and_copies_o
     aborted = hand(source="0..1 2! 3 |4", target="0..1@0..1 2@2 3@3", syncs=[(0, 0)])
     assert judged(aborted).tail.foreign == 0
     assert judged(hand(source="0..4", target="0..4@0..4", syncs=[(0, 0)])).tail.foreign == 0
+
+
+def test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with():
+    """MM2 was killed right behind the copy of record 6, and began anew with it; a marker stands before it."""
+    logs = {"source": "0..4 |5 6 |7 8..9", "target": "0..4@0..4 6@5 6@6 8..9@7..8"}
+    before, behind = [(0, 0), (4, 4), (6, 5)], [(8, 7), (9, 8)]
+    told = planned(hand(**logs, syncs=[*before, (6, 6), *behind]), 5)
+    assert (told.target_offset, told.why, told.rereads_at_most) == (6, Why.PROVEN, 0)
+    untold = planned(hand(**logs, syncs=[*before, *behind]), 5)
+    assert (untold.target_offset, untold.why) == (5, Why.LOOK_ALIKES)
+
+
+def test_a_sync_whose_record_is_gone_names_no_other_records_copy():
+    """The copy at 6 is that of record 5, which was removed since; record 6 looks like it, and has the copy at 5."""
+    syncs = [(0, 0), (4, 4), (5, 6), (8, 7), (9, 8)]
+    world = hand("0..4 ~5 6 |7 8..9", "0..4@0..4 6@5 5@6 8..9@7..8", syncs, like={"5": "6"})
+    assert planned(world, 6).target_offset == 5
+
+
+@pytest.mark.parametrize("times", [{"0": 1_000, "1": 1_000}, {"0": 1_046, "1": 1_000}])
+def test_an_aborted_record_that_was_copied_again_tells_of_a_replay_that_stopped(times):
+    world = hand("0! 1", "0..1@0..1 0@2", times=times, reached=1, copied_to=0)
+    assert judged(world).tail.uncopied != 0
+
+
+def test_a_record_in_another_shape_before_a_replay_that_stopped_is_not_passed_over():
+    world = hand("0..1", "1A@0 0@1", syncs=[(1, 0)], commits=[1], reached=1, copied_to=0)
+    assert planned(world, 1).target_offset == 0
+
+
+def test_below_the_log_start_nothing_is_counted_where_a_record_that_is_left_has_no_copy():
+    world = hand("~0 1..2", "0..1A@0..1 0A@2", syncs=[(0, 2)], commits=[0], reached=3)
+    assert planned(world, 0).target_offset <= 1
+
+
+def test_an_anchor_that_retention_removes_after_it_was_compared_closes_no_window():
+    stamped_anew = ((Content(1, b"k", b"v", ()), Content(2, b"k", b"v", ())),) * 5
+    for at in range(1, 5):
+        world = hand(
+            source="26..28 80",
+            target="26..28@11..13 80@65",
+            syncs=[(26, 11), (28, 13), (80, 65)],
+            commits=[13, 27],
+            retention=[(at, True, 65)],
+        )
+        judged(replace(world, elsewhere=stamped_anew))

@@ -1,6 +1,6 @@
 """The matching laws in many simulated worlds, judged by brute force: 10,000 rows, 200,000 with `--long`.
 
-What each kind of violation means stands in `tests/world/judge.py`; a failure prints the smallest world that has it,
+What each kind of violation means stands in `tests/world/kinds.py`; a failure prints the smallest world that has it,
 and the command that finds it again.
 """
 

@@ -11,7 +11,8 @@ from migrate.equality import Content, Equality
 from migrate.matching import Matched, Needs, PartitionAnswer, Tail, Unmatched, Why
 from migrate.records import Range
 from tests.integration import oracle
-from tests.world.judge import EXCUSED, KINDS, judge
+from tests.world.judge import judge
+from tests.world.kinds import EXCUSED, KINDS
 from tests.world.model import World
 from tests.world.notation import drawn, explained, hand
 from tests.world.reference import MATCHERS
@@ -236,6 +237,10 @@ def test_the_brute_force_breaks_no_law():
     assert not {kind: many for kind, many in verdicts("brute-force").items() if kind not in EXCUSED}
 
 
+# Losses that docs/translation.md names: few enough, even of a matcher that loses at every row.
+NAMED = [kind for kind in EXCUSED if kind.startswith("lost-")]
+
+
 def test_a_matcher_that_goes_one_too_far_is_caught_wherever_that_loses():
     losing = caught = excused = 0
     ask = Asked(MATCHERS["one-too-far"])
@@ -249,10 +254,10 @@ def test_a_matcher_that_goes_one_too_far_is_caught_wherever_that_loses():
             loses = bool(oracle.lost(world.truth, row.source_committed, row.place.target_offset))
             losing += loses
             caught += loses and (row.source_committed, "lost") in found
-            excused += loses and (row.source_committed, "lost-alike") in found
+            excused += loses and any((row.source_committed, kind) in found for kind in NAMED)
     assert losing > 1_000
     assert caught + excused >= losing * 0.99  # what retention deletes while it is read is lost to everybody
-    assert excused <= losing * 0.01
+    assert excused <= losing * 0.03
 
 
 def test_a_matcher_that_begins_at_the_start_is_caught_with_too_small_a_bound_and_as_not_the_best():

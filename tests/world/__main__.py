@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from tests.world.judge import EXCUSED, KINDS
+from tests.world.kinds import EXCUSED, KINDS
 from tests.world.notation import explained
 from tests.world.reference import MATCHERS
 from tests.world.tally import SHORT, Asked, Draw, Tally, tally

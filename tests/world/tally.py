@@ -8,7 +8,8 @@ from random import Random
 
 from migrate.matcher import matching
 from migrate.matching import Matched
-from tests.world.judge import EXCUSED, Judgement, Violation, judge, well_calibrated
+from tests.world.judge import Judgement, Violation, judge, well_calibrated
+from tests.world.kinds import EXCUSED
 from tests.world.model import World
 from tests.world.notation import drawn, explained
 from tests.world.runner import BadNeeds, Matcher, Run, answer

@@ -1,0 +1,50 @@
+"""What can be wrong with an answer, by name, and what of it is no failure (docs/translation.md names why)."""
+
+# kind of violation: what it means. Those in EXCUSED are counted and shown, and are no failure: of the alike ones no
+# consumer can tell the records apart that they confuse; and to count what is missing, no more is read than a window.
+KINDS = {
+    "lost": "an owed record with a copy on the target has none at or after the row",
+    "lost-pending": "an owed record of a transaction that is still open is lost; the plan blocks: not drained",
+    "lost-uncalibrated": "so, with hardly a sync, or with changed contents, where what the way keeps was guessed wrong",
+    "lost-changed": "so, where contents are changed, and a record with its time and key is taken for its copy",
+    "lost-superseded": "so, but the target is compacted, and the group reads a newer record of that key",
+    "lost-counted": "so, below the source's log start, and local records make up for those that were never copied",
+    "lost-alike": "so by identity, but the group reads as many records of that very content as it is owed",
+    "exact-not-best": "the row says exact, and stands not at the greatest loss-free offset",
+    "exact-before-deletion": "so, but retention deleted records after they were compared, which apply sees",
+    "exact-uncalibrated": "so, of a row that is lost-uncalibrated",
+    "exact-not-best-pending": "so, for a record of a transaction that is still open; the plan blocks: not drained",
+    "exact-not-best-alike": "so by identity, but not if equal records count as the same",
+    "bound-exceeded": "more records are read twice than the row admits",
+    "bound-exceeded-alike": "so by identity, but not if equal records count as the same",
+    "bound-exceeded-gone": "so, by copies of records that are gone from the source, which look as if never consumed",
+    "bound-exceeded-hidden": "so, by a replay above the window that is as long as what was not copied there",
+    "missing-hidden": "owed records that MM2 passed over have no copy, and the row does not count them",
+    "missing-beyond-window": "so, but all of them beyond the window that was compared; other groups' rows may tell",
+    "missing-invented": "an exact row counts more missing records than there are",
+    "outside-log": "the row stands outside the target's log",
+    "estimated-lost": "a row of Law 2, beside which a proven sync or a timestamp stands, loses a record",
+    "estimated-bound-exceeded": "a row of Law 2 reads more records twice than it admits",
+    "not-drained": "the tail is said to have come over, and it has not",
+    "no-answer": "a commit was asked about and not answered",
+    "raised": "the matching raised an error, or asked for what can't be read",
+}
+EXCUSED = frozenset(
+    {
+        "exact-before-deletion",
+        "lost-pending",
+        "exact-uncalibrated",
+        "exact-not-best-pending",
+        "lost-alike",
+        "lost-uncalibrated",
+        "lost-changed",
+        "lost-superseded",
+        "lost-counted",
+        "exact-not-best-alike",
+        "bound-exceeded-alike",
+        "bound-exceeded-gone",
+        "bound-exceeded-hidden",
+        "missing-beyond-window",
+        "estimated-lost",
+    }
+)
