@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from migrate.expiry import EXPIRY_EXPECTED
 from migrate.history import REMOVED, GroupTrace
 from migrate.model import (
+    UNREAD_METADATA,
     Commit,
     Commits,
     Decision,
@@ -222,7 +223,8 @@ def _other_metadata(expected: str, commit: Commit | None) -> str:
     """Return how a commit's metadata differs, as the end of a sentence; "" where it does not, or nothing is there."""
     if commit is None or commit.metadata == expected:
         return ""
-    return f" with other metadata ({many(len(commit.metadata), 'character')}): somebody has committed there since"
+    told = "" if commit.metadata == UNREAD_METADATA else f" ({many(len(commit.metadata), 'character')})"
+    return f" with other metadata{told}: somebody has committed there since"
 
 
 def _moved(row: Row, now: int | None, trace: GroupTrace | None, undo: bool) -> str:

@@ -6,9 +6,20 @@ offsets. All else goes the usual way; the exact client is not even made while no
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from migrate.errors import EnvironmentLacks, MigrateError
-from migrate.model import ClusterFacts, Commits, Decision, Failure, GroupState, LogRange, Row, TopicPartition
+from migrate.model import (
+    UNREAD_METADATA,
+    ClusterFacts,
+    Commits,
+    Decision,
+    Failure,
+    GroupState,
+    LogRange,
+    Row,
+    TopicPartition,
+)
 from migrate.ports import ClusterAdmin, ExactClient, Outcomes
 
 MISSING = "JAVA_CLIENT_MISSING"
@@ -37,10 +48,15 @@ class ExactAdmin:
         self._groups = frozenset(groups)
 
     def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
-        """Return all committed offsets of each group, those of groups with metadata as they are stored."""
+        """Return all committed offsets of each group, those of groups with metadata as they are stored.
+
+        Of another group's metadata only that there is some is told: what librdkafka reads may go on into memory of
+        ours, and would stand in a journal.
+        """
         exact = [group for group in groups if group in self._groups]
         others = [group for group in groups if group not in self._groups]
         answers = dict(self._usual.commits(others, require_stable)) if others else {}
+        answers = {group: _without_content(answer) for group, answer in answers.items()}
         if exact:
             try:
                 answers |= self._exact.commits(exact, require_stable)
@@ -118,6 +134,15 @@ class ExactAdmin:
     def close(self) -> None:
         """Give up the usual client's connections; the exact one's go with its process."""
         self._usual.close()
+
+
+def _without_content(answer: Commits | Failure) -> Commits | Failure:
+    if isinstance(answer, Failure) or not any(commit.metadata for commit in answer.values()):
+        return answer
+    return {
+        place: replace(commit, metadata=UNREAD_METADATA) if commit.metadata else commit
+        for place, commit in answer.items()
+    }
 
 
 def _failure(error: MigrateError) -> Failure:

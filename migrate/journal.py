@@ -4,6 +4,7 @@ Invariants:
 - A group's prior commits are on disk, synced, before the first write to any group; an intent before its write.
 - A line that a crash tore off is the last one, told by its missing line feed, and is dropped; a damaged line
   anywhere else is an error, told by the line's checksum.
+- Metadata of commits that no row of the plan has stands as U+FFFD: that there is some, not what it is.
 - One writer at a time: a kernel lock (flock) that goes with the processes that hold it; a reader needs none.
 """
 

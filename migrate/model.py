@@ -40,6 +40,10 @@ class GroupPartition:
     partition: int
 
 
+# Stands for commit metadata that is there, and whose content the client that read it cannot tell.
+UNREAD_METADATA = "\N{REPLACEMENT CHARACTER}"
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """A committed offset as the coordinator stores it, with the metadata that the consumer attached.

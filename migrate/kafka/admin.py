@@ -25,7 +25,16 @@ from migrate.errors import ClusterError
 from migrate.flow import Cluster
 from migrate.kafka.connection import REQUEST_TIMEOUT_SECONDS, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of
-from migrate.model import ClusterFacts, Commit, Commits, Failure, GroupState, LogRange, TopicPartition
+from migrate.model import (
+    UNREAD_METADATA,
+    ClusterFacts,
+    Commit,
+    Commits,
+    Failure,
+    GroupState,
+    LogRange,
+    TopicPartition,
+)
 from migrate.ports import Outcomes
 
 MAX_IN_FLIGHT = 100
@@ -33,7 +42,6 @@ DESCRIBE_BATCH = 500
 LOG_RANGE_BATCH = 5000
 # More in one request than the offsets topic's batch limit allows is INVALID_COMMIT_OFFSET_SIZE.
 ALTER_BATCH = 2000
-UNREADABLE = "\N{REPLACEMENT CHARACTER}"
 NOT_EXACT = Failure(
     "UNSUPPORTED_BY_CLIENT", "librdkafka can neither write commit metadata byte for byte nor remove single offsets"
 )
@@ -357,12 +365,12 @@ def _metadata(partition: Any) -> str:
     """Return a commit's metadata, as far as this client can read it.
 
     librdkafka takes it for a C string. What Java wrote has no NUL at its end, so bytes of other memory may follow, and
-    then it is often no text: only that there is some is known then, and its content is read by the exact client.
+    then it is often no text. So only that there is some is sure; its content is read by the exact client.
     """
     try:
         return partition.metadata or ""
     except UnicodeDecodeError:
-        return UNREADABLE
+        return UNREAD_METADATA
 
 
 def _offset(answer: Any) -> int | Failure:

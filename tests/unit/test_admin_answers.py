@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
-from migrate.kafka.admin import UNREADABLE, _commits
-from migrate.model import Commit, TopicPartition
+from migrate.kafka.admin import _commits
+from migrate.model import UNREAD_METADATA, Commit, TopicPartition
 
 
 class Beyond:
@@ -18,4 +18,4 @@ class Beyond:
 
 def test_metadata_that_librdkafka_can_not_read_is_some_and_no_fault():
     found = _commits(SimpleNamespace(topic_partitions=[Beyond()]))
-    assert found == {TopicPartition("t", 0): Commit(7, UNREADABLE, None)}
+    assert found == {TopicPartition("t", 0): Commit(7, UNREAD_METADATA, None)}

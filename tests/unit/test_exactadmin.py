@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
 from migrate.exactadmin import MISSING, UNUSABLE, ExactAdmin, groups_with_metadata
-from migrate.model import Commit, Commits, Decision, Failure, TopicPartition
+from migrate.model import UNREAD_METADATA, Commit, Commits, Decision, Failure, TopicPartition
 from migrate.ports import Outcomes
 from tests.fakes import FakeCluster
 from tests.unit.plans import row
@@ -64,6 +64,14 @@ def test_metadata_is_written_and_read_by_the_exact_client_and_the_rest_by_the_us
     assert admin.commits(["streams", "plain"]) == wanted
     assert exact.calls == ["alter streams", "commits streams"]
     assert usual.calls["alter"] == usual.calls["commits"] == 1
+
+
+def test_of_metadata_that_the_usual_client_reads_only_that_there_is_some_is_told() -> None:
+    admin, usual, exact = pair()
+    usual.commit("plain", P0.topic, P0.partition, 7, "m with bytes of other memory")
+    usual.commit("plain", P1.topic, P1.partition, 8)
+    assert admin.commits(["plain"]) == {"plain": {P0: Commit(7, UNREAD_METADATA), P1: Commit(8)}}
+    assert not exact.calls
 
 
 def test_single_offsets_are_removed_by_the_exact_client() -> None:
