@@ -111,10 +111,13 @@ def _hush() -> None:
 
 
 def terminal_width() -> int:
-    """Return the terminal's columns; 200 where stdout is no terminal: a pipe has no edge to cut at."""
+    """Return the terminal's columns; where stdout is none, $COLUMNS, or 200: a pipe has no edge to cut at."""
     import shutil
 
-    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 200
+    if sys.stdout.isatty():
+        return shutil.get_terminal_size((80, 24)).columns
+    told = os.environ.get("COLUMNS", "")
+    return int(told) if told.isdecimal() and int(told) else 200
 
 
 def coloured() -> bool:

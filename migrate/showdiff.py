@@ -1,9 +1,11 @@
 """`show --diff`: what changed between two plans, as text and as JSON. Pure.
 
-What was decided otherwise stands row by row; offsets that merely moved are added up per group.
+What was decided otherwise stands row by row; offsets that merely moved are added up per group, and groups that one
+plan alone has are counted.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -34,8 +36,10 @@ def diff_lines(found: PlanDiff, paths: tuple[str, str], width: int = 80, colour:
         ("NEW BLOCKS AND WARNINGS", _checks(found.found, width, colour)),
         ("NO LONGER THERE", _checks(found.mended, width, False)),
         ("DECIDED OTHERWISE", _judged(found.judged, width, colour)),
-        ("NEW ROWS", _rows(found.new, width, colour)),
-        ("ROWS THAT ARE GONE", _rows(found.gone, width, False)),
+        ("NEW GROUPS", _whole(found.new, found.before, width)),
+        ("NEW ROWS", _rows(_single(found.new, found.before), width, colour)),
+        ("GROUPS THAT ARE GONE", _whole(found.gone, found.now, width)),
+        ("ROWS THAT ARE GONE", _rows(_single(found.gone, found.now), width, False)),
         ("OFFSETS THAT MOVED, BY GROUP", _moved(found.moved, width)),
     )
     for title, lines in sections:
@@ -117,6 +121,22 @@ def _judged(changes: Sequence[RowChange], width: int, colour: bool) -> Iterator[
         grave = now.decision is Decision.BLOCK and before.decision is not Decision.BLOCK
         for line in wrapped(f"{_place(now)}  {'; '.join(told)}", width, "  ", "    "):
             yield paint(line, Colour.RED, colour and grave)
+
+
+def _single(rows: Sequence[Row], other: Plan) -> list[Row]:
+    """Return the rows whose group the other plan has as well."""
+    groups = {row.group for row in other.rows}
+    return [row for row in rows if row.group in groups]
+
+
+def _whole(rows: Sequence[Row], other: Plan, width: int) -> Iterator[str]:
+    """Yield the groups that the other plan has nothing of, as a wave leaves most of them out."""
+    groups = {row.group for row in other.rows}
+    strange = sorted((row for row in rows if row.group not in groups), key=lambda row: row.key)
+    for group, listed in groupby(strange, key=lambda row: row.group):
+        decided = Counter(row.decision for row in listed)
+        told = ", ".join(f"{decided[d]} {d}" for d in Decision if decided[d])
+        yield from wrapped(f"{name(group)}  {many(decided.total(), 'row')}: {told}", width, "  ", "    ")
 
 
 def _rows(rows: Sequence[Row], width: int, colour: bool) -> Iterator[str]:

@@ -161,6 +161,13 @@ def test_show_of_one_group_shows_only_that_group(plan_file):
     assert "billing" in shown.stdout and "refunds" not in shown.stdout
 
 
+@pytest.mark.parametrize(("columns", "widest"), [("60", 60), ("", 200), ("many", 200)])
+def test_where_the_output_is_no_terminal_columns_says_how_wide_it_is(plan_file, columns, widest):
+    words = [sys.executable, "-m", "migrate", "explain", str(plan_file), "billing"]
+    told = subprocess.run(words, env=os.environ | {"COLUMNS": columns}, capture_output=True, text=True, check=True)
+    assert widest // 2 < max(map(len, told.stdout.splitlines())) <= widest
+
+
 def test_a_closed_pipe_hides_no_failure():
     command = f"set -o pipefail; {sys.executable} -m migrate doctor 2>&1 | true"
     environment = {**os.environ, "JAVA_HOME": "/nonexistent"}
