@@ -24,8 +24,8 @@ from migrate.errors import ClusterError
 from migrate.expiry import BLOCK_BELOW_MS, UNKNOWN_TODO, remedy
 from migrate.groupsurvey import ExpiryWatch
 from migrate.history import GroupTrace, JournalState
-from migrate.model import Commits, Decision, Failure, Row, Scope, TopicPartition
-from migrate.plan import Header, Plan
+from migrate.model import Commits, Decision, Failure, GroupState, Row, Scope, TopicPartition
+from migrate.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import LOGS_AT_ONCE, in_batches
 from migrate.writing import goes_whole
@@ -103,9 +103,12 @@ def assess(
     """
     blocked = _blocked(plan)
     wanted = {g: rows for g, rows in plan.groups().items() if g not in blocked and to_write(rows)}
-    world, notes = _read_world(plan, wanted, target, source, progress)
+    watch = None if plan.header.kind == UNDO else watch
+    # After an earlier run most groups are done, and nobody wants to know when they expire.
+    world, notes, ahead = _read_world(plan, wanted, target, source, progress, None if traces else watch)
+    watch = ahead or watch
     world = replace(world, synced=synced)
-    if watch is not None and plan.header.kind != UNDO and not cluster_drift(plan, world):
+    if watch is not None and not cluster_drift(plan, world):
         world, told = _with_expiry(world, wanted, traces, watch)
         notes += told
     refusals = tuple(str(drift) for drift in cluster_drift(plan, world))
@@ -250,7 +253,8 @@ def _read_world(
     target: ClusterAdmin,
     source: ClusterAdmin | None,
     progress: Progress,
-) -> tuple[World, tuple[str, ...]]:
+    watch: ExpiryWatch | None,
+) -> tuple[World, tuple[str, ...], ExpiryWatch | None]:
     header = plan.header
     undo = header.kind == UNDO
     notes: tuple[str, ...] = ()
@@ -270,12 +274,15 @@ def _read_world(
     if _differ(header.target_cluster_id, target_id) or _differ(header.source_cluster_id, source_id):
         # The wrong cluster: what its groups look like is of no interest.
         wanted = {}
-    here = _read_target(header, wanted, target, target_id, undo, progress)
+    states = in_batches(list(wanted), target.group_states, progress)
+    if watch is not None:
+        watch = watch.ahead(states)
+    here = _read_target(wanted, target, target_id, undo, states, progress)
     there = _read_source(plan, wanted, source, source_id, progress) if source else None
     topics = {row.target_topic for rows in wanted.values() for row in rows}
     known = topics & header.target_topic_ids.keys()
     ids = target.topic_ids(sorted(known)) if known else {}
-    return World(here, there, ids), notes
+    return World(here, there, ids), notes, watch
 
 
 def _differ(planned: str, now: str) -> bool:
@@ -288,15 +295,14 @@ def _compared(wanted: Mapping[str, Collection[Row]]) -> list[Row]:
 
 
 def _read_target(
-    header: Header,
     wanted: Mapping[str, Collection[Row]],
     target: ClusterAdmin,
     cluster_id: str,
     undo: bool,
+    states: Mapping[str, GroupState | Failure],
     progress: Progress,
 ) -> SideWorld:
     commits = in_batches(list(wanted), target.commits, progress)
-    states = in_batches(list(wanted), target.group_states, progress)
     partitions = [] if undo else sorted({row.target_partition for row in _compared(wanted)})
     ranges = in_batches(partitions, target.log_ranges, progress, LOGS_AT_ONCE)
     return SideWorld(cluster_id, ranges, states, commits)

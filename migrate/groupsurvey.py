@@ -1,7 +1,9 @@
 """What `plan` and `apply` ask about groups beyond states and commits: kinds, expiry, commits that move."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from threading import Thread
 
 from migrate.expiry import Expiry, expiry_of, needs_record
 from migrate.filters import Filters
@@ -14,6 +16,7 @@ from migrate.survey import Clusters, Timer
 from migrate.terminal import many
 
 States = Mapping[str, GroupState | Failure]
+Records = Future[Mapping[str, GroupRecord] | Failure]
 
 
 def read_group_facts(
@@ -38,9 +41,17 @@ def read_group_facts(
 
 
 def read_expiry_facts(
-    reader: GroupFactsReader | None, alias: str, states: States, priors: Mapping[str, Commits], timer: Timer
+    reader: GroupFactsReader | None,
+    alias: str,
+    states: States,
+    priors: Mapping[str, Commits],
+    timer: Timer,
+    ahead: Records | None = None,
 ) -> tuple[BrokerSettings | Failure, Mapping[str, GroupRecord] | Failure]:
-    """Ask the target what decides when offsets expire; group records only where they matter."""
+    """Ask the target what decides when offsets expire; group records only where they matter.
+
+    `ahead` are the records, where they are being read already.
+    """
     if reader is None:
         return NOT_ASKED, NOT_ASKED
     settings = timer.run("expiry", f"asking {alias} how long it keeps offsets", reader.settings)
@@ -48,7 +59,7 @@ def read_expiry_facts(
     if not empty:
         return settings, {}
     text = f"reading in {OFFSETS_TOPIC} on {alias} since when {many(len(empty), 'group')} {_are(empty)} empty"
-    return settings, timer.run("expiry", text, lambda: reader.group_records(empty))
+    return settings, timer.run("expiry", text, ahead.result if ahead else lambda: reader.group_records(empty))
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,12 @@ class ExpiryWatch:
     alias: str
     timer: Timer
     now_ms: int
+    records: Records | None = None
+
+    def ahead(self, states: States) -> "ExpiryWatch":
+        """Return a watch that reads group records from now on, while the caller asks for commits."""
+        likely = sorted(group for group, state in states.items() if needs_record(state, True))
+        return replace(self, records=_read_ahead(self.reader, likely)) if likely else self
 
     def look(
         self, pending: Mapping[str, Collection[Row]], states: States, commits: Mapping[str, Commits | Failure]
@@ -66,11 +83,25 @@ class ExpiryWatch:
         """Return by group, of those with rows to be written, when its offsets expire; live groups are left out."""
         stopped = {g: s for g, s in states.items() if g in pending and isinstance(s, GroupState) and s.is_stopped}
         before = {g: c for g, c in commits.items() if not isinstance(c, Failure)}
-        settings, records = read_expiry_facts(self.reader, self.alias, stopped, before, self.timer)
+        settings, records = read_expiry_facts(self.reader, self.alias, stopped, before, self.timer, self.records)
         return {
             group: expiry_of(group, state, settings, records, _kept(pending[group], before), self.now_ms, self.alias)
             for group, state in sorted(stopped.items())
         }
+
+
+def _read_ahead(reader: GroupFactsReader, groups: Collection[str]) -> Records:
+    """Read group records in a thread that nobody waits for when the command ends."""
+    records: Records = Future()
+
+    def read() -> None:
+        try:
+            records.set_result(reader.group_records(groups))
+        except BaseException as error:  # whoever asks for the result gets it
+            records.set_exception(error)
+
+    Thread(target=read, name="group-records", daemon=True).start()
+    return records
 
 
 def _kept(rows: Collection[Row], commits: Mapping[str, Commits]) -> set[TopicPartition]:

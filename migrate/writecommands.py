@@ -13,6 +13,7 @@ from migrate.exactadmin import groups_with_metadata
 from migrate.flow import Flow
 from migrate.history import ROLLBACK
 from migrate.journal import Journal, journal_path, journals_under_any_name
+from migrate.kafka.hosted import get_ready
 from migrate.model import Row
 from migrate.plan import Plan, approves
 from migrate.planfile import read_plan, refuse_overwrite, write_plan
@@ -32,6 +33,7 @@ Told = tuple[list[str], int]
 
 def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Told:
     """Apply a plan file, or show what applying it would do; return the lines to print and the exit code."""
+    get_ready()
     plan = read_plan(path)
     flow = _roles(flow, plan)
     approval = _approved(plan, options["approve"], options["execute"])

@@ -33,9 +33,9 @@ def main(descriptor: int) -> None:
     channel = socket.socket(fileno=descriptor)
     calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(channel, calls), daemon=True).start()
-    settings = calls.get()
     with suppress(ImportError):  # the first call runs into it again, and tells
         importlib.import_module("migrate.kafka.admin")
+    settings = calls.get()
     admin: Any = None
     while True:
         method, arguments = calls.get()

@@ -31,6 +31,23 @@ LONGEST_PAUSE_SECONDS = 2.0
 ENDING_SECONDS = 5.0
 
 
+# A process that waits for the admin that is made first.
+_waiting: "list[_Process]" = []
+
+
+def get_ready() -> None:
+    """Start a client process that imports its libraries while the caller is busy; the next admin without one has it."""
+    if not _waiting:
+        _waiting.append(_Process())
+
+
+def _next_process(lock: int | None) -> "_Process":
+    if lock is None:
+        with suppress(IndexError):
+            return _waiting.pop()
+    return _Process(lock)
+
+
 class ClientDied(Exception):
     """Raised when the process ended before it answered; says how."""
 
@@ -76,7 +93,7 @@ class HostedAdmin:
         """Return an admin whose process holds this file descriptor, and with it a lock on the file."""
         holding = HostedAdmin(*self._settings, lock)
         # It gets ready while the caller saves what was there before.
-        holding._process = _Process(holding._settings, lock)
+        holding._process = _Process(lock).begun(holding._settings)
         return holding
 
     def close(self) -> None:
@@ -172,7 +189,7 @@ class HostedAdmin:
     def _call(self, method: str, *arguments: Any) -> Any:
         with self._one_call:
             if self._process is None:
-                self._process = _Process(self._settings, self._lock)
+                self._process = _next_process(self._lock).begun(self._settings)
             try:
                 kind, value = self._process.ask(method, arguments)
             except BaseException as error:
@@ -189,9 +206,9 @@ class HostedAdmin:
 
 
 class _Process:
-    """One client process and our end of the socket to it."""
+    """One client process and our end of the socket to it; it can be asked once it has `begun`."""
 
-    def __init__(self, settings: tuple[Any, ...], lock: int | None) -> None:
+    def __init__(self, lock: int | None = None) -> None:
         ours, theirs = socket.socketpair()
         inherited = (theirs.fileno(),) if lock is None else (theirs.fileno(), lock)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
@@ -211,8 +228,12 @@ class _Process:
         self._channel = ours
         # Runs also when nobody ends it: at the latest when Python ends.
         self.end: Callable[[], Any] = weakref.finalize(self, _end, self._process, ours)
+
+    def begun(self, settings: tuple[Any, ...]) -> "_Process":
+        """Tell it which cluster it is for; returns itself."""
         with suppress(OSError):  # one that is gone already is told by its first answer
-            send(ours, settings)
+            send(self._channel, settings)
+        return self
 
     def ask(self, method: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
         """Return the answer to one call; raises `ClientDied`."""
