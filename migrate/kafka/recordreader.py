@@ -14,6 +14,7 @@ round become few straight runs per partition, and the first runs of all partitio
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
@@ -32,8 +33,9 @@ from migrate.records import Range, Stretch
 
 # Offsets between two ranges that are read through instead of sought over: a run of its own brings 64 KiB at least.
 GAP = 200
-# Runs up to this many offsets are read with small fetches: most of what a large one brings would be thrown away.
+# Up to how many offsets a run is short or long. A fetch brings more than is asked for, and the rest is thrown away.
 SHORT_RUN = 500
+LONG_RUN = 10_000
 # A broker sends the batch of one partition only, if all batches are larger than a fetch: then large ones are better.
 PATIENCE_SECONDS = 2.0
 PARTITIONS_AT_ONCE = 1000
@@ -53,17 +55,28 @@ _SETTINGS: dict[str, Any] = {
     "queued.max.messages.kbytes": 32 << 10,
     "log_level": 0,
 }
-_LONG = {"fetch.message.max.bytes": 512 << 10, "queued.min.messages": 20_000}
-# With more records waiting, the client fetches beyond a short run's end before it is told to stop.
-_SHORT = {"fetch.message.max.bytes": 64 << 10, "queued.min.messages": 1}
 _RECEIVED = '"rx_bytes":'
 
 Lookup = tuple[TopicPartition, int]
 
 
-def consumer_settings(short: bool) -> dict[str, Any]:
-    """Return how a consumer reads short, or long, runs; librdkafka's names."""
-    return _SETTINGS | (_SHORT if short else _LONG)
+class Reach(Enum):
+    """How far a run goes, and how much is fetched at once for it; librdkafka's names."""
+
+    # With more records waiting, the client fetches beyond a short run's end before it is told to stop.
+    SHORT = (64 << 10, 1)
+    LONG = (512 << 10, 20_000)
+    WHOLE = (2 << 20, 20_000)
+
+    @classmethod
+    def of(cls, offsets: int) -> "Reach":
+        """Return the reach of a run of so many offsets."""
+        return cls.SHORT if offsets <= SHORT_RUN else cls.LONG if offsets <= LONG_RUN else cls.WHOLE
+
+    def settings(self) -> dict[str, Any]:
+        """Return how a consumer reads such runs."""
+        at_once, waiting = self.value
+        return _SETTINGS | {"fetch.message.max.bytes": at_once, "queued.min.messages": waiting}
 
 
 class RecordReader:
@@ -86,8 +99,8 @@ class RecordReader:
         self._config = dict(config)
         self._deadline_seconds = deadline_seconds
         self._secrets = tuple(secrets)
-        self._consumers: dict[bool, Consumer] = {}
-        self._received: dict[bool, int] = {}
+        self._consumers: dict[Reach, Consumer] = {}
+        self._received: dict[Reach, int] = {}
         self._value_bytes = 0
         self._causes: dict[str, str] = {}
         self._has_large_batches = False
@@ -159,7 +172,7 @@ class RecordReader:
         if not places:
             return
         try:
-            answers = self._consumer(short=True).offsets_for_times(places, timeout=self._deadline_seconds)
+            answers = self._consumer(Reach.SHORT).offsets_for_times(places, timeout=self._deadline_seconds)
         except KafkaException as error:
             problem = error_of(error)
             if _is_of_cluster(problem):
@@ -186,10 +199,12 @@ class RecordReader:
     ) -> dict[TopicPartition, Unreadable]:
         """Read all ranges onto their shelves; return what could not be read."""
         problems = self._known_refusals(ranges)
-        for short, turn in _turns(ranges):
+        for reach, turn in _turns(ranges):
             waiting = {p: RunIntake(run, ranges[p], shelves[p]) for p, run in turn if p not in problems}
             while waiting:
-                waiting = self._pass(short and not self._has_large_batches, waiting, problems)
+                if self._has_large_batches and reach is Reach.SHORT:
+                    reach = Reach.LONG
+                waiting = self._pass(reach, waiting, problems)
         self._refused |= {place.topic for place, problem in problems.items() if problem.reason == REFUSED}
         return problems
 
@@ -198,13 +213,13 @@ class RecordReader:
 
     def _pass(
         self,
-        short: bool,
+        reach: Reach,
         intakes: Mapping[TopicPartition, RunIntake],
         problems: dict[TopicPartition, Unreadable],
     ) -> dict[TopicPartition, RunIntake]:
         """Read one run of each partition; return the runs that are to go on in another pass."""
-        patience = PATIENCE_SECONDS if short else math.inf
-        consumer = self._consumer(short)
+        patience = PATIENCE_SECONDS if reach is Reach.SHORT else math.inf
+        consumer = self._consumer(reach)
         now = ReadPass(consumer, dict(intakes), self._deadline_seconds, self._causes, patience, problems)
         try:
             now.run()
@@ -230,36 +245,36 @@ class RecordReader:
         intake.begin_at(start)
         return start < intake.run.end
 
-    def _consumer(self, short: bool) -> Consumer:
-        if short not in self._consumers:
+    def _consumer(self, reach: Reach) -> Consumer:
+        if reach not in self._consumers:
             settings = {
                 **self._config,
-                **consumer_settings(short),
+                **reach.settings(),
                 "isolation.level": self._isolation_level,
                 "statistics.interval.ms": STATISTICS_MS,
                 "error_cb": self._hear,
-                "stats_cb": lambda text: self._count(short, text),
+                "stats_cb": lambda text: self._count(reach, text),
             }
             try:
-                self._consumers[short] = Consumer(settings)
+                self._consumers[reach] = Consumer(settings)
             except (KafkaException, ValueError, TypeError) as error:
                 raise ClusterError(
                     f"{self._name} cannot be read with these settings: {self._readable(error_of(error).str())}.",
                     "Correct the client properties of this cluster.",
                 ) from None
-        return self._consumers[short]
+        return self._consumers[reach]
 
     def _hear(self, error: KafkaError) -> None:
         code, text = code_of(error), error.str()
         # The same trouble comes in several wordings; the longest one guesses at its cause.
         self._causes[code] = max(self._causes.get(code, ""), text, key=len)
 
-    def _count(self, short: bool, statistics: str) -> None:
+    def _count(self, reach: Reach, statistics: str) -> None:
         """Take the client's own count of bytes: the last of that name in its JSON, which may be a megabyte long."""
         at = statistics.rfind(_RECEIVED)
         if at >= 0:
             digits = statistics[at + len(_RECEIVED) : at + len(_RECEIVED) + 20]
-            self._received[short] = int(digits.split(",")[0].rstrip("} \n"))
+            self._received[reach] = int(digits.split(",")[0].rstrip("} \n"))
 
     def _silent(self, problem: KafkaError | None) -> ClusterError:
         """Return the error of a cluster that does not answer, with the best cause that the client has told."""
@@ -292,12 +307,12 @@ def _is_of_cluster(problem: KafkaError) -> bool:
 
 def _turns(
     ranges: Mapping[TopicPartition, Sequence[Range]],
-) -> Iterator[tuple[bool, list[tuple[TopicPartition, Run]]]]:
-    """Yield what is read in one pass: one run of each of many partitions, all short or all long."""
-    turns: dict[tuple[int, bool], list[tuple[TopicPartition, Run]]] = defaultdict(list)
+) -> Iterator[tuple[Reach, list[tuple[TopicPartition, Run]]]]:
+    """Yield what is read in one pass: one run of each of many partitions, all of one reach."""
+    turns: dict[tuple[int, Reach], list[tuple[TopicPartition, Run]]] = defaultdict(list)
     for place, asked in ranges.items():
         for depth, run in enumerate(runs_of(asked, GAP)):
-            turns[depth, run.end - run.start <= SHORT_RUN].append((place, run))
-    for (_, short), turn in turns.items():
+            turns[depth, Reach.of(run.end - run.start)].append((place, run))
+    for (_, reach), turn in turns.items():
         for start in range(0, len(turn), PARTITIONS_AT_ONCE):
-            yield short, turn[start : start + PARTITIONS_AT_ONCE]
+            yield reach, turn[start : start + PARTITIONS_AT_ONCE]
