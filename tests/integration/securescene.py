@@ -16,6 +16,7 @@ from tests.integration.cli import CommandLine
 from tests.integration.scene import Scene
 from tests.lab.lab import Lab
 from tests.lab.security import Grant, SecureCluster
+from tests.lab.tokens import TokenServer
 
 USER = "migrate"
 # Each is looked for in everything that the product writes and says.
@@ -23,6 +24,7 @@ PASSWORD, STORE_PASSWORD, KEY_PASSWORD = "correct-horse-battery", "staple-of-sto
 WRONG_PASSWORD = "tr0ub4dor-and-three"
 SECRETS = (PASSWORD, STORE_PASSWORD, KEY_PASSWORD, WRONG_PASSWORD, "PRIVATE KEY")
 PROVIDERS = "org.apache.kafka.common.config.provider"
+OAUTH = "org.apache.kafka.common.security.oauthbearer"
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class SecureScene:
     lab: Lab
     scene: Scene
     secrets: Path
+    tokens: TokenServer
 
     @property
     def pool(self) -> str:
@@ -71,17 +74,25 @@ class SecureScene:
         """The product with MM2's own file: SCRAM over TLS, passwords by reference."""
         lines = dict(line.split(" = ", 1) for line in self.lab.mm2_properties.read_text().splitlines() if " = " in line)
         kind = "scram.Scram" if mechanism.startswith("SCRAM") else "plain.Plain"
+        login = f'username="{USER}" password'
+        if mechanism == "OAUTHBEARER":
+            kind, login = "oauthbearer.OAuthBearer", f'clientId="{USER}" clientSecret'
         for alias, cluster in zip(lines["clusters"].split(", "), (self.source, self.target), strict=True):
             lines |= {
                 f"{alias}.bootstrap.servers": cluster.sasl_bootstrap,
                 f"{alias}.security.protocol": "SASL_SSL",
                 f"{alias}.sasl.mechanism": mechanism,
                 f"{alias}.sasl.jaas.config": f"org.apache.kafka.common.security.{kind}LoginModule required "
-                f'username="{USER}" password="${{file:{self.secrets}/kafka.properties:{password}}}";',
+                f'{login}="${{file:{self.secrets}/kafka.properties:{password}}}";',
                 f"{alias}.ssl.truststore.location": str(self.secrets / "trust.p12"),
                 f"{alias}.ssl.truststore.type": "PKCS12",
                 f"{alias}.ssl.truststore.password": f"${{dir:{self.secrets}/files:store-password}}",
             }
+            if mechanism == "OAUTHBEARER":
+                lines |= {
+                    f"{alias}.sasl.login.callback.handler.class": f"{OAUTH}.OAuthBearerLoginCallbackHandler",
+                    f"{alias}.sasl.oauthbearer.token.endpoint.url": self.tokens.token_url,
+                }
         lines |= {
             "config.providers": "file, dir",
             "config.providers.file.class": f"{PROVIDERS}.FileConfigProvider",
@@ -92,6 +103,10 @@ class SecureScene:
         options = self.lab.options
         names = ("--source", options.source_alias, "--target", options.target_alias)
         return CommandLine(folder, ("--mm2-config", str(path), *names))
+
+    def oauth(self, folder: Path, password: str = "password") -> CommandLine:
+        """The product with MM2's own file: tokens over TLS, for a secret by reference."""
+        return self.scram(folder, "OAUTHBEARER", password)
 
     def tls(self, folder: Path) -> CommandLine:
         """The product with client files: certificates, from a JKS store on the source and PEM on the target."""
@@ -112,7 +127,7 @@ class SecureScene:
         return CommandLine(folder, ("--source-config", str(source), "--target-config", str(target), *names))
 
 
-def secure_scene(lab: Lab, groups: Iterable[str], secrets: Path) -> SecureScene:
+def secure_scene(lab: Lab, groups: Iterable[str], secrets: Path, tokens: TokenServer) -> SecureScene:
     """Write the scene's records and commits, and the product's secrets."""
     scene = Scene(lab, "secure", seed=1)
     pool = scene.create("pool", 2)
@@ -122,7 +137,7 @@ def secure_scene(lab: Lab, groups: Iterable[str], secrets: Path) -> SecureScene:
         scene.commit({scene.group(name): {(pool, 0): 100, (pool, 1): 150}})
     lab.mirror.wait_checkpoints([scene.group(name) for name in groups])
     write_secrets(lab, secrets)
-    return SecureScene(lab, scene, secrets)
+    return SecureScene(lab, scene, secrets, tokens)
 
 
 def write_secrets(lab: Lab, folder: Path) -> None:

@@ -26,19 +26,24 @@ from tests.integration.securescene import (
 )
 from tests.lab.fixtures import VARIABLES
 from tests.lab.lab import Lab
+from tests.lab.tokens import TokenServer
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 PLAN = "cutover.plan"
-GROUPS = ("scram", "tls", "rights")
+GROUPS = ("scram", "tls", "oauth", "rights")
 
 
 @pytest.fixture(scope="module")
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureScene]:
     if any(os.environ.get(name) for name in VARIABLES):
         pytest.skip("needs secure clusters of its own, and the environment names others")
-    with Lab(tmp_path_factory.mktemp("secure"), users={USER: PASSWORD}) as lab:
-        yield secure_scene(lab, GROUPS, tmp_path_factory.mktemp("secrets") / "here")
+    tokens = TokenServer({USER: PASSWORD}).start()
+    try:
+        with Lab(tmp_path_factory.mktemp("secure"), users={USER: PASSWORD}, tokens=tokens) as lab:
+            yield secure_scene(lab, GROUPS, tmp_path_factory.mktemp("secrets") / "here", tokens)
+    finally:
+        tokens.stop()
 
 
 @contextmanager
@@ -66,8 +71,8 @@ Login = Callable[[SecureScene, Path], CommandLine]
 
 @pytest.mark.parametrize(
     ("name", "login"),
-    [("scram", SecureScene.scram), ("tls", SecureScene.tls)],
-    ids=["SCRAM over TLS", "client certificates"],
+    [("scram", SecureScene.scram), ("tls", SecureScene.tls), ("oauth", SecureScene.oauth)],
+    ids=["SCRAM over TLS", "client certificates", "tokens over TLS"],
 )
 def test_a_whole_cutover_needs_just_the_listed_rights_and_tells_no_secret(
     secure: SecureScene, tmp_path: Path, name: str, login: Login
@@ -228,11 +233,12 @@ def run_with(commands: CommandLine, command: str, group: str) -> Ran:
             return commands.verify(PLAN, "--records")
 
 
+@pytest.mark.parametrize("login", [SecureScene.scram, SecureScene.oauth], ids=["SCRAM", "tokens"])
 @pytest.mark.parametrize("command", ["plan", "doctor"])
 def test_a_wrong_password_ends_soon_names_the_side_and_is_never_shown(
-    secure: SecureScene, tmp_path: Path, command: str
+    secure: SecureScene, tmp_path: Path, command: str, login: Callable[..., CommandLine]
 ) -> None:
-    commands = secure.scram(tmp_path, password="wrong")
+    commands = login(secure, tmp_path, password="wrong")
     words = (command, *commands.clusters, "--request-timeout", "5")
     ran = commands.run(*words).expect(1)
     text = ran.stdout + ran.stderr

@@ -60,7 +60,8 @@ class Broker:
         self._properties = self.folder / "server.properties"
         jars, log = cluster.jars, self.folder / "server.log"
         name = f"broker {node_id} of cluster {cluster.name}"
-        command = java_command(jars, "kafka.Kafka", str(self._properties), heap=BROKER_HEAP)
+        java, *words = java_command(jars, "kafka.Kafka", str(self._properties), heap=BROKER_HEAP)
+        command = [java, *cluster.jvm_flags, *words]
         self.process = GuardedProcess(name, command, log)
         format_args = ("format", "-t", cluster.cluster_id, "-c", str(self._properties))
         command = java_command(jars, "kafka.tools.StorageTool", *format_args, heap="128m")
@@ -121,6 +122,9 @@ class Cluster:
     `controllers` of the nodes vote (an odd number): with three, any one may die. `overrides` adds to or replaces
     lines of every node's server.properties. Topics are not created automatically: use `create_topic`.
     """
+
+    # What brokers' Java is started with, beside what every Java program of the lab has.
+    jvm_flags: tuple[str, ...] = ()
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ from tests.lab.mirror import MirrorMaker
 from tests.lab.options import MirrorOptions
 from tests.lab.process import java_command
 from tests.lab.security import SecureCluster
+from tests.lab.tokens import TokenServer
 
 TOOL_DEADLINE_SECONDS = 120.0
 
@@ -28,7 +29,8 @@ class Lab:
     removes. With `start_mirror=False`, MM2 is configured but not started: `lab.mirror.start()`. The
     clusters exist from `__init__` on, `mirror` from `up` on, because it needs to know their ports.
     With `users` (names and passwords) the clusters are `SecureCluster`s: the lab itself, MM2 and the properties files
-    here go on using their plain listeners; `authority` signs what clients of the others need.
+    here go on using their plain listeners; `authority` signs what clients of the others need, and they take tokens of
+    `tokens`.
     """
 
     external = False
@@ -43,6 +45,7 @@ class Lab:
         source_overrides: Mapping[str, str] | None = None,
         target_overrides: Mapping[str, str] | None = None,
         users: Mapping[str, str] | None = None,
+        tokens: TokenServer | None = None,
     ) -> None:
         self.version = version
         self.jars = kafka_jars(version)
@@ -57,8 +60,9 @@ class Lab:
             self.target = Cluster("target", self.folder / "target", version, brokers, target_overrides)
         else:
             self.authority = ca = Authority(self.folder / "certificates")
-            self.source = SecureCluster("source", self.folder / "source", version, ca, users, source_overrides)
-            self.target = SecureCluster("target", self.folder / "target", version, ca, users, target_overrides)
+            source, target = self.folder / "source", self.folder / "target"
+            self.source = SecureCluster("source", source, version, ca, users, source_overrides, tokens)
+            self.target = SecureCluster("target", target, version, ca, users, target_overrides, tokens)
         self.source_properties = self.folder / "source.properties"
         self.target_properties = self.folder / "target.properties"
         self.mm2_properties = self.folder / "mm2.properties"

@@ -25,11 +25,13 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from tests.lab.certificates import Authority
 from tests.lab.cluster import HOST, Broker, Cluster, free_ports
+from tests.lab.tokens import TokenServer
 from tests.lab.waiting import wait_until
 
 CALL_SECONDS = 30.0
 SCRAM = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
 MODULES = "org.apache.kafka.common.security"
+ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 Grant = tuple[str, str, str]
 """An operation ("READ"), a kind of resource ("TOPIC") and its name."""
 
@@ -37,7 +39,8 @@ Grant = tuple[str, str, str]
 class SecureCluster(Cluster):
     """A cluster with a plain listener for the lab, and two secure ones where ACLs count.
 
-    `users` are names and passwords: of SCRAM (both kinds) after `add_users`, and of PLAIN.
+    `users` are names and passwords: of SCRAM (both kinds) after `add_users`, and of PLAIN. With `tokens` the SASL
+    listener takes those of that server, too.
     """
 
     def __init__(
@@ -48,8 +51,13 @@ class SecureCluster(Cluster):
         authority: Authority,
         users: Mapping[str, str],
         overrides: Mapping[str, str] | None = None,
+        tokens: TokenServer | None = None,
     ) -> None:
+        if tokens is not None:
+            # Since Kafka 4.0 brokers ask no server that is not named here.
+            self.jvm_flags = (f"-D{ALLOWED_URLS}={tokens.keys_url}",)
         super().__init__(name, folder, version, 1, overrides)
+        self._tokens = tokens
         self.users = dict(users)
         self._authority = authority
         self._broker_store = authority.pem(f"broker-{name}")
@@ -71,24 +79,40 @@ class SecureCluster(Cluster):
         settings = super().settings(broker)
         plain = " ".join(f'user_{name}="{password}"' for name, password in self.users.items())
         secure = f",SASL_SSL://{self.sasl_bootstrap},SSL://{self.tls_bootstrap}"
-        return settings | {
-            "listeners": settings["listeners"] + secure,
-            "advertised.listeners": settings["advertised.listeners"] + secure,
-            "listener.security.protocol.map": settings["listener.security.protocol.map"] + ",SASL_SSL:SASL_SSL,SSL:SSL",
-            "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": str(self._broker_store),
-            "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": str(self._authority.ca),
-            "listener.name.ssl.ssl.client.auth": "required",
-            "ssl.principal.mapping.rules": "RULE:^CN=([^,]+).*$/$1/,DEFAULT",
-            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
-            "listener.name.sasl_ssl.plain.sasl.jaas.config": f"{MODULES}.plain.PlainLoginModule required {plain};",
-            "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
-            "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
-            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            "super.users": "User:ANONYMOUS",
-            # A client that is turned away may try again at once.
-            "connection.failed.authentication.delay.ms": "0",
+        return (
+            self._oauth()
+            | settings
+            | {
+                "listeners": settings["listeners"] + secure,
+                "advertised.listeners": settings["advertised.listeners"] + secure,
+                "listener.security.protocol.map": settings["listener.security.protocol.map"]
+                + ",SASL_SSL:SASL_SSL,SSL:SSL",
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.location": str(self._broker_store),
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": str(self._authority.ca),
+                "listener.name.ssl.ssl.client.auth": "required",
+                "ssl.principal.mapping.rules": "RULE:^CN=([^,]+).*$/$1/,DEFAULT",
+                "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
+                + (",OAUTHBEARER" if self._tokens else ""),
+                "listener.name.sasl_ssl.plain.sasl.jaas.config": f"{MODULES}.plain.PlainLoginModule required {plain};",
+                "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
+                "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
+                "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+                "super.users": "User:ANONYMOUS",
+                # A client that is turned away may try again at once.
+                "connection.failed.authentication.delay.ms": "0",
+            }
+        )
+
+    def _oauth(self) -> dict[str, str]:
+        if self._tokens is None:
+            return {}
+        prefix, package = "listener.name.sasl_ssl.oauthbearer", f"{MODULES}.oauthbearer"
+        return {
+            f"{prefix}.sasl.jaas.config": f"{package}.OAuthBearerLoginModule required;",
+            f"{prefix}.sasl.server.callback.handler.class": f"{package}.OAuthBearerValidatorCallbackHandler",
+            f"{prefix}.sasl.oauthbearer.jwks.endpoint.url": self._tokens.keys_url,
         }
 
     def add_users(self) -> None:
