@@ -45,7 +45,7 @@ def one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
             if debug:
                 traceback.print_exc()
             _complain(
-                f"Unexpected {type(error).__name__}: {_first_line(str(error))}",
+                f"Unexpected {type(error).__name__}: {_first_line(error)}",
                 "This is a fault of mm2-migrate. Run again with --debug and report the stack trace.",
             )
             code = EXIT_FAILED
@@ -66,7 +66,11 @@ def print_lines(lines: Iterable[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _first_line(text: str) -> str:
+def _first_line(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # Java's errors ask the JVM for their text, which may be gone by now
+        text = ""
     return text.strip().splitlines()[0][:500] if text.strip() else "(no message)"
 
 

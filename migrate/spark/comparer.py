@@ -8,6 +8,7 @@ anchors, the matching. What comes back to the driver are small values; no record
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -89,7 +90,9 @@ class SparkComparer:
         limits: Limits,
         listener: Listener,
     ) -> Comparison:
-        rows, match = questions.rdd, self._match
+        match = self._match
+        with _spark_told():
+            rows = questions.rdd  # which may run a job
         limit = limits.match_records
         # What is asked for first does not depend on how records are compared.
         looked_at = rows.map(lambda row: cost_of(question_of(row, Equality.ALL, limit), match, ANCHORS))
@@ -251,21 +254,28 @@ def _place_of(row: Any) -> TopicPartition:
 
 def _collected(results: "RDD[Any]") -> list[Any]:
     """Run a job; a task that failed, and what Spark raises, become one paragraph."""
+    with _spark_told():
+        outcomes = results.collect()
+    for outcome in outcomes:
+        if isinstance(outcome, Failed):
+            raise outcome.error()
+    return list(outcomes)
+
+
+@contextmanager
+def _spark_told() -> Iterator[None]:
+    """Make one paragraph of what Spark raises."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
-        outcomes = results.collect()
+        yield
     except (Py4JError, PySparkException) as error:
         raise ClusterError(
             f"Spark could not compare records: {_last_line(error)}.",
             f"Spark's own log is {log_file()}. Executors need the same Python as this machine, with "
             "confluent-kafka: pip install 'confluent-kafka>=2.14.2'.",
         ) from error
-    for outcome in outcomes:
-        if isinstance(outcome, Failed):
-            raise outcome.error()
-    return list(outcomes)
 
 
 def _last_line(error: BaseException) -> str:

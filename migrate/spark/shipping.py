@@ -1,6 +1,7 @@
 """Our own package for Spark's executors, where they are not this very process's machine and Python."""
 
 import zipfile
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -18,10 +19,15 @@ def ship_package(spark: "SparkSession") -> None:
     context = spark.sparkContext
     if context.master.startswith("local") or any(name.endswith(ARCHIVE) for name in context._python_includes):
         return
-    with TemporaryDirectory(prefix="mm2-migrate-") as folder:
-        archive = Path(folder, ARCHIVE)
-        pack(archive)
-        context.addPyFile(str(archive))
+    archive = Path(_folder().name, ARCHIVE)
+    pack(archive)
+    context.addPyFile(str(archive))
+
+
+@cache
+def _folder() -> "TemporaryDirectory[str]":
+    """Return a folder that lasts as long as this process: executors fetch what is in it when they first need it."""
+    return TemporaryDirectory(prefix="mm2-migrate-")
 
 
 def pack(archive: Path) -> None:
