@@ -1,5 +1,6 @@
 """Options and a browser that all suites share."""
 
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
     from tests.browser.reading import Reader
+
+
+def pytest_configure() -> None:
+    # A background job, and what runs under nohup, inherit that they ignore these; tests send them to themselves.
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
