@@ -50,8 +50,7 @@ def floor(
     lacking = aligned.times_without_copy(first)
     older: set[int] = set()
     # Where all of the source is seen, or nothing of it is found, an unknown record is no older one that is gone there.
-    has_unseen = source.start > 0 or source.width > len(source.offsets)
-    if keeps_time and not source_open and has_unseen and aligned.matched(aligned.source_low):
+    if keeps_time and not source_open and source.has_unseen and aligned.matched(aligned.source_low):
         # Records of one batch often share their timestamp: what an owed one without a copy has excuses nothing.
         older = set(source.times[aligned.source_low : first]) - lacking
     strange = _strange_below_anchor(place, aligned, bounds, keeps_time, lacking)

@@ -64,6 +64,11 @@ class KnownLog:
         """Take in first offsets by timestamp."""
         self._first.update(first)
 
+    @property
+    def has_unseen(self) -> bool:
+        """True if there are, or were, offsets without a record that is seen: aborted, removed, or markers."""
+        return self.start > 0 or self.width > len(self.offsets)
+
     def require(self, start: int, end: int) -> None:
         """Raise `Missing` unless every record in [start, end) that is on the log is known."""
         missing = self.uncovered(start, end)

@@ -31,15 +31,17 @@ def diff_lines(found: PlanDiff, paths: tuple[str, str], width: int = 80, colour:
         ],
         width,
     )
+    new_rows, new_groups = _split(found.new, found.before)
+    gone_rows, gone_groups = _split(found.gone, found.now)
     sections = (
         ("CHOSEN OTHERWISE", _settings(found, width)),
         ("NEW BLOCKS AND WARNINGS", _checks(found.found, width, colour)),
         ("NO LONGER THERE", _checks(found.mended, width, False)),
         ("DECIDED OTHERWISE", _judged(found.judged, width, colour)),
-        ("NEW GROUPS", _whole(found.new, found.before, width)),
-        ("NEW ROWS", _rows(_single(found.new, found.before), width, colour)),
-        ("GROUPS THAT ARE GONE", _whole(found.gone, found.now, width)),
-        ("ROWS THAT ARE GONE", _rows(_single(found.gone, found.now), width, False)),
+        ("NEW GROUPS", _whole(new_groups, width)),
+        ("NEW ROWS", _rows(new_rows, width, colour)),
+        ("GROUPS THAT ARE GONE", _whole(gone_groups, width)),
+        ("ROWS THAT ARE GONE", _rows(gone_rows, width, False)),
         ("OFFSETS THAT MOVED, BY GROUP", _moved(found.moved, width)),
     )
     for title, lines in sections:
@@ -123,17 +125,16 @@ def _judged(changes: Sequence[RowChange], width: int, colour: bool) -> Iterator[
             yield paint(line, Colour.RED, colour and grave)
 
 
-def _single(rows: Sequence[Row], other: Plan) -> list[Row]:
-    """Return the rows whose group the other plan has as well."""
+def _split(rows: Sequence[Row], other: Plan) -> tuple[list[Row], list[Row]]:
+    """Return the rows whose group the other plan has as well, and those of groups that it has nothing of."""
     groups = {row.group for row in other.rows}
-    return [row for row in rows if row.group in groups]
+    return [row for row in rows if row.group in groups], [row for row in rows if row.group not in groups]
 
 
-def _whole(rows: Sequence[Row], other: Plan, width: int) -> Iterator[str]:
-    """Yield the groups that the other plan has nothing of, as a wave leaves most of them out."""
-    groups = {row.group for row in other.rows}
-    strange = sorted((row for row in rows if row.group not in groups), key=lambda row: row.key)
-    for group, listed in groupby(strange, key=lambda row: row.group):
+def _whole(rows: Sequence[Row], width: int) -> Iterator[str]:
+    """Yield a line for each group, as a wave leaves out most of them."""
+    by_group = groupby(sorted(rows, key=lambda row: row.key), key=lambda row: row.group)
+    for group, listed in by_group:
         decided = Counter(row.decision for row in listed)
         told = ", ".join(f"{decided[d]} {d}" for d in Decision if decided[d])
         yield from wrapped(f"{name(group)}  {many(decided.total(), 'row')}: {told}", width, "  ", "    ")

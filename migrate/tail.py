@@ -123,8 +123,7 @@ def _copied_again(source: KnownLog, i: int, target: KnownLog, j: int, keeps_time
     there = set(target.prints[j:])
     found = next((at + 1 for at in range(i - 1, -1, -1) if source.prints[at] in there), 0)
     oldest, before = min(target.times[j:]), target.times[j - 1] if j else 0
-    has_unseen = source.start > 0 or source.width > len(source.offsets)
-    is_older = oldest < before or (oldest == before and has_unseen)
+    is_older = oldest < before or (oldest == before and source.has_unseen)
     if not found and j and (is_older or not there.isdisjoint(target.prints[:j])):
         # Older than what stands before it, or there already: perhaps a replay of what the source has deleted, or never
         # committed.

@@ -15,7 +15,7 @@ from migrate.rights import Kind, needed, resources_of
 from tests.integration.cli import CommandLine
 from tests.integration.scene import Scene
 from tests.lab.lab import Lab
-from tests.lab.security import Grant, SecureCluster
+from tests.lab.security import MODULES, Grant, SecureCluster
 from tests.lab.tokens import TokenServer
 
 USER = "migrate"
@@ -24,7 +24,7 @@ PASSWORD, STORE_PASSWORD, KEY_PASSWORD = "correct-horse-battery", "staple-of-sto
 WRONG_PASSWORD = "tr0ub4dor-and-three"
 SECRETS = (PASSWORD, STORE_PASSWORD, KEY_PASSWORD, WRONG_PASSWORD, "PRIVATE KEY")
 PROVIDERS = "org.apache.kafka.common.config.provider"
-OAUTH = "org.apache.kafka.common.security.oauthbearer"
+OAUTH = f"{MODULES}.oauthbearer"
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class SecureScene:
                 f"{alias}.bootstrap.servers": cluster.sasl_bootstrap,
                 f"{alias}.security.protocol": "SASL_SSL",
                 f"{alias}.sasl.mechanism": mechanism,
-                f"{alias}.sasl.jaas.config": f"org.apache.kafka.common.security.{kind}LoginModule required "
+                f"{alias}.sasl.jaas.config": f"{MODULES}.{kind}LoginModule required "
                 f'{login}="${{file:{self.secrets}/kafka.properties:{password}}}";',
                 f"{alias}.ssl.truststore.location": str(self.secrets / "trust.p12"),
                 f"{alias}.ssl.truststore.type": "PKCS12",
