@@ -28,6 +28,34 @@ OAUTH = f"{MODULES}.oauthbearer"
 
 
 @dataclass(frozen=True)
+class JaasLogin:
+    """How a mechanism is written in a Java client's configuration; `{tokens}` is the lab's token endpoint."""
+
+    module: str
+    name: str = "username"
+    secret: str = "password"
+    more: tuple[tuple[str, str], ...] = ()
+
+
+SCRAM = JaasLogin("scram.ScramLoginModule")
+TOKENS = JaasLogin(
+    "oauthbearer.OAuthBearerLoginModule",
+    "clientId",
+    "clientSecret",
+    (
+        ("sasl.login.callback.handler.class", f"{OAUTH}.OAuthBearerLoginCallbackHandler"),
+        ("sasl.oauthbearer.token.endpoint.url", "{tokens}"),
+    ),
+)
+LOGINS = {
+    "SCRAM-SHA-256": SCRAM,
+    "SCRAM-SHA-512": SCRAM,
+    "PLAIN": JaasLogin("plain.PlainLoginModule"),
+    "OAUTHBEARER": TOKENS,
+}
+
+
+@dataclass(frozen=True)
 class SecureScene:
     """Two secure clusters and MM2, one topic of two partitions, and groups that stand in the middle of it.
 
@@ -70,43 +98,32 @@ class SecureScene:
         for side in Side:
             self.cluster(side).grant(USER, self.grants(command, side, groups))
 
-    def scram(self, folder: Path, mechanism: str = "SCRAM-SHA-512", password: str = "password") -> CommandLine:
-        """The product with MM2's own file: SCRAM over TLS, passwords by reference."""
+    def sasl(self, folder: Path, mechanism: str = "SCRAM-SHA-512", secret: str = "password") -> CommandLine:
+        """The product with MM2's own file: a login over TLS, its secret by reference, by its key in a file."""
         lines = dict(line.split(" = ", 1) for line in self.lab.mm2_properties.read_text().splitlines() if " = " in line)
-        kind = "scram.Scram" if mechanism.startswith("SCRAM") else "plain.Plain"
-        login = f'username="{USER}" password'
-        if mechanism == "OAUTHBEARER":
-            kind, login = "oauthbearer.OAuthBearer", f'clientId="{USER}" clientSecret'
+        login = LOGINS[mechanism]
         for alias, cluster in zip(lines["clusters"].split(", "), (self.source, self.target), strict=True):
             lines |= {
                 f"{alias}.bootstrap.servers": cluster.sasl_bootstrap,
                 f"{alias}.security.protocol": "SASL_SSL",
                 f"{alias}.sasl.mechanism": mechanism,
-                f"{alias}.sasl.jaas.config": f"{MODULES}.{kind}LoginModule required "
-                f'{login}="${{file:{self.secrets}/kafka.properties:{password}}}";',
+                f"{alias}.sasl.jaas.config": f'{MODULES}.{login.module} required {login.name}="{USER}" '
+                f'{login.secret}="${{file:{self.secrets}/kafka.properties:{secret}}}";',
                 f"{alias}.ssl.truststore.location": str(self.secrets / "trust.p12"),
                 f"{alias}.ssl.truststore.type": "PKCS12",
                 f"{alias}.ssl.truststore.password": f"${{dir:{self.secrets}/files:store-password}}",
             }
-            if mechanism == "OAUTHBEARER":
-                lines |= {
-                    f"{alias}.sasl.login.callback.handler.class": f"{OAUTH}.OAuthBearerLoginCallbackHandler",
-                    f"{alias}.sasl.oauthbearer.token.endpoint.url": self.tokens.token_url,
-                }
+            lines |= {f"{alias}.{key}": value.format(tokens=self.tokens.token_url) for key, value in login.more}
         lines |= {
             "config.providers": "file, dir",
             "config.providers.file.class": f"{PROVIDERS}.FileConfigProvider",
             "config.providers.dir.class": f"{PROVIDERS}.DirectoryConfigProvider",
         }
-        path = folder / f"{mechanism}-{password}.properties"
+        path = folder / f"{mechanism}-{secret}.properties"
         path.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
         options = self.lab.options
         names = ("--source", options.source_alias, "--target", options.target_alias)
         return CommandLine(folder, ("--mm2-config", str(path), *names))
-
-    def oauth(self, folder: Path, password: str = "password") -> CommandLine:
-        """The product with MM2's own file: tokens over TLS, for a secret by reference."""
-        return self.scram(folder, "OAUTHBEARER", password)
 
     def tls(self, folder: Path) -> CommandLine:
         """The product with client files: certificates, from a JKS store on the source and PEM on the target."""

@@ -5,6 +5,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ from tests.lab.tokens import TokenServer
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 PLAN = "cutover.plan"
+TOKENS = "OAUTHBEARER"
 GROUPS = ("scram", "tls", "oauth", "rights")
 
 
@@ -71,7 +73,7 @@ Login = Callable[[SecureScene, Path], CommandLine]
 
 @pytest.mark.parametrize(
     ("name", "login"),
-    [("scram", SecureScene.scram), ("tls", SecureScene.tls), ("oauth", SecureScene.oauth)],
+    [("scram", SecureScene.sasl), ("tls", SecureScene.tls), ("oauth", partial(SecureScene.sasl, mechanism=TOKENS))],
     ids=["SCRAM over TLS", "client certificates", "tokens over TLS"],
 )
 def test_a_whole_cutover_needs_just_the_listed_rights_and_tells_no_secret(
@@ -117,7 +119,7 @@ def logged(folder: Path) -> tuple[str, ...]:
 
 def test_the_doctor_finds_all_rights_and_names_each_that_is_missing(secure: SecureScene, tmp_path: Path) -> None:
     group = secure.scene.group("rights")
-    commands = secure.scram(tmp_path, "PLAIN")
+    commands = secure.sasl(tmp_path, "PLAIN")
     for side in Side:
         wanted = {grant for command in COMMANDS for grant in secure.grants(command, side, [group])}
         secure.cluster(side).grant(USER, wanted)
@@ -209,7 +211,7 @@ def test_a_topic_that_may_not_be_read_makes_rows_less_than_exact_and_never_fails
     secure: SecureScene, tmp_path: Path, side: Side
 ) -> None:
     group = secure.scene.group("rights")
-    commands = secure.scram(tmp_path)
+    commands = secure.sasl(tmp_path)
     topic = secure.pool if side is Side.SOURCE else secure.scene.copy(secure.pool)
     secure.allow("plan", group)
     few = secure.grants("plan", side, [group]) - {("READ", "TOPIC", topic)} | {("DESCRIBE", "TOPIC", topic)}
@@ -233,12 +235,12 @@ def run_with(commands: CommandLine, command: str, group: str) -> Ran:
             return commands.verify(PLAN, "--records")
 
 
-@pytest.mark.parametrize("login", [SecureScene.scram, SecureScene.oauth], ids=["SCRAM", "tokens"])
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-512", TOKENS])
 @pytest.mark.parametrize("command", ["plan", "doctor"])
 def test_a_wrong_password_ends_soon_names_the_side_and_is_never_shown(
-    secure: SecureScene, tmp_path: Path, command: str, login: Callable[..., CommandLine]
+    secure: SecureScene, tmp_path: Path, command: str, mechanism: str
 ) -> None:
-    commands = login(secure, tmp_path, password="wrong")
+    commands = secure.sasl(tmp_path, mechanism, secret="wrong")
     words = (command, *commands.clusters, "--request-timeout", "5")
     ran = commands.run(*words).expect(1)
     text = ran.stdout + ran.stderr

@@ -182,13 +182,14 @@ class Row:
 
     def _with_twins(self) -> Set[str]:
         """The records with whose time and key another's copy stands at or after the row."""
-        twins = {(e.content.timestamp, e.content.key, e.identity) for e in self.world.target_seen if e.offset >= self.d}
+        standing: dict[object, set[str]] = {}
+        for copy in self.world.target_seen:
+            if copy.offset >= self.d:
+                standing.setdefault((copy.content.timestamp, copy.content.key), set()).add(copy.identity)
         return {
-            e.identity
-            for e in self.world.source
-            if any(
-                (time, key) == (e.content.timestamp, e.content.key) and who != e.identity for time, key, who in twins
-            )
+            record.identity
+            for record in self.world.source
+            if standing.get((record.content.timestamp, record.content.key), set()) - {record.identity}
         }
 
     def _superseded_above(self) -> Set[str]:
@@ -208,6 +209,7 @@ class Row:
         return (
             self.place.why is Why.BELOW_LOG_START
             and lost <= gone
+            and bool(copies)
             and any(copies[0] < offset <= copies[-1] + len(foreign) for offset in foreign)
         )
 
