@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from heapq import heapify, heapreplace
 
 from migrate.comparison import FetchEstimate, Limits
+from migrate.logreader import GAP, runs_of
 from migrate.matching import Link, Needs, PartitionQuestion
 from migrate.matchtask import Matching
-from migrate.model import TopicPartition
+from migrate.model import LogRange, TopicPartition
 from migrate.records import Range
 
 # Where a commit's syncs are far apart, its place is searched by timestamps: about what that reads, in offsets.
@@ -17,16 +18,39 @@ SEARCH = 1_000
 UNKNOWN_SIZE = 1_000.0
 # A partition costs something even if nothing of it is read: a place in an assignment, its matching. In offsets.
 PER_PARTITION = 200
+# What a fetch brings beyond the end of a run, in bytes: a broker fills what it may send of a partition at once.
+BEYOND_RUN = 64 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is read of one log at first: `width` offsets in `runs` straight runs.
+
+    `reach` offsets lie between the first of them and the log's end: no more can be fetched.
+    """
+
+    width: int
+    runs: int
+    reach: int
+
+    def fetched_bytes(self, size: float) -> float:
+        """Return what this will fetch, of records of `size` bytes."""
+        return min(self.reach * size, self.width * size + self.runs * BEYOND_RUN)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a partition's first windows are wide, in offsets of either log, and its newest syncs."""
+    """What a partition's matching reads of either log at first, and its newest syncs."""
 
     source: TopicPartition
-    source_width: int
-    target_width: int
+    source_reading: Reading
+    target_reading: Reading
     newest: tuple[Link, ...]
+
+    @property
+    def width(self) -> int:
+        """Offsets of both logs."""
+        return self.source_reading.width + self.target_reading.width
 
 
 @dataclass(frozen=True)
@@ -50,10 +74,18 @@ def cost_of(question: PartitionQuestion, match: Matching, newest: int) -> Cost:
     starts = [piece.start for piece in needs.source]
     searched = sum(1 for g in question.source_committed if not _holds(needs.source, starts, g))
     source, target = (
-        min(question.match_limit, log.end - log.start, sum(p.end - p.start for p in pieces) + searched * SEARCH)
+        _reading(log, pieces, searched, question.match_limit)
         for log, pieces in ((question.source_log, needs.source), (question.target_log, needs.target))
     )
-    return Cost(question.source, max(0, source), max(0, target), question.links[-newest:])
+    return Cost(question.source, source, target, question.links[-newest:])
+
+
+def _reading(log: LogRange, pieces: Sequence[Range], searched: int, limit: int) -> Reading:
+    """Return what is read of a log for these pieces, and for places to be searched that may lie anywhere in it."""
+    length = log.end - log.start
+    width = min(limit, length, sum(p.end - p.start for p in pieces) + searched * SEARCH)
+    start = log.start if searched or not pieces else max(log.start, pieces[0].start)
+    return Reading(max(0, width), len(runs_of(pieces, GAP)) + searched, max(0, log.end - start))
 
 
 def _holds(pieces: Sequence[Range], starts: Sequence[int], offset: int) -> bool:
@@ -75,8 +107,8 @@ def plan_fetch(
     for cost in costs:
         on_source, on_target = sizes.get(cost.source.topic, (None, None))
         bytes_of[cost.source] = (
-            cost.source_width * (on_source or on_target or usual),
-            cost.target_width * (on_target or on_source or usual),
+            cost.source_reading.fetched_bytes(on_source or on_target or usual),
+            cost.target_reading.fetched_bytes(on_target or on_source or usual),
         )
     kept = sorted(costs, key=lambda cost: (sum(bytes_of[cost.source]), cost.source))
     left_out: set[TopicPartition] = set()
@@ -87,8 +119,8 @@ def plan_fetch(
         totals = [total - part for total, part in zip(totals, bytes_of[widest], strict=True)]
     estimate = FetchEstimate(
         partitions=len(kept),
-        source_records=sum(cost.source_width for cost in kept),
-        target_records=sum(cost.target_width for cost in kept),
+        source_records=sum(cost.source_reading.width for cost in kept),
+        target_records=sum(cost.target_reading.width for cost in kept),
         source_bytes=round(max(0.0, totals[0])),
         target_bytes=round(max(0.0, totals[1])),
         left_out=len(left_out),
@@ -104,5 +136,5 @@ def _spread(costs: Sequence[Cost], tasks: int) -> dict[TopicPartition, int]:
     for cost in reversed(costs):
         load, task = loads[0]
         task_of[cost.source] = task
-        heapreplace(loads, (load + cost.source_width + cost.target_width + PER_PARTITION, task))
+        heapreplace(loads, (load + cost.width + PER_PARTITION, task))
     return task_of

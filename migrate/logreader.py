@@ -12,6 +12,9 @@ from migrate.matching import Unreadable
 from migrate.model import TopicPartition
 from migrate.records import Range, Stretch
 
+# Offsets between two ranges that are read through instead of sought over: a run of its own brings 64 KiB at least.
+GAP = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:

@@ -26,13 +26,11 @@ from migrate.errors import ClusterError
 from migrate.kafka.errors import code_of, error_of
 from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
 from migrate.kafka.readpass import HOPELESS, OUT_OF_RANGE, PASSING, READS_ONLY, ReadPass, Silence, log_bounds
-from migrate.logreader import Run, Wanted, runs_of
+from migrate.logreader import GAP, Run, Wanted, runs_of
 from migrate.matching import Unreadable
 from migrate.model import TopicPartition
 from migrate.records import Range, Stretch
 
-# Offsets between two ranges that are read through instead of sought over: a run of its own brings 64 KiB at least.
-GAP = 200
 # Up to how many offsets a run is short or long. A fetch brings more than is asked for, and the rest is thrown away.
 SHORT_RUN = 500
 LONG_RUN = 10_000

@@ -101,7 +101,7 @@ class SparkComparer:
         equalities = {topic: found.equality for topic, found in calibrations.items()}
         sizes = {topic: (found.source_size, found.target_size) for topic, found in calibrations.items()}
         comparable = [cost for cost in costs if limit and equalities[cost.source.topic] is not None]
-        width = sum(cost.source_width + cost.target_width for cost in comparable)
+        width = sum(cost.width for cost in comparable)
         plan = plan_fetch(comparable, sizes, limits, self._tasks(width))
         listener.expects(plan.estimate)
 

@@ -74,6 +74,7 @@ class Measured:
     straight: float
     with_defaults: float
     fetched: int
+    expected: int
     peak: Peak
 
 
@@ -143,8 +144,9 @@ def run(workload: Workload, source: Cluster, target: Cluster, spark: BackgroundS
         if taken != records:
             raise RuntimeError(f"ours read {records} records, the straight read {taken}")
     fetched = found.source_bytes + found.target_bytes
+    expected = found.estimate.source_bytes + found.estimate.target_bytes
     straight_read = min(theirs[:2])
-    measured = Measured(workload.windows(), records, ours, straight_read, theirs[2], fetched, peak)
+    measured = Measured(workload.windows(), records, ours, straight_read, theirs[2], fetched, expected, peak)
     print(f"  {measured.windows:,} windows: ours {ours:.1f} s, straight read {straight_read:.1f} s", flush=True)
     return measured
 
@@ -190,13 +192,13 @@ def report(rows: Sequence[Measured]) -> None:
     needed = KEY_BYTES + VALUE_BYTES + OVERHEAD
     print(
         f"\n{'windows':>9}{'records':>12}{'ours s':>9}{'per s':>9}{'straight s':>12}{'ratio':>7}{'defaults s':>12}"
-        f"{'bytes/needed':>14}{'driver MB':>11}{'JVM MB':>8}{'workers MB':>12}"
+        f"{'bytes/needed':>14}{'bytes/said':>12}{'driver MB':>11}{'JVM MB':>8}{'workers MB':>12}"
     )
     for row in rows:
         print(
             f"{row.windows:9,}{row.records:12,}{row.ours:9.2f}{row.windows / row.ours:9,.0f}{row.straight:12.2f}"
             f"{row.ours / row.straight:7.2f}{row.with_defaults:12.2f}"
-            f"{row.fetched / (row.records * needed):14.2f}"
+            f"{row.fetched / (row.records * needed):14.2f}{row.fetched / row.expected:12.2f}"
             f"{row.peak.driver / MEGABYTE:11.0f}{row.peak.jvm / MEGABYTE:8.0f}{row.peak.workers / MEGABYTE:12.0f}"
         )
     print("ratio: ours / straight. The first row warms up the JVM and starts Spark's Python workers.")

@@ -18,8 +18,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from migrate.equality import Content, Equality, fingerprint
 from migrate.errors import ClusterError
-from migrate.kafka.recordreader import GAP, SHORT_RUN, RecordReader
-from migrate.logreader import Wanted
+from migrate.kafka.recordreader import SHORT_RUN, RecordReader
+from migrate.logreader import GAP, Wanted
 from migrate.matching import Unreadable
 from migrate.model import TopicPartition as Partition
 from migrate.records import Range, Stretch

@@ -4,7 +4,7 @@ import random
 
 from migrate.comparison import Limits
 from migrate.equality import Equality
-from migrate.fetchplan import PER_PARTITION, SEARCH, UNKNOWN_SIZE, Cost, cost_of, plan_fetch
+from migrate.fetchplan import BEYOND_RUN, PER_PARTITION, SEARCH, UNKNOWN_SIZE, Cost, Reading, cost_of, plan_fetch
 from migrate.matcher import matching
 from migrate.matching import PartitionQuestion
 from migrate.model import LogRange, TopicPartition
@@ -26,26 +26,46 @@ def test_a_partition_costs_what_its_matching_asks_for_first():
     asked = question(links, (50_050, 50_060))
     needs = next(matching(asked))
     cost = cost_of(asked, matching, 4)
-    assert cost.source_width == sum(piece.end - piece.start for piece in needs.source)
-    assert cost.target_width == sum(piece.end - piece.start for piece in needs.target)
-    assert 200 <= cost.source_width <= 400
+    assert cost.source_reading.width == sum(piece.end - piece.start for piece in needs.source)
+    assert cost.target_reading.width == sum(piece.end - piece.start for piece in needs.target)
+    assert 200 <= cost.source_reading.width <= 400
     assert cost.newest == links[-4:]
 
 
 def test_commits_whose_syncs_are_far_are_searched_for():
     near, far = (cost_of(question(((0, 0),), committed), matching, 4) for committed in ((), (40_000, 60_000)))
-    assert far.source_width >= near.source_width + 2 * SEARCH
-    assert far.target_width >= 2 * SEARCH
+    assert far.source_reading.width >= near.source_reading.width + 2 * SEARCH
+    assert far.target_reading.width >= 2 * SEARCH
 
 
 def test_no_partition_costs_more_than_its_log_or_the_limit():
     committed = tuple(range(0, 900, 3))
-    assert cost_of(question((), committed, length=900), matching, 4).source_width <= 900
-    assert cost_of(question((), committed, length=100_000, limit=50), matching, 4).source_width <= 50
+    assert cost_of(question((), committed, length=900), matching, 4).source_reading.width <= 900
+    assert cost_of(question((), committed, length=100_000, limit=50), matching, 4).source_reading.width <= 50
+
+
+def whole(width: int) -> Reading:
+    """A log that is read as a whole: nothing lies beyond."""
+    return Reading(width, 1, width)
 
 
 def costs(widths: dict[int, tuple[int, int]], topic: str = "t") -> list[Cost]:
-    return [Cost(place(n, topic), source, target, ()) for n, (source, target) in widths.items()]
+    return [Cost(place(n, topic), whole(source), whole(target), ()) for n, (source, target) in widths.items()]
+
+
+def test_what_a_fetch_brings_beyond_a_run_is_said_too_but_never_more_than_the_log_has():
+    assert Reading(100, 2, 1_000_000).fetched_bytes(10.0) == 1000 + 2 * BEYOND_RUN
+    assert Reading(100, 2, 150).fetched_bytes(10.0) == 1500
+    assert Reading(0, 0, 0).fetched_bytes(10.0) == 0
+
+
+def test_what_is_left_of_a_log_behind_its_first_window_bounds_what_is_fetched():
+    links = tuple((u, u) for u in range(0, 100_000, 100))
+    ends, apart = (cost_of(question(links, at), matching, 4).source_reading for at in ((99_950,), (10_050, 50_050)))
+    assert ends.width <= ends.reach <= 1_000
+    assert (apart.runs, ends.runs) == (3, 1), "two windows and the tail; the tail alone"
+    assert 89_000 <= apart.reach <= 91_000
+    assert cost_of(question(((0, 0),), (40_000,)), matching, 4).source_reading.reach == 100_000
 
 
 def test_the_estimate_is_records_times_the_topics_average_size():
@@ -72,9 +92,9 @@ def test_a_budget_holds_for_either_cluster_and_leaves_out_the_widest_first():
 
 def test_tasks_get_about_the_same_to_do():
     rnd = random.Random(5)
-    asked = [Cost(place(n), rnd.randrange(5_000), rnd.randrange(5_000), ()) for n in range(300)]
+    asked = [Cost(place(n), whole(rnd.randrange(5_000)), whole(rnd.randrange(5_000)), ()) for n in range(300)]
     task_of = plan_fetch(asked, {}, NO_LIMITS, 7).task_of
     loads = dict.fromkeys(range(7), 0)
     for cost in asked:
-        loads[task_of[cost.source]] += cost.source_width + cost.target_width + PER_PARTITION
+        loads[task_of[cost.source]] += cost.width + PER_PARTITION
     assert max(loads.values()) - min(loads.values()) <= 10_000 + PER_PARTITION
