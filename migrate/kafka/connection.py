@@ -4,16 +4,20 @@ Invariants, each against a fault of librdkafka 2.16:
 - Every call has the longest `request_timeout`; the deadline is our own. A shorter one aborts the process
   while a coordinator is being looked up (librdkafka #4605).
 - A client that missed a deadline is dropped, never asked again.
+- A client is destroyed in a thread that nobody waits for: `rd_kafka_destroy` joins the client's threads, and where
+  brokers come and go one of them may never end. So nothing but `Connection._held` refers to a client for long.
 - librdkafka writes nothing to stderr; what its error callback says becomes the reason in a `ClusterError`.
 - No request creates a topic: metadata is only ever asked for the whole cluster.
 """
 
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from functools import cache, partial
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -35,7 +39,10 @@ _SECRET_WORDS = ("password", "secret", "jaas", ".pem", "oauthbearer.config")
 # A second try cannot help: credentials and certificates do not change by themselves.
 _HOPELESS = frozenset({"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
 
+DESTROYER = "dropped-clients"
+
 K = TypeVar("K")
+_dropped: "SimpleQueue[list[AdminClient]]" = SimpleQueue()
 
 
 class Connection:
@@ -56,8 +63,10 @@ class Connection:
         self.deadline_seconds = deadline_seconds
         own = (v for k, v in config.items() if v and any(word in k for word in _SECRET_WORDS))
         self._secrets = sorted({*secrets, *own} - {""}, key=len, reverse=True)
-        self._client: AdminClient | None = None
+        # The client, if there is one.
+        self._held: list[AdminClient] = []
         self._causes: dict[str, str] = {}
+        weakref.finalize(self, _let_go, self._held).atexit = False
 
     @property
     def name(self) -> str:
@@ -66,21 +75,24 @@ class Connection:
 
     def client(self) -> AdminClient:
         """Return a client that has reached the cluster and was let in; raises `ClusterError` otherwise."""
-        if self._client is None:
-            client = self._create()
-            self._reach(client)
-            self._client = client
-        return self._client
+        if not self._held:
+            self._held.append(self._create())
+            try:
+                self._reach()
+            except BaseException:
+                self.drop()
+                raise
+        return self._held[0]
 
     def drop(self) -> None:
         """Forget the client: the next call makes a new one."""
-        self._client = None
+        _let_go(self._held)
 
     def metadata(self) -> Any:
         """Return librdkafka's metadata of all topics and brokers."""
-        client = self.client()
+        self.client()
         try:
-            return client.list_topics(timeout=self.deadline_seconds)
+            return self._held[0].list_topics(timeout=self.deadline_seconds)
         except KafkaException as error:
             self.drop()
             raise self._unreachable(code_of(error), error_of(error).str()) from None
@@ -105,18 +117,19 @@ class Connection:
 
     def collect(self, submit: Callable[[AdminClient], "Mapping[K, Future[Any]]"]) -> dict[K, Any]:
         """Return the result, or a `Failure`, of each part of one call that asks many things. For reads."""
-        client = self.client()
-        futures = submit(client)
+        futures = submit(self.client())
         end = time.monotonic() + self.deadline_seconds
         while (left := end - time.monotonic()) > 0:
             # All are waited for in slices, in between the client may say why it cannot get on.
             if not wait(futures.values(), timeout=min(left, _SLICE_SECONDS)).not_done:
                 break
-            client.poll(0)
-        if any(not future.done() for future in futures.values()):
-            self.drop()
+            self._held[0].poll(0)
         late = timed_out(self.deadline_seconds)
-        return {key: _outcome(future) if future.done() else late for key, future in futures.items()}
+        # Before the client is dropped: what it is destroyed over is answered, but with that.
+        answers = {key: _outcome(future) if future.done() else late for key, future in futures.items()}
+        if any(answer is late for answer in answers.values()):
+            self.drop()
+        return answers
 
     def gather(
         self,
@@ -137,11 +150,11 @@ class Connection:
         done: SimpleQueue[Future[Any]] = SimpleQueue()
         answered = True
         while waiting or running:
-            client = self.client()
+            self.client()
             while waiting and len(running) < concurrency:
                 key = waiting.popleft()
                 try:
-                    future = submit(client, key)
+                    future = submit(self._held[0], key)
                 except (KafkaException, ValueError, TypeError) as error:
                     answers[key] = failure_of(error)
                     continue
@@ -152,7 +165,7 @@ class Connection:
                 if future in running:
                     answers[running.pop(future)[0]] = _outcome(future, writing)
                     answered = True
-            client.poll(0)
+            self._held[0].poll(0)
             now = time.monotonic()
             if running and next(iter(running.values()))[1] <= now:
                 for key, deadline in running.values():
@@ -169,14 +182,15 @@ class Connection:
         return answers
 
     def _create(self) -> AdminClient:
-        self._causes = {}
+        # Not a method of ours: the client would hold us, and we hold the client.
+        causes = self._causes = {}
         settings: dict[str, Any] = {
             "client.id": "mm2-migrate",
             **self.config,
             # A socket that times out while a coordinator is looked up aborts the process, as a request does.
             "socket.timeout.ms": LONGEST_SOCKET_TIMEOUT_MS,
             "log_level": 0,
-            "error_cb": self._note,
+            "error_cb": partial(_note, causes),
         }
         try:
             return AdminClient(settings)
@@ -186,24 +200,19 @@ class Connection:
                 "Correct the client properties of this cluster.",
             ) from None
 
-    def _note(self, error: KafkaError) -> None:
-        code, text = code_of(error), error.str()
-        # The same trouble comes in several wordings; the longest one guesses at its cause.
-        self._causes[code] = max(self._causes.get(code, ""), text, key=len)
-
-    def _reach(self, client: AdminClient) -> None:
+    def _reach(self) -> None:
         """Wait for the first metadata, the proof of reachability and authentication."""
         end = time.monotonic() + min(self.deadline_seconds, PREFLIGHT_SECONDS)
         # In tries that grow: between them the error callback may tell that waiting is in vain.
         patience = _FIRST_TRY_SECONDS
         while True:
             try:
-                client.list_topics(timeout=max(_SLICE_SECONDS, min(end - time.monotonic(), patience)))
+                self._held[0].list_topics(timeout=max(_SLICE_SECONDS, min(end - time.monotonic(), patience)))
                 return
             except KafkaException as error:
                 last = error_of(error)
             patience *= 2
-            client.poll(0)
+            self._held[0].poll(0)
             for code in self._causes:
                 if code in _HOPELESS:
                     raise self._unreachable(code, self._causes[code])
@@ -223,6 +232,30 @@ class Connection:
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return " ".join(text.split()).rstrip(".")
+
+
+def _let_go(held: "list[AdminClient]") -> None:
+    """Empty the list, and have what was in it destroyed by a thread that may hang for ever."""
+    if held:
+        _dropped.put(held[:])
+        held.clear()
+        _start_destroying()
+
+
+@cache
+def _start_destroying() -> None:
+    def destroy() -> None:
+        while True:
+            _dropped.get().clear()
+
+    # One is enough: while it hangs, later clients stay as they are.
+    threading.Thread(target=destroy, name=DESTROYER, daemon=True).start()
+
+
+def _note(causes: dict[str, str], error: KafkaError) -> None:
+    """Keep the best wording of each cause that a client tells: the longest one guesses at it."""
+    code, text = code_of(error), error.str()
+    causes[code] = max(causes.get(code, ""), text, key=len)
 
 
 def _finished(done: "SimpleQueue[Future[Any]]") -> "Iterator[Future[Any]]":

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -159,9 +160,11 @@ def test_offsets_read_under_a_rolling_kill_are_right_or_a_failure_whatever_librd
         judge.commit({g: {(COPY, p): (o, "") for p, o in places.items()} for g, places in groups.items()})
     told: Counter[str] = Counter()
     rounds = 9 if pytestconfig.getoption("--long") else 2
+    end = time.monotonic() + DEADLINE_SECONDS
     try:
         with rolling(cluster, Random(seed)) as killed:
             while len(killed) <= rounds:
+                assert time.monotonic() < end, f"seed {seed}: brokers killed {killed}, answers {dict(told)}"
                 try:
                     answers = hosted.renewed().commits(groups)
                 except Exception as error:

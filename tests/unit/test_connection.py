@@ -1,0 +1,94 @@
+"""Clients are destroyed in a thread that nobody waits for: `rd_kafka_destroy` may wait for ever."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from migrate.errors import ClusterError
+from migrate.flow import Cluster
+from migrate.kafka import connection as module
+from migrate.kafka.connection import DESTROYER, Connection
+from migrate.kafka.errors import timed_out
+from migrate.model import Failure, Side
+from tests.mockcluster import MockCluster
+
+SECONDS = 0.3
+WAIT_SECONDS = 30.0
+NOWHERE = "127.0.0.1:1"
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> str:
+    return MockCluster(1).bootstrap
+
+
+@pytest.fixture
+def destroyers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
+    """Return the name of the thread that destroys the next client."""
+    names: SimpleQueue[str] = SimpleQueue()
+
+    class Watched(AdminClient):
+        def __del__(self) -> None:
+            names.put(threading.current_thread().name)
+
+    monkeypatch.setattr(module, "AdminClient", Watched)
+    yield lambda: names.get(timeout=WAIT_SECONDS)
+    assert names.empty(), "a client that no test was told of"
+
+
+def to(bootstrap: str) -> Connection:
+    return Connection(Cluster(Side.TARGET, "B", {}), {"bootstrap.servers": bootstrap}, SECONDS)
+
+
+def never(client: AdminClient, key: str) -> "Future[Any]":
+    return Future()
+
+
+def test_a_client_that_missed_a_deadline_is_destroyed_where_nobody_waits(bootstrap, destroyers):
+    connection = to(bootstrap)
+    assert connection.gather(["one"], never, 5)["one"] == timed_out(SECONDS)
+    assert destroyers() == DESTROYER
+    assert connection.collect(lambda client: {"one": Future()})["one"] == timed_out(SECONDS)
+    assert destroyers() == DESTROYER
+
+
+def test_a_client_whose_answer_was_an_error_is_destroyed_where_nobody_waits(bootstrap, destroyers):
+    def refuse(client: AdminClient, key: str) -> "Future[Any]":
+        raise ValueError("no such request")
+
+    connection = to(bootstrap)
+    answer = connection.gather(["one"], refuse, 5)["one"]
+    assert isinstance(answer, Failure)
+    connection.drop()
+    assert destroyers() == DESTROYER
+
+
+def test_a_client_that_never_reached_its_cluster_is_destroyed_where_nobody_waits(destroyers):
+    connection = to(NOWHERE)
+    with pytest.raises(ClusterError):
+        connection.metadata()
+    assert destroyers() == DESTROYER
+
+
+def test_a_connection_that_is_let_go_takes_its_client_along_at_once(bootstrap, destroyers):
+    connection = to(bootstrap)
+    assert connection.metadata().brokers
+    # No collection of garbage is needed: the client does not refer to its connection.
+    del connection
+    assert destroyers() == DESTROYER
+
+
+def test_dropping_twice_destroys_once_and_the_next_call_has_a_client(bootstrap, destroyers):
+    connection = to(bootstrap)
+    connection.client()
+    connection.drop()
+    connection.drop()
+    assert destroyers() == DESTROYER
+    assert connection.metadata().brokers
+    connection.drop()
+    assert destroyers() == DESTROYER
