@@ -233,9 +233,12 @@ def test_a_watch_over_a_paused_mm2_moves_ends_by_itself_and_the_plan_after_it_is
     assert first == set(topics)
     for topic in topics:
         done = [bar["done"] for d in told if (bar := topic_of(d, topic)["progress"])]
-        assert done == sorted(done) and len(set(done)) >= 3, done
+        assert done == sorted(done) and len(set(done)) >= 2, done
         end = topic_of(told[-1], topic)
         assert end["progress"]["done"] == end["progress"]["total"] and end["drained"]
+    # The first topic may pass in one burst, which a quota allows.
+    left = [d["lag"]["records"] for d in told]
+    assert left == sorted(left, reverse=True) and len(set(left)) >= 3, left
     begun = told[0]["time_ms"]
     readings = [[(d["time_ms"] - begun) / 1000, d["lag"]["records"]] for d in told]
     (tmp_path / "drain.json").write_text(json.dumps(readings))

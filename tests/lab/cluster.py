@@ -187,8 +187,9 @@ class Cluster:
         admin.create_topics([new])[topic].result(30)
 
         def known() -> bool:
-            found = admin.list_topics(timeout=5.0).topics.get(topic)
-            return found is not None and len(found.partitions) == partitions
+            # A client's first metadata comes from the node that it was given.
+            told = [self.admin(broker.bootstrap).list_topics(timeout=5.0).topics.get(topic) for broker in self.brokers]
+            return all(found is not None and len(found.partitions) == partitions for found in told)
 
         wait_until(known, 30, f"topic {topic} on cluster {self.name}")
 
