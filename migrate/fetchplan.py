@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from heapq import heapify, heapreplace
 
 from migrate.comparison import FetchEstimate, Limits
-from migrate.logreader import GAP, runs_of
+from migrate.logreader import GAP, SHORT_FETCH, runs_of
 from migrate.matching import Link, Needs, PartitionQuestion
 from migrate.matchtask import Matching
 from migrate.model import LogRange, TopicPartition
@@ -18,8 +18,6 @@ SEARCH = 1_000
 UNKNOWN_SIZE = 1_000.0
 # A partition costs something even if nothing of it is read: a place in an assignment, its matching. In offsets.
 PER_PARTITION = 200
-# What a fetch brings beyond the end of a run, in bytes: a broker fills what it may send of a partition at once.
-BEYOND_RUN = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +32,8 @@ class Reading:
     reach: int
 
     def fetched_bytes(self, size: float) -> float:
-        """Return what this will fetch, of records of `size` bytes."""
-        return min(self.reach * size, self.width * size + self.runs * BEYOND_RUN)
+        """Return what this will fetch, of records of `size` bytes: each run's last fetch brings more than its end."""
+        return min(self.reach * size, self.width * size + self.runs * SHORT_FETCH)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,9 @@ from migrate.matching import Unreadable
 from migrate.model import TopicPartition
 from migrate.records import Range, Stretch
 
-# Offsets between two ranges that are read through instead of sought over: a run of its own brings 64 KiB at least.
+# How much is fetched at once of a short run, in bytes; a broker sends as much, also beyond the run's end.
+SHORT_FETCH = 64 << 10
+# Offsets between two ranges that are read through instead of sought over: a run of its own brings a fetch at least.
 GAP = 200
 
 

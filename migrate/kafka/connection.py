@@ -21,12 +21,12 @@ from functools import cache, partial
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from migrate.errors import ClusterError
 from migrate.flow import Cluster
-from migrate.kafka.errors import code_of, error_of, failure_of, timed_out
+from migrate.kafka.errors import code_of, error_of, failure_of, note_cause, timed_out
 from migrate.model import Failure
 
 REQUEST_TIMEOUT_SECONDS = 3600.0
@@ -90,9 +90,8 @@ class Connection:
 
     def metadata(self) -> Any:
         """Return librdkafka's metadata of all topics and brokers."""
-        self.client()
         try:
-            return self._held[0].list_topics(timeout=self.deadline_seconds)
+            return self.client().list_topics(timeout=self.deadline_seconds)
         except KafkaException as error:
             self.drop()
             raise self._unreachable(code_of(error), error_of(error).str()) from None
@@ -123,7 +122,7 @@ class Connection:
             # All are waited for in slices, in between the client may say why it cannot get on.
             if not wait(futures.values(), timeout=min(left, _SLICE_SECONDS)).not_done:
                 break
-            self._held[0].poll(0)
+            self.client().poll(0)
         late = timed_out(self.deadline_seconds)
         # Before the client is dropped: what it is destroyed over is answered, but with that.
         answers = {key: _outcome(future) if future.done() else late for key, future in futures.items()}
@@ -150,11 +149,12 @@ class Connection:
         done: SimpleQueue[Future[Any]] = SimpleQueue()
         answered = True
         while waiting or running:
+            # Outside of what a key answers for: a cluster that can not be reached is an error of all.
             self.client()
             while waiting and len(running) < concurrency:
                 key = waiting.popleft()
                 try:
-                    future = submit(self._held[0], key)
+                    future = submit(self.client(), key)
                 except (KafkaException, ValueError, TypeError) as error:
                     answers[key] = failure_of(error)
                     continue
@@ -165,7 +165,7 @@ class Connection:
                 if future in running:
                     answers[running.pop(future)[0]] = _outcome(future, writing)
                     answered = True
-            self._held[0].poll(0)
+            self.client().poll(0)
             now = time.monotonic()
             if running and next(iter(running.values()))[1] <= now:
                 for key, deadline in running.values():
@@ -190,7 +190,7 @@ class Connection:
             # A socket that times out while a coordinator is looked up aborts the process, as a request does.
             "socket.timeout.ms": LONGEST_SOCKET_TIMEOUT_MS,
             "log_level": 0,
-            "error_cb": partial(_note, causes),
+            "error_cb": partial(note_cause, causes),
         }
         try:
             return AdminClient(settings)
@@ -250,12 +250,6 @@ def _start_destroying() -> None:
 
     # One is enough: while it hangs, later clients stay as they are.
     threading.Thread(target=destroy, name=DESTROYER, daemon=True).start()
-
-
-def _note(causes: dict[str, str], error: KafkaError) -> None:
-    """Keep the best wording of each cause that a client tells: the longest one guesses at it."""
-    code, text = code_of(error), error.str()
-    causes[code] = max(causes.get(code, ""), text, key=len)
 
 
 def _finished(done: "SimpleQueue[Future[Any]]") -> "Iterator[Future[Any]]":

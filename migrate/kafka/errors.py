@@ -80,6 +80,12 @@ def code_of(reason: BaseException | KafkaError) -> str:
     return _KAFKA_NAMES.get(name, name)
 
 
+def note_cause(causes: dict[str, str], error: KafkaError) -> None:
+    """Keep by code what a client's error callback says: of several wordings the longest, which guesses at a cause."""
+    code, text = code_of(error), error.str()
+    causes[code] = max(causes.get(code, ""), text, key=len)
+
+
 def failure_of(reason: BaseException | KafkaError, writing: bool = False, fetching: bool = False) -> Failure:
     """Return the `Failure` for one group or partition, with the next step where it is known.
 

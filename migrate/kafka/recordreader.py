@@ -15,6 +15,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
@@ -23,10 +24,10 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from migrate.clientconfig import redact
 from migrate.equality import Content
 from migrate.errors import ClusterError
-from migrate.kafka.errors import code_of, error_of
+from migrate.kafka.errors import code_of, error_of, note_cause
 from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
 from migrate.kafka.readpass import HOPELESS, OUT_OF_RANGE, PASSING, READS_ONLY, ReadPass, Silence, log_bounds
-from migrate.logreader import GAP, Run, Wanted, runs_of
+from migrate.logreader import GAP, SHORT_FETCH, Run, Wanted, runs_of
 from migrate.matching import Unreadable
 from migrate.model import TopicPartition
 from migrate.records import Range, Stretch
@@ -62,7 +63,7 @@ class Reach(Enum):
     """How far a run goes, and how much is fetched at once for it; librdkafka's names."""
 
     # With more records waiting, the client fetches beyond a short run's end before it is told to stop.
-    SHORT = (64 << 10, 1)
+    SHORT = (SHORT_FETCH, 1)
     LONG = (512 << 10, 20_000)
     WHOLE = (2 << 20, 20_000)
 
@@ -250,7 +251,7 @@ class RecordReader:
                 **reach.settings(),
                 "isolation.level": self._isolation_level,
                 "statistics.interval.ms": STATISTICS_MS,
-                "error_cb": self._hear,
+                "error_cb": partial(note_cause, self._causes),
                 "stats_cb": lambda text: self._count(reach, text),
             }
             try:
@@ -261,11 +262,6 @@ class RecordReader:
                     "Correct the client properties of this cluster.",
                 ) from None
         return self._consumers[reach]
-
-    def _hear(self, error: KafkaError) -> None:
-        code, text = code_of(error), error.str()
-        # The same trouble comes in several wordings; the longest one guesses at its cause.
-        self._causes[code] = max(self._causes.get(code, ""), text, key=len)
 
     def _count(self, reach: Reach, statistics: str) -> None:
         """Take the client's own count of bytes: the last of that name in its JSON, which may be a megabyte long."""

@@ -8,7 +8,6 @@ from migrate.plan import Plan
 from migrate.planfile import write_plan
 from tests.builders import make_plan, make_row
 from tests.integration.clusters import admin, topic_id
-from tests.lab.waiting import wait_until
 
 ALIAS = "A"
 
@@ -37,7 +36,8 @@ def made_plan(
     copy = f"{ALIAS}.{topic}"
     client = admin(bootstrap)
     described = client.describe_cluster().result(30)
-    id_of_copy = wait_until(lambda: topic_id(bootstrap, copy), 30, f"topic {copy}")
+    id_of_copy = topic_id(bootstrap, copy)
+    assert id_of_copy is not None
     return make_plan(
         (made_row(group, topic, p, *values) for group, places in offsets.items() for p, values in places.items()),
         source_down=True, source_cluster_id="", target_cluster_id=described.cluster_id,

@@ -24,7 +24,6 @@ PASSWORD, STORE_PASSWORD, KEY_PASSWORD = "correct-horse-battery", "staple-of-sto
 WRONG_PASSWORD = "tr0ub4dor-and-three"
 SECRETS = (PASSWORD, STORE_PASSWORD, KEY_PASSWORD, WRONG_PASSWORD, "PRIVATE KEY")
 PROVIDERS = "org.apache.kafka.common.config.provider"
-OAUTH = f"{MODULES}.oauthbearer"
 
 
 @dataclass(frozen=True)
@@ -37,21 +36,18 @@ class JaasLogin:
     more: tuple[tuple[str, str], ...] = ()
 
 
-SCRAM = JaasLogin("scram.ScramLoginModule")
-TOKENS = JaasLogin(
-    "oauthbearer.OAuthBearerLoginModule",
-    "clientId",
-    "clientSecret",
-    (
-        ("sasl.login.callback.handler.class", f"{OAUTH}.OAuthBearerLoginCallbackHandler"),
-        ("sasl.oauthbearer.token.endpoint.url", "{tokens}"),
-    ),
-)
 LOGINS = {
-    "SCRAM-SHA-256": SCRAM,
-    "SCRAM-SHA-512": SCRAM,
+    "SCRAM-SHA-512": JaasLogin("scram.ScramLoginModule"),
     "PLAIN": JaasLogin("plain.PlainLoginModule"),
-    "OAUTHBEARER": TOKENS,
+    "OAUTHBEARER": JaasLogin(
+        "oauthbearer.OAuthBearerLoginModule",
+        "clientId",
+        "clientSecret",
+        (
+            ("sasl.login.callback.handler.class", f"{MODULES}.oauthbearer.OAuthBearerLoginCallbackHandler"),
+            ("sasl.oauthbearer.token.endpoint.url", "{tokens}"),
+        ),
+    ),
 }
 
 

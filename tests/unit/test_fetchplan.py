@@ -4,7 +4,8 @@ import random
 
 from migrate.comparison import Limits
 from migrate.equality import Equality
-from migrate.fetchplan import BEYOND_RUN, PER_PARTITION, SEARCH, UNKNOWN_SIZE, Cost, Reading, cost_of, plan_fetch
+from migrate.fetchplan import PER_PARTITION, SEARCH, UNKNOWN_SIZE, Cost, Reading, cost_of, plan_fetch
+from migrate.logreader import SHORT_FETCH
 from migrate.matcher import matching
 from migrate.matching import PartitionQuestion
 from migrate.model import LogRange, TopicPartition
@@ -54,7 +55,7 @@ def costs(widths: dict[int, tuple[int, int]], topic: str = "t") -> list[Cost]:
 
 
 def test_what_a_fetch_brings_beyond_a_run_is_said_too_but_never_more_than_the_log_has():
-    assert Reading(100, 2, 1_000_000).fetched_bytes(10.0) == 1000 + 2 * BEYOND_RUN
+    assert Reading(100, 2, 1_000_000).fetched_bytes(10.0) == 1000 + 2 * SHORT_FETCH
     assert Reading(100, 2, 150).fetched_bytes(10.0) == 1500
     assert Reading(0, 0, 0).fetched_bytes(10.0) == 0
 
