@@ -4,66 +4,48 @@ Invariants:
 - Without `execute` all is assessed and nothing written, no journal either.
 - Nothing is written while a group is refused, unless `allow_partial`; a refused group is left out whole.
 - Prior commits of every group to be written are on disk before the first write, an intent before each write.
-- A row is reported as set only if a fresh client read it back at its planned offset.
+- A row is reported as set only if a fresh client read it back at its planned offset, as kept only if it has not moved.
+- What was done is reported whatever becomes of the journal after the first write.
 - The same command again writes what is missing, or nothing.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from migrate.assessment import Assessment, Fate, assess
 from migrate.clock import Clock
-from migrate.drift import stands, to_write
+from migrate.drift import UNDO, stands, to_write
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
 from migrate.groupfacts import GroupFactsReader
 from migrate.groupsurvey import ExpiryWatch
 from migrate.history import APPLY, REMOVED, SET, GroupTrace
-from migrate.journal import Journal, JournalWriter
-from migrate.model import Commits, Decision, Failure, Row, TopicPartition
+from migrate.journal import Journal, JournalLost, JournalWriter
+from migrate.model import Commits, Decision, Failure, TopicPartition
 from migrate.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
+from migrate.rowresults import RowResult, RowStatus, results_of
 from migrate.survey import Timer
+from migrate.undo import refuse_stale
 from migrate.writing import Answer, GroupWriter, read_commits
 
 MAX_CONCURRENCY = 100
 
 
-class RowStatus(StrEnum):
-    """What happened to a row. `planned`: would be written, or was not written because others refused."""
-
-    SET = "set"
-    REMOVED = "removed"
-    ALREADY = "already"
-    FAILED = "failed"
-    UNKNOWN = "unknown"
-    LEFT_OUT = "left-out"
-    PLANNED = "planned"
-    KEPT = "kept"
-    SKIPPED = "skipped"
-
-
-@dataclass(frozen=True, slots=True)
-class RowResult:
-    """One row's end. `seen_offset` is the target's committed offset as last read, None for none or unread."""
-
-    key: tuple[str, str, int]
-    target_partition: TopicPartition
-    status: RowStatus
-    error: str = ""
-    seen_offset: int | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
-    """What was found, what was done, and the exit code that says so. `trouble` is what ended a run early."""
+    """What was found, what was done, and the exit code that says so.
+
+    `trouble` is what ended a run early, `journal_gap` which part of the journal is missing and why; "" if nothing.
+    """
 
     exit_code: int
     executed: bool
     assessment: Assessment
     rows: tuple[RowResult, ...]
     trouble: str = ""
+    journal_gap: str = ""
 
     def counts(self) -> Counter[RowStatus]:
         """Count rows by status."""
@@ -74,7 +56,8 @@ class ApplyResult:
 class ApplyOptions:
     """The choices of one run. `details` go into the journal's `begin`, such as what was approved and who signed.
 
-    `synced` are the groups whose offsets MM2 writes as well, by its configuration as it is now.
+    `synced` are the groups whose offsets MM2 writes as well, by its configuration as it is now; None where none was
+    given. `source_unreachable` applies the plan although the source does not answer.
     """
 
     execute: bool = False
@@ -82,7 +65,8 @@ class ApplyOptions:
     concurrency: int = MAX_CONCURRENCY
     group_timeout_seconds: float = 120.0
     details: Mapping[str, object] | None = None
-    synced: frozenset[str] = frozenset()
+    synced: frozenset[str] | None = frozenset()
+    source_unreachable: bool = False
 
 
 def apply_plan(
@@ -103,7 +87,8 @@ def apply_plan(
     `command` is "apply" or "rollback": an undo plan goes into the journal of the plan that it undoes.
     `review` is called with the assessment before anything is written. `spends` is the journal of another plan
     that this one undoes. `target_groups` tells when offsets expire, None where that is not to be asked.
-    Raises `Refused` for a spent plan or one that is being applied, `ClusterError` where the target cannot be read;
+    Raises `Refused` for a spent plan or one that is being applied, and for an undo that was made from another state
+    of the journal than there is now, `ClusterError` where the target cannot be read;
     what goes wrong after the first write is in the result.
     """
     state = journal.read()
@@ -112,54 +97,107 @@ def apply_plan(
             f"Plan {plan.short_fingerprint} is spent: it was rolled back. Nothing was written.",
             "Make a new plan of the world as it is now.",
         )
+    undone = spends.read() if spends is not None else state
+    if plan.header.kind == UNDO:
+        refuse_stale(plan, undone)
     watch = ExpiryWatch(target_groups, target.alias, Timer(clock, progress), clock.now_ms()) if target_groups else None
-    assessment = assess(plan, target, source, state, state.traces(command), progress, watch, options.synced)
+    assessment = assess(
+        plan, target, source, state, state.traces(command), progress, watch, options.synced, options.source_unreachable
+    )
     review(assessment)
     proceed = _may_write(assessment, options.allow_partial)
     found = _found_done(assessment, state.traces(command))
     if not options.execute or not proceed or not (assessment.writable or found):
-        rows = _results(assessment, {}, {}, proceed)
+        rows = results_of(assessment, {}, {}, proceed)
         return ApplyResult(_exit_code(assessment, rows, options), False, assessment, rows)
     details = {"plan": plan.fingerprint, **(options.details or {})}
-    with journal.open(command, details, state.events) as writer:
-        if spends is not None:
-            with spends.open(APPLY, {"plan": plan.fingerprint}) as other:
-                other.spent(plan.fingerprint)
-        for group, answers in found.items():
-            writer.outcome(group, answers)
-            writer.read_back(group, True, _seen(assessment.target_commits[group], answers))
-        writer.sync()
-        rows, trouble = _results(assessment, {}, {}, True), ""
+    if assessment.source_unseen:
+        details["source_not_seen"] = assessment.source_unseen
+    with journal.open(command, details, state.events) as writer, _spending(spends, plan, undone.events):
+        _before_writing(assessment, found, writer)
+        outcome = _Outcome(results_of(assessment, {}, {}, True))
         if assessment.writable:
             writing_target = target.holding(writer.lock)
             try:
-                rows, trouble = _execute(assessment, writing_target, writer, clock, progress, options)
+                outcome = _execute(assessment, state.traces(command), writing_target, writer, clock, progress, options)
             finally:
                 writing_target.close()
-        code = _exit_code(assessment, rows, options)
-        if trouble and code == EXIT_DONE:
-            # All stands, but the journal does not say so: the same command again finds that out.
+        code = _exit_code(assessment, outcome.rows, options)
+        if (outcome.trouble or outcome.journal_gap) and code == EXIT_DONE:
+            # All is written, but the journal does not say so: the same command again finds that out.
             code = EXIT_PARTLY
-        if not trouble:
-            writer.end(code, {str(status): count for status, count in Counter(r.status for r in rows).items()})
-    return ApplyResult(code, True, assessment, rows, trouble)
+        if not outcome.trouble and not outcome.journal_gap:
+            try:
+                writer.end(code, {str(status): n for status, n in Counter(r.status for r in outcome.rows).items()})
+            except JournalLost as error:
+                outcome, code = replace(outcome, journal_gap=f"how this run ended ({error})"), code or EXIT_PARTLY
+    return ApplyResult(code, True, assessment, outcome.rows, outcome.trouble, outcome.journal_gap)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What writing came to: `ApplyResult` without what was known before."""
+
+    rows: tuple[RowResult, ...]
+    trouble: str = ""
+    journal_gap: str = ""
+
+
+def _before_writing(
+    assessment: Assessment, found: Mapping[str, Mapping[TopicPartition, Answer]], writer: JournalWriter
+) -> None:
+    """Note what an earlier run wrote and did not live to confirm."""
+    try:
+        rows = assessment.plan.groups()
+        for group, answers in found.items():
+            if answers:
+                writer.outcome(group, answers)
+            held = [row.target_partition for row in rows[group] if row.decision is not Decision.SKIP]
+            writer.read_back(group, True, _seen(assessment.target_commits[group], held))
+        writer.sync()
+    except JournalLost as error:
+        raise _nothing_written(f"{error}") from error
+
+
+def _nothing_written(problem: str) -> MigrateError:
+    return MigrateError(
+        f"The prior offsets could not be saved: {problem}. Nothing was written.",
+        "Make room for the journal beside the plan, then run the same command again.",
+    )
+
+
+@contextmanager
+def _spending(spends: Journal | None, undo: Plan, events: int) -> Iterator[None]:
+    """Mark the plan that `undo` undoes as spent, and keep all other runs from its journal meanwhile.
+
+    Raises `Refused` if that journal does not hold `events` any more.
+    """
+    if spends is None:
+        yield
+        return
+    with spends.open(APPLY, {"plan": undo.fingerprint}, events) as other:
+        try:
+            other.spent(undo.fingerprint)
+        except JournalLost as error:
+            raise _nothing_written(f"{error}") from error
+        yield
 
 
 def _found_done(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> dict[str, dict[TopicPartition, Answer]]:
-    """Return what stands as planned of groups that an earlier run began and did not live to read back.
+    """Return the groups that need no writing and that no run has read back yet, with what was in doubt and is in place.
 
-    It belongs into the journal: consumers that move on from there must not look like somebody else's commits.
+    It belongs into the journal: consumers that move on from there must not look like somebody else's commits. What no
+    earlier run may have written is not in it, wherever it is now: a rollback would take back somebody else's commit.
+    Without a journal, and without anything to write, none is begun for it.
     """
     found: dict[str, dict[TopicPartition, Answer]] = {}
     rows = assessment.plan.groups()
-    for done in (g.group for g in assessment.groups if g.fate is Fate.DONE):
-        trace, commits = traces.get(done), assessment.target_commits[done]
-        if trace is None or trace.read_back:
-            continue
-        found[done] = {
+    for group in _unconfirmed(assessment, traces) if assessment.journal.events else ():
+        trace, commits = traces.get(group), assessment.target_commits[group]
+        found[group] = {
             row.target_partition: REMOVED if row.decision is Decision.REMOVE else SET
-            for row in to_write(rows[done])
-            if row.target_partition in trace.planned and stands(row, commits)
+            for row in to_write(rows[group])
+            if trace is not None and trace.is_in_doubt(row.target_partition) and stands(row, commits)
         }
     return found
 
@@ -169,17 +207,18 @@ def _seen(commits: Commits, partitions: Iterable[TopicPartition]) -> dict[TopicP
 
 
 def _may_write(assessment: Assessment, allow_partial: bool) -> bool:
-    return not assessment.refusals and (allow_partial or not assessment.refused)
+    return not assessment.refusals and (allow_partial or assessment.is_whole)
 
 
 def _execute(
     assessment: Assessment,
+    traces: Mapping[str, GroupTrace],
     target: ClusterAdmin,
     journal: JournalWriter,
     clock: Clock,
     progress: Progress,
     options: ApplyOptions,
-) -> tuple[tuple[RowResult, ...], str]:
+) -> _Outcome:
     groups = assessment.writable
     rows = {g.group: g.pending for g in groups}
     progress.step(f"saving the prior offsets of {len(groups)} groups")
@@ -188,11 +227,8 @@ def _execute(
             {group: assessment.target_commits[group] for group in rows},
             {group: [row.target_partition for row in pending] for group, pending in rows.items()},
         )
-    except OSError as error:
-        raise MigrateError(
-            f"The prior offsets could not be saved to the journal: {error.strerror}. Nothing was written.",
-            "Make room for the journal beside the plan, then run the same command again.",
-        ) from error
+    except JournalLost as error:
+        raise _nothing_written(f"{error}") from error
     progress.step(f"writing {len(groups)} groups on {target.side} {target.alias}")
     total, concurrency = len(groups), max(1, min(options.concurrency, MAX_CONCURRENCY))
 
@@ -201,13 +237,67 @@ def _execute(
 
     timeout = options.group_timeout_seconds
     written = GroupWriter(target, journal, clock, timeout, concurrency, tell).write(rows, assessment.target_commits)
-    progress.step(f"reading {len(written.answers)} groups back from {target.side} {target.alias}")
-    seen = read_commits(target, list(written.answers), clock, timeout, tell)
-    results = _results(assessment, written.answers, seen, True)
-    if not written.journal_lost:
-        _note_read_back(journal, results, seen)
-        journal.sync()
-    return results, written.trouble
+    # Those that the journal confirms already were read just now.
+    others = _unconfirmed(assessment, traces) if not assessment.journal.events else []
+    read_again = [*written.answers, *others]
+    progress.step(f"reading {len(read_again)} groups back from {target.side} {target.alias}")
+    seen = read_commits(target, read_again, clock, timeout, tell)
+    results = results_of(assessment, _with_doubt(written.answers, traces), seen, True)
+    gap = written.journal_gap
+    if not gap:
+        try:
+            for group, proven in _proven(assessment.plan, written.answers, traces, seen).items():
+                journal.outcome(group, proven)
+            _note_read_back(journal, results, seen)
+            journal.sync()
+        except JournalLost as error:
+            gap = f"what was read back, and how this run ended ({error})"
+    return _Outcome(results, written.trouble, gap)
+
+
+def _with_doubt(
+    answers: Mapping[str, Mapping[TopicPartition, Answer]], traces: Mapping[str, GroupTrace]
+) -> dict[str, dict[TopicPartition, Answer]]:
+    """Return the answers; a failure for sure is unknown where an earlier run's try may have been written."""
+    return {
+        group: {
+            p: replace(answer, outcome_unknown=True)
+            if isinstance(answer, Failure) and (trace := traces.get(group)) is not None and trace.is_in_doubt(p)
+            else answer
+            for p, answer in results.items()
+        }
+        for group, results in answers.items()
+    }
+
+
+def _unconfirmed(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> list[str]:
+    """Return the groups that need no writing, and that no earlier run has read back: these are read back too."""
+    kept = {row.group for row in assessment.plan.rows if row.decision is Decision.KEEP}
+    untouched = [
+        g.group for g in assessment.groups if g.fate is Fate.DONE or (g.fate is Fate.NOTHING and g.group in kept)
+    ]
+    return [group for group in untouched if (trace := traces.get(group)) is None or not trace.read_back]
+
+
+def _proven(
+    plan: Plan,
+    answers: Mapping[str, Mapping[TopicPartition, Answer]],
+    traces: Mapping[str, GroupTrace],
+    seen: Mapping[str, Commits | Failure],
+) -> dict[str, dict[TopicPartition, Answer]]:
+    """Return what a reading shows in place of the rows that this run or an earlier one had no certain answer for."""
+    proven: dict[str, dict[TopicPartition, Answer]] = {}
+    for row in plan.rows:
+        commits, partition = seen.get(row.group), row.target_partition
+        if commits is None or isinstance(commits, Failure) or row.decision not in (Decision.SET, Decision.REMOVE):
+            continue
+        answer, trace = answers.get(row.group, {}).get(partition), traces.get(row.group)
+        earlier = trace is not None and trace.is_in_doubt(partition)
+        unknown = answer.outcome_unknown or earlier if isinstance(answer, Failure) else answer is None and earlier
+        if unknown and stands(row, commits) and not row.needs_acknowledgement:
+            done = REMOVED if row.decision is Decision.REMOVE else SET
+            proven.setdefault(row.group, {})[partition] = done
+    return proven
 
 
 def _note_read_back(
@@ -216,90 +306,13 @@ def _note_read_back(
     by_group: dict[str, list[RowResult]] = {}
     for result in results:
         by_group.setdefault(result.key[0], []).append(result)
-    written = (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY)
+    good = (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY, RowStatus.KEPT, RowStatus.MOVED_ON)
     for group, commits in seen.items():
         if isinstance(commits, Failure):
             continue
-        mine = [r for r in by_group[group] if r.status not in (RowStatus.KEPT, RowStatus.SKIPPED)]
+        mine = [r for r in by_group[group] if r.status is not RowStatus.SKIPPED]
         offsets = {r.target_partition: r.seen_offset for r in mine}
-        journal.read_back(group, all(r.status in written for r in mine), offsets)
-
-
-def _results(
-    assessment: Assessment,
-    answers: Mapping[str, Mapping[TopicPartition, Answer]],
-    seen: Mapping[str, Commits | Failure],
-    proceed: bool,
-) -> tuple[RowResult, ...]:
-    """Return one result for each row of the plan, in its order."""
-    fates = {g.group: g for g in assessment.groups}
-    pending = {row.key for g in assessment.groups for row in g.pending}
-    results = []
-    for row in assessment.plan.rows:
-        fate = fates[row.group].fate
-        before = assessment.target_commits.get(row.group, {}).get(row.target_partition)
-        now = None if before is None else before.offset
-        if row.decision is Decision.KEEP:
-            status = RowStatus.KEPT
-        elif row.decision is Decision.SKIP:
-            status = RowStatus.SKIPPED
-        elif fate in (Fate.BLOCKED, Fate.DRIFTED, Fate.NOT_UNDOABLE):
-            status = RowStatus.LEFT_OUT
-        elif row.key not in pending:
-            status = RowStatus.ALREADY
-        elif row.group not in answers:
-            status = RowStatus.PLANNED
-        else:
-            answer = answers[row.group].get(row.target_partition)
-            results.append(_judge(row, answer, seen.get(row.group)))
-            continue
-        error = "" if proceed or status is not RowStatus.PLANNED else "not written: other groups are refused"
-        if status is RowStatus.LEFT_OUT:
-            error = "; ".join(_own_reasons(row, fates[row.group].reasons))
-        results.append(RowResult(row.key, row.target_partition, status, error, now))
-    return tuple(results)
-
-
-def _own_reasons(row: Row, reasons: Sequence[str]) -> Sequence[str]:
-    """Return the reasons that name this row, or the first of its group's where none does."""
-    names = (row.subject, str(row.target_partition))
-    own = [reason for reason in reasons if any(reason.startswith((f"{n}:", f"{n} ")) for n in names)]
-    return own or reasons[:1]
-
-
-def _judge(row: Row, answer: Answer | None, commits: Commits | Failure | None) -> RowResult:
-    """Return what became of a row that was written, from the answer and the read-back together."""
-
-    def result(status: RowStatus, error: str = "", seen: int | None = None) -> RowResult:
-        return RowResult(row.key, row.target_partition, status, error, seen)
-
-    if isinstance(answer, Failure) and not answer.outcome_unknown:
-        told = f"{answer.code}: {answer.message}"
-    elif answer is None or isinstance(answer, Failure):
-        told = f"no certain answer ({answer.code}: {answer.message})" if answer else "no answer"
-    else:
-        told = ""
-    failed = isinstance(answer, Failure) and not answer.outcome_unknown
-    if commits is None or isinstance(commits, Failure):
-        why = f"{commits.code}: {commits.message}" if isinstance(commits, Failure) else "not asked"
-        if failed:
-            return result(RowStatus.FAILED, told)
-        return result(RowStatus.UNKNOWN, f"{told or 'written'}, but it could not be read back: {why}")
-    commit = commits.get(row.target_partition)
-    seen = None if commit is None else commit.offset
-    done = RowStatus.REMOVED if row.decision is Decision.REMOVE else RowStatus.SET
-    if stands(row, commits):
-        return result(RowStatus.ALREADY if failed else done, "", seen)
-    if failed:
-        return result(RowStatus.FAILED, told, seen)
-    where = "no offset" if seen is None else str(seen)
-    if seen is not None and seen == row.target_offset:
-        where += " with other metadata"
-    if told:
-        return result(RowStatus.UNKNOWN, f"{told}; read back {where}: run the same command again", seen)
-    wanted = "none" if row.target_offset is None else str(row.target_offset)
-    error = f"written, but read back {where} instead of {wanted}: something else commits to this group"
-    return result(RowStatus.FAILED, error, seen)
+        journal.read_back(group, all(r.status in good for r in mine), offsets)
 
 
 def _exit_code(assessment: Assessment, rows: Sequence[RowResult], options: ApplyOptions) -> int:
@@ -314,6 +327,6 @@ def _exit_code(assessment: Assessment, rows: Sequence[RowResult], options: Apply
         return EXIT_PARTLY
     if statuses & {RowStatus.FAILED, RowStatus.UNKNOWN}:
         # Unknown counts as written here: "nothing was written" must not be said of what may have been.
-        partly = statuses & {RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY, RowStatus.UNKNOWN}
-        return EXIT_PARTLY if partly else EXIT_FAILED
-    return EXIT_PARTLY if assessment.refused else EXIT_DONE
+        partly = statuses & {RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY, RowStatus.MOVED_ON, RowStatus.UNKNOWN}
+        return EXIT_PARTLY if partly or any(row.acknowledged for row in rows) else EXIT_FAILED
+    return EXIT_DONE if assessment.is_whole else EXIT_PARTLY

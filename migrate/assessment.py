@@ -17,17 +17,21 @@ from migrate.drift import (
     World,
     cluster_drift,
     group_drift,
+    needs_comparison,
     pending_rows,
     to_write,
+    unread_source,
 )
 from migrate.errors import ClusterError
 from migrate.expiry import BLOCK_BELOW_MS, UNKNOWN_TODO, remedy
 from migrate.groupsurvey import ExpiryWatch
 from migrate.history import GroupTrace, JournalState
-from migrate.model import Commits, Decision, Failure, GroupState, Row, Scope, TopicPartition
+from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, Scope, TopicPartition
 from migrate.plan import Plan
+from migrate.policies import GROUP_SYNC
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import LOGS_AT_ONCE, in_batches
+from migrate.terminal import many
 from migrate.writing import goes_whole
 
 
@@ -59,7 +63,9 @@ class GroupAssessment:
 class Assessment:
     """A plan held against the world and its journal.
 
-    `refusals` concern everything (another cluster); `notes` are what could not be looked at.
+    `refusals` concern everything (another cluster, a source that does not answer); `open_blocks` are the plan's blocks
+    that were not accepted and that no row shows. `source_unseen` is why the source was not compared where that was
+    chosen, "" otherwise; `notes` are what else could not be looked at.
     """
 
     plan: Plan
@@ -68,6 +74,8 @@ class Assessment:
     notes: tuple[str, ...]
     target_commits: Mapping[str, Commits]
     journal: JournalState
+    open_blocks: tuple[CheckResult, ...] = ()
+    source_unseen: str = ""
 
     @property
     def refused(self) -> tuple[GroupAssessment, ...]:
@@ -82,7 +90,12 @@ class Assessment:
     @property
     def is_clean(self) -> bool:
         """True if nothing is refused."""
-        return not self.refusals and not self.refused
+        return not self.refusals and self.is_whole
+
+    @property
+    def is_whole(self) -> bool:
+        """True if no group is left out, and no block is open that only `--allow-partial` passes over."""
+        return not self.refused and not self.open_blocks
 
 
 def assess(
@@ -93,21 +106,29 @@ def assess(
     traces: Mapping[str, GroupTrace],
     progress: Progress,
     watch: ExpiryWatch | None = None,
-    synced: frozenset[str] = frozenset(),
+    synced: frozenset[str] | None = frozenset(),
+    source_unreachable: bool = False,
 ) -> Assessment:
     """Read the world again and hold the plan against it; changes nothing.
 
-    `source` is None where the plan was made without it. A source that does not answer is noted, not an error;
-    a target that does not answer is a `ClusterError`. `watch` looks at when the offsets would expire,
-    `synced` are the groups whose offsets MM2 writes as well.
+    `source` is None where the plan was made without it. A source that does not answer refuses every group that still
+    needs it, unless `source_unreachable`; a target that does not answer is a `ClusterError`. `watch` looks at when the
+    offsets would expire, `synced` are the groups whose offsets MM2 writes as well, None where its configuration is not
+    known now.
     """
     blocked = _blocked(plan)
-    wanted = {g: rows for g, rows in plan.groups().items() if g not in blocked and to_write(rows)}
+    wanted = {
+        group: rows
+        for group, rows in plan.groups().items()
+        if group not in blocked and any(row.decision in _HELD for row in rows)
+    }
     watch = None if plan.header.kind == UNDO else watch
     # After an earlier run most groups are done, and nobody wants to know when they expire.
-    world, notes, ahead = _read_world(plan, wanted, target, source, progress, None if traces else watch)
+    world, notes, lost, ahead = _read_world(plan, wanted, target, source, progress, None if traces else watch)
     watch = ahead or watch
-    world = replace(world, synced=synced)
+    world = replace(world, synced=synced or frozenset(), source_optional=source_unreachable)
+    if synced is None and plan.header.kind != UNDO:
+        notes += (_sync_not_seen(plan),)
     if watch is not None and not cluster_drift(plan, world):
         world, told = _with_expiry(world, wanted, traces, watch)
         notes += told
@@ -117,35 +138,77 @@ def assess(
         for c in plan.blocks()
         if c.scope is Scope.CLUSTER
     )
+    refusals += tuple(_lost_source(plan, wanted, world, traces, lost)) if not source_unreachable else ()
     groups = []
     for group, rows in plan.groups().items():
         if group in blocked:
             groups.append(GroupAssessment(group, Fate.BLOCKED, blocked[group]))
         elif group not in wanted:
             groups.append(GroupAssessment(group, Fate.NOTHING))
-        elif not refusals:
+        elif not refusals or (lost and not _needs_source(rows, world, group, traces.get(group))):
             groups.append(_assess_group(plan, group, rows, world, traces.get(group)))
         else:
             groups.append(GroupAssessment(group, Fate.DRIFTED, refusals))
+    unread = unread_source(world)
+    unseen = lost or (f"{unread[0]}{_and_more(len(unread) - 1, 'answer')}" if unread else "")
     commits = {g: c for g, c in world.target.commits.items() if not isinstance(c, Failure)}
     undo = plan.header.kind == UNDO
     # What a rollback brings back is the first backup; what an undo removes, it removes from what is there now.
     proven = _with_exact_client(groups, target, commits if undo else {**commits, **journal.prior}, undo)
-    return Assessment(plan, proven, refusals, notes, commits, journal)
+    open_blocks, source_unseen = plan.blocks_without_rows(), unseen if source_unreachable else ""
+    return Assessment(plan, proven, refusals, notes, commits, journal, open_blocks, source_unseen)
+
+
+# What a plan holds on the target: what it is about to set or remove, and what it found there and keeps.
+_HELD = (Decision.SET, Decision.REMOVE, Decision.KEEP)
+
+
+def _needs_source(rows: Collection[Row], world: World, group: str, trace: GroupTrace | None) -> bool:
+    commits = world.target.commits.get(group)
+    return commits is None or isinstance(commits, Failure) or needs_comparison(rows, commits, trace)
+
+
+def _lost_source(
+    plan: Plan, wanted: Mapping[str, Collection[Row]], world: World, traces: Mapping[str, GroupTrace], lost: str
+) -> Iterable[str]:
+    """Yield why nothing may be written without the source, if some group still needs to be compared with it."""
+    needing = [group for group, rows in wanted.items() if _needs_source(rows, world, group, traces.get(group))]
+    if lost and needing:
+        yield (
+            f"source {plan.header.source_alias}: expected an answer, seen: {lost} Its groups may be alive, or reset "
+            "since the plan. If it is gone for good, --source-unreachable applies the plan without looking at it"
+        )
+
+
+def _sync_not_seen(plan: Plan) -> str:
+    """Return the note of an apply that cannot look at MM2's group sync: what the plan saw is all there is."""
+    found = [check for check in plan.header.checks if check.check == GROUP_SYNC]
+    then = found[0].seen if found else "the plan did not look either"
+    if len(found) > 1:
+        then = f"{many(len(found), 'group')} were named"
+    why = "no MM2 configuration was given (--mm2-config, --connect-url or --strimzi)"
+    if plan.header.failback:
+        way = f"{plan.header.source_alias} to {plan.header.target_alias}"
+        why = f"the settings of an MM2 that copies {way} are not known"
+    return (
+        f"whether MM2's group sync sets these offsets as well was not looked at: {why}. When the plan was made: {then}."
+    )
 
 
 def _with_expiry(
     world: World, wanted: Mapping[str, Collection[Row]], traces: Mapping[str, GroupTrace], watch: ExpiryWatch
 ) -> tuple[World, tuple[str, ...]]:
     """Add the groups whose offsets would soon be gone, and the note by when the first consumers must be back."""
-    pending = {}
+    pending, setting = {}, set()
     for group, rows in wanted.items():
         commits = world.target.commits.get(group)
         if commits is None or isinstance(commits, Failure):
             continue
-        if pending_rows(rows, commits, traces.get(group)):
+        if still_to_write := pending_rows(rows, commits, traces.get(group)):
             pending[group] = rows
-    found = watch.look(pending, world.target.states, world.target.commits)
+            if any(row.decision is Decision.SET for row in still_to_write):
+                setting.add(group)
+    found = watch.look(pending, setting, world.target.states, world.target.commits)
     soon = {}
     for group, expiry in found.items():
         left = expiry.left_ms(watch.now_ms)
@@ -174,7 +237,7 @@ def _assess_group(
     assert not isinstance(commits, Failure), "an unreadable group is drift"
     pending = tuple(pending_rows(rows, commits, trace))
     if not pending:
-        return GroupAssessment(group, Fate.DONE)
+        return GroupAssessment(group, Fate.DONE if to_write(rows) else Fate.NOTHING)
     return GroupAssessment(group, Fate.WRITE, (), pending)
 
 
@@ -198,8 +261,8 @@ def _blocked(plan: Plan) -> dict[str, tuple[str, ...]]:
     return blocked
 
 
-def _and_more(count: int) -> str:
-    return f" and {count} more row{'s' if count > 1 else ''}" if count else ""
+def _and_more(count: int, noun: str = "row") -> str:
+    return f" and {count} more {noun}{'s' if count > 1 else ''}" if count else ""
 
 
 def _with_exact_client(
@@ -254,13 +317,14 @@ def _read_world(
     source: ClusterAdmin | None,
     progress: Progress,
     watch: ExpiryWatch | None,
-) -> tuple[World, tuple[str, ...], ExpiryWatch | None]:
+) -> tuple[World, tuple[str, ...], str, ExpiryWatch | None]:
+    """Read both clusters; with the notes, and why the source was not read where it should have been ("" otherwise)."""
     header = plan.header
     undo = header.kind == UNDO
     notes: tuple[str, ...] = ()
     progress.step(f"reading {len(wanted)} groups again on {target.side} {target.alias}")
     target_id = target.facts().cluster_id
-    source_id = ""
+    source_id, lost = "", ""
     if undo or header.source_down:
         source = None
     elif source is None:
@@ -269,8 +333,7 @@ def _read_world(
         try:
             source_id = source.facts().cluster_id
         except ClusterError as error:
-            source = None
-            notes = (f"{error.problem} Its group states, commits and log ends were not compared.",)
+            source, lost = None, error.problem
     if _differ(header.target_cluster_id, target_id) or _differ(header.source_cluster_id, source_id):
         # The wrong cluster: what its groups look like is of no interest.
         wanted = {}
@@ -278,11 +341,18 @@ def _read_world(
     if watch is not None:
         watch = watch.ahead(states)
     here = _read_target(wanted, target, target_id, undo, states, progress)
-    there = _read_source(plan, wanted, source, source_id, progress) if source else None
+    there, source_ids = None, {}
+    try:
+        if source:
+            there = _read_source(plan, wanted, source, source_id, progress)
+            on_source = {row.source_topic for rows in wanted.values() for row in rows} & header.source_topic_ids.keys()
+            source_ids = dict(source.topic_ids(sorted(on_source))) if on_source else {}
+    except ClusterError as error:
+        there, lost = None, error.problem
     topics = {row.target_topic for rows in wanted.values() for row in rows}
     known = topics & header.target_topic_ids.keys()
     ids = target.topic_ids(sorted(known)) if known else {}
-    return World(here, there, ids), notes, watch
+    return World(here, there, ids, source_ids), notes, lost, watch
 
 
 def _differ(planned: str, now: str) -> bool:

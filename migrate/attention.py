@@ -1,6 +1,7 @@
 """What of a plan needs a person's attention, worst first: blocks, skips and rewinds, waivers, warnings.
 
-Results of one check that say the same to do stand together, so that 300 live groups are one finding.
+Results of one check with the same thing to do are one finding, so that 300 live groups are one; and what was seen on
+several of its subjects alike is said once, with the subjects that share it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,7 +10,7 @@ from enum import StrEnum
 
 from migrate.model import CheckResult, Decision, Level, Row, Scope
 from migrate.plan import Header, Plan
-from migrate.terminal import many, name
+from migrate.terminal import many, name, safe
 from migrate.totals import may_skip, rewinds
 
 
@@ -29,10 +30,22 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was seen, and all the subjects on which just that was seen, in their order."""
+
+    seen: str
+    subjects: tuple[str, ...]
+
+    def listed(self, most: int) -> str:
+        """Return at most so many of the subjects, as a list on one line."""
+        return listed(self.subjects[:most])
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing to look at: a check or a row's reason, the subjects it was seen on, and what to do.
 
-    `seen` are (subject, what was seen) pairs. `what` counts the subjects ("3 groups").
+    `seen` are (subject, what was seen) pairs. `what` counts the subjects ("3 groups"), `noun` is what one of them is.
     """
 
     kind: Kind
@@ -41,6 +54,25 @@ class Finding:
     expected: str
     seen: tuple[tuple[str, str], ...]
     todo: str
+    noun: str = "place"
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What was seen, each once, in the order in which it was seen first."""
+        return shared(self.seen)
+
+
+def shared(seen: Iterable[tuple[str, str]]) -> tuple[Evidence, ...]:
+    """Return (subject, what was seen) pairs with each thing seen once, in the order in which it came first."""
+    subjects: dict[str, list[str]] = {}
+    for subject, what in seen:
+        subjects.setdefault(what, []).append(subject)
+    return tuple(Evidence(what, tuple(names)) for what, names in subjects.items())
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names in a row; in quotes those that hold a comma or a blank, or one name would pass for two."""
+    return ", ".join(f'"{safe(n)}"' if "," in n or " " in n else name(n) for n in names)
 
 
 def findings(plan: Plan) -> tuple[Finding, ...]:
@@ -71,13 +103,18 @@ def passed(plan: Plan) -> tuple[str, ...]:
     """Return the names of the checks of which every result is a pass."""
     names = dict.fromkeys(c.check for c in plan.header.checks)
     other = {c.check for c in plan.header.checks if c.level is not Level.PASS}
-    return tuple(name for name in names if name not in other)
+    return tuple(check for check in names if check not in other)
+
+
+def not_ruled_out(checks: Iterable[CheckResult]) -> tuple[str, ...]:
+    """Return the names of the checks that can only refute, and found nothing: neither a finding nor a pass."""
+    return tuple(dict.fromkeys(c.check for c in checks if c.says_nothing))
 
 
 def _of_checks(checks: Iterable[CheckResult]) -> Iterator[Finding]:
-    grouped: dict[tuple[Kind, bool, str, Scope, str, str], list[tuple[str, str]]] = {}
+    grouped: dict[tuple[Kind, bool, str, Scope, str], list[CheckResult]] = {}
     for c in checks:
-        if c.level is Level.PASS:
+        if c.level is Level.PASS or c.says_nothing:
             continue
         if c.accepted:
             kind = Kind.ACCEPTED
@@ -86,11 +123,15 @@ def _of_checks(checks: Iterable[CheckResult]) -> Iterator[Finding]:
         else:
             kind = Kind.WARN
         todo = "Waived by --accept: it will be applied all the same." if c.accepted else c.todo
-        key = (kind, c.level is Level.NOT_VISIBLE, c.check, c.scope, c.expected, todo)
-        grouped.setdefault(key, []).append((c.subject, c.seen))
-    for (kind, hidden, check, scope, expected, todo), seen in grouped.items():
-        name = f"{check} (not visible)" if hidden else check
-        yield Finding(kind, name, many(len(seen), str(scope)), expected, tuple(seen), todo)
+        key = (kind, c.level is Level.NOT_VISIBLE, c.check, c.scope, todo)
+        grouped.setdefault(key, []).append(c)
+    for (kind, hidden, check, scope, todo), results in grouped.items():
+        title = f"{check} (not visible)" if hidden else check
+        expected = {c.expected for c in results}
+        # Where each subject has an expectation of its own, it belongs to what was seen there.
+        seen = [(c.subject, c.seen if len(expected) == 1 else f"{c.seen}; expected {c.expected}") for c in results]
+        common = expected.pop() if len(expected) == 1 else ""
+        yield Finding(kind, title, many(len(seen), str(scope)), common, tuple(seen), todo, str(scope))
 
 
 def _blocks_without_check(plan: Plan) -> Iterator[Finding]:
@@ -131,7 +172,7 @@ def _by_reason(kind: Kind, rows: Iterable[Row], todo: str) -> Iterator[Finding]:
     for row in rows:
         grouped.setdefault(row.reason, []).append((row.subject, row.sentence))
     for reason, seen in grouped.items():
-        yield Finding(kind, reason, many(len(seen), "row"), "", tuple(seen), todo)
+        yield Finding(kind, reason, many(len(seen), "row"), "", tuple(seen), todo, "row")
 
 
 def _undecodable(plan: Plan) -> Iterator[Finding]:

@@ -8,9 +8,12 @@ check's block or warn, never as a pass. `migrate.checklist` names all checks and
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from migrate.connecttopics import ConnectTopic
 from migrate.drain import Drained
 from migrate.groupfacts import NOT_ASKED, GroupFacts
-from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope, TopicPartition
+from migrate.mm2tasks import Mm2Tasks
+from migrate.model import CheckResult, Failure, GroupPartition, GroupState, Level, Row, Scope, TopicPartition
+from migrate.otherlog import OtherLog
 from migrate.policies import Policies
 from migrate.producers import Growth
 from migrate.streams import Application
@@ -62,7 +65,12 @@ class CheckFacts:
     `other_kinds` are the kinds of groups inside the filters that are no consumer groups ("share", "streams"), a
     `Failure` where no client can see them. `applications` are the groups that look like Kafka Streams. `group_sync`
     is MM2's setting, None where unknown. `newest_checkpoint_ms` is None where there is none. `foreign_records` counts,
-    by source topic, records on the target that equal none of the source. `now_ms` is the time of the plan.
+    by source topic, records on the target that equal none of the source. `now_ms` is the time of the plan. `mm2_tasks`
+    is the state of MM2's connectors, empty where no Connect worker was asked. `connect_topics` are those of
+    Connect's own topics on the source that the target has no topic of the same name for.
+
+    `looks_apart` is by alias how many seconds lay between the two listings of its groups. `other_logs` are the
+    commits on the source, and `target_other_logs` those on the target, that are proven to be of another log.
     """
 
     source_alias: str
@@ -94,6 +102,11 @@ class CheckFacts:
     newest_checkpoint_ms: int | None = None
     foreign_records: Mapping[str, int] = field(default_factory=dict)
     now_ms: int = 0
+    mm2_tasks: Mm2Tasks = field(default_factory=dict)
+    connect_topics: tuple[ConnectTopic, ...] = ()
+    looks_apart: Mapping[str, float] = field(default_factory=dict)
+    other_logs: Mapping[GroupPartition, OtherLog] = field(default_factory=dict)
+    target_other_logs: Mapping[GroupPartition, OtherLog] = field(default_factory=dict)
 
 
 Check = Callable[[CheckFacts, tuple[Row, ...], Policies], Iterable[CheckResult]]
@@ -109,7 +122,11 @@ def result(
 def unseen(
     counts_as: Level, check: str, scope: Scope, subject: str, expected: str, seen: str, todo: str
 ) -> CheckResult:
-    """Return a `not-visible` result that counts as `counts_as`."""
+    """Return a `not-visible` result that counts as `counts_as`: block or warn.
+
+    `PASS` is for a check that can only ever refute: it found nothing, and that is no proof. Such a result is listed
+    beside those that passed, never among them.
+    """
     return CheckResult(check, Level.NOT_VISIBLE, scope, subject, expected, seen, todo, False, counts_as)
 
 

@@ -14,6 +14,7 @@ import click
 
 from migrate import __version__
 from migrate.console import coloured, one_paragraph, print_lines, progress_on_stderr, say_reading, terminal_width
+from migrate.coredumps import forbid_core_dumps
 from migrate.errors import EXIT_FAILED, EXIT_REFUSED, EXIT_USAGE
 from migrate.options import (
     FILE,
@@ -28,6 +29,7 @@ from migrate.options import (
     resolve_flow,
     resolve_policies,
     spark_options,
+    writing_options,
 )
 
 EXIT_CODES = """\b
@@ -36,7 +38,7 @@ Exit codes:
   1  failed
   2  wrong use
   3  refused by a safety check (a plan with blocks is written, and exits 3)
-  4  partly applied: the output names what was left out, failed, or is unknown
+  4  partly applied or verified: the output names what was left out, failed, or is unknown
 """
 
 
@@ -69,7 +71,8 @@ def _clusters(options: dict[str, Any]) -> ClusterOptions:
 @policy_options
 @matching_options
 @option("--settle", type=click.FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",
-        help="Time between two looks at the groups; longer than auto-commit's 5 s.")  # fmt: skip
+        help="Time between two looks at groups and log ends; longer than auto-commit's 5 s. Below 1 s the two count as "
+             "one, which blocks.")  # fmt: skip
 @option("--require-signatures", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
         help="Let apply write this plan only when N different names have signed it.")  # fmt: skip
 @option("--out", type=FILE, default=Path("cutover.plan"), show_default=True, metavar="PLAN",
@@ -108,7 +111,8 @@ def plan(out: Path, **options: Any) -> int:
 @option("--no-match", is_flag=True,
         help="Compare no records: whether MM2 has copied everything rests on its own positions.")  # fmt: skip
 @option("--settle", type=click.FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",
-        help="Time between two looks at groups and log ends; longer than auto-commit's 5 s.")  # fmt: skip
+        help="Time between two looks at groups and log ends; longer than auto-commit's 5 s. Below 1 s the two count as "
+             "one, and it is never ready.")  # fmt: skip
 @option("--watch", is_flag=True, help="Look again until everything is ready, with progress and the time left.")
 @option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS",
         help="With --watch: give up after so long (exit 3).  [default: never]")  # fmt: skip
@@ -121,7 +125,8 @@ def status(watch: bool, **options: Any) -> int:
     """Show where a cutover stands: how far MM2 is, who still writes and reads, and what is missing for a clean plan.
 
     Takes the filters and policies of `plan`, starts no Spark, and changes nothing. Exits 0 if everything is ready,
-    else 3. If the source does not answer, it says what the target alone tells.
+    else 3, also where no commit is inside the filters. If the source does not answer, it says what the target alone
+    tells.
     """
     from migrate.statuscommand import run_status
 
@@ -183,21 +188,25 @@ def sign(plan: Path, by: str, note: str, log_format: str) -> int:
 
 @cli.command(short_help="Say why a row of a plan is what it is.")
 @click.argument("plan", type=FILE)
-@click.argument("group")
+@click.argument("group", required=False)
 @click.argument("place", metavar="[TOPIC:PARTITION]", required=False)
+@option("--fence", "fenced", is_flag=True,
+        help="Print the kafka-acls lines that keep GROUP, or all groups of the plan, from starting again on the "
+             "cluster that they leave, and those that take them away.")  # fmt: skip
+@option("--principal", "principals", multiple=True, metavar="TYPE:NAME",
+        help="With --fence: whom to keep out, as often as needed.  [default: User:*, everybody]")  # fmt: skip
 @common_options
 @one_paragraph
-def explain(plan: Path, group: str, place: str | None, log_format: str) -> int:
+def explain(plan: Path, group: str | None, place: str | None, log_format: str, **options: Any) -> int:
     """Say in a few sentences why the rows of a group, or one of them, are what they are.
 
     Told from the plan alone: where the group stood, which of MM2's offset syncs surround that, what was compared,
     what MM2's own checkpoint says, what applying does, what else was considered; and the commands that stop or reset
     MM2 the way it runs here. Changes nothing.
     """
-    from migrate.planfile import read_plan
-    from migrate.showexplain import explanation
+    from migrate.explaincommand import run_explain
 
-    print_lines(explanation(read_plan(plan), group, place, width=terminal_width(), colour=coloured()))
+    print_lines(run_explain(plan, group, place, **options, width=terminal_width(), colour=coloured()))
     return 0
 
 
@@ -233,28 +242,15 @@ def _with_plan(run: Callable[..., tuple[list[str], int]], plan: Path, options: d
     return code
 
 
-def _writing_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what `apply` and `rollback` share."""
-    decorators: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
-        option("--approve", metavar="FINGERPRINT",
-               help="The fingerprint of the plan that was reviewed, or its first 12 digits or more."),
-        option("--execute", is_flag=True, help="Write. Without it: a dry run that does every check."),
-        option("--concurrency", type=click.IntRange(1, 100), default=100, show_default=True, metavar="N",
-               help="Groups in flight at once."),
-        option("--group-timeout", type=click.FloatRange(min=1), default=60.0, show_default=True,
-               metavar="SECONDS", help="How long to go on trying while no group gets done."),
-    ]  # fmt: skip
-    for decorate in reversed(decorators):
-        command = decorate(command)
-    return command
-
-
 @cli.command(short_help="Set the planned offsets on the target (dry run without --execute).")
 @click.argument("plan", type=FILE)
 @cluster_options
-@_writing_options
+@writing_options
 @option("--allow-partial", is_flag=True,
         help="Leave out whole groups that are blocked or have changed, and apply the others (exit 4).")  # fmt: skip
+@option("--source-unreachable", is_flag=True,
+        help="Go on although the source does not answer: whether its groups are stopped, or were reset since the plan, "
+             "is not looked at.")  # fmt: skip
 @common_options
 @one_paragraph
 def apply(plan: Path, **options: Any) -> int:
@@ -272,7 +268,7 @@ def apply(plan: Path, **options: Any) -> int:
 @cli.command(short_help="Restore what stood on the target before apply.")
 @click.argument("plan", type=FILE)
 @cluster_options
-@_writing_options
+@writing_options
 @option("--allow-partial", is_flag=True, help="Leave out whole groups that have moved, and restore the others.")
 @option("--moved", type=click.Choice(["refuse", "restore"]), default="refuse", show_default=True,
         help="Where consumers have moved on since the apply: refuse, or restore all the same (they must be stopped), "
@@ -297,6 +293,8 @@ def rollback(plan: Path, **options: Any) -> int:
 @cluster_options
 @option("--settle", type=click.FloatRange(min=0), metavar="SECONDS",
         help="Read twice, this far apart, and say what moved in between.")  # fmt: skip
+@option("--consumers-ran", is_flag=True,
+        help="Consumers have run on the target since: what is beyond the planned offsets is theirs.")  # fmt: skip
 @option("--records", is_flag=True,
         help="Also read, per row, the next record on the source and the next one on the target, and show them "
              "side by side: offset, time, size, fingerprints equal or not. Never the payload.")  # fmt: skip
@@ -310,8 +308,9 @@ def rollback(plan: Path, **options: Any) -> int:
 def verify(plan: Path, **options: Any) -> int:
     """Read the target afresh, and tell whether each planned offset is there or consumers have moved on.
 
-    With --records, also prove it by the records: what each group reads next on the source, beside what it reads
-    next on the target. Exits 1 if an offset is behind or missing, or if the records of an exact row differ.
+    Beyond the planned one is good only while the group has members, or with --consumers-ran. With --records, also prove
+    it by what each group reads next on either side. Exits 1 if an offset is behind, missing, or ahead without a
+    consumer, or if the records of an exact row differ; 4 if rows were not written, or blocks of the plan are open.
     """
     from migrate.writecommands import run_verify
 
@@ -372,6 +371,7 @@ def offsets(**options: Any) -> int:
 
 def main() -> None:
     """Run the command line; never returns."""
+    forbid_core_dumps()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A group's name may hold what the terminal's encoding lacks: shown escaped, not a crash.

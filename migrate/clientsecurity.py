@@ -13,7 +13,7 @@ from migrate.errors import ConfigError
 from migrate.jaas import LoginModule, parse_jaas
 from migrate.properties import BLANKS
 from migrate.providers import Providers
-from migrate.stores import EXTRA, ExtraMissing, Store, UnreadableStore, is_pkcs12, joined, read_store
+from migrate.stores import Store, UnreadableStore, is_pkcs12, joined, read_store
 
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _CREDENTIALS = "sasl.oauthbearer.client.credentials.client"
@@ -279,10 +279,6 @@ def _store(settings: Settings, store: str, location: str, password: str, key_pas
     content = _content(settings, key, Path(settings.existing(key, location)))
     try:
         return read_store(content, password, key_password)
-    except ExtraMissing as missing:
-        raise settings.refusal(
-            key, f"names {location}: {missing}", f"{EXTRA}, or {_convert(settings, store)}"
-        ) from None
     except UnreadableStore as why:
         raise settings.refusal(
             key, f"names {location}, which cannot be used: {why}", _convert(settings, store)

@@ -133,7 +133,7 @@ def _wrong_topic_todo(wrong: Mapping[str, int], option: str) -> str:
 
 def target_topics(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block topics of the plan that the target lacks, or has with fewer partitions."""
-    fine = 0
+    fine, unknown = 0, []
     blocked_topics = {row.source_topic for row in rows if row.decision is Decision.BLOCK}
     for source_topic, (on_source, target_topic, on_target) in sorted(facts.topic_partitions.items()):
         expected = f"topic {target_topic} on {facts.target_alias}"
@@ -146,13 +146,15 @@ def target_topics(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) 
                     "there is no such topic",
                     "Check MM2's topics filter and the replication policy, or leave it out: --exclude-topic.",
                 )  # fmt: skip
-        elif on_source is not None and on_target < on_source:
+        elif on_source is None:
+            unknown.append(source_topic)
+        elif on_target < on_source:
             yield result(
                 Level.BLOCK, "target-partitions", Scope.TOPIC, source_topic,
                 f"{on_source} partitions on {target_topic}", f"it has {on_target}",
                 "MM2 adds partitions at its next topic refresh: wait for it, or leave the topic out.",
             )  # fmt: skip
-        elif on_source is not None and on_target > on_source:
+        elif on_target > on_source:
             yield result(
                 Level.WARN, "target-partitions", Scope.TOPIC, source_topic,
                 f"{on_source} partitions on {target_topic}", f"it has {on_target}",
@@ -160,5 +162,11 @@ def target_topics(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) 
             )  # fmt: skip
         else:
             fine += 1
+    if unknown:
+        yield unseen(
+            Level.WARN, "target-partitions", Scope.CLUSTER, facts.source_alias,
+            "as many partitions on both sides", f"how many {facts.source_alias} has is not known of {some(unknown)}",
+            "Partitions that the target lacks have no row here. Find out how many there were.",
+        )  # fmt: skip
     if fine:
         yield result(Level.PASS, "target-partitions", Scope.TOPIC, f"{fine} topics", "as many partitions", "they have")

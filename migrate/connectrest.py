@@ -1,26 +1,31 @@
 """A Kafka Connect worker's REST: MM2's connectors, and the positions that they have committed. Reads only.
 
-An answer may hold passwords (the worker shows settings as they were given), so no part of one ever reaches a message,
-and only the facts of `migrate.connectors` are kept.
+An answer may hold passwords (the worker shows settings as they were given), so no part of one ever reaches a message
+but the first line of a failed task's trace, redacted (of one whose settings keep secrets elsewhere, only the
+exception's name), and only the facts of `migrate.connectors` are kept.
 """
 
 import json
 import os
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import quote, urlsplit
 
+from migrate.clientconfig import redact, secret_values
 from migrate.connectoffsets import positions_in
-from migrate.connectors import Described, connector_of
+from migrate.connectors import Described, Role, connector_of
 from migrate.errors import ClusterError, UsageError
 from migrate.flow import Mm2Home, Mm2Runtime
-from migrate.model import TopicPartition
+from migrate.mm2tasks import ConnectorTasks, Mm2Tasks, Part, exception_name, first_line, parts_of
+from migrate.model import Failure, TopicPartition
 
 # Never an option: a process list shows what is typed.
 LOGIN = "MM2_MIGRATE_CONNECT_LOGIN"
 CALL_SECONDS = 30.0
+# How a setting names a value that a config provider has (KIP-297): ${provider:path:key}.
+REFERENCE = "${"
 WITHOUT_WORKER = (
     "If MM2 is stopped for the cutover, leave --connect-url out and give --source-config, --target-config and the "
     "names that differ from MM2's defaults."
@@ -34,6 +39,16 @@ class ConnectWorker:
     url: str
     login: str = field(default="", repr=False)
     deadline_seconds: float = CALL_SECONDS
+
+    @property
+    def warning(self) -> str:
+        """What is to be said of the way to it: a login that anybody on that way can read; "" where nothing is."""
+        if not self.login or urlsplit(self.url).scheme == "https":
+            return ""
+        return (
+            f"{LOGIN} goes to {self.url} unencrypted: whoever is on the way can read it. Use https://, or a worker "
+            "that asks for no login."
+        )
 
     def described(self) -> Described:
         """Return MM2's connectors that run there. Raises `ClusterError` if the worker does not tell."""
@@ -58,6 +73,34 @@ class ConnectWorker:
             case {"offsets": list(entries)}:
                 return [(e.get("partition"), e.get("offset")) for e in entries if isinstance(e, Mapping)]
         raise self._no_worker()
+
+    def tasks(self, connector: str, role: Role, secrets: Collection[str]) -> ConnectorTasks | Failure:
+        """Return the state of a connector and its tasks; `secrets` are hidden in what is shown of their traces."""
+        path = f"/connectors/{quote(connector, safe='')}"
+        try:
+            found = parts_of(self._get(f"{path}/status"))
+        except ClusterError as error:
+            return Failure("NOT_TOLD", error.problem)
+        if found is None:
+            return Failure("NOT_TOLD", self._no_worker().problem)
+        parts, traces = found
+        if not traces:
+            return ConnectorTasks(role, parts)
+        try:
+            settings = self._get(f"{path}/config")
+        except ClusterError:
+            settings = None
+        if not isinstance(settings, Mapping):
+            # What a trace quotes is not known then, and nothing of it is shown.
+            return ConnectorTasks(role, parts)
+        of_settings = secret_values({str(key): str(value) for key, value in settings.items()})
+        hidden = {*secrets, *of_settings}
+        if any(REFERENCE in secret for secret in of_settings):
+            # The worker shows where a secret is kept, not the secret, which a message may still quote.
+            lines = {task: exception_name(trace) for task, trace in traces.items()}
+        else:
+            lines = {task: first_line(redact(trace, hidden)) for task, trace in traces.items()}
+        return ConnectorTasks(role, tuple(Part(part.task, part.state, lines.get(part.task, "")) for part in parts))
 
     def _get(self, path: str) -> object:
         status, body = self._answer(path)
@@ -131,6 +174,24 @@ class WorkerPositions:
         """Return the last source offset copied, by source partition."""
         told = [pair for name in self.connectors for pair in self.worker.offsets(name)]
         return positions_in(told, self.source_alias)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerTasks:
+    """The state of MM2's connectors as a worker tells it: the adapter behind `migrate.mm2tasks.TaskReader`."""
+
+    worker: ConnectWorker
+    connectors: Mapping[str, Role]
+    secrets: Collection[str] = field(repr=False)
+
+    @property
+    def where(self) -> str:
+        """The worker, for messages."""
+        return f"the Connect worker at {self.worker.url}"
+
+    def tasks(self) -> Mm2Tasks:
+        """Return the state of each connector."""
+        return {name: self.worker.tasks(name, role, self.secrets) for name, role in self.connectors.items()}
 
 
 def connect_worker(url: str, deadline_seconds: float = CALL_SECONDS) -> ConnectWorker:

@@ -1,7 +1,9 @@
 """The terminal: results on stdout, progress and errors on stderr, one paragraph and an exit code for every error."""
 
 import contextlib
+import errno
 import os
+import stat
 import sys
 import traceback
 from collections.abc import Callable, Iterable
@@ -55,13 +57,17 @@ def one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print results; if the reader (`head`, a pager) has gone, drop the rest: what was done stays done."""
+    """Print results; if the reader (`head`, a pager, a terminal) has gone, drop the rest: what was done stays done."""
     _hush()
     try:
         for line in lines:
             sys.stdout.write(line + "\n")
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        # A file that takes no more is a failure; a terminal that has closed is one of those who are gone.
+        hung_up = error.errno == errno.EIO and stat.S_ISCHR(os.fstat(sys.stdout.fileno()).st_mode)
+        if not (hung_up or error.errno == errno.EPIPE):
+            raise
         # Python flushes stdout again at exit, and would complain then.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

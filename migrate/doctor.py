@@ -9,20 +9,33 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+from migrate.connecttopics import read_connect_topics, without_copy
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
 from migrate.examination import Examined, Health
 from migrate.filters import Filters
 from migrate.flow import Cluster, Flow
+from migrate.groupfacts import NOT_ASKED
 from migrate.kafka.rights import ConfluentRights
+from migrate.kindchecks import CONNECT_TODO, HIDDEN_TODO
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.options import ClusterOptions, filters_of, resolve_flow
 from migrate.ports import ClusterAdmin, Progress
 from migrate.recordsurvey import ASK_FOR_TOPIC
-from migrate.rights import Resources, is_infrastructure
+from migrate.rights import Resources, in_full, is_infrastructure
 from migrate.rightsexam import Subjects, examine_rights, names_to_ask, subjects_of
 from migrate.table import wrapped
 from migrate.terminal import Colour, capital, many, paint
-from migrate.wiring import BackgroundSpark, background_spark, hosted_by, parse_spark_conf, position_reader_of, rights_of
+from migrate.wiring import (
+    BackgroundSpark,
+    background_spark,
+    group_facts_of,
+    hosted_by,
+    parse_spark_conf,
+    position_reader_of,
+    rights_of,
+)
+
+CONNECT_TOPICS = "Connect's own topics"
 
 
 def examine(
@@ -82,7 +95,39 @@ def _clusters(flow: Flow, spark: BackgroundSpark | None, progress: Progress, opt
     found += _try("rights", lambda: _rights(flow, reached, topics, groups, hosted, filters_of(options)))
     found += _mm2_topics(flow, topics, admins)
     found += _own_positions(flow, topics, deadline)
+    if len(topics) == len(list(Side)):
+        progress.step("looking for Connect's own topics")
+        found += _try(CONNECT_TOPICS, lambda: _connect_topics(flow, topics, groups, hosted, deadline))
     return found
+
+
+def _connect_topics(
+    flow: Flow,
+    topics: dict[Side, dict[str, int]],
+    groups: dict[Side, frozenset[str]],
+    hosted: dict[Side, frozenset[str] | Failure],
+    deadline_seconds: float,
+) -> Iterator[Examined]:
+    """Name what source connectors take up from and the target lacks, weeks before one is started there."""
+    there = {side: set(topics[side]) for side in topics}
+    for side, told in hosted.items():  # also what is not shown to us
+        there[side] |= told if isinstance(told, frozenset) else frozenset()
+    reader = group_facts_of(flow.source, deadline_seconds)
+    found = read_connect_topics(reader, there[Side.SOURCE], groups[Side.SOURCE], flow.runtime.offsets_topic)
+    missing = without_copy(found, there[Side.TARGET])
+    for each in missing:
+        yield Examined(
+            Health.WARN, CONNECT_TOPICS, f"{each.topic} on {flow.source.alias} is {each}; {flow.target.alias} has no "
+            "topic of that name: a source connector started there takes a new snapshot", CONNECT_TODO,
+        )  # fmt: skip
+    hidden = in_full(hosted.get(Side.SOURCE, NOT_ASKED), topics[Side.SOURCE])
+    if isinstance(hidden, Failure):
+        seen = f"{flow.source.alias} may have more of them: it does not tell which topics it hides ({hidden.code})"
+        yield Examined(Health.WARN, CONNECT_TOPICS, seen, HIDDEN_TODO)
+    elif not missing:
+        seen = f"{many(len(found), 'topic')} on {flow.source.alias}, all of that name on {flow.target.alias} too"
+        seen = seen if found else f"none is known by its name on {flow.source.alias}"
+        yield Examined(Health.OK, CONNECT_TOPICS, seen)
 
 
 def _java_client(
@@ -115,7 +160,7 @@ def _rights(
         listed = [group for group in groups[Side.SOURCE] if filters.group_verdict(group) is None]
         subjects = subjects_of(listed, admins[Side.SOURCE].commits(listed, require_stable=False), filters)
     for side, admin in admins.items():
-        told = hosted.get(side)
+        told = in_full(hosted[side], topics[side]) if side in hosted else None
         everything = told if isinstance(told, frozenset) else None
         resources = names_to_ask(flow, side, subjects, everything if everything is not None else topics[side])
         seen = admin.rights(

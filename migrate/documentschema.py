@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from migrate.model import CheckResult, Decision, Grade
-from migrate.plan import FORMAT_VERSION, Header
+from migrate.plan import ADDED_IN, FORMAT_VERSION, Header
 from migrate.planschema import ROW_SCHEMA
 from migrate.totals import Totals
 
@@ -24,6 +24,7 @@ _ROWS_IN_PLAN = {"type": "integer", "minimum": 0, "description": "Rows of the wh
 def plan_document_schema() -> dict[str, Any]:
     """Return the schema of one document of `show --format json`; `$defs/line` is that of a line of `jsonl`."""
     header = _object(Header)
+    header["required"] = [name for name in header["required"] if name not in ADDED_IN]
     bare = {
         **header,
         "properties": {k: v for k, v in header["properties"].items() if k != "checks"},

@@ -9,7 +9,8 @@ Any difference refuses its group (a difference of a whole cluster: all groups), 
   moves all the time: its source state, commits and log ends are not compared. One that was stopped then is.
 - A topic whose producers were writing when the plan was made, and accepted so (`--accept producers-stopped[:TOPIC]`),
   grows on both sides: that it has grown is no difference.
-- A source that does not answer is not compared: the caller has to say so.
+- A row that is kept must hold just what it held, unless an earlier run read it back and a consumer moved on since.
+- A source that does not answer is not compared: the caller refuses what needs it, or says so.
 - Offsets that would expire within 2 hours are drift as well, unless the plan said so and it was accepted.
 - So is an MM2 that writes the group's offsets by its own group sync.
 - An undo restores what was there: only the cluster, the topics, the group's state and its offsets count.
@@ -58,6 +59,7 @@ class SideWorld:
 class World:
     """Both clusters as they are now. `source` is None where it does not answer, or is not needed.
 
+    `source_optional` says that a source group or log that could not be read is no difference.
     `expiring` says of groups whose offsets would be gone within 2 hours by when their consumers must be back;
     `synced` are the groups whose offsets MM2 writes as well.
     """
@@ -65,13 +67,18 @@ class World:
     target: SideWorld
     source: SideWorld | None
     target_topic_ids: Mapping[str, str]
+    source_topic_ids: Mapping[str, str] = field(default_factory=dict)
+    source_optional: bool = False
     expiring: Mapping[str, str] = field(default_factory=dict)
     synced: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One difference. `group` is None where it concerns every group; `what` names the fact that differs."""
+    """One difference. `group` is None where it concerns every group; `what` names the fact that differs.
+
+    `is_unread` says that the fact could not be read.
+    """
 
     scope: Scope
     subject: str
@@ -79,6 +86,7 @@ class Drift:
     what: str
     expected: str
     seen: str
+    is_unread: bool = False
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.what}: expected {self.expected}, seen {self.seen}"
@@ -108,6 +116,9 @@ def is_done(row: Row, commits: Commits, trace: GroupTrace | None) -> bool:
 
     Without a record of our own read-back, an offset beyond the planned one is somebody else's: not done.
     """
+    if row.needs_acknowledgement and (trace is None or not trace.is_certain(row.target_partition)):
+        # What is committed now may be what an earlier, unanswered write has not replaced yet.
+        return False
     if stands(row, commits):
         return True
     if trace is None or not trace.read_back or row.target_partition not in trace.planned:
@@ -142,21 +153,21 @@ def cluster_drift(plan: Plan, world: World) -> tuple[Drift, ...]:
 def group_drift(
     plan: Plan, group: str, rows: Collection[Row], world: World, trace: GroupTrace | None = None
 ) -> tuple[Drift, ...]:
-    """Return what differs for one group; empty where all its rows are done.
+    """Return what differs for one group; of one whose rows are all done, only what was to be kept.
 
     `trace` is what earlier runs of the same command did to the group.
     """
     commits = world.target.commits.get(group, _NOT_READ)
     if isinstance(commits, Failure):
         return (_unreadable(group, "target committed offsets", commits),)
-    if not pending_rows(rows, commits, trace):
-        return ()
+    offsets = _target_offsets(plan.header, group, rows, commits, trace)
+    if not needs_comparison(rows, commits, trace):
+        return tuple(offsets)
     undo = plan.header.kind == UNDO
-    found = [
-        *_group_state(group, Side.TARGET, world.target.states.get(group, _NOT_READ)),
-        *_topic_ids(plan.header, group, rows, world),
-        *_target_offsets(plan.header, group, rows, commits, trace),
-    ]
+    found = [*_topic_ids(plan.header, group, rows, world), *offsets]
+    if to_write(rows):
+        # Where nothing is written a consumer harms nothing: what it commits shows.
+        found = [*_group_state(group, Side.TARGET, world.target.states.get(group, _NOT_READ)), *found]
     if not undo:
         grows = frozenset(r.source_topic for r in rows if plan.accepted(ACCEPT_WRITTEN, r.source_topic))
         found += _target_logs(group, rows, world, grows)
@@ -166,8 +177,24 @@ def group_drift(
             expected, seen = "sync.group.offsets.enabled=false", "true: MM2 may set the group back (KAFKA-19794)"
             found.append(Drift(Scope.GROUP, group, group, GROUP_SYNC, expected, seen))
         if world.source is not None and not plan.accepted(ACCEPT_ALIVE, group):
-            found += _source(group, rows, world.source, grows, every_topic=not _filters_topics(plan.header))
+            source = _source(group, rows, world.source, grows, every_topic=not _filters_topics(plan.header))
+            found += [drift for drift in source if not (world.source_optional and drift.is_unread)]
     return tuple(found)
+
+
+def needs_comparison(rows: Collection[Row], commits: Commits, trace: GroupTrace | None) -> bool:
+    """True if the group's move is still to come, or nobody has confirmed yet that all of it may stay as it is."""
+    if to_write(rows):
+        return bool(pending_rows(rows, commits, trace))
+    return trace is None or not trace.read_back
+
+
+def unread_source(world: World) -> tuple[str, ...]:
+    """Return what of the source could not be read, one phrase for each group or partition."""
+    if world.source is None:
+        return ()
+    answers = (*world.source.states.items(), *world.source.commits.items(), *world.source.ranges.items())
+    return tuple(f"{key}: {a.code}: {a.message}" for key, a in answers if isinstance(a, Failure))
 
 
 _NOT_READ = Failure("NOT_READ", "it was not asked for")
@@ -179,7 +206,7 @@ def _compared(rows: Collection[Row]) -> Iterator[Row]:
 
 
 def _unreadable(group: str, what: str, failure: Failure) -> Drift:
-    return Drift(Scope.GROUP, group, group, what, "an answer", f"{failure.code}: {failure.message}")
+    return Drift(Scope.GROUP, group, group, what, "an answer", f"{failure.code}: {failure.message}", True)
 
 
 def _group_state(group: str, side: Side, state: GroupState | Failure) -> Iterator[Drift]:
@@ -194,12 +221,18 @@ def _group_state(group: str, side: Side, state: GroupState | Failure) -> Iterato
 
 
 def _topic_ids(header: Header, group: str, rows: Collection[Row], world: World) -> Iterator[Drift]:
-    for topic in sorted({row.target_topic for row in _compared(rows)}):
-        expected = header.target_topic_ids.get(topic)
-        now = world.target_topic_ids.get(topic)
-        if expected and now != expected:
-            seen = f"{now}: the topic was re-created" if now else "no such topic"
-            yield Drift(Scope.TOPIC, topic, group, "target topic id", expected, seen)
+    compared = list(_compared(rows))
+    sides = [(Side.TARGET, {row.target_topic for row in compared}, header.target_topic_ids, world.target_topic_ids)]
+    if world.source is not None:
+        # Also of a group that was accepted alive: its offsets move, and its topics stay the same.
+        topics = {row.source_topic for row in compared}
+        sides.append((Side.SOURCE, topics, header.source_topic_ids, world.source_topic_ids))
+    for side, topics, planned, told in sides:
+        for topic in sorted(topics):
+            expected, now = planned.get(topic), told.get(topic)
+            if expected and now != expected:
+                seen = f"{now}: the topic was re-created" if now else "no such topic"
+                yield Drift(Scope.TOPIC, topic, group, f"{side} topic id", expected, seen)
 
 
 def _target_offsets(
@@ -212,11 +245,29 @@ def _target_offsets(
         metadata = _other_metadata(row.target_prior_metadata, commits.get(row.target_partition))
         if (now == row.target_prior and not metadata) or restore:
             continue
-        if row.decision is not Decision.KEEP and is_done(row, commits, trace):
+        if row.needs_acknowledgement and stands(row, commits):
             continue
-        expected = f"{_offset(row.target_prior)} ({'what apply set' if undo else 'as planned from'})"
+        if row.decision is Decision.KEEP:
+            if _moved_on(row, now, trace):
+                continue
+        elif is_done(row, commits, trace):
+            continue
+        origin = "what apply set" if undo else "kept" if row.decision is Decision.KEEP else "as planned from"
+        expected = f"{_offset(row.target_prior)} ({origin})"
         seen = _offset(now) + (metadata if now == row.target_prior else _moved(row, now, trace, undo))
         yield Drift(Scope.ROW, row.subject, group, "target committed offset", expected, seen)
+
+
+def _moved_on(row: Row, now: int | None, trace: GroupTrace | None) -> bool:
+    """True if a kept row was read back by an earlier run, and is at its offset or beyond it now: a consumer ran."""
+    confirmed = trace is not None and trace.read_back
+    return bool(confirmed and now is not None and row.target_prior is not None and now >= row.target_prior)
+
+
+def is_kept(row: Row, commits: Commits) -> bool:
+    """True if a row to keep holds just what it held when the plan was made."""
+    commit = commits.get(row.target_partition)
+    return committed(row, commits) == row.target_prior and not _other_metadata(row.target_prior_metadata, commit)
 
 
 def _other_metadata(expected: str, commit: Commit | None) -> str:
@@ -288,7 +339,7 @@ def _source(
         where = f"{row.source_topic}-{row.partition}"
         now = source.ranges.get(TopicPartition(row.source_topic, row.partition), _NOT_READ)
         if isinstance(now, Failure):
-            yield Drift(Scope.ROW, where, group, "source log", "an answer", f"{now.code}: {now.message}")
+            yield Drift(Scope.ROW, where, group, "source log", "an answer", f"{now.code}: {now.message}", True)
             continue
         planned = LogRange(row.source_log_start, row.source_log_end)
         # Retention goes on at the source, and takes nothing that the plan stands on.

@@ -27,14 +27,17 @@ UNUSABLE = "JAVA_CLIENT_UNUSABLE"
 
 
 def groups_with_metadata(rows: Iterable[Row]) -> frozenset[str]:
-    """Return the groups that have a row to write, and metadata on any row: both clusters' commits are read exactly."""
-    writing, carrying = set(), set()
+    """Return the groups that have a row to write or keep, and metadata on any row: their commits are read exactly.
+
+    A kept row is held to its metadata, too: what librdkafka reads of it would look like somebody else's commit.
+    """
+    held, carrying = set(), set()
     for row in rows:
-        if row.decision in (Decision.SET, Decision.REMOVE):
-            writing.add(row.group)
+        if row.decision in (Decision.SET, Decision.REMOVE, Decision.KEEP):
+            held.add(row.group)
         if row.target_metadata or row.target_prior_metadata or row.source_metadata:
             carrying.add(row.group)
-    return frozenset(writing & carrying)
+    return frozenset(held & carrying)
 
 
 class ExactAdmin:
@@ -61,7 +64,7 @@ class ExactAdmin:
             try:
                 answers |= self._exact.commits(exact, require_stable)
             except EnvironmentLacks as lack:
-                answers |= dict.fromkeys(exact, _failure(lack))
+                answers |= dict.fromkeys(exact, failure_of(lack))
         return answers
 
     def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
@@ -73,7 +76,7 @@ class ExactAdmin:
             try:
                 answers |= self._exact.alter(exact)
             except MigrateError as error:
-                answers |= {group: dict.fromkeys(commits, _failure(error)) for group, commits in exact.items()}
+                answers |= {group: dict.fromkeys(commits, failure_of(error)) for group, commits in exact.items()}
         return answers
 
     def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
@@ -81,14 +84,14 @@ class ExactAdmin:
         try:
             return self._exact.delete_offsets(wanted)
         except MigrateError as error:
-            return {group: dict.fromkeys(partitions, _failure(error)) for group, partitions in wanted.items()}
+            return {group: dict.fromkeys(partitions, failure_of(error)) for group, partitions in wanted.items()}
 
     def lacks(self) -> Failure | None:
         """Reach the cluster through the exact client; None if that works."""
         try:
             self._exact.prove()
         except MigrateError as error:
-            return _failure(error)
+            return failure_of(error)
         return None
 
     def renewed(self) -> "ExactAdmin":
@@ -145,5 +148,6 @@ def _without_content(answer: Commits | Failure) -> Commits | Failure:
     }
 
 
-def _failure(error: MigrateError) -> Failure:
+def failure_of(error: MigrateError) -> Failure:
+    """Return the `Failure` of one group or partition that the exact client could not even be asked about."""
     return Failure(MISSING if isinstance(error, EnvironmentLacks) else UNUSABLE, str(error).rstrip("."))

@@ -5,15 +5,19 @@ after its clock started, unless a consumer of the group is there. The clock star
 
 - where the group is not there yet, is simple (offsets, and never a member) or of KIP-848: when each offset is set;
 - where a classic group is empty: when it lost its last member, for all its offsets, however fresh they are.
+
+A commit that carries an end of its own (a client asked for a retention: OffsetCommit 2 to 4) goes at that time,
+whatever the clock says (`OffsetExpirationConditionImpl`).
 """
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from migrate.clock import minute
 from migrate.groupfacts import BrokerSettings
 from migrate.grouprecords import GroupKind, GroupRecord
-from migrate.model import Failure, GroupState, TopicPartition
+from migrate.model import Commits, Failure, GroupState, TopicPartition
 
 MINUTE_MS = 60_000
 BLOCK_BELOW_MS = 120 * MINUTE_MS
@@ -28,12 +32,13 @@ class Expiry:
     """By when a group's consumers must be back on the target (ms since 1970), None where nobody can tell.
 
     `sentence` says it with date and time, and why. `from_apply` is True where the clock starts when the offsets are
-    set: then the time is that of an apply at this moment.
+    set: then the time is that of an apply at this moment. `of_commit` is True where a commit carries that time itself.
     """
 
     back_by_ms: int | None
     sentence: str
     from_apply: bool = False
+    of_commit: bool = False
 
     def left_ms(self, now_ms: int) -> int | None:
         """Return how long that is from now, None where nobody can tell."""
@@ -47,36 +52,90 @@ def needs_record(state: GroupState | Failure | None, has_commits: bool) -> bool:
     return state.kind == "classic" or has_commits
 
 
+def records_rest_on(
+    states: Mapping[str, GroupState | Failure], priors: Mapping[str, Commits]
+) -> Mapping[str, tuple[GroupState | Failure, Commits]]:
+    """Return by group what it was like when its records were needed: once that differs, they may differ too."""
+    return {g: (s, priors.get(g, {})) for g, s in states.items() if needs_record(s, bool(priors.get(g)))}
+
+
 def expiry_of(
     group: str,
     state: GroupState,
     settings: BrokerSettings | Failure,
     records: Mapping[str, GroupRecord] | Failure,
     kept: Collection[TopicPartition],
+    sets: bool,
     now_ms: int,
     alias: str,
 ) -> Expiry:
     """Return by when the consumers of a stopped group must be back, if its offsets were set now.
 
-    `kept` are the partitions whose offset stands already and is not set again: its clock has been running since.
+    `kept` are the partitions whose offset is there already and is not set again: its clock has been running since.
+    `sets` is True where others of the group are set: what those kept carry says nothing of these.
     """
+    record = None if isinstance(records, Failure) or state.state != "Empty" else records.get(group)
+    ends = _own_ends(record, kept, alias)
     if isinstance(settings, Failure):
-        return Expiry(None, f"offsets.retention.minutes of {alias} could not be read ({settings.code})")
+        unknown = Expiry(None, f"offsets.retention.minutes of {alias} could not be read ({settings.code})")
+        return _earliest(unknown, [ends] if ends else [], now_ms)
     retention_ms = settings.retention_ms
     length = f"{alias} keeps offsets {span(retention_ms)}"
-    fresh = now_ms + retention_ms
+    fresh = _from_apply(now_ms + retention_ms, alias, length)
     if state.state != "Empty":
-        return _from_apply(fresh, alias, length)
+        return fresh
     if isinstance(records, Failure):
         if state.kind != "classic" and not kept:
-            return _from_apply(fresh, alias, length)
-        return Expiry(
+            return fresh
+        unknown = Expiry(
             None,
             f"{length} after an empty group's last member left, and the group's records in __consumer_offsets, which "
             f"tell when that was, could not be read ({records.code})",
         )
-    record = records.get(group)
-    if record is not None and record.kind is GroupKind.CLASSIC and record.protocol_type:
+        return _earliest(unknown, [fresh] if sets else [], now_ms)
+    others = {place for place in kept if record is None or place not in record.expires_ms}
+    if ends is not None and not others and not sets:
+        return ends
+    clock = _by_clock(record, retention_ms, others, now_ms, alias)
+    return _earliest(clock, [*([ends] if ends else []), *([fresh] if sets else [])], now_ms)
+
+
+def _own_ends(record: GroupRecord | None, kept: Collection[TopicPartition], alias: str) -> Expiry | None:
+    """Return the first of the ends that commits of `kept` carry themselves; None where none does."""
+    ends = {place: record.expires_ms[place] for place in kept if place in record.expires_ms} if record else {}
+    if not ends:
+        return None
+    place = min(ends, key=lambda p: ends[p])
+    return Expiry(
+        ends[place],
+        f"consumers must be back on {alias} by {minute(ends[place])}, and commit: the offset on {place} is kept as it "
+        "is, and was committed with this end of its own, which comes before what the brokers are set to",
+        of_commit=True,
+    )
+
+
+def _earliest(clock: Expiry, known: Collection[Expiry], now_ms: int) -> Expiry:
+    """Return the first to come; where `clock` is unknown, one of `known` only if it is near.
+
+    What is unknown may be earlier still, but never takes back what is known to be near.
+    """
+    first = min([clock, *known], key=lambda found: math.inf if found.back_by_ms is None else found.back_by_ms)
+    left_ms = first.left_ms(now_ms)
+    is_near = left_ms is not None and left_ms < BLOCK_BELOW_MS
+    return first if is_near or clock.back_by_ms is not None else clock
+
+
+def _is_classic(record: GroupRecord) -> bool:
+    """True for a classic group that has had members: one clock runs for all its offsets."""
+    return record.kind is GroupKind.CLASSIC and bool(record.protocol_type)
+
+
+def _by_clock(
+    record: GroupRecord | None, retention_ms: int, kept: Collection[TopicPartition], now_ms: int, alias: str
+) -> Expiry:
+    """Return when the brokers' own retention takes the offsets, those of `kept` as they were committed."""
+    length = f"{alias} keeps offsets {span(retention_ms)}"
+    if record is not None and _is_classic(record):
         if record.empty_since_ms is None:
             return Expiry(None, f"{length} after its last member left, and its record does not tell when that was")
         back_by = record.empty_since_ms + retention_ms
@@ -86,7 +145,7 @@ def expiry_of(
             f"{minute(record.empty_since_ms)}, and {length} after that, however fresh they are",
         )
     if not kept:
-        return _from_apply(fresh, alias, length)
+        return _from_apply(now_ms + retention_ms, alias, length)
     told = [record.committed_ms[p] for p in kept if record and p in record.committed_ms]
     if len(told) < len(kept):
         return Expiry(None, f"{length}, and its records do not tell when the offsets that are kept were committed")
@@ -102,6 +161,8 @@ def remedy(found: Expiry, alias: str) -> str:
     """Return what to do about offsets that would be gone too soon, without a full stop."""
     if found.from_apply:
         return f"Raise offsets.retention.minutes on {alias}, or start the consumers right after apply"
+    if found.of_commit:
+        return f"Delete the empty group on {alias}, so that its offsets are set anew, without an end of their own"
     return (
         f"Start a consumer of the group on {alias} once and stop it again, or delete the empty group there before "
         "apply: its clock then starts anew"

@@ -124,7 +124,7 @@ class Flow:
     def reversed(self) -> "Flow":
         """Return the way back: the groups leave MM2's target, and MM2's source is what is written.
 
-        MM2's filter on groups says nothing there, and nothing of MM2's writes offsets to its source.
+        MM2's filter on groups says nothing there. Whether another MM2 copies that way, and sets offsets, is unknown.
         """
         assert isinstance(self.policy, ReplicationPolicy), "a way back has no way back"
         return replace(
@@ -134,7 +134,7 @@ class Flow:
             policy=self.policy.reversed(),
             syncs_side=Side.TARGET if self.syncs_side is Side.SOURCE else Side.SOURCE,
             group_filter=None,
-            group_sync=False,
+            group_sync=None,
             failback=True,
         )
 
@@ -142,8 +142,10 @@ class Flow:
         """Return the groups that MM2's own filter leaves out; none where no configuration is known."""
         return tuple(g for g in groups if self.group_filter is not None and not self.group_filter.accepts(g))
 
-    def synced(self, groups: Collection[str]) -> frozenset[str]:
-        """Return the groups whose offsets MM2 itself writes on its target, as far as its configuration is known."""
+    def synced(self, groups: Collection[str]) -> frozenset[str] | None:
+        """Return the groups whose offsets MM2 itself writes on its target; None where no configuration is known."""
+        if self.group_sync is None:
+            return None
         return frozenset(groups) - set(self.left_out(groups)) if self.group_sync else frozenset()
 
     def mm2_topic(self, source_topic: str) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from migrate.checks import CheckFacts, groups_of, result, some, unseen
 from migrate.expiry import BLOCK_BELOW_MS, EXPIRY_EXPECTED, UNKNOWN_TODO, WARN_BELOW_MS, Expiry, expiry_of, remedy
 from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, Scope, TopicPartition
-from migrate.policies import OFFSETS_EXPIRY, Policies
+from migrate.policies import OFFSETS_EXPIRY, TWO_LOOKS, Policies
+from migrate.producers import LEAST_SECONDS
 from migrate.terminal import many
 from migrate.totals import rereads
 
@@ -80,6 +81,26 @@ def _stopped(
         yield result(Level.PASS, check, Scope.GROUP, many(fine, "group"), expected, "Empty, Dead or absent")
 
 
+def two_looks(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block where groups count as absent by what is one listing: they vanish from listings while they rebalance."""
+    groups = groups_of(rows)
+    for alias, states in ((facts.source_alias, facts.source_states), (facts.target_alias, facts.target_states)):
+        told = (states.get(group) for group in groups)
+        absent = sum(isinstance(state, GroupState) and state.state == "Absent" for state in told)
+        if not absent:
+            continue
+        expected = f"two listings of the groups, at least {LEAST_SECONDS:.0f} s apart"
+        if facts.looks_apart.get(alias, 0.0) >= LEAST_SECONDS:
+            seen = f"{many(absent, 'group')} in neither"
+            yield result(Level.PASS, TWO_LOOKS, Scope.CLUSTER, alias, expected, seen)
+        else:
+            yield unseen(
+                Level.BLOCK, TWO_LOOKS, Scope.CLUSTER, alias, expected,
+                f"two at about the same time, {many(absent, 'group')} in neither: one that rebalances is not listed",
+                f"Set --settle to some seconds, or waive with --accept {TWO_LOOKS}:{alias}.",
+            )  # fmt: skip
+
+
 def pending_transactions(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block groups with transactional offsets pending (KIP-447): they may still commit."""
     for group in sorted(facts.unstable_groups):
@@ -93,19 +114,22 @@ def pending_transactions(facts: CheckFacts, rows: tuple[Row, ...], policies: Pol
 def offsets_expiry(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Say by when consumers must be back on the target; block groups whose offsets would be gone within 2 hours."""
     kept: dict[str, set[TopicPartition]] = {}
+    setting = set()
     for row in rows:
         if row.target_offset is not None and row.decision is not Decision.SKIP:
             mine = kept.setdefault(row.group, set())
             if row.decision is Decision.KEEP:
                 mine.add(row.target_partition)
+            else:
+                setting.add(row.group)
     fine: list[Expiry] = []
     for group, partitions in kept.items():
         state = facts.target_states.get(group)
         if not isinstance(state, GroupState) or not (state.is_stopped or state.state == "Absent"):
             continue  # alive there, or unknown: a check of its own blocks it
         found = expiry_of(
-            group, state, facts.groups.target_settings, facts.groups.target_records, partitions, facts.now_ms,
-            facts.target_alias,
+            group, state, facts.groups.target_settings, facts.groups.target_records, partitions, group in setting,
+            facts.now_ms, facts.target_alias,
         )  # fmt: skip
         told = expiry_result(group, found, facts.now_ms, facts.target_alias)
         if told is None:
@@ -135,10 +159,16 @@ def expiry_result(group: str, found: Expiry, now_ms: int, alias: str) -> CheckRe
 
 def commits_moving(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Name groups without members whose commits moved between two readings: readers that assign() never join."""
-    for alias, moving, states in (
-        (facts.source_alias, facts.groups.moving_on_source, facts.source_states),
-        (facts.target_alias, facts.groups.moving_on_target, facts.target_states),
+    for alias, moving, unread, states in (
+        (facts.source_alias, facts.groups.moving_on_source, facts.groups.unread_on_source, facts.source_states),
+        (facts.target_alias, facts.groups.moving_on_target, facts.groups.unread_on_target, facts.target_states),
     ):
+        for group, why in sorted(unread.items()):
+            yield unseen(
+                Level.WARN, "commits-moving", Scope.GROUP, group, f"commits on {alias} that stand still",
+                f"they could not be read a second time ({why})",
+                "Make sure yourself that nothing commits for the group, or plan again.",
+            )  # fmt: skip
         for group, partitions in sorted(moving.items()):
             state = states.get(group)
             if isinstance(state, GroupState) and (state.is_stopped or state.state == "Absent"):
@@ -153,9 +183,10 @@ def commits_moving(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies)
 def reread_limit(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block groups that would read more records twice than `--max-rereads` allows."""
     totals: dict[str, int] = {}
-    guessed = set()
+    guessed, unknown = set(), 0
     for row in rows:
         if row.decision is not Decision.SKIP:
+            unknown += row.target_offset is not None and rereads(row) is None
             if row.rereads_at_most is None:
                 guessed.add(row.group)
             totals[row.group] = totals.get(row.group, 0) + (rereads(row) or 0)
@@ -167,7 +198,13 @@ def reread_limit(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -
                 Level.BLOCK, "re-read-limit", Scope.GROUP, group, expected, seen,
                 "Raise --max-rereads, or waive with --accept re-read-limit:GROUP.",
             )  # fmt: skip
-    if totals and max(totals.values()) <= policies.max_rereads:
+    if unknown:
+        yield unseen(
+            Level.WARN, "re-read-limit", Scope.CLUSTER, facts.target_alias, expected,
+            f"how many records {many(unknown, 'row')} will read twice is not known",
+            "Compare the target offsets with the target's log ends: at most that many.",
+        )  # fmt: skip
+    elif totals and max(totals.values()) <= policies.max_rereads:
         about = "about " if guessed else ""
         seen = f"{about}{max(totals.values())} at most, {about}{sum(totals.values())} in all"
         yield result(Level.PASS, "re-read-limit", Scope.GROUP, many(len(totals), "group"), expected, seen)
@@ -202,12 +239,15 @@ def never_committed(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies
 
 
 def java_needed(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
-    """Say, before anything is written, what only Kafka's Java client can write or bring back."""
+    """Say, before anything is written, what only Kafka's Java client can write, bring back or compare."""
     setting = [row for row in rows if row.decision is Decision.SET]
     with_prior = {row.group for row in rows if row.target_prior is not None}
     needs = {
         "commits with metadata": [r for r in setting if r.target_metadata],
         "prior commits with metadata": [r for r in setting if r.target_prior_metadata],
+        "kept commits with metadata to compare": [
+            r for r in rows if r.decision is Decision.KEEP and (r.target_prior_metadata or r.source_metadata)
+        ],
         "offsets that a rollback removes while others of their group stay": [
             r for r in setting if r.target_prior is None and r.group in with_prior
         ],
@@ -217,7 +257,8 @@ def java_needed(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
         groups = {row.group for found in needs.values() for row in found}
         yield result(
             Level.WARN, "java-needed", Scope.CLUSTER, facts.target_alias,
-            "offsets that every client can write and bring back", f"{', '.join(seen)} in {many(len(groups), 'group')}",
+            "offsets that every client can write, bring back and compare",
+            f"{', '.join(seen)} in {many(len(groups), 'group')}",
             "apply and rollback use Kafka's Java client for these: run them where Java is, as plan was. They try it "
             "before the first write.",
         )  # fmt: skip

@@ -3,14 +3,18 @@
 Nothing rests on these facts alone, so whatever is forbidden or slow is a `Failure`, never an error of the command.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Protocol
+from typing import Protocol, TypeVar, cast
 
+from migrate.clock import Clock
 from migrate.grouprecords import GroupRecord
 from migrate.model import Failure, TopicPartition
 
+T = TypeVar("T")
+# A watch that shows what was true longer ago keeps a block that a consumer has long ended.
+REMEMBERED_SECONDS = 60.0
+_RECORDS = "records"
 NOT_ASKED = Failure("NOT_ASKED", "nobody asked")
 
 
@@ -31,7 +35,8 @@ class GroupFactsReader(Protocol):
 
     def group_kinds(self) -> Mapping[str, str] | Failure:
         """Return the kind of each group that is there, of any kind: "consumer" (all that is planned), "share",
-        "streams", "other"; a `Failure` where no client at hand can see the others."""
+        "streams", "other", "unknown" where its records do not say; a `Failure` where no client at hand can see the
+        others."""
         ...
 
     def settings(self) -> BrokerSettings | Failure:
@@ -47,6 +52,10 @@ class GroupFactsReader(Protocol):
         """Return those of these topics whose `cleanup.policy` names compact; needs DESCRIBE_CONFIGS on them."""
         ...
 
+    def cleanup_policies(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
+        """Return the `cleanup.policy` of each topic, as it is set; needs DESCRIBE_CONFIGS on them."""
+        ...
+
     def newest_record_ms(self, topic: str) -> int | None | Failure:
         """Return the newest timestamp in a topic of one partition; None where it is empty."""
         ...
@@ -59,7 +68,7 @@ class GroupFacts:
     `source_kinds` are the kinds of all groups on the source. `target_records` are those of the plan's groups that
     stand on the target. `newest_sync_ms` is the time of MM2's newest offset sync, None where there is none.
     `moving` names, by group, the commits that changed between two readings while the group had no member: on the
-    source, on the target.
+    source, on the target. `unread` says of such groups, by side, why their commits were not read a second time.
     """
 
     source_kinds: Mapping[str, str] | Failure = NOT_ASKED
@@ -68,6 +77,8 @@ class GroupFacts:
     newest_sync_ms: int | None | Failure = NOT_ASKED
     moving_on_source: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     moving_on_target: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unread_on_source: Mapping[str, str] = field(default_factory=dict)
+    unread_on_target: Mapping[str, str] = field(default_factory=dict)
 
 
 def moved(before: Mapping[TopicPartition, int], now: Mapping[TopicPartition, int]) -> tuple[str, ...]:
@@ -80,19 +91,78 @@ def moved(before: Mapping[TopicPartition, int], now: Mapping[TopicPartition, int
 
 
 class RememberedGroupFacts:
-    """What a cluster told of its groups when it was first asked: for who looks every other second."""
+    """What a cluster answered about its groups a short while ago: for a watch, which looks every other second.
 
-    def __init__(self, asked: GroupFactsReader) -> None:
-        self.group_kinds = cache(asked.group_kinds)
-        self.settings = cache(asked.settings)
+    A `Failure` is never kept: one slow answer would hide a block from every later look. Nothing is kept for longer
+    than `REMEMBERED_SECONDS`.
+    """
+
+    def __init__(self, asked: GroupFactsReader, clock: Clock) -> None:
         self.newest_record_ms = asked.newest_record_ms
-        self._records = cache(asked.group_records)
-        self._compacted = cache(asked.compacted_topics)
+        self._asked = asked
+        self._clock = clock
+        self._kept: dict[tuple[str, tuple[str, ...]], _Answer] = {}
+        self._look = 0
+        self._noted: object = None
+
+    def forget(self) -> None:
+        """Ask everything afresh from now on."""
+        self._kept.clear()
+
+    def note(self, seen: object) -> None:
+        """End a look that saw `seen`, all that group records depend on; drop those read when it was different."""
+        if seen != self._noted:
+            self._kept = {
+                question: answer
+                for question, answer in self._kept.items()
+                if question[0] != _RECORDS or answer.look == self._look
+            }
+        self._noted = seen
+        self._look += 1
+
+    def group_kinds(self) -> Mapping[str, str] | Failure:
+        """Return the kind of each group."""
+        return self._remembered("kinds", (), self._asked.group_kinds)
+
+    def settings(self) -> BrokerSettings | Failure:
+        """Return what the brokers are set to."""
+        return self._remembered("settings", (), self._asked.settings)
 
     def group_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
-        """Return what the offsets topic held of these groups."""
-        return self._records(tuple(sorted(groups)))
+        """Return what the offsets topic holds of these groups."""
+        return self._remembered(_RECORDS, groups, lambda: self._asked.group_records(groups))
 
     def compacted_topics(self, topics: Collection[str]) -> frozenset[str] | Failure:
-        """Return those of these topics that were compacted."""
-        return self._compacted(tuple(sorted(topics)))
+        """Return those of these topics that are compacted."""
+        return self._remembered("compacted", topics, lambda: self._asked.compacted_topics(topics))
+
+    def cleanup_policies(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
+        """Return what these topics' `cleanup.policy` is."""
+        return self._remembered("policies", topics, lambda: self._asked.cleanup_policies(topics))
+
+    def _remembered(self, what: str, about: Collection[str], ask: Callable[[], T]) -> T:
+        question = what, tuple(sorted(about))
+        kept = self._kept.get(question)
+        if kept is not None and self._clock.monotonic() - kept.at < REMEMBERED_SECONDS:
+            return cast(T, kept.value)
+        value = ask()
+        if _is_whole(value):
+            self._kept[question] = _Answer(value, self._clock.monotonic(), self._look)
+        else:
+            self._kept.pop(question, None)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer, when it came (seconds of a clock that never goes back), and in which look."""
+
+    value: object
+    at: float
+    look: int
+
+
+def _is_whole(answer: object) -> bool:
+    """Return whether nothing in an answer is a `Failure`."""
+    parts = [answer, *(answer.values() if isinstance(answer, Mapping) else ())]
+    return not any(isinstance(part, Failure) for part in parts)

@@ -15,6 +15,7 @@ from enum import StrEnum
 from migrate.model import TopicPartition
 
 OFFSETS_TOPIC = "__consumer_offsets"
+UNKNOWN_PROTOCOL = "unknown"
 
 _INT16, _INT32, _INT64 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
 _COMMIT_TYPES = (0, 1)
@@ -37,15 +38,18 @@ class GroupKind(StrEnum):
 class GroupRecord:
     """What a group's own records say.
 
-    `protocol_type` is a classic group's ("consumer", "connect"), "" for other kinds. `empty_since_ms` is the moment
-    that a classic group lost its last member, None while it has members and where its coordinator did not store it
-    (before Kafka 2.1). `committed_ms` are the times of the commits that stand, by partition.
+    `protocol_type` is a classic group's ("consumer", "connect"), `UNKNOWN_PROTOCOL` where its record could not be read,
+    "" for other kinds. `empty_since_ms` is the moment that a classic group lost its last member, None while it has
+    members and where its coordinator did not store it (before Kafka 2.1). `committed_ms` are the times of the group's
+    present commits, by partition; `expires_ms` the ends of those that carry one, which brokers honour before anything
+    else.
     """
 
     kind: GroupKind
     protocol_type: str = ""
     empty_since_ms: int | None = None
     committed_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
+    expires_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -77,7 +81,7 @@ class GroupLog:
         found: dict[str, _Words] = {}
         for key, value in self._last.items():
             if value is not None:
-                with suppress(struct.error, UnicodeDecodeError, IndexError, _Foreign):
+                with suppress(*_UNREADABLE):
                     _understand(key, value, found)
         records = {name: found[name].record() for name in sorted(found)}
         return {name: record for name, record in records.items() if record is not None}
@@ -85,16 +89,20 @@ class GroupLog:
 
 @dataclass
 class _Words:
-    """What the records of one group say: protocol type and empty since when by kind, and times of commits."""
+    """What the records of one group say: protocol type and empty since when, by kind; by place when its commit was made
+    and when that ends by itself.
+    """
 
     kinds: dict[str, tuple[str, int | None]] = field(default_factory=dict)
-    committed_ms: dict[TopicPartition, int] = field(default_factory=dict)
+    commits: dict[TopicPartition, tuple[int, int | None]] = field(default_factory=dict)
 
     def record(self) -> GroupRecord | None:
+        committed = {place: made for place, (made, _) in self.commits.items()}
+        expires = {place: end for place, (_, end) in self.commits.items() if end is not None}
         for kind in (GroupKind.CONSUMER, GroupKind.SHARE, GroupKind.STREAMS, GroupKind.CLASSIC):
             if kind in self.kinds:
-                return GroupRecord(kind, *self.kinds[kind], self.committed_ms)
-        return GroupRecord(GroupKind.SIMPLE, "", None, self.committed_ms) if self.committed_ms else None
+                return GroupRecord(kind, *self.kinds[kind], committed, expires)
+        return GroupRecord(GroupKind.SIMPLE, "", None, committed, expires) if committed else None
 
 
 def _understand(key: bytes, value: bytes, found: dict[str, _Words]) -> None:
@@ -108,15 +116,24 @@ def _understand(key: bytes, value: bytes, found: dict[str, _Words]) -> None:
         topic, at = _string(key, at)
         place = TopicPartition(topic, _INT32.unpack_from(key, at)[0])
         # Both types of key may stand for one place, on a cluster that has been upgraded since Kafka 0.8.
-        words.committed_ms[place] = max(_commit_time(value), words.committed_ms.get(place, 0))
+        told = _commit_times(value)
+        if place not in words.commits or told[0] >= words.commits[place][0]:
+            words.commits[place] = told
     elif record_type == _CLASSIC_TYPE:
-        words.kinds[GroupKind.CLASSIC] = _classic(value)
+        try:
+            words.kinds[GroupKind.CLASSIC] = _classic(value)
+        except _UNREADABLE:
+            # Left out, the group would be taken for one that never had a member, and given the full time.
+            words.kinds[GroupKind.CLASSIC] = (UNKNOWN_PROTOCOL, None)
     else:
         words.kinds[_KIND_TYPES[record_type]] = ("", None)
 
 
 class _Foreign(Exception):
     """Bytes that are not what their key says."""
+
+
+_UNREADABLE = (struct.error, UnicodeDecodeError, IndexError, _Foreign)
 
 
 def _encoded(group: str) -> bytes:
@@ -135,7 +152,11 @@ def partition_of(group: str, partitions: int) -> int:
     return (0 if signed == -0x8000_0000 else abs(signed)) % partitions
 
 
-def _commit_time(value: bytes) -> int:
+def _commit_times(value: bytes) -> tuple[int, int | None]:
+    """Return when a commit was made, and when it ends by itself (ms since 1970).
+
+    Only version 1 carries an end: brokers up to 4.3 still write it for OffsetCommit 2 to 4 with a retention time.
+    """
     version = _INT16.unpack_from(value)[0]
     if version in (0, 1, 2):
         _, at = _string(value, 2 + 8)
@@ -145,24 +166,28 @@ def _commit_time(value: bytes) -> int:
         at = _after_compact_string(value, 2 + 8 + 4)
     else:
         raise _Foreign
-    time: int = _INT64.unpack_from(value, at)[0]
-    return time
+    made: int = _INT64.unpack_from(value, at)[0]
+    end: int = _INT64.unpack_from(value, at + _INT64.size)[0] if version == 1 else -1
+    return made, None if end < 0 else end
 
 
 def _classic(value: bytes) -> tuple[str, int | None]:
     """Return protocol type and, where there are no members, the time of the last change of state (version 2 on)."""
     version = _INT16.unpack_from(value)[0]
-    if not 0 <= version <= 3:
+    if not 0 <= version <= 4:
         raise _Foreign
-    protocol_type, at = _string(value, 2)
+    flexible = version >= 4
+    protocol_type, at = (_compact_string if flexible else _string)(value, 2)
     at += _INT32.size  # the generation
     for _ in ("protocol", "leader"):
-        at = _after_nullable_string(value, at)
+        at = (_after_nullable_compact_string if flexible else _after_nullable_string)(value, at)
     since = None
     if version >= 2:
         since = _INT64.unpack_from(value, at)[0]
         at += _INT64.size
-    members = _INT32.unpack_from(value, at)[0]
+    members = _varint(value, at)[0] - 1 if flexible else _INT32.unpack_from(value, at)[0]
+    if members < 0:
+        raise _Foreign
     return protocol_type, None if members or since is None or since < 0 else since
 
 
@@ -182,19 +207,36 @@ def _after_nullable_string(data: bytes, at: int) -> int:
     return end
 
 
-def _after_compact_string(data: bytes, at: int) -> int:
-    """Skip a string whose length plus one is an unsigned varint (KIP-482)."""
-    length = shift = 0
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Read an unsigned varint (KIP-482), and return it with the place behind it."""
+    value = shift = 0
     while True:
         byte = data[at]
         at += 1
-        length |= (byte & 0x7F) << shift
+        value |= (byte & 0x7F) << shift
         if not byte & 0x80:
-            break
+            return value, at
         shift += 7
         if shift > 28:
             raise _Foreign
-    end = at + length - 1
-    if length == 0 or end > len(data):
+
+
+def _compact_string(data: bytes, at: int) -> tuple[str, int]:
+    """Read a string whose length plus one is an unsigned varint."""
+    end = _after_compact_string(data, at)
+    start = _varint(data, at)[1]
+    return data[start:end].decode(), end
+
+
+def _after_compact_string(data: bytes, at: int) -> int:
+    if data[at] == 0:  # null, where none may be
+        raise _Foreign
+    return _after_nullable_compact_string(data, at)
+
+
+def _after_nullable_compact_string(data: bytes, at: int) -> int:
+    length, at = _varint(data, at)
+    end = at + max(length - 1, 0)
+    if end > len(data):
         raise _Foreign
     return end

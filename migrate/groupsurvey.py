@@ -16,6 +16,7 @@ from migrate.survey import Clusters, Timer
 from migrate.terminal import many
 
 States = Mapping[str, GroupState | Failure]
+NO_ANSWER = Failure("NO_ANSWER", "the group is missing from the answer")
 Records = Future[Mapping[str, GroupRecord] | Failure]
 
 
@@ -78,16 +79,24 @@ class ExpiryWatch:
         return replace(self, records=_read_ahead(self.reader, likely)) if likely else self
 
     def look(
-        self, pending: Mapping[str, Collection[Row]], states: States, commits: Mapping[str, Commits | Failure]
+        self,
+        pending: Mapping[str, Collection[Row]],
+        setting: Collection[str],
+        states: States,
+        commits: Mapping[str, Commits | Failure],
     ) -> dict[str, Expiry]:
-        """Return by group, of those with rows to be written, when its offsets expire; live groups are left out."""
+        """Return by group, of those with rows to be written, when its offsets expire; live groups are left out.
+
+        `pending` are all their rows, `setting` the groups of which at least one offset is set, and not only removed.
+        """
         stopped = {g: s for g, s in states.items() if g in pending and isinstance(s, GroupState) and s.is_stopped}
         before = {g: c for g, c in commits.items() if not isinstance(c, Failure)}
         settings, records = read_expiry_facts(self.reader, self.alias, stopped, before, self.timer, self.records)
-        return {
-            group: expiry_of(group, state, settings, records, _kept(pending[group], before), self.now_ms, self.alias)
-            for group, state in sorted(stopped.items())
-        }
+        found = {}
+        for group, state in sorted(stopped.items()):
+            kept, sets = _kept(pending[group], before.get(group, {})), group in setting
+            found[group] = expiry_of(group, state, settings, records, kept, sets, self.now_ms, self.alias)
+        return found
 
 
 def _read_ahead(reader: GroupFactsReader, groups: Collection[str]) -> Records:
@@ -104,31 +113,47 @@ def _read_ahead(reader: GroupFactsReader, groups: Collection[str]) -> Records:
     return records
 
 
-def _kept(rows: Collection[Row], commits: Mapping[str, Commits]) -> set[TopicPartition]:
-    """Return the partitions of a group that keep the offset that they have."""
-    return {row.target_partition for row in rows if row.decision is Decision.KEEP and commits.get(row.group)}
+def _kept(rows: Collection[Row], commits: Commits) -> set[TopicPartition]:
+    """Return the partitions of a group that keep the offset that they have, also where somebody has set it already."""
+    places = {row.target_partition: row for row in rows}
+    return {
+        place
+        for place, commit in commits.items()
+        if place in places and (places[place].decision is Decision.KEEP or commit.offset == places[place].target_offset)
+    }
 
 
 def commits_that_moved(
-    reader: CommitReader | None, before: Mapping[str, Commits], states: States, alias: str, timer: Timer
-) -> dict[str, tuple[str, ...]]:
-    """Read the commits of stopped groups again; return by group what has changed. What fails is not told."""
-    stopped = sorted(g for g, state in states.items() if isinstance(state, GroupState) and state.is_stopped)
-    stopped = [group for group in stopped if before.get(group)]
+    reader: CommitReader | None,
+    before: Mapping[str, Commits],
+    states: States,
+    alias: str,
+    timer: Timer,
+    filters: Filters | None = None,
+) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+    """Read the commits of groups without members again; return by group what changed, and why others were not read.
+
+    Groups and partitions without commits so far count too: a first commit is one that moves. `filters` are those that
+    `before` went through, None where it went through none.
+    """
+    stopped = sorted(
+        g for g, s in states.items() if isinstance(s, GroupState) and (s.is_stopped or s.state == "Absent")
+    )
     if reader is None or not stopped:
-        return {}
+        return {}, {}
     text = f"reading commits of {many(len(stopped), 'group')} on {alias} again"
     answers = timer.run("settle", text, lambda: reader.commits(stopped, require_stable=False))
-    found = {}
+    found, unread = {}, {}
     for group in stopped:
-        answer = answers.get(group)
-        if answer is None or isinstance(answer, Failure):
+        answer = answers.get(group, NO_ANSWER)
+        if isinstance(answer, Failure):
+            unread[group] = f"{answer.code}: {answer.message}"
             continue
-        known = before[group]
-        changed = moved(_offsets(known), _offsets({p: c for p, c in answer.items() if p in known}))
+        now = {p: c for p, c in answer.items() if filters is None or filters.verdict(group, p.topic) is None}
+        changed = moved(_offsets(before.get(group, {})), _offsets(now))
         if changed:
             found[group] = changed
-    return found
+    return found, unread
 
 
 def by_group(commits: Mapping[GroupPartition, Commit]) -> dict[str, dict[TopicPartition, Commit]]:

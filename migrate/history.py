@@ -1,9 +1,11 @@
 """What a journal tells, folded from its events. Pure.
 
 - The first backup of a group counts, whatever later runs write: they may see what we set ourselves.
-- An intent without an outcome is "unknown": it may have been written.
+- An intent without an outcome is "unknown": it may have been written. So is a failure whose code does not prove that
+  nothing was written (`migrate.outcome`): journals of earlier versions call some of these failed.
 - Each line carries a checksum: a flipped bit must not become another offset to restore.
-- What was ever set stays set, and what was ever unknown is not made "failed" by a later failure.
+- The newest attempt decides. One that failed for sure takes nothing back: what was set before stays set, and what was
+  unknown stays unknown. One without an answer makes unknown what was set.
 """
 
 import json
@@ -14,6 +16,7 @@ from typing import Any
 
 from migrate.errors import UnreadablePlan
 from migrate.model import Commit, Commits, TopicPartition
+from migrate.outcome import may_be_written
 
 APPLY = "apply"
 ROLLBACK = "rollback"
@@ -45,10 +48,22 @@ class GroupTrace:
         """Return the partitions that were, or may have been, written."""
         return frozenset(p for p in self.planned if self.results.get(p, UNKNOWN) != FAILED)
 
+    def is_certain(self, partition: TopicPartition) -> bool:
+        """True if the cluster acknowledged the write, or a reading found it in place."""
+        return self.results.get(partition) in (SET, REMOVED)
+
+    def is_in_doubt(self, partition: TopicPartition) -> bool:
+        """True if a write was begun, and nothing says for sure what became of it."""
+        return partition in self.written() and not self.is_certain(partition)
+
 
 @dataclass(frozen=True, slots=True)
 class JournalState:
-    """A journal, folded: prior commits and what was done since. Empty where there is no journal."""
+    """A journal, folded: prior commits and what was done since. Empty where there is no journal.
+
+    `spends` are all that have spent the plan, in order: "rollback" for each run of it, the fingerprint of an undo
+    plan for each run of that. `spent_by` is the last.
+    """
 
     prior: Mapping[str, Commits] = field(default_factory=dict)
     applied: Mapping[str, GroupTrace] = field(default_factory=dict)
@@ -57,6 +72,7 @@ class JournalState:
     events: int = 0
     torn: bool = False
     last_writer: str = ""
+    spends: tuple[str, ...] = ()
 
     @property
     def is_spent(self) -> bool:
@@ -128,14 +144,17 @@ class _Telling:
         self._prior: dict[str, Commits] = {}
         self._traces: dict[str, dict[str, GroupTrace]] = {APPLY: {}, ROLLBACK: {}}
         self._command = APPLY
-        self._spent_by = ""
+        # Attempts without an answer so far, with what was known of their rows before.
+        self._before: dict[tuple[str, str, TopicPartition], str] = {}
+        self._spends: list[str] = []
         self._last_writer = ""
 
     def state(self, events: int, torn: bool) -> JournalState:
         traces = self._traces
         return JournalState(
-            self._prior, traces[APPLY], traces[ROLLBACK], self._spent_by, events, torn, self._last_writer
-        )
+            self._prior, traces[APPLY], traces[ROLLBACK], next(reversed(self._spends), ""), events, torn,
+            self._last_writer, tuple(self._spends),
+        )  # fmt: skip
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Fold one event in; a field that is missing or of the wrong kind raises."""
@@ -144,9 +163,9 @@ class _Telling:
             self._command = ROLLBACK if event["command"] == ROLLBACK else APPLY
             self._last_writer = f"process {event['pid']} on {event['host']}"
             if self._command == ROLLBACK:
-                self._spent_by = ROLLBACK
+                self._spends.append(ROLLBACK)
         elif kind == "spent":
-            self._spent_by = str(event["by"])
+            self._spends.append(str(event["by"]))
         elif kind == "backup":
             self._prior.setdefault(event["group"], _commits(event["prior"]))
         elif kind in ("intent", "outcome", "readback"):
@@ -159,21 +178,39 @@ class _Telling:
         known = traces.get(group, GroupTrace({}, {}))
         if kind == "intent":
             planned = {_partition(p): p["offset"] for p in event["planned"]}
-            # A new attempt: until its answer is there, what had failed for sure may have been written now.
-            results = {p: UNKNOWN if r == FAILED and p in planned else r for p, r in known.results.items()}
+            for p in planned:
+                attempt = (self._command, group, p)
+                unanswered = attempt in self._before or (p in known.planned and p not in known.results)
+                self._before[attempt] = UNKNOWN if unanswered else known.results.get(p, FAILED)
+            # Until this attempt has its answer, whatever was known before: it may have been written now.
+            results = {**known.results, **dict.fromkeys(planned, UNKNOWN)}
             traces[group] = GroupTrace({**known.planned, **planned}, results)
         elif kind == "outcome":
-            traces[group] = _answered(known, event["results"])
+            traces[group] = replace(known, results=self._answered(group, known.results, event["results"]))
         else:
             traces[group] = replace(known, read_back=bool(event["ok"]))
 
+    def _answered(
+        self, group: str, known: Mapping[TopicPartition, str], answers: Iterable[Mapping[str, Any]]
+    ) -> dict[TopicPartition, str]:
+        results = dict(known)
+        for answer in answers:
+            partition, status = _partition(answer), _status(answer)
+            before = self._before.pop((self._command, group, partition), None)
+            if before is None:
+                # What a later reading found: it may settle what is unknown, and takes nothing back.
+                results[partition] = max(results.get(partition, FAILED), status, key=lambda s: _STRENGTH[s])
+            else:
+                # An attempt that failed for sure leaves all as it was, with earlier attempts still in doubt.
+                results[partition] = before if status == FAILED else status
+        return results
 
-def _answered(trace: GroupTrace, answers: Iterable[Mapping[str, Any]]) -> GroupTrace:
-    results = dict(trace.results)
-    for answer in answers:
-        partition, status = _partition(answer), str(answer["status"])
-        results[partition] = max(results.get(partition, FAILED), status, key=lambda s: _STRENGTH[s])
-    return replace(trace, results=results)
+
+def _status(answer: Mapping[str, Any]) -> str:
+    status, code = str(answer["status"]), str(answer.get("code", ""))
+    if status == FAILED and code and not code.startswith("_") and may_be_written(code):
+        return UNKNOWN
+    return status
 
 
 def _commits(saved: Iterable[Mapping[str, Any]]) -> Commits:

@@ -8,39 +8,66 @@ Invariants:
 - One writer at a time: a kernel lock (flock) that goes with the processes that hold it; a reader needs none.
 """
 
+import errno
 import fcntl
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from migrate.clock import iso
-from migrate.errors import MigrateError, Refused
-from migrate.history import FAILED, UNKNOWN, JournalState, Offsets, read_history, sealed
+from migrate.companions import Companion
+from migrate.errors import MigrateError, Refused, UnreadablePlan
+from migrate.history import FAILED, UNKNOWN, JournalState, Offsets, read_history, sealed, unsealed
 from migrate.model import Commit, Commits, Failure, TopicPartition
-from migrate.plan import MIN_APPROVAL_DIGITS
+from migrate.plan import SHORT_DIGITS
 
 Results = Mapping[TopicPartition, "str | Failure"]
 
 
+_JOURNAL = Companion("journal.jsonl", "journal", lambda line: str(unsealed(line)["fingerprint"]))
+_IN_USE = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
+_NO_LOCKS = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL})
+
+
 def journal_path(plan_path: Path, fingerprint: str) -> Path:
-    """Return where the journal of a plan file lies: "PLAN.<first 12 of the fingerprint>.journal.jsonl"."""
-    return plan_path.with_name(f"{plan_path.name}.{fingerprint[:MIN_APPROVAL_DIGITS]}.journal.jsonl")
+    """Return where the journal of a plan file lies: "PLAN.<first 32 of the fingerprint>.journal.jsonl".
+
+    Raises and finds journals of earlier versions as `Companion.path` does.
+    """
+    return _JOURNAL.path(plan_path, fingerprint)
 
 
 def journals_under_any_name(folder: Path, fingerprint: str) -> tuple[Path, ...]:
     """Return the journals in a folder that belong to this fingerprint, whatever the plan file was called."""
-    return tuple(sorted(folder.glob(f"*.{fingerprint[:MIN_APPROVAL_DIGITS]}.journal.jsonl")))
+    return _JOURNAL.under_any_name(folder, fingerprint)
 
 
-def journals_of(plan_path: Path) -> tuple[Path, ...]:
-    """Return all journals beside a plan file, whichever plan of that name they belong to."""
-    ending = ".journal.jsonl"
-    prefix = f"{plan_path.name}."
-    names = plan_path.parent.iterdir() if plan_path.parent.is_dir() else ()
-    return tuple(sorted(p for p in names if p.name.startswith(prefix) and p.name.endswith(ending)))
+def journal_to_read(plan_path: Path, fingerprint: str) -> Path:
+    """Return the journal that tells of this plan, whether it exists or not.
+
+    It is the plan's own, else the one that a run left in this folder under another name of the plan file.
+    Raises `UnreadablePlan` where there are several of those, and as `journal_path` does.
+    """
+    own = journal_path(plan_path, fingerprint)
+    others = () if own.exists() else journals_under_any_name(own.parent, fingerprint)
+    if len(others) > 1:
+        raise UnreadablePlan(
+            f"Plan {fingerprint[:SHORT_DIGITS]} has {len(others)} journals beside it, under other file names: "
+            f"{', '.join(ascii(path.name)[1:-1] for path in others)}.",
+            "Give the plan file the name that it was applied under.",
+        )
+    return others[0] if others else own
+
+
+class JournalLost(Exception):
+    """Raised by a `JournalWriter` that could not bring an event to disk; the text says why, as the end of a line.
+
+    Not an `OSError`: a broken connection is one too, and says nothing about the journal.
+    """
 
 
 class Journal:
@@ -64,20 +91,23 @@ class Journal:
     def open(self, command: str, details: Mapping[str, object], expected_events: int | None = None) -> "JournalWriter":
         """Lock the journal, create it if there is none, write `begin`.
 
-        Raises `Refused` if somebody has it, or if it does not hold `expected_events` any more: then another run
-        was there since it was read. Nothing is written to it in either case.
+        Raises `Refused` if somebody has it, if it does not hold `expected_events` any more (then another run was
+        there since it was read), or if this is to be its first line and the plan has a journal under another name in
+        this folder; `MigrateError` where the file system has no locks. Nothing is written to it in any of these cases.
         """
         try:
-            descriptor = self._open_file()
+            descriptor, created = self._open_file()
         except OSError as error:
             raise MigrateError(
                 f"The journal {self.path} cannot be written: {error.strerror}. Nothing was changed.",
                 "Prior offsets must be saved before the first write: make the plan's folder writable.",
             ) from None
         try:
-            self._lock(descriptor)
+            self._lock(descriptor, created)
             self._drop_torn_line(descriptor)
             before = self.read()
+            if not before.events:
+                self._refuse_twin()
             if expected_events is not None and before.events != expected_events:
                 raise Refused(
                     f"Another run worked on {self.path.name} meanwhile. Nothing was written.",
@@ -87,34 +117,80 @@ class Journal:
         except BaseException:
             os.close(descriptor)
             raise
-        writer.write("begin", command=command, pid=os.getpid(), host=socket.gethostname(), **details)
-        writer.sync()
+        try:
+            writer.write("begin", command=command, pid=os.getpid(), host=socket.gethostname(), **details)
+            writer.sync()
+        except JournalLost as error:
+            writer.close()
+            raise MigrateError(
+                f"The journal {self.path}: {error}. Nothing was changed.",
+                "Make room for the journal beside the plan, then run the same command again.",
+            ) from error
         return writer
 
-    def _open_file(self) -> int:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+    def refuse_running(self) -> None:
+        """Raise `Refused` while a run holds the journal: what it tells is out of date at once."""
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return
+        try:
+            self._lock(descriptor, created=False, how=fcntl.LOCK_SH)
+        finally:
+            os.close(descriptor)
+
+    def _open_file(self) -> tuple[int, bool]:
+        """Return a descriptor of the file, and whether it was made now; its name in the folder is on disk."""
+        flags, created = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, True
         try:
             descriptor = os.open(self.path, flags | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            return os.open(self.path, flags)
-        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            descriptor, created = os.open(self.path, flags), False
         try:
-            # Without it a power cut may take the name of a file whose content was synced.
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-        return descriptor
+            # Without it a power cut may take the name of a file whose content was synced. Also where the file was
+            # there: the run that made it may have been killed before it came to this.
+            sync_folder(self.path.parent)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor, created
 
-    def _lock(self, descriptor: int) -> None:
+    def _lock(self, descriptor: int, created: bool, how: int = fcntl.LOCK_EX) -> None:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in _IN_USE:
+                who = self.read().last_writer
+                raise Refused(
+                    f"The journal {self.path} is in use{f' by {who}' if who else ''}: "
+                    "this plan is being applied or rolled back.",
+                    "Wait for it to end, then run the same command again.",
+                ) from None
+            if created:
+                # Empty, it would only keep a new plan from taking this one's place.
+                self.path.unlink(missing_ok=True)
+            raise no_locks(self.path, error) from None
+        mine = os.fstat(descriptor)
+        try:
+            there = self.path.stat()
         except OSError:
-            who = self.read().last_writer
+            there = None
+        if there is None or (there.st_dev, there.st_ino) != (mine.st_dev, mine.st_ino):
+            # What is written to a file without a name is lost, and its lock is no lock.
             raise Refused(
-                f"The journal {self.path} is in use{f' by {who}' if who else ''}: "
-                "this plan is being applied or rolled back.",
-                "Wait for it to end, then run the same command again.",
-            ) from None
+                f"The journal {self.path} was moved or replaced while it was opened. Nothing was written.",
+                "See that it lies beside the plan, then run the same command again.",
+            )
+
+    def _refuse_twin(self) -> None:
+        """Raise `Refused` if a run under another name of the plan file has a journal here; take away our empty one."""
+        for other in journals_under_any_name(self.path.parent, self.fingerprint):
+            if not other.samefile(self.path):
+                self.path.unlink()
+                raise Refused(
+                    f"The plan has a journal under another file name, {other.name}. Nothing was written.",
+                    "Use the plan by the name that this journal begins with.",
+                )
 
     def _drop_torn_line(self, descriptor: int) -> None:
         content = self.path.read_bytes()
@@ -146,20 +222,29 @@ class JournalWriter:
         return self._descriptor
 
     def close(self) -> None:
-        """Close the file and give the lock back, also for those who hold it with us."""
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-        os.close(self._descriptor)
+        """Close the file and give the lock back, also for those who hold it with us. All was synced before."""
+        # A file system that is full or gone may say so only now; what matters was synced, or has been reported.
+        with suppress(OSError):
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        with suppress(OSError):
+            os.close(self._descriptor)
 
     def sync(self) -> None:
-        """Return when all that was written is on disk."""
-        os.fsync(self._descriptor)
+        """Return when all that was written is on disk; raises `JournalLost`."""
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise _lost(error) from error
 
     def write(self, event: str, **fields: Any) -> None:
-        """Append one event; it is durable after the next `sync`."""
+        """Append one event; it is durable after the next `sync`. Raises `JournalLost`."""
         record = {"time": iso(self._now_ms()), "event": event, "fingerprint": self._fingerprint, **fields}
         line = sealed(record) + b"\n"
-        while line:
-            line = line[os.write(self._descriptor, line) :]
+        try:
+            while line:
+                line = line[os.write(self._descriptor, line) :]
+        except OSError as error:
+            raise _lost(error) from error
 
     def backup(self, prior: Mapping[str, Commits], rows: Mapping[str, Iterable[TopicPartition]]) -> None:
         """Save each group's commits, and that there is none on the partitions of `rows`; durable on return."""
@@ -194,6 +279,30 @@ class JournalWriter:
         """Say how the command ended; durable on return."""
         self.write("end", exit_code=exit_code, counts=dict(counts))
         self.sync()
+
+
+def _lost(error: OSError) -> JournalLost:
+    return JournalLost(f"the journal cannot be written any more ({error.strerror})")
+
+
+def sync_folder(folder: Path) -> None:
+    """Return when the names in a folder are on disk; raises `OSError`."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def no_locks(path: Path, error: OSError) -> MigrateError:
+    """Return what to say where a file could not be locked, and not because somebody has it."""
+    if error.errno not in _NO_LOCKS:
+        return MigrateError(f"{path} cannot be locked: {error.strerror}. Nothing was changed.")
+    return MigrateError(
+        f"The file system of {path.parent} has no locks ({error.strerror}): nothing would keep two runs on one plan "
+        "apart. Nothing was changed.",
+        "Move the plan, with the files beside it, to a local disk; on NFS, start its lock service.",
+    )
 
 
 def _place(partition: TopicPartition) -> dict[str, Any]:

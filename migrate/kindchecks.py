@@ -3,13 +3,25 @@
 from collections.abc import Iterable
 
 from migrate.checks import CheckFacts, groups_of, result, some, unseen
+from migrate.connecttopics import SINK_PREFIX
+from migrate.filters import java_pattern
 from migrate.groupfacts import BrokerSettings
 from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope
-from migrate.policies import SHARE_GROUP, STREAMS_GROUP, Policies
+from migrate.policies import CONNECT_INTERNAL_TOPICS, SHARE_GROUP, STREAMS_GROUP, Policies
 from migrate.streams import Application
-from migrate.terminal import many
+from migrate.terminal import many, name
 
-CONNECT_PREFIX = "connect-"
+# One underscore and not two, which are left out by default; written so that --exclude-group reads it in the same way,
+# where a dot matches no line end.
+VENDOR_GROUP = java_pattern(r"_([^_][\s\S]*)?")
+CONNECT_TODO = (
+    "Copy it under the same name before a connector starts there, or expect the snapshot; from Kafka 3.6 on a "
+    "connector's positions can also be set by hand (PATCH /connectors/NAME/offsets)."
+)
+HIDDEN_TODO = (
+    "List its topics as somebody who may see them all, or grant DESCRIBE on the cluster, and look for those of Connect "
+    "workers and Debezium: without them a source connector takes a new snapshot."
+)
 
 
 def other_kinds(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
@@ -37,9 +49,15 @@ def other_kinds(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
             )  # fmt: skip
             continue
         found = [group for group, told in sorted(kinds.items()) if told == kind]
+        untold = [group for group, told in sorted(kinds.items()) if told == "unknown"]
         for group in found:
             yield result(Level.BLOCK, check, Scope.GROUP, group, expected, f"it is {what}", todo)
-        if not found:
+        if untold:
+            yield unseen(
+                Level.WARN, check, Scope.CLUSTER, facts.source_alias, expected,
+                f"the kind of {some(untold)} is not known", f"Look with kafka-groups --list on {facts.source_alias}.",
+            )  # fmt: skip
+        elif not found:
             yield result(Level.PASS, check, Scope.CLUSTER, facts.source_alias, expected, "none is listed")
 
 
@@ -65,9 +83,17 @@ def group_protocol(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies)
                 f"was not told ({settings.code})",
                 "It needs Kafka 4.0, or group.coordinator.rebalance.protocols with consumer.",
             )  # fmt: skip
-    if groups and (not new or (isinstance(settings, BrokerSettings) and settings.takes_kip848)):
-        told = sum(isinstance(state, GroupState) for state in states.values())
-        seen = f"{told - len(new)} classic, {len(new)} of KIP-848"
+    served = isinstance(settings, BrokerSettings) and settings.takes_kip848
+    untold = [group for group, state in states.items() if not isinstance(state, GroupState)]
+    if untold and not served:
+        yield unseen(
+            Level.WARN, check, Scope.CLUSTER, facts.source_alias, expected,
+            f"the protocol of {many(len(untold), 'group')} is not known: {some(untold, 3)}",
+            f"Those with group.protocol=consumer (KIP-848) need a {facts.target_alias} of Kafka 4.0.",
+        )  # fmt: skip
+    elif groups and (served or not new):
+        unknown = f", {len(untold)} unknown" if untold else ""
+        seen = f"{len(groups) - len(untold) - len(new)} classic, {len(new)} of KIP-848{unknown}"
         yield result(Level.PASS, check, Scope.GROUP, many(len(groups), "group"), expected, seen)
 
 
@@ -104,11 +130,50 @@ def _internal(app: Application) -> str:
 def connect_sinks(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Name the groups of Connect sink connectors: a connector of the same name has to take them up."""
     for group in groups_of(rows):
-        if group.startswith(CONNECT_PREFIX):
-            connector = group.removeprefix(CONNECT_PREFIX)
+        if group.startswith(SINK_PREFIX):
             yield result(
                 Level.WARN, "connect-sink", Scope.GROUP, group, "consumers that are stopped and started by hand",
-                f"the group of sink connector {connector}, whose worker starts its consumers again by itself",
-                "Stop it with PUT /connectors/NAME/stop on its worker; on the target create it under the same name, "
-                "and with topics named as there.",
+                "the group of the Connect sink in its name, whose worker starts its consumers again by itself",
+                "Stop it with PUT /connectors/NAME/stop on its worker (Kafka 3.5 and later; before, delete it there, "
+                "its settings kept: a paused one stays in its group); on the target create it under the same name, and "
+                "with topics named as there.",
             )  # fmt: skip
+
+
+def connect_internal_topics(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Name topics that source connectors take up from, and that the target lacks: a new snapshot floods it."""
+    check = CONNECT_INTERNAL_TOPICS
+    expected = f"Connect's and Debezium's own topics under the same names on {facts.target_alias}"
+    if facts.source_down:
+        yield unseen(
+            Level.WARN, check, Scope.CLUSTER, facts.source_alias, expected, "the source is down: nobody looked",
+            "Find out whether source connectors ran there: without these topics they take a new snapshot.",
+        )  # fmt: skip
+        return
+    for found in facts.connect_topics:
+        yield result(
+            Level.WARN, check, Scope.TOPIC, found.topic, expected,
+            f"{found}, and {facts.target_alias} has no topic of that name: a source connector started there takes a "
+            "new snapshot",
+            CONNECT_TODO,
+        )  # fmt: skip
+    hidden = facts.hidden.get(facts.source_alias)
+    if hidden is not None and hidden.unknown:
+        yield unseen(
+            Level.WARN, check, Scope.CLUSTER, facts.source_alias, expected,
+            f"it may have more of them: it does not tell which topics it hides: {hidden.unknown}", HIDDEN_TODO,
+        )  # fmt: skip
+
+
+def vendor_groups(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Count the groups whose names begin with one underscore: mostly those of vendors' own tools."""
+    found = [group for group in groups_of(rows) if VENDOR_GROUP.fullmatch(group)]
+    if found:
+        yield result(
+            Level.WARN, "vendor-groups", Scope.CLUSTER, facts.source_alias, "groups of the users' own applications",
+            f"{many(len(found), 'group')} whose {'name begins' if len(found) == 1 else 'names begin'} with one _: "
+            f"{some(map(name, found))}",
+            "Vendors name the groups of their own tools like that (Control Center, ksqlDB, Schema Registry), and those "
+            f"run on {facts.target_alias} by themselves. If none of them is yours, leave them out: --exclude-group "
+            f"'{VENDOR_GROUP.pattern}'",
+        )  # fmt: skip

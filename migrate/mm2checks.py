@@ -1,12 +1,14 @@
 """Checks on MirrorMaker 2 itself: what it writes besides, what it leaves out, and whether it still emits."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from migrate.checks import CheckFacts, groups_of, result, unseen
 from migrate.clock import minute
+from migrate.connectors import Role
 from migrate.expiry import MINUTE_MS, span
+from migrate.mm2tasks import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED
 from migrate.model import CheckResult, Failure, Level, Row, Scope
-from migrate.policies import GROUP_SYNC, Policies
+from migrate.policies import GROUP_SYNC, MM2_TASKS, Policies
 from migrate.terminal import many
 
 OLD_AFTER_MS = 60 * MINUTE_MS
@@ -25,7 +27,14 @@ def group_sync(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> 
     )
     groups = groups_of(rows)
     touched = sorted(set(groups) - set(facts.left_out_by_mm2))
-    if facts.group_sync is None:
+    if facts.group_sync is None and facts.failback:
+        yield unseen(
+            Level.WARN, GROUP_SYNC, Scope.CLUSTER, facts.target_alias, expected,
+            f"whether an MM2 copies from {facts.source_alias} to {facts.target_alias} as well, and sets offsets, is "
+            "not known",
+            "Look there yourself: MM2's default is false.",
+        )  # fmt: skip
+    elif facts.group_sync is None:
         yield unseen(
             Level.WARN, GROUP_SYNC, Scope.CLUSTER, facts.target_alias, expected,
             "no MM2 configuration was given", "Look there yourself: MM2's default is false.",
@@ -36,6 +45,60 @@ def group_sync(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> 
             yield result(Level.BLOCK, GROUP_SYNC, Scope.GROUP, group, expected, seen, todo)
     elif groups:
         yield result(Level.PASS, GROUP_SYNC, Scope.CLUSTER, facts.target_alias, expected, "it is false")
+
+
+def tasks_run(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block on a failed task of MM2's source connector: its partitions are copied no more, and nobody is told.
+
+    A checkpoint connector that failed, and one that is paused or stopped, warn: rows do not rest on checkpoints, and
+    whether everything was copied is `not_drained`'s to say. While the source is down its tasks fail, and that warns.
+    """
+    expected = "every connector of MM2's, and every task of it, RUNNING"
+    fine = []
+    for connector, told in sorted(facts.mm2_tasks.items()):
+        if isinstance(told, Failure):
+            yield unseen(
+                Level.WARN, MM2_TASKS, Scope.CLUSTER, connector, expected,
+                f"the worker did not tell its state: {told.message}", "Look at GET /connectors/NAME/status yourself.",
+            )  # fmt: skip
+            continue
+        failed = told.in_state(FAILED)
+        others = [part for part in told.parts if part.state not in (RUNNING, FAILED)]
+        seen = "; ".join(str(part) for part in (*failed, *others))
+        if failed:
+            is_block = told.role is Role.SOURCE and not facts.source_down
+            todo = "Remove its cause, and restart it: POST /connectors/NAME/restart?includeTasks=true&onlyFailed=true."
+            if is_block:
+                todo += " Or, where all is copied (not-drained passes), waive with --accept mm2-tasks:NAME."
+            yield result(
+                Level.BLOCK if is_block else Level.WARN, MM2_TASKS, Scope.CLUSTER, connector, expected, seen, todo
+            )
+        elif others:
+            yield result(
+                Level.WARN, MM2_TASKS, Scope.CLUSTER, connector, expected, seen,
+                _to_run_again({part.state for part in others}),
+            )  # fmt: skip
+        elif len(told.parts) == 1:
+            yield result(
+                Level.WARN, MM2_TASKS, Scope.CLUSTER, connector, expected, "it is RUNNING, and has no task",
+                "It found nothing to do: do its topics and groups (or their excludes) match anything?",
+            )  # fmt: skip
+        else:
+            fine.append(connector)
+    if fine:
+        yield result(Level.PASS, MM2_TASKS, Scope.CLUSTER, ", ".join(fine), expected, "all of them are")
+
+
+def _to_run_again(states: Set[str]) -> str:
+    """Return what to do about parts in these states: a resume starts only what was paused or stopped."""
+    todo = ["What does not run copies and checkpoints nothing."]
+    if not {PAUSED, STOPPED}.isdisjoint(states):
+        todo.append("Paused or stopped: PUT /connectors/NAME/resume, unless you stopped it.")
+    if UNASSIGNED in states:
+        todo.append("Unassigned: it needs a live worker; look whether the Connect cluster has one, and rebalances.")
+    if not states <= {PAUSED, STOPPED, UNASSIGNED}:
+        todo.append("Look at GET /connectors/NAME/status again in a moment.")
+    return " ".join(todo)
 
 
 def left_out_by_mm2(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:

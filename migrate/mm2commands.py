@@ -12,11 +12,31 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from migrate.flow import Mm2Home, RuntimeWord
-from migrate.model import TopicPartition
+from migrate.model import Side, TopicPartition
 from migrate.plan import Header
-from migrate.terminal import shell_word
+from migrate.terminal import name, shell_word
 
 COMMAND = "    "
+# Apache's own versions, also those that are not released yet. What a vendor adds behind may count otherwise.
+_KAFKA = re.compile(r"([0-4])\.(\d+)(?:\.\d+)*(?:-(?:SNAPSHOT|rc\d+))?", re.IGNORECASE)
+_CONFLUENT = re.compile(r"(\d+)\.(\d+)[.\d-]*-(?:ccs|ce)", re.IGNORECASE)
+STOP_SINCE, RESET_SINCE = (3, 5), (3, 6)
+
+
+def kafka_version(text: str) -> tuple[int, int] | None:
+    """Return Kafka's major and minor version that a worker's version means; None where that is not known.
+
+    Confluent Platform (`-ccs`, `-ce`) counts by itself: 5.x is Kafka 2.x, 6.0 to 6.2 are 2.6 to 2.8, 7.y is 3.y, and
+    8.y is 4.y ("Supported versions and interoperability" in its documentation).
+    """
+    if found := _CONFLUENT.fullmatch(text):
+        major, minor = int(found[1]), int(found[2])
+        if major == 6:
+            return (2, 6 + minor) if minor <= 2 else None
+        return ({5: 2, 7: 3, 8: 4}[major], minor) if major in (5, 7, 8) else None
+    if found := _KAFKA.fullmatch(text):
+        return int(found[1]), int(found[2])
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +55,24 @@ class Mm2Site:
 
     @property
     def version(self) -> tuple[int, int] | None:
-        """Kafka's major and minor version that MM2 is of; None where nobody told."""
-        found = re.match(r"(\d+)\.(\d+)", self.known.get(RuntimeWord.VERSION, ""))
-        return (int(found[1]), int(found[2])) if found else None
+        """Kafka's major and minor version that MM2 is of; None where nobody told, or a vendor's is not known here."""
+        return kafka_version(self.version_text)
+
+    @property
+    def version_text(self) -> str:
+        """The version as the worker or the resource has it, "" where nobody told."""
+        return self.known.get(RuntimeWord.VERSION, "")
+
+    @property
+    def version_told(self) -> str:
+        """How a sentence names the version: with what it means for Kafka where that is not plain."""
+        if self.version is None:
+            if self.version_text:
+                return f"Which Kafka {name(self.version_text)} is, is not known here"
+            return "Nobody told Kafka's version"
+        kafka = "Kafka {}.{}".format(*self.version)
+        plain = self.version_text.startswith(kafka.removeprefix("Kafka "))
+        return f"It is {kafka}" if plain else f"{self.version_text} is {kafka}"
 
     def names(self, word: RuntimeWord) -> list[str]:
         """Return the connectors of one kind, as the offsets topic's keys and the REST name them."""
@@ -58,12 +93,12 @@ def stopping(site: Mm2Site) -> Iterator[str]:
         case Mm2Home.CONNECT:
             yield from _stopping_connect(site)
         case Mm2Home.STRIMZI:
-            kind, name, namespace = _resource(site)
+            kind, resource, namespace = _resource(site)
             yield (
-                f"In {kind} {name}, set state: stopped for the sourceConnector and the checkpointConnector of this "
+                f"In {kind} {resource}, set state: stopped for the sourceConnector and the checkpointConnector of this "
                 "mirror (Strimzi 0.38 and later; before, pause: true); state: running starts them again:"
             )
-            yield f"{COMMAND}kubectl{namespace} edit {kind} {name}"
+            yield f"{COMMAND}kubectl{namespace} edit {kind} {resource}"
         case Mm2Home.DEDICATED:
             yield "A SIGTERM lets it write its last positions; the same start command takes up from there:"
             yield f"{COMMAND}kill $(pgrep -f org.apache.kafka.connect.mirror.MirrorMaker)"
@@ -72,47 +107,74 @@ def stopping(site: Mm2Site) -> Iterator[str]:
         case _:
             yield (
                 "Nobody told how MM2 runs. By itself: a SIGTERM to its process. In a Connect worker (plan with "
-                "--connect-url for the very commands):"
+                "--connect-url for the very commands; Kafka before 3.5 has pause and no stop):"
             )
             yield f"{COMMAND}curl -fsS -X PUT CONNECT-URL/connectors/CONNECTOR/stop"
 
 
 def _stopping_connect(site: Mm2Site) -> Iterator[str]:
-    old = site.version is not None and site.version < (3, 5)
-    word = "pause" if old else "stop"
-    names = site.names(RuntimeWord.SOURCES) + site.names(RuntimeWord.CHECKPOINTS)
-    yield f"By REST; {'pause is what Kafka before 3.5 has' if old else 'resume instead of stop starts it again'}:"
-    for name in names or ["CONNECTOR"]:
-        yield f"{COMMAND}curl -fsS -X PUT {_url(site, name)}/{word}"
+    names = site.names(RuntimeWord.SOURCES) + site.names(RuntimeWord.CHECKPOINTS) or ["CONNECTOR"]
+    version = site.version
+    if version is None:
+        yield f"By REST. {site.version_told}; from 3.5 on there is stop, and resume instead of it starts it again:"
+    elif version >= STOP_SINCE:
+        yield f"By REST. {site.version_told}; resume instead of stop starts it again:"
+    if version is None or version >= STOP_SINCE:
+        for name in names:
+            yield f"{COMMAND}curl -fsS -X PUT {_url(site, name)}/stop"
+    if version is None:
+        yield "Where the worker answers HTTP 404 to that, it is Kafka before 3.5, which has pause:"
+    elif version < STOP_SINCE:
+        yield f"By REST. {site.version_told}; pause is what Kafka before 3.5 has:"
+    if version is None or version < STOP_SINCE:
+        for name in names:
+            yield f"{COMMAND}curl -fsS -X PUT {_url(site, name)}/pause"
 
 
 def resetting(site: Mm2Site, partition: TopicPartition) -> Iterator[str]:
     """Yield how to make MM2 copy a source partition again from its start; commands stand indented.
 
-    MM2 has to be stopped meanwhile. Its copies then stand twice on the target.
+    MM2 has to be stopped meanwhile. Its copies then stand twice on the target. Of a version that is not known both ways
+    are told, with the versions that they need.
     """
-    by_rest = site.version is None or site.version >= (3, 6)
-    match site.home:
-        case Mm2Home.CONNECT if by_rest:
-            where = {"cluster": site.source_alias, "topic": partition.topic, "partition": partition.partition}
-            body = json.dumps({"offsets": [{"partition": where, "offset": None}]}, ensure_ascii=False)
-            for name in site.names(RuntimeWord.SOURCES) or ["CONNECTOR"]:
-                yield "The connector must be stopped. This partition only, or with DELETE all of the connector's:"
-                yield (
-                    f"{COMMAND}curl -fsS -X PATCH -H 'Content-Type: application/json' -d {shell_word(body)} "
-                    f"{_url(site, name)}/offsets"
-                )
-                yield f"{COMMAND}curl -fsS -X DELETE {_url(site, name)}/offsets"
-        case Mm2Home.STRIMZI if by_rest:
-            kind, name, namespace = _resource(site)
-            connector = shell_word((site.names(RuntimeWord.SOURCES) or ["CONNECTOR"])[0])
-            yield "All of the connector's positions, once it is stopped (Strimzi 0.44 and later):"
-            yield (
-                f"{COMMAND}kubectl{namespace} annotate {kind} {name} strimzi.io/connector-offsets=reset "
-                f"strimzi.io/mirrormaker-connector={connector}"
-            )
-        case _:
-            yield from _tombstone(site, partition)
+    by_rest = site.home in (Mm2Home.CONNECT, Mm2Home.STRIMZI) and (site.version is None or site.version >= RESET_SINCE)
+    if by_rest:
+        if site.version is None:
+            yield f"{site.version_told}. Kafka from 3.6 on:"
+        yield from (_by_rest(site, partition) if site.home is Mm2Home.CONNECT else _by_annotation(site))
+        if site.version is None:
+            yield "Kafka before 3.6:"
+    if not by_rest or site.version is None:
+        yield from _tombstone(site, partition)
+    topic = site.known.get("offset_syncs_topic") or "The offset-syncs topic"
+    at_target = site.known.get("offset_syncs_location") == Side.TARGET
+    alias = site.target_alias if at_target else site.source_alias
+    yield (
+        f"{name(topic)} on {name(alias)} must stay, whatever you read elsewhere: deleting it resets nothing, and "
+        "throws away what offsets are translated with."
+    )
+
+
+def _by_rest(site: Mm2Site, partition: TopicPartition) -> Iterator[str]:
+    where = {"cluster": site.source_alias, "topic": partition.topic, "partition": partition.partition}
+    body = json.dumps({"offsets": [{"partition": where, "offset": None}]}, ensure_ascii=False)
+    for connector in site.names(RuntimeWord.SOURCES) or ["CONNECTOR"]:
+        yield "The connector must be stopped. This partition only, or with DELETE all of the connector's:"
+        yield (
+            f"{COMMAND}curl -fsS -X PATCH -H 'Content-Type: application/json' -d {shell_word(body)} "
+            f"{_url(site, connector)}/offsets"
+        )
+        yield f"{COMMAND}curl -fsS -X DELETE {_url(site, connector)}/offsets"
+
+
+def _by_annotation(site: Mm2Site) -> Iterator[str]:
+    kind, resource, namespace = _resource(site)
+    connector = shell_word((site.names(RuntimeWord.SOURCES) or ["CONNECTOR"])[0])
+    yield "All of the connector's positions, once it is stopped (Strimzi 0.44 and later):"
+    yield (
+        f"{COMMAND}kubectl{namespace} annotate {kind} {resource} strimzi.io/connector-offsets=reset "
+        f"strimzi.io/mirrormaker-connector={connector}"
+    )
 
 
 def _tombstone(site: Mm2Site, partition: TopicPartition) -> Iterator[str]:
@@ -125,21 +187,26 @@ def _tombstone(site: Mm2Site, partition: TopicPartition) -> Iterator[str]:
         "With MM2 stopped, a null under this key in its offsets topic (kafka-console-producer of Kafka 3.2 or later; "
         f"{'from 4.2 on --property is called --reader-property' if site.version is None else 'a tab parts the two'}):"
     )
-    for name in site.names(RuntimeWord.SOURCES) or [default]:
-        key = json.dumps([name, where], ensure_ascii=False, separators=(",", ":"))
+    connectors = site.names(RuntimeWord.SOURCES) or [default]
+    for connector in connectors:
+        key = json.dumps([connector, where], ensure_ascii=False, separators=(",", ":"))
         yield (
             f"{COMMAND}printf '%s\\tNULL\\n' {shell_word(key)} | kafka-console-producer.sh --bootstrap-server "
             f"{shell_word(site.target_bootstrap)} --topic {shell_word(topic)} {property_word} parse.key=true "
             f"{property_word} null.marker=NULL"
         )
+    if site.home is Mm2Home.CONNECT:
+        yield "Tasks that were paused and not stopped go on where they were: start them anew (Kafka 3.0 and later):"
+        for connector in connectors:
+            yield f"{COMMAND}curl -fsS -X POST {_url(site, connector, '/restart?includeTasks=true')}"
 
 
-def _url(site: Mm2Site, connector: str) -> str:
+def _url(site: Mm2Site, connector: str, then: str = "") -> str:
     url = site.known.get(RuntimeWord.URL) or "CONNECT-URL"
-    return shell_word(f"{url}/connectors/{quote(connector, safe='')}")
+    return shell_word(f"{url}/connectors/{quote(connector, safe='')}{then}")
 
 
 def _resource(site: Mm2Site) -> tuple[str, str, str]:
     """The resource's kind and name for kubectl, and the option that names its namespace."""
-    namespace, _, name = site.known.get(RuntimeWord.RESOURCE, "").rpartition("/")
-    return "kafkamirrormaker2", shell_word(name or "NAME"), f" -n {shell_word(namespace)}" if namespace else ""
+    namespace, _, resource = site.known.get(RuntimeWord.RESOURCE, "").rpartition("/")
+    return "kafkamirrormaker2", shell_word(resource or "NAME"), f" -n {shell_word(namespace)}" if namespace else ""

@@ -6,7 +6,7 @@ name says its side. A committed offset is the next record that the group wants. 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -44,12 +44,16 @@ class GroupPartition:
 UNREAD_METADATA = "\N{REPLACEMENT CHARACTER}"
 
 
+# Reason of a row that undoes a write whose outcome is unknown: what the target shows does not prove it done.
+UNACKNOWLEDGED = "not-acknowledged"
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """A committed offset as the coordinator stores it, with the metadata that the consumer attached.
 
-    `leader_epoch` is the source's own and is never carried to the target (it would feed the consumer's
-    truncation check there); it is kept as evidence.
+    `leader_epoch` is that of the record before, None where the consumer sent none. It is never carried to the other
+    cluster, where it would feed the consumer's truncation check; `migrate.otherlog` says what it proves.
     """
 
     offset: int
@@ -62,10 +66,13 @@ class LogRange:
     """A partition's log at the moment it was pinned: `start` inclusive, `end` exclusive.
 
     `end` is the last stable offset: an open transaction below the log end would commit underneath the plan.
+    `end_leader_epoch` is the leader epoch of the log's end, None where the cluster did not report it; it rises whenever
+    the log gets another leader, so that ranges are compared without it.
     """
 
     start: int
     end: int
+    end_leader_epoch: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +212,11 @@ class CheckResult:
     accepted: bool = False
     counts_as: Level = Level.PASS
 
+    @property
+    def says_nothing(self) -> bool:
+        """True where a check that can only refute found nothing: neither a finding nor a pass."""
+        return self.level is Level.NOT_VISIBLE and self.counts_as is Level.PASS
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -267,6 +279,11 @@ class Row:
     def target_commit(self) -> Commit | None:
         """What the target shall have committed for this row; None for nothing."""
         return None if self.target_offset is None else Commit(self.target_offset, self.target_metadata)
+
+    @property
+    def needs_acknowledgement(self) -> bool:
+        """True if only the cluster's own answer to this row's write says that it is done, whatever is committed now."""
+        return self.reason == UNACKNOWLEDGED
 
     @property
     def subject(self) -> str:

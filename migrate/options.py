@@ -1,5 +1,6 @@
 """The command line's shared options, and what they mean together. No decisions about offsets here."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,8 +22,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 ENVIRONMENT_PREFIX = "MM2_MIGRATE_"
 # What decides over data is said on the command line of the night, never inherited from a shell's profile.
 NEVER_FROM_ENVIRONMENT = frozenset(
-    {"--execute", "--approve", "--allow-partial", "--accept", "--rewind", "--untranslatable", "--moved", "--by"}
-)
+    {
+        "--execute", "--approve", "--allow-partial", "--accept", "--rewind", "--untranslatable", "--moved", "--by",
+        "--source-unreachable", "--consumers-ran",
+    }
+)  # fmt: skip
 FILE = click.Path(path_type=Path)
 Command = Callable[..., Any]
 
@@ -48,6 +52,22 @@ def common_options(command: Command) -> Command:
             option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
                    help="Form of progress and log lines on stderr."),
             option("--debug", is_flag=True, help="Show stack traces."),
+        ],
+        command,
+    )  # fmt: skip
+
+
+def writing_options(command: Command) -> Command:
+    """Add what `apply` and `rollback` share."""
+    return _apply(
+        [
+            option("--approve", metavar="FINGERPRINT",
+                   help="The fingerprint of the plan that was reviewed: all of it, or the first 32 digits or more."),
+            option("--execute", is_flag=True, help="Write. Without it: a dry run that does every check."),
+            option("--concurrency", type=click.IntRange(1, 100), default=100, show_default=True, metavar="N",
+                   help="Groups in flight at once."),
+            option("--group-timeout", type=click.FloatRange(min=1), default=60.0, show_default=True,
+                   metavar="SECONDS", help="How long to go on trying while no group gets done."),
         ],
         command,
     )  # fmt: skip
@@ -275,7 +295,11 @@ def _described(given: ClusterOptions, source_alias: str, target_alias: str) -> "
     if given.connect_url is not None:
         from migrate.connectrest import connect_worker
 
-        return connect_worker(given.connect_url).described()
+        worker = connect_worker(given.connect_url)
+        if worker.warning:
+            with contextlib.suppress(OSError):  # a pipe that died is no reason to stop
+                click.echo(f"mm2-migrate: warning: {worker.warning}", err=True)
+        return worker.described()
     from migrate.strimzi import read_strimzi
 
     assert given.strimzi is not None

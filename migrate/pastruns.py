@@ -19,7 +19,8 @@ class PastRun:
     """One run of `apply` or `rollback`, or `UNDONE`: a plan that undoes this one was applied, with its own journal.
 
     Times are ISO 8601; `ended` is "" and `exit_code` None where no end was noted.
-    `counts` are rows by status, as `application.RowStatus` names them.
+    `counts` are rows by status, as `rowresults.RowStatus` names them. `source_not_seen` is why the source was not
+    compared, "" where it was.
     """
 
     command: str
@@ -28,6 +29,7 @@ class PastRun:
     ended: str = ""
     exit_code: int | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
+    source_not_seen: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ def past_runs(content: bytes) -> PastRuns:
         kind, command = event["event"], runs[-1].command if runs else APPLY
         if kind == "begin":
             command = ROLLBACK if event["command"] == ROLLBACK else APPLY
-            runs.append(PastRun(command, event["time"], f"process {event['pid']} on {event['host']}"))
+            who, unseen = f"process {event['pid']} on {event['host']}", str(event.get("source_not_seen", ""))
+            runs.append(PastRun(command, event["time"], who, source_not_seen=unseen))
         elif kind == "end" and runs:
             runs[-1] = replace(
                 runs[-1], ended=event["time"], exit_code=event["exit_code"], counts=dict(event["counts"])

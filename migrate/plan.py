@@ -16,8 +16,12 @@ from typing import Any
 
 from migrate.model import CheckResult, Decision, Level, Row, Scope
 
-FORMAT_VERSION = 3
-MIN_APPROVAL_DIGITS = 12
+FORMAT_VERSION = 4
+# Plans of these formats can be read; what a later one added is empty there.
+READABLE_FORMATS = (3, 4)
+ADDED_IN = {"source_topic_ids": 4, "undoes_events": 4, "undoes_digest": 4}
+MIN_APPROVAL_DIGITS = 32
+SHORT_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,11 @@ class Header:
     `comparison` is what comparing records cost, empty where none were compared: "partitions", "left_out", and per
     side "<side>_bytes_estimated", "<side>_bytes_fetched", "<side>_records_estimated", "<side>_records_read".
     `sums` add up the rows (`migrate.totals.sums_of`): by grade, re-reads, what MM2's newest checkpoints would cost.
+    `undoes` is the fingerprint of the plan that an undo undoes, `undoes_events` and `undoes_digest` are the state of
+    that plan's journal that it was made from (`migrate.undo.refuse_stale`); "", 0 and "" in any other plan.
+    `source_topic_ids` and `target_topic_ids` are those of the topics, as far as the clusters tell: a topic that is
+    deleted and created anew under a plan has another id. A field that `ADDED_IN` names belongs to plans from that
+    `format_version` on.
     """
 
     format_version: int
@@ -79,6 +88,9 @@ class Header:
     failback: bool = False
     comparison: Mapping[str, int] = field(default_factory=dict)
     sums: Mapping[str, int] = field(default_factory=dict)
+    source_topic_ids: Mapping[str, str] = field(default_factory=dict)
+    undoes_events: int = 0
+    undoes_digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,8 +116,8 @@ class Plan:
 
     @property
     def short_fingerprint(self) -> str:
-        """The first 12 digits: what people type, and the journal's name."""
-        return self.fingerprint[:MIN_APPROVAL_DIGITS]
+        """The first 12 digits: to read, never to approve with, because two plans can be made to share them."""
+        return self.fingerprint[:SHORT_DIGITS]
 
     def decisions(self) -> Counter[Decision]:
         """Count rows by decision."""
@@ -124,7 +136,18 @@ class Plan:
 
     def blocks(self) -> tuple[CheckResult, ...]:
         """Return the check results that block something and were not accepted."""
-        return tuple(c for c in self.header.checks if c.counts_as is Level.BLOCK)
+        return tuple(c for c in self.header.checks if c.counts_as is Level.BLOCK and not c.accepted)
+
+    def blocks_without_rows(self) -> tuple[CheckResult, ...]:
+        """Return the blocks, but those of a whole cluster, that no blocked row shows.
+
+        A name in the groups file that no group has, a share group: `apply` would leave them out without a word.
+        """
+        blocked = self.blocked_groups()
+        rows = {row.subject for row in self.rows if row.group in blocked}
+        topics = {t for row in self.rows if row.group in blocked for t in (row.source_topic, row.target_topic)}
+        shown = {Scope.GROUP: blocked, Scope.TOPIC: topics, Scope.ROW: rows}
+        return tuple(c for c in self.blocks() if c.scope is not Scope.CLUSTER and c.subject not in shown[c.scope])
 
     def is_clean(self) -> bool:
         """True if `plan` exits 0: no row is blocked, and no check blocks."""
@@ -136,8 +159,8 @@ class Plan:
 
 
 def header_document(header: Header) -> dict[str, Any]:
-    """Return the header as plain JSON-able values."""
-    return asdict(header)
+    """Return the header as plain JSON-able values, with the fields of its format: what the fingerprint is made of."""
+    return {name: value for name, value in asdict(header).items() if ADDED_IN.get(name, 0) <= header.format_version}
 
 
 def row_document(row: Row) -> dict[str, Any]:
@@ -168,6 +191,9 @@ def fingerprint(header: Header, rows: Iterable[Row]) -> str:
 
 
 def approves(approval: str, plan: Plan) -> bool:
-    """True if `approval` names this plan: its fingerprint, or the first 12 digits of it or more."""
+    """True if `approval` names this plan: its fingerprint, or the first 32 digits of it or more.
+
+    Whoever makes plans finds two that share 12 digits in minutes: one to be read, the other to be applied.
+    """
     given = approval.strip().lower()
     return len(given) >= MIN_APPROVAL_DIGITS and plan.fingerprint.startswith(given)

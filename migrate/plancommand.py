@@ -29,6 +29,7 @@ from migrate.wiring import (
     hosted_by,
     parse_spark_conf,
     position_reader_of,
+    task_reader_of,
 )
 
 
@@ -74,6 +75,7 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
             source_groups=group_facts_of(flow.source, deadline) if source else None,
             target_groups=group_facts_of(flow.target, deadline),
             ready=spark.session,
+            tasks=task_reader_of(flow, deadline),
         )
         clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)

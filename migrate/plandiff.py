@@ -138,6 +138,12 @@ def _settings(before: Header, now: Header) -> tuple[Setting, ...]:
         Setting(f"topic id of {topic}", before.target_topic_ids[topic], now.target_topic_ids[topic])
         for topic in sorted(before.target_topic_ids.keys() & now.target_topic_ids.keys())
     ]
+    pairs += [
+        Setting(
+            f"topic id of {topic} on {now.source_alias}", before.source_topic_ids[topic], now.source_topic_ids[topic]
+        )
+        for topic in sorted(before.source_topic_ids.keys() & now.source_topic_ids.keys())
+    ]
     return tuple(s for s in pairs if s.before != s.now)
 
 
@@ -147,7 +153,7 @@ def _named(prefix: str, before: Mapping[str, str], now: Mapping[str, str]) -> li
 
 
 def _troubles(header: Header) -> dict[tuple[str, str], CheckResult]:
-    return {(c.check, c.subject): c for c in header.checks if c.level is not Level.PASS}
+    return {(c.check, c.subject): c for c in header.checks if c.level is not Level.PASS and not c.says_nothing}
 
 
 def _worse(one: CheckResult, other: CheckResult) -> bool:

@@ -17,11 +17,13 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
+from migrate.companions import real_path
 from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
-from migrate.journal import journal_path
+from migrate.journal import journal_path, journals_under_any_name
 from migrate.model import CheckResult, Decision, Grade, Level, Method, Row, Scope
 from migrate.plan import (
-    FORMAT_VERSION,
+    ADDED_IN,
+    READABLE_FORMATS,
     Header,
     PinnedRange,
     Plan,
@@ -102,8 +104,9 @@ def refuse_overwrite(path: Path) -> None:
             f"{path} exists and is not a plan that can be read: it is not overwritten.",
             "Choose another --out, or move that file away.",
         ) from error
-    journal = journal_path(path, fingerprint)
-    if journal.exists():
+    own = journal_path(path, fingerprint)
+    # Under another name, too: this may be the only copy of the plan that the journal is of.
+    for journal in (own,) if own.exists() else journals_under_any_name(real_path(path).parent, fingerprint):
         raise Refused(
             f"{path} holds a plan that has a journal ({journal.name}): it is not overwritten, being the way back.",
             "Choose another --out.",
@@ -145,7 +148,7 @@ def _write(plan: Plan, file: IO[bytes]) -> None:
         sync_marker=SYNC_MARKER,
         strict=True,
         metadata={
-            FORMAT_KEY: str(FORMAT_VERSION),
+            FORMAT_KEY: str(plan.header.format_version),
             # ASCII, for Avro readers decode metadata as UTF-8 and an option may hold bytes that are not
             HEADER_KEY: json.dumps(header_document(plan.header), sort_keys=True, separators=(",", ":")),
             FINGERPRINT_KEY: plan.fingerprint,
@@ -183,9 +186,10 @@ def _metadata(content: bytes, path: Path) -> Mapping[str, str]:
             f"{path} is an Avro file, but not a plan: its metadata lacks {', '.join(missing)}.",
             "Name the plan file that `mm2-migrate plan` wrote.",
         )
-    if entries[FORMAT_KEY] != str(FORMAT_VERSION):
+    if entries[FORMAT_KEY] not in map(str, READABLE_FORMATS):
         raise UnreadablePlan(
-            f"{path} has plan format {entries[FORMAT_KEY][:20]!r}; this version reads format {FORMAT_VERSION}.",
+            f"{path} has plan format {entries[FORMAT_KEY][:20]!r}; this version reads "
+            f"formats {', '.join(map(str, READABLE_FORMATS))}.",
             "Use the version of mm2-migrate that made it, or make a new plan.",
         )
     if not re.fullmatch("[0-9a-f]{64}", entries[FINGERPRINT_KEY]):
@@ -212,6 +216,10 @@ def _rows(content: bytes) -> Iterator[Row]:
 
 def _header(document: dict[str, Any]) -> Header:
     """Build the header from its JSON form; raises TypeError, KeyError or ValueError where it does not fit."""
+    of_later = [name for name, since in ADDED_IN.items() if name in document and since > document["format_version"]]
+    if of_later:
+        # The fingerprint does not cover them there: anybody could have added them.
+        raise ValueError(f"a plan of format {document['format_version']} has no {', '.join(of_later)}")
     document["waivers"] = tuple(document["waivers"])
     document["pinned"] = tuple(PinnedRange(**entry) for entry in document["pinned"])
     document["group_states"] = tuple(PlannedGroupState(**entry) for entry in document["group_states"])

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from migrate import __version__, checklist
 from migrate.checks import CheckFacts, HiddenTopics, TopicShape
 from migrate.comparison import Comparison
+from migrate.connecttopics import ConnectTopic, without_copy
 from migrate.drain import Drained, DrainFacts, drained
 from migrate.flow import Flow
 from migrate.groupsurvey import other_kinds
@@ -20,6 +21,7 @@ from migrate.model import (
     Side,
     TopicPartition,
 )
+from migrate.otherlog import OtherLog, of_other_logs, other_log
 from migrate.place import CheckpointHint, RowFacts
 from migrate.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
 from migrate.rights import is_infrastructure
@@ -49,6 +51,7 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
         settings=request.settings,
         waivers=tuple(str(w) for w in request.policies.waivers),
         target_topic_ids=survey.target_topic_ids,
+        source_topic_ids=survey.source_topic_ids,
         pinned=_pinned(survey),
         group_states=_planned_states(Side.SOURCE, survey.source_states)
         + _planned_states(Side.TARGET, survey.target_states),
@@ -121,13 +124,33 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
         },
         growth=survey.growth,
         groups=survey.group_facts,
+        mm2_tasks=survey.mm2_tasks,
+        connect_topics=_not_copied(flow, survey),
         other_kinds=other_kinds(survey.group_facts.source_kinds, request.filters),
         applications=_applications(flow, survey),
         group_sync=flow.group_sync,
         newest_checkpoint_ms=max((c.timestamp for c in survey.checkpoints.latest.values()), default=None),
         foreign_records={} if flow.failback else _foreign_records(survey),
         now_ms=now_ms,
+        looks_apart={
+            (flow.source if side is Side.SOURCE else flow.target).alias: seconds
+            for side, seconds in survey.looks_apart.items()
+        },
+        other_logs=of_other_logs({} if down else survey.keys, survey.logs.source),
+        target_other_logs=_other_logs_on_target(flow, survey),
     )
+
+
+def _other_logs_on_target(flow: Flow, survey: Survey) -> dict[GroupPartition, OtherLog]:
+    """Return the places, by their names on the source, whose commit on the target is of another log than it has now."""
+    found = {}
+    for key in survey.keys:
+        partition = TopicPartition(flow.policy.target_topic(key.topic), key.partition)
+        prior = survey.priors.get(key.group, {}).get(partition)
+        proof = other_log(prior, survey.logs.target.get(partition))
+        if proof is not None:
+            found[key] = proof
+    return found
 
 
 def _hidden(request: PlanRequest, side: Side, found: frozenset[str] | Failure) -> HiddenTopics:
@@ -149,6 +172,15 @@ def _hidden(request: PlanRequest, side: Side, found: frozenset[str] | Failure) -
         tuple(sorted(filter(concerned, found))),
         tuple(sorted(t for t in found if not (concerned(t) or is_infrastructure(t)))),
     )
+
+
+def _not_copied(flow: Flow, survey: Survey) -> tuple[ConnectTopic, ...]:
+    """Return Connect's own topics on the source that the target lacks under their names, hidden ones included."""
+    hidden = survey.hidden.get(Side.TARGET)
+    there = survey.target_topics.keys() | (hidden if isinstance(hidden, frozenset) else frozenset())
+    missing = without_copy(survey.connect_topics, there)
+    # What a failback leaves may hold copies of what is where it goes.
+    return tuple(m for m in missing if not (flow.failback and flow.policy.target_topic(m.topic) in there))
 
 
 def _applications(flow: Flow, survey: Survey) -> dict[str, Application]:

@@ -10,24 +10,30 @@ from enum import StrEnum
 
 from migrate.errors import UsageError
 
+CONNECT_INTERNAL_TOPICS = "connect-internal-topics"
 GROUP_SYNC = "group-sync"
 METADATA_TOO_LONG = "metadata-too-long"
 MISSING_ON_TARGET = "missing-on-target"
 OFFSETS_EXPIRY = "offsets-expiry"
 SHARE_GROUP = "share-group"
 STREAMS_GROUP = "streams-group"
+MM2_TASKS = "mm2-tasks"
 NOT_DRAINED = "not-drained"
 PRODUCERS_STOPPED = "producers-stopped"
 TIMESTAMPS_NOT_KEPT = "timestamps-not-kept"
 TOPICS_VISIBLE = "topics-visible"
+TWO_LOOKS = "two-looks"
+OTHER_LOG = "commit-of-another-log"
 UNREAD_ON_TARGET_ONLY = "unread-on-target-only"
 ACCEPTABLE_CHECKS = (
     "checkpointed-groups-listed",
     "checkpointed-topics-listed",
+    OTHER_LOG,
     GROUP_SYNC,
     METADATA_TOO_LONG,
     "mm2-checkpoints-topic",
     "mm2-offset-syncs-topic",
+    MM2_TASKS,
     MISSING_ON_TARGET,
     "named-groups-exist",
     NOT_DRAINED,
@@ -43,6 +49,7 @@ ACCEPTABLE_CHECKS = (
     "target-topic-exists",
     TIMESTAMPS_NOT_KEPT,
     TOPICS_VISIBLE,
+    TWO_LOOKS,
     UNREAD_ON_TARGET_ONLY,
 )
 NEVER_ACCEPTABLE = ("clusters-differ", "listing-complete", "target-group-empty", "inside-target-log")

@@ -148,3 +148,11 @@ class Progress(Protocol):
     def advance(self, done: int, total: int) -> None:
         """Say how far the present step is."""
         ...
+
+
+class Lines(Progress, Protocol):
+    """A progress that also takes lines which are no step (`migrate.progress.LineProgress`)."""
+
+    def say(self, text: str) -> None:
+        """Write a line that is whole by itself."""
+        ...

@@ -61,6 +61,13 @@ class LineProgress:
             self._step_began = self._clock.monotonic()
             self._say(text)
 
+    def say(self, text: str) -> None:
+        """Write a line that is whole by itself: no step begins, so the heart does not add how long it has taken."""
+        with self._lock:
+            self._close_line()
+            self._text = ""
+            self._say(text)
+
     def advance(self, done: int, total: int) -> None:
         """Say how far the step is, with an estimate of what is left; only if some time has passed."""
         with self._lock:

@@ -1,16 +1,18 @@
 """The records themselves as proof: what each group reads next on one side beside what it reads next on the other.
 
-For every row with an offset: the source's next record at or after the committed offset, and the target's next
-record at or after the planned one. Records are read through ports and come as digests. What the plan pinned
-bounds the look: what was written since is nobody's proof.
+For every row with an offset: the source's next record at or after its committed offset, and the target's next record
+at or after the offset that is committed there now, whatever the plan says; where that is not the planned one, the
+planned one's record is read as well. Records are read through ports and come as digests. What the plan pinned bounds
+the look: what was written since is nobody's proof.
 
 An exact row stands on the very copy of the source's next record. Other rows may start earlier, to be safe: then
-the source's record is looked for among the target's next ones, as far as the plan's re-reads reach.
+the source's record is looked for among the target's next ones, as far as the plan's re-reads reach. Where consumers
+have moved on, the planned offset is what they started from, so its record is the one that is compared.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from migrate.equality import Equality
@@ -18,7 +20,8 @@ from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.model import Decision, Failure, Grade, LogRange, Row, TopicPartition
 from migrate.nextrecord import ALL_PARTS, NextRecord, Part, Position, parts_of
 from migrate.ports import ClusterAdmin, NextRecordReader, Progress
-from migrate.terminal import many
+from migrate.terminal import capital, many
+from migrate.verification import Finding, Standing
 
 # How far a record is looked for beyond what the plan says is read twice, and at most.
 LOOK_AHEAD = 100
@@ -37,11 +40,15 @@ class Verdict(StrEnum):
     REMOVED = "removed"
     NOT_FOUND = "not-found"
     CHOSEN = "chosen"
+    MOVED_ON = "moved-on"
+    BEYOND = "beyond"
+    UNCOMMITTED = "uncommitted"
     DIFFERENT = "different"
     UNREADABLE = "unreadable"
 
 
-FAILED = frozenset({Verdict.DIFFERENT, Verdict.UNREADABLE})
+FAILED = frozenset({Verdict.BEYOND, Verdict.UNCOMMITTED, Verdict.DIFFERENT, Verdict.UNREADABLE})
+_NOTHING = Failure("NOT_COMMITTED", "the group has no committed offset there")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,8 @@ class Next:
 class RowProof:
     """One row's two records and the verdict on them. A side that could not be read is a `Failure`.
 
+    `target` is looked at from the offset that is committed now; where that is not the planned one, `planned` is looked
+    at from there, and None where the two are one.
     `parts` are what had to agree, `differing` those of them that do not. `found_at` is where on the target a
     record equal to the source's stands, `records_before` how many records the target has before it.
     """
@@ -70,18 +79,22 @@ class RowProof:
     sentence: str
     found_at: int | None = None
     records_before: int | None = None
+    planned: Next | Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RecordProof:
-    """The proofs of rows in the plan's order; `left_out` is how many rows with an offset `--limit` left out."""
+    """The proofs of rows in the plan's order; `left_out` is how many rows with an offset `--limit` left out.
+
+    Rows that nobody was to write, and that apply left out, are not among them: a `Verification` names those.
+    """
 
     rows: tuple[RowProof, ...]
     left_out: int = 0
 
     @property
     def exit_code(self) -> int:
-        """1 if the records of an exact row differ, or a log could not be read; else 0."""
+        """1 if the records of an exact row differ, an offset is beyond its own, or one could not be read; else 0."""
         return EXIT_FAILED if any(proof.verdict in FAILED for proof in self.rows) else EXIT_DONE
 
     def counts(self) -> Counter[Verdict]:
@@ -98,29 +111,101 @@ class LogSide:
 
 
 def prove(
-    rows: Iterable[Row], source: LogSide, target: LogSide, progress: Progress, limit: int | None = None
+    rows: Iterable[Row],
+    findings: Iterable[Finding],
+    source: LogSide,
+    target: LogSide,
+    progress: Progress,
+    limit: int | None = None,
 ) -> RecordProof:
     """Read the next records of every row with an offset, and compare them; writes nothing.
 
-    Raises `ClusterError` if a cluster does not answer at all; a log that can not be read is a verdict.
+    `findings` are what is committed on the target now; a row without one was not to be written. Raises `ClusterError`
+    if a cluster does not answer at all; a log that cannot be read is a verdict.
     """
-    every = [row for row in rows if standing_offset(row) is not None and row.source_committed is not None]
+    found = {finding.key: finding for finding in findings}
+    every = [
+        (row, found[row.key])
+        for row in rows
+        if standing_offset(row) is not None and row.source_committed is not None and row.key in found
+    ]
     proved = every if limit is None else every[:limit]
-    there = _Log(source, {_source_place(row)[0]: row.source_log_end for row in proved}, progress)
-    here = _Log(target, {_target_place(row)[0]: row.target_log_end for row in proved}, progress)
-    theirs = there.next([_source_place(row) for row in proved])
-    ours = here.next([_target_place(row) for row in proved])
+    there = _Log(source, {_source_place(row)[0]: row.source_log_end for row, _ in proved}, progress)
+    here = _Log(target, {_planned_place(row)[0]: row.target_log_end for row, _ in proved}, progress)
+    theirs = there.next([_source_place(row) for row, _ in proved])
+    compared = [(row, finding, _compared_place(row, finding)) for row, finding in proved]
+    ours = here.next({place for row, _, place in compared} | {_planned_place(row) for row, _ in proved})
+    # Consumers may have read beyond what the plan pinned: there the record is shown, and compared with nothing.
+    now = here.next({_committed_place(f) for _, f in proved if _has_moved_on(f)}, pinned=False)
     depths: dict[Place, int] = {}
-    for row in proved:
-        place = _target_place(row)
+    for row, _, place in compared:
         if _may_stand_further_on(row, theirs[_source_place(row)], ours[place]):
-            depths[place] = max(depths.get(place, 0), look_ahead(row))
+            depths[place] = max(depths.get(place, 0), look_ahead(row, max(0, _planned_place(row)[1] - place[1])))
     ahead = here.read(depths)
-    judged = (
-        judge(row, theirs[_source_place(row)], ours[_target_place(row)], ahead.get(_target_place(row), ()))
-        for row in proved
-    )
+    judged = []
+    for row, finding, place in compared:
+        proof = judge(row, theirs[_source_place(row)], ours[place], ahead.get(place, ()))
+        planned = ours[_planned_place(row)]
+        if finding.seen is not None and _has_moved_on(finding):
+            judged.append(_moved_on(proof, finding.seen, now[_committed_place(finding)]))
+        else:
+            judged.append(_held(proof, finding, planned))
     return RecordProof(tuple(judged), len(every) - len(proved))
+
+
+def _has_moved_on(finding: Finding) -> bool:
+    """True if consumers account for an offset beyond the planned one."""
+    return finding.is_good and finding.seen != finding.expected
+
+
+def _compared_place(row: Row, finding: Finding) -> Place:
+    return _planned_place(row) if finding.seen is None or _has_moved_on(finding) else _committed_place(finding)
+
+
+def _committed_place(finding: Finding) -> Place:
+    assert finding.seen is not None
+    return finding.target_partition, finding.seen
+
+
+def _moved_on(proof: RowProof, seen: int, now: Next | Failure) -> RowProof:
+    """Return the proof of where the group's consumers began, beside the record that they are at now."""
+    sentence = f"Consumers have moved on to {seen}. At the planned offset: {proof.sentence}"
+    verdict = proof.verdict if proof.verdict in FAILED else Verdict.MOVED_ON
+    return replace(proof, target=now, planned=proof.target, verdict=verdict, sentence=sentence)
+
+
+def _held(proof: RowProof, finding: Finding, planned: Next | Failure) -> RowProof:
+    """Return the proof at the committed offset, with the planned one's record where that is another."""
+    seen, expected = finding.seen, finding.expected
+    if seen == expected:
+        return proof
+    if seen is None or expected is None:
+        # Also where it could not be read: what is not seen is no proof.
+        missing = finding.standing is Standing.MISSING
+        verdict = Verdict.UNCOMMITTED if missing else Verdict.UNREADABLE
+        target = _NOTHING if missing else Failure("UNREADABLE", finding.sentence)
+        unread = (("source", proof.source), ("target", planned))
+        logs = [f" {_unread_log(side, log)}" for side, log in unread if isinstance(log, Failure)]
+        sentence = f"{capital(finding.sentence)}.{''.join(logs)}"
+        return RowProof(proof.row, proof.source, target, proof.parts, (), verdict, sentence, planned=planned)
+    proof = replace(proof, planned=planned)
+    if seen < expected or proof.verdict is Verdict.UNREADABLE:
+        return proof
+    sentence = (
+        f"The committed offset is {seen - expected} beyond the planned {expected}, and no consumer accounts for it."
+    )
+    record = _same_as_source(proof, planned)
+    if record is not None:
+        sentence += f" The source's record is at {record.offset} on the target: it would be skipped."
+    return replace(proof, verdict=Verdict.BEYOND, sentence=sentence, found_at=None, records_before=None)
+
+
+def _same_as_source(proof: RowProof, planned: Next | Failure) -> NextRecord | None:
+    """Return the record at the planned offset if it is the source's next one."""
+    if isinstance(planned, Failure) or isinstance(proof.source, Failure):
+        return None
+    theirs, ours = proof.source.record, planned.record
+    return ours if theirs and ours and not ours.differing(theirs, proof.parts) else None
 
 
 def standing_offset(row: Row) -> int | None:
@@ -130,10 +215,14 @@ def standing_offset(row: Row) -> int | None:
     return row.target_offset if row.decision is Decision.SET else None
 
 
-def look_ahead(row: Row) -> int:
-    """Return how many records of the target are looked through for the source's next one."""
+def look_ahead(row: Row, behind: int = 0) -> int:
+    """Return how many records of the target are looked through, from `behind` offsets before the planned one on."""
     known = row.rereads_at_most if row.rereads_at_most is not None else row.rereads_estimate
-    return min((known or 0) + LOOK_AHEAD, LOOK_AHEAD_AT_MOST)
+    return min((known or 0) + behind + LOOK_AHEAD, LOOK_AHEAD_AT_MOST)
+
+
+def _unread_log(side: str, failure: Failure) -> str:
+    return f"The {side}'s log could not be read: {failure.code}: {failure.message}."
 
 
 def judge(
@@ -153,7 +242,7 @@ def judge(
 
     for side, seen in (("source", source), ("target", target), ("target", ahead)):
         if isinstance(seen, Failure):
-            return told(Verdict.UNREADABLE, f"The {side}'s log could not be read: {seen.code}: {seen.message}.")
+            return told(Verdict.UNREADABLE, _unread_log(side, seen))
     assert isinstance(source, Next) and isinstance(target, Next) and not isinstance(ahead, Failure)
     theirs, ours = source.record, target.record
     if theirs is None and ours is None:
@@ -228,7 +317,7 @@ def _source_place(row: Row) -> Place:
     return TopicPartition(row.source_topic, row.partition), row.source_committed
 
 
-def _target_place(row: Row) -> Place:
+def _planned_place(row: Row) -> Place:
     offset = standing_offset(row)
     assert offset is not None
     return row.target_partition, offset
@@ -243,10 +332,10 @@ class _Log:
         self._progress = progress
         self._ranges = side.admin.log_ranges(list(pinned)) if pinned else {}
 
-    def next(self, places: Collection[Place]) -> Mapping[Place, Next | Failure]:
-        """Return what stands at each place."""
+    def next(self, places: Collection[Place], pinned: bool = True) -> Mapping[Place, Next | Failure]:
+        """Return what is at each place; beyond the ends that the plan pinned only where `pinned` is False."""
         found: dict[Place, Next | Failure] = {}
-        for place, records in self.read(dict.fromkeys(places, 1)).items():
+        for place, records in self.read(dict.fromkeys(places, 1), pinned).items():
             log = self._ranges[place[0]]
             if isinstance(records, Failure) or isinstance(log, Failure):
                 found[place] = records if isinstance(records, Failure) else _no_log(log)
@@ -254,7 +343,7 @@ class _Log:
                 found[place] = Next(place[1], log.start, records[0] if records else None)
         return found
 
-    def read(self, depths: Mapping[Place, int]) -> Mapping[Place, Sequence[NextRecord] | Failure]:
+    def read(self, depths: Mapping[Place, int], pinned: bool = True) -> Mapping[Place, Sequence[NextRecord] | Failure]:
         """Return up to so many records from each place on."""
         found: dict[Place, Sequence[NextRecord] | Failure] = {}
         positions: dict[Place, Position] = {}
@@ -264,8 +353,8 @@ class _Log:
             if not isinstance(log, LogRange):
                 found[place] = _no_log(log)
                 continue
-            pinned = self._pinned[partition]
-            end = log.end if pinned is None else min(pinned, log.end)
+            planned_end = self._pinned[partition] if pinned else None
+            end = log.end if planned_end is None else min(planned_end, log.end)
             if offset < end:
                 positions[place] = Position(partition, max(offset, log.start), end, most)
             else:

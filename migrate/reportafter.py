@@ -6,10 +6,10 @@ Invariant: a row counts as set only if the journal says that it was read back at
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from migrate.errors import EXIT_DONE, UsageError
+from migrate.errors import EXIT_DONE, EXIT_PARTLY, UsageError
 from migrate.history import APPLY, FAILED, REMOVED, ROLLBACK, SET, UNKNOWN, GroupTrace, JournalState
 from migrate.model import Decision, Row
 from migrate.pastruns import PastRun, PastRuns
@@ -65,11 +65,16 @@ class Aftermath:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What `verify --format json` said: offsets by (group, target topic, partition), and its exit code."""
+    """What `verify --format json` said: offsets by (group, target topic, partition), and its exit code.
+
+    `left_out` are the rows that were not written, `blocks` how many of the plan's blocks had no row.
+    """
 
     exit_code: int
     offsets: Mapping[Key, Mapping[str, Any]]
     records: Mapping[Key, Mapping[str, Any]]
+    left_out: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict)
+    blocks: int = 0
 
 
 def read_verified(content: str, name: str, plan: Plan) -> Verified:
@@ -82,8 +87,12 @@ def read_verified(content: str, name: str, plan: Plan) -> Verified:
         fingerprint, exit_code = str(document["fingerprint"]), int(document["exit_code"])
         offsets = {_place(entry): entry for entry in document["offsets"]}
         records = {_place(entry): entry for entry in document.get("records", ())}
+        left_out = {_place(entry): entry for entry in document.get("left_out", ())}
+        blocks = len(document.get("blocks", ()))
         for entry in offsets.values():
             str(entry["standing"]), str(entry["sentence"]), entry["seen"]
+        for entry in left_out.values():
+            str(entry["why"]), str(entry["sentence"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
             f"{name} is not what `verify --format json` prints ({type(error).__name__}).",
@@ -94,7 +103,7 @@ def read_verified(content: str, name: str, plan: Plan) -> Verified:
             f"{name} verifies plan {fingerprint[:12]}, not {plan.short_fingerprint}.",
             "Name the file that was made with this plan.",
         )
-    return Verified(exit_code, offsets, records)
+    return Verified(exit_code, offsets, records, left_out, blocks)
 
 
 def aftermath(plan: Plan, state: JournalState, past: PastRuns, verified: Verified | None) -> Aftermath:
@@ -117,7 +126,7 @@ def aftermath(plan: Plan, state: JournalState, past: PastRuns, verified: Verifie
 def _after(row: Row, state: JournalState, past: PastRuns) -> RowAfter:
     undone = state.rolled_back.get(row.group)
     if undone is not None and row.target_partition in undone.planned:
-        return _undone(row, undone, past)
+        return _undone(row, undone, state.applied.get(row.group), past)
     seen = past.seen.get((APPLY, row.group), {})
     partition = row.target_partition
     read = partition in seen
@@ -128,6 +137,9 @@ def _after(row: Row, state: JournalState, past: PastRuns) -> RowAfter:
         result = trace.results.get(partition, UNKNOWN)
         error = past.errors.get((APPLY, row.group, partition), "")
         return _judged(row, result, as_planned, shown, error)
+    confirmed = trace is not None and trace.read_back
+    if row.decision is Decision.KEEP and read and seen[partition] != row.target_prior and not confirmed:
+        return RowAfter(FAILED, shown, f"Was to be kept at {row.target_prior}, and was read back at {shown}.")
     if row.decision in _DECIDED:
         return RowAfter(_DECIDED[row.decision], shown)
     last = past.last(APPLY)
@@ -150,26 +162,32 @@ def _judged(row: Row, result: str, as_planned: bool, shown: str, error: str) -> 
     return RowAfter(UNKNOWN, shown, error or "It may have been written: no answer was noted.")
 
 
-def _undone(row: Row, trace: GroupTrace, past: PastRuns) -> RowAfter:
+def _undone(row: Row, trace: GroupTrace, applied: GroupTrace | None, past: PastRuns) -> RowAfter:
     partition = row.target_partition
+    # Where apply got no certain answer, its offset may appear after a reading that shows the prior one.
+    proven = trace.is_certain(partition) or (applied is not None and applied.is_certain(partition))
     seen = past.seen.get((ROLLBACK, row.group), {})
     error = past.errors.get((ROLLBACK, row.group, partition), "")
     shown = _offset(seen[partition]) if partition in seen else ""
-    if partition in seen and seen[partition] == trace.planned[partition]:
+    if proven and partition in seen and seen[partition] == trace.planned[partition]:
         return RowAfter(RESTORED, shown)
     if trace.results.get(partition, UNKNOWN) == FAILED:
         return RowAfter(UNDO_FAILED, shown, error)
-    return RowAfter(UNDO_UNKNOWN, shown, error or "It was to be restored, and was not read back there.")
+    why = "was not read back there" if proven else "the cluster has not acknowledged it"
+    return RowAfter(UNDO_UNKNOWN, shown, error or f"It was to be restored, and {why}.")
 
 
 def _with_verified(row: Row, after: RowAfter, verified: Verified | None) -> RowAfter:
     if verified is None:
         return after
-    offset = verified.offsets.get((row.group, row.target_topic, row.partition))
+    place = (row.group, row.target_topic, row.partition)
+    offset = verified.offsets.get(place)
     if offset is None:
-        return after
+        unwritten = verified.left_out.get(place)
+        # No standing: there was nothing to compare, and the row's status says already whether that is trouble.
+        return after if unwritten is None else replace(after, verified=f"not verified: {unwritten['sentence']}")
     told = [str(offset["sentence"])]
-    record = verified.records.get((row.group, row.target_topic, row.partition))
+    record = verified.records.get(place)
     if record is not None:
         told.append(f"next records: {record.get('verdict', '?')}")
     return RowAfter(after.status, after.seen, after.told, str(offset["standing"]), "; ".join(told))
@@ -184,7 +202,9 @@ def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, i
     last = past.last(APPLY)
     done = sum(counts.get(status, 0) for status in (SET, REMOVED, ALREADY))
     if _is_complete(past, counts):
-        return Verdict(f"APPLIED: {many(done, 'offset')} {_stand(done)} as planned, read back", "good")
+        unseen = any(run.source_not_seen for run in past.runs if run.command == APPLY)
+        word, colour = ("APPLIED, SOURCE NOT SEEN", "warn") if unseen else ("APPLIED", "good")
+        return Verdict(f"{word}: {many(done, 'offset')} {_stand(done)} as planned, read back", colour)
     rest = ", ".join(f"{counts[s]} {s}" for s in (FAILED, UNKNOWN, NOT_WRITTEN, LEFT_OUT) if counts.get(s))
     told = f"{done} as planned" + (f", {rest}" if rest else "")
     if last is not None and last.exit_code is None:
@@ -208,8 +228,13 @@ def _is_complete(past: PastRuns, counts: Mapping[str, int]) -> bool:
 
 def _verified_verdict(verified: Verified, standings: Mapping[str, int]) -> Verdict:
     told = ", ".join(f"{n} {standing}" for standing, n in sorted(standings.items())) or "no rows"
-    if verified.exit_code == EXIT_DONE and all(standing in GOOD for standing in standings):
+    good = all(standing in GOOD for standing in standings)
+    if verified.exit_code == EXIT_DONE and good:
         return Verdict(f"VERIFIED: {told}", "good")
+    if verified.exit_code == EXIT_PARTLY and good:
+        rest = [f"{many(len(verified.left_out), 'row')} not written"] * bool(verified.left_out)
+        rest += [f"{many(verified.blocks, 'block')} of the plan open"] * bool(verified.blocks)
+        return Verdict(f"VERIFIED IN PART: {told}; {', '.join(rest) or 'exit code 4'}", "warn")
     return Verdict(f"VERIFY FOUND TROUBLE: {told}; exit code {verified.exit_code}", "bad")
 
 

@@ -1,12 +1,13 @@
 """`report`: reads a plan and the journal beside it, writes one page. Wiring, and no decisions."""
 
 import os
+import tempfile
 from pathlib import Path
 
 from migrate.bytesize import bytes_text
-from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
+from migrate.errors import MigrateError, Refused, UsageError
 from migrate.history import JournalState, read_history
-from migrate.journal import journal_path, journals_under_any_name
+from migrate.journal import journal_to_read
 from migrate.pastruns import PastRuns, past_runs
 from migrate.plan import Plan
 from migrate.planfile import read_plan
@@ -40,21 +41,14 @@ def run_report(path: Path, out: Path, verification: Path | None, options: tuple[
 
 def _told_by_journal(path: Path, plan: Plan) -> tuple[JournalState, PastRuns, Path | None]:
     """Return what the journal beside the plan tells; one that was written under another file name too."""
-    beside = journal_path(path, plan.fingerprint)
-    found = [beside] if beside.exists() else list(journals_under_any_name(path.absolute().parent, plan.fingerprint))
-    if not found:
-        return JournalState(), PastRuns(), None
-    if len(found) > 1:
-        raise UnreadablePlan(
-            f"Plan {plan.short_fingerprint} has {len(found)} journals beside it, under other file names: "
-            f"{', '.join(name(p.name) for p in found)}.",
-            "Give the plan file the name that it was applied under.",
-        )
+    journal = journal_to_read(path, plan.fingerprint)
     try:
-        content = found[0].read_bytes()
+        content = journal.read_bytes()
+    except FileNotFoundError:
+        return JournalState(), PastRuns(), None
     except OSError as error:
-        raise MigrateError(f"The journal {found[0]} cannot be read: {error.strerror}.") from None
-    return read_history(content, str(found[0]), plan.fingerprint), past_runs(content), found[0]
+        raise MigrateError(f"The journal {journal} cannot be read: {error.strerror}.") from None
+    return read_history(content, str(journal), plan.fingerprint), past_runs(content), journal
 
 
 def _verified(file: Path, plan: Plan) -> Verified:
@@ -83,14 +77,21 @@ def _refuse_overwrite(out: Path) -> None:
 
 
 def _write(html: str, out: Path) -> int:
-    content = html.encode("utf-8")
-    temporary = out.with_name(f".{out.name}.{os.getpid()}")
+    """Write the page, mode 0600, whole or not at all; return its bytes.
+
+    The file has a name that nobody can foresee until it is whole: a link that lies in wait under a known name would
+    have the page written where it points to, and a page half written would pass for one.
+    """
+    content, temporary = html.encode("utf-8"), None
     try:
-        temporary.write_bytes(content)
+        descriptor, name_of_it = tempfile.mkstemp(prefix=".mm2-migrate-", dir=out.absolute().parent)  # mode 0600
+        temporary = Path(name_of_it)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
         temporary.replace(out)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise UsageError(
-            f"The report can not be written to {out}: {error.strerror}.", "Choose another --out."
-        ) from None
+        raise UsageError(f"The report cannot be written to {out}: {error.strerror}.", "Choose another --out.") from None
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)  # gone where it has taken the place of `out`
     return len(content)

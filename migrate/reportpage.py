@@ -16,7 +16,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from migrate.attention import failback_text, findings, passed
+from migrate.attention import Evidence, failback_text, findings, not_ruled_out, passed, shared
 from migrate.bytesize import bytes_text
 from migrate.drift import UNDO
 from migrate.model import CheckResult, Grade, Level
@@ -24,7 +24,16 @@ from migrate.plan import Plan
 from migrate.reportafter import Aftermath, Verdict
 from migrate.reportcharts import grades_bar, lag_chart, rereads_chart
 from migrate.reportdata import Data, as_json, report_data
-from migrate.showtable import SUBJECTS_NAMED, NextSteps, Page, identity, next_steps, totals_told, verdict
+from migrate.showtable import (
+    EVIDENCE_SHOWN,
+    SUBJECTS_NAMED,
+    NextSteps,
+    Page,
+    identity,
+    next_steps,
+    totals_told,
+    verdict,
+)
 from migrate.signatures import Signature, names_of, signatures_required
 from migrate.signing import standing
 from migrate.terminal import Colour, many, name, safe, shell_word
@@ -80,8 +89,10 @@ def report(
         summary=[(k.strip(), v) for k, v in identity(plan, Page(path)) if k.strip() not in _IN_SETTINGS],
         totals=list(totals_told(plan, counted)),
         findings=findings(plan),
+        shown=EVIDENCE_SHOWN,
         named=SUBJECTS_NAMED,
         listed=RESULTS_LISTED,
+        everything=f"mm2-migrate show {shell_word(path)} --format json",
         after=after,
         signed=standing(plan, names_of(signatures)) if signatures or signatures_required(plan) else "",
         signatures=signatures,
@@ -93,6 +104,7 @@ def report(
         lag=lag_chart(groups),
         checks=_checks(plan),
         passed=passed(plan),
+        not_ruled_out=not_ruled_out(plan.header.checks),
         settings=list(_settings(plan, path)),
         data=data,
         left_out=_left_out(data, path),
@@ -154,7 +166,18 @@ def _told_after(after: Aftermath, options: tuple[str, ...]) -> tuple[str, ...]:
     return () if options else ("With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):",)
 
 
-def _checks(plan: Plan) -> list[tuple[str, str, list[CheckResult]]]:
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Results of one check that say the same: a line of its table."""
+
+    verdict: str
+    scope: str
+    evidence: Evidence
+    expected: str
+    todo: str
+
+
+def _checks(plan: Plan) -> list[tuple[str, str, list[_Line]]]:
     """Return each check's name, its results counted by level, and those that did not simply pass."""
     named: dict[str, list[CheckResult]] = {}
     for result in plan.header.checks:
@@ -163,8 +186,20 @@ def _checks(plan: Plan) -> list[tuple[str, str, list[CheckResult]]]:
     for check, results in named.items():
         words = Counter("accepted" if r.accepted else str(r.level) for r in results)
         counts = ", ".join(f"{n} {word}" for word, n in words.items())
-        told.append((check, counts, [r for r in results if r.level is not Level.PASS]))
+        told.append((check, counts, _lines([r for r in results if r.level is not Level.PASS])))
     return sorted(told, key=lambda entry: not entry[2])
+
+
+def _lines(results: Sequence[CheckResult]) -> list[_Line]:
+    alike: dict[tuple[str, str, str, str], list[tuple[str, str]]] = {}
+    for r in results:
+        verdict = "accepted" if r.accepted else str(r.level)
+        alike.setdefault((verdict, str(r.scope), r.expected, r.todo), []).append((r.subject, r.seen))
+    return [
+        _Line(verdict, scope, evidence, expected, todo)
+        for (verdict, scope, expected, todo), seen in alike.items()
+        for evidence in shared(seen)
+    ]
 
 
 def _settings(plan: Plan, path: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:

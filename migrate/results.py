@@ -1,18 +1,17 @@
-"""What `apply`, `rollback` and `verify` say: results as lines of text, failures first. Pure."""
+"""What `apply` and `rollback` say: results as lines of text, failures first. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.application import ApplyResult, RowResult, RowStatus
+from migrate.application import ApplyResult
 from migrate.assessment import Assessment, Fate
 from migrate.attention import failback_text
 from migrate.drift import UNDO
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
-from migrate.plan import Plan
+from migrate.rowresults import RowResult, RowStatus
 from migrate.table import Column, layout, wrapped
 from migrate.terminal import Colour, many, name, paint, safe, shell_word
-from migrate.verification import GOOD, Finding, Standing, Verification
 
 ROWS_SHOWN = 200
 NAMED = 20
@@ -42,13 +41,20 @@ def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, co
     verdict, shade = _verdict(result)
     yield paint(verdict, shade, colour)
     label = "Undoes plan" if typed.command == "rollback" else "Fingerprint"
-    yield f"{label:<13}{paint(approval[:12], Colour.BOLD, colour)}{approval[12:]}"
+    yield f"{label:<13}{paint(approval, Colour.BOLD, colour)}"
     counts = ", ".join(f"{count} {status}" for status, count in sorted(result.counts().items()))
     fates = _fates(result.assessment)
     yield f"Rows         {counts or 'none'}"
     yield f"Groups       {fates}"
     if result.trouble:
         yield from wrapped(paint(f"Ended early: {safe(result.trouble)}", Colour.RED, colour), width, "", "  ")
+    if result.journal_gap:
+        text = f"The journal beside the plan is incomplete. Missing: {safe(result.journal_gap)}"
+        yield from wrapped(paint(text, Colour.RED, colour), width, "", "  ")
+    if result.assessment.source_unseen:
+        text = f"Source not seen: {safe(result.assessment.source_unseen)}"
+        yield from wrapped(paint(text, Colour.YELLOW, colour), width, "", "  ")
+        yield from wrapped("Whether its groups are stopped, and where they are, was not compared.", width, "  ", "  ")
     for note in result.assessment.notes:
         yield from wrapped(f"Note: {safe(note)}", width, "", "  ")
     yield ""
@@ -58,38 +64,25 @@ def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, co
     yield from _next(result, typed, approval, width)
 
 
-def verify_lines(found: Verification, plan: Plan, width: int, colour: bool) -> Iterator[str]:
-    """Yield a verification: verdict, what is behind or missing, what moved on."""
-    bad = [f for f in found.findings if f.standing not in GOOD]
-    counts = ", ".join(f"{count} {standing}" for standing, count in sorted(found.counts().items()))
-    total = len(found.findings)
-    if bad:
-        yield paint(f"NOT AS PLANNED: {len(bad)} of {total} offsets", Colour.RED, colour)
-    elif total:
-        yield paint(f"VERIFIED: {total} offsets of {len({f.group for f in found.findings})} groups", Colour.GREEN,
-                    colour)  # fmt: skip
-    else:
-        yield paint("NOTHING TO VERIFY: the plan sets no offset", Colour.YELLOW, colour)
-    yield f"Plan {plan.short_fingerprint} on {safe(plan.header.target_alias)}: {counts or 'no rows'}"
-    if found.moving:
-        yield from wrapped(f"Moving now: {_names(sorted(found.moving))}", width, "", "  ")
-    moved = [f for f in found.findings if f.standing in GOOD and f.standing is not Standing.EQUAL]
-    for title, findings in (("Not as planned:", bad), ("Moved on, because consumers run:", moved)):
-        if findings:
-            yield ""
-            yield title
-            yield from _findings(findings, width)
-
-
 def _verdict(result: ApplyResult) -> tuple[str, Colour]:
     assessment, counts = result.assessment, result.counts()
     undo = assessment.plan.header.kind == UNDO
     done, doing = ("RESTORED", "restored") if undo else ("APPLIED", "set")
     if result.exit_code == EXIT_DONE:
         if result.executed:
+            moved = counts[RowStatus.MOVED_ON]
+            since = f"; {moved} {'has' if moved == 1 else 'have'} moved on since an earlier run" if moved else ""
             written = counts[RowStatus.SET] + counts[RowStatus.REMOVED] + counts[RowStatus.ALREADY]
-            return f"{done}: {written} offsets stand as planned, read back", Colour.GREEN
+            if assessment.source_unseen:
+                return f"{done}, SOURCE NOT SEEN: {written} offsets stand as planned, read back{since}", Colour.YELLOW
+            return f"{done}: {written} offsets stand as planned, read back{since}", Colour.GREEN
         if not assessment.writable:
+            if counts[RowStatus.MOVED_ON]:
+                offsets = many(counts[RowStatus.MOVED_ON], "offset")
+                return (
+                    f"NOTHING LEFT TO DO; {offsets} moved on since: verify says whether consumers did that",
+                    Colour.GREEN,
+                )
             return "NOTHING LEFT TO DO: every offset stands as planned", Colour.GREEN
         pending = sum(len(g.pending) for g in assessment.writable)
         return f"DRY RUN: {pending} offsets of {len(assessment.writable)} groups would be {doing}", Colour.GREEN
@@ -104,8 +97,14 @@ def _verdict(result: ApplyResult) -> tuple[str, Colour]:
             RowStatus.LEFT_OUT: "left out", RowStatus.FAILED: "failed", RowStatus.UNKNOWN: "unknown",
             RowStatus.PLANNED: "not reached",
         }  # fmt: skip
-        told = [f"{counts[status]} {word}" for status, word in words.items() if counts[status]]
-        return f"PARTLY {done}: {', '.join(told)}", Colour.YELLOW
+        parts = [f"{counts[status]} {word}" for status, word in words.items() if counts[status]]
+        if assessment.open_blocks:
+            parts.append(f"{many(len(assessment.open_blocks), 'block')} of the plan passed over")
+        if result.journal_gap and not parts:
+            return f"{done}, BUT THE JOURNAL IS INCOMPLETE: see below", Colour.YELLOW
+        if not parts:
+            return f"{done}, AND ENDED EARLY: all was set, see below", Colour.YELLOW
+        return f"PARTLY {done}: {', '.join(parts)}", Colour.YELLOW
     return f"FAILED: no offset was {doing}", Colour.RED
 
 
@@ -128,6 +127,14 @@ def _refused(assessment: Assessment, width: int, colour: bool) -> Iterator[str]:
             yield from wrapped(safe(reason), width, "  ", "    ")
         yield ""
         return
+    if assessment.open_blocks:
+        yield paint("Blocked in the plan, and shown by no row:", Colour.RED, colour)
+        for block in assessment.open_blocks[:NAMED]:
+            text = f"{block.check}: {block.subject}: expected {block.expected}, seen {block.seen}"
+            yield from wrapped(safe(text), width, "  ", "    ")
+        if len(assessment.open_blocks) > NAMED:
+            yield f"  and {len(assessment.open_blocks) - NAMED} more"
+        yield ""
     titles = {
         Fate.BLOCKED: "Blocked in the plan:",
         Fate.DRIFTED: "Changed since the plan was made:",
@@ -155,7 +162,7 @@ def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
         for row in group.pending:
             commit = commits.get(row.target_partition)
             now = None if commit is None else commit.offset
-            if now == row.target_prior:
+            if now == row.target_prior or (row.needs_acknowledgement and now == row.target_offset):
                 continue
             if now is not None and row.target_offset is not None:
                 again += max(0, now - row.target_offset)
@@ -229,30 +236,19 @@ def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Itera
     if result.executed:
         if result.exit_code == EXIT_DONE and plan.header.kind != UNDO:
             yield "Next: " + Typed("verify", typed.path, typed.options).line()
-        elif result.exit_code != EXIT_DONE:
+        elif any(row.status in (*_BAD, RowStatus.PLANNED) for row in result.rows) or result.journal_gap:
             yield from wrapped("The same command again takes up what is left; the journal says what is set.", width)
+        elif not assessment.is_whole:
+            yield from wrapped("What was left out needs a new plan.", width)
         return
     if result.exit_code == EXIT_DONE and assessment.writable:
         yield "Nothing was written. To do it:"
-        yield "  " + typed.line("--approve", approval[:12], "--execute")
+        yield "  " + typed.line("--approve", approval, "--execute")
     elif assessment.writable and not assessment.refusals:
-        yield "Nothing was written. Mend the above and plan again, or leave those groups out:"
-        yield "  " + typed.line("--approve", approval[:12], "--execute", "--allow-partial")
+        yield "Nothing was written. Fix the above and plan again, or leave it out:"
+        yield "  " + typed.line("--approve", approval, "--execute", "--allow-partial")
     elif not assessment.is_clean:
-        yield "Nothing was written. Mend the above and plan again."
-
-
-def _findings(findings: Sequence[Finding], width: int) -> Iterator[str]:
-    for finding in findings[:ROWS_SHOWN]:
-        where = f"{name(finding.group)} {name(finding.target_partition.topic)}:{finding.target_partition.partition}"
-        yield from wrapped(f"{where}: {safe(finding.sentence)}", width, "  ", "    ")
-    if len(findings) > ROWS_SHOWN:
-        yield f"  and {len(findings) - ROWS_SHOWN} more"
-
-
-def _names(names: Sequence[str]) -> str:
-    tail = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(name(n) for n in names[:NAMED]) + tail
+        yield from wrapped("Nothing was written. Fix the above, then run the same command again or plan anew.", width)
 
 
 def _offset(offset: int | None) -> str:

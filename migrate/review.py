@@ -205,7 +205,7 @@ def next_commands(plan: Plan, path: str | Path) -> str:
         (
             f"Fingerprint {plan.fingerprint}",
             f"mm2-migrate sign {file} --by NAME --note TEXT",
-            f"mm2-migrate apply {file}{partial} --approve {plan.short_fingerprint} --execute",
+            f"mm2-migrate apply {file}{partial} --approve {plan.fingerprint} --execute",
         )
     )
 

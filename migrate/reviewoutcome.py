@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from migrate.errors import MigrateError
-from migrate.journal import journal_path
+from migrate.journal import journal_to_read
 from migrate.model import Decision
 from migrate.plan import Plan
 from migrate.review import ReviewStopped, pandas_module, place_of
@@ -22,7 +22,7 @@ _MAKE_IT = "Make it with: mm2-migrate verify PLAN ... --format json > FILE"
 
 def open_wave(path: str | Path, plan: Plan) -> Wave:
     """Return what the journals beside a plan tell; raises `ReviewStopped` where there is none, or it is damaged."""
-    file = journal_path(Path(path), plan.fingerprint)
+    file = _journal(path, plan)
     if not file.exists():
         raise ReviewStopped(f"There is no journal {file.name} beside {path}: this plan was not applied from here.")
     try:
@@ -64,7 +64,7 @@ def standings_table(wave: Wave) -> "pd.DataFrame":
 
 def events_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
     """Return the journal's events in order: time, event, group, and the rest as text."""
-    file = journal_path(Path(path), plan.fingerprint)
+    file = _journal(path, plan)
     lines = []
     for text in file.read_text().split("\n")[:-1]:
         event = json.loads(text)
@@ -79,18 +79,31 @@ def verification_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
 
     Raises `ReviewStopped` if the file is missing, holds something else, or is of another plan.
     """
+    columns = ["group", "target_topic", "partition", "expected", "seen", "standing", "sentence"]
+    table = pandas_module().DataFrame(_verification(path, plan)["offsets"], columns=columns)
+    return table.astype({"expected": "Int64", "seen": "Int64"})
+
+
+def not_written_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
+    """Return the rows that were not written, and so could not be verified: blocked, skipped, or left out by apply.
+
+    Raises as `verification_table` does.
+    """
+    columns = ["group", "target_topic", "partition", "why", "reason", "sentence"]
+    return pandas_module().DataFrame(_verification(path, plan).get("left_out", []), columns=columns)
+
+
+def _verification(path: str | Path, plan: Plan) -> dict[str, Any]:
     try:
         document: dict[str, Any] = json.loads(Path(path).read_text())
-        fingerprint, offsets = document["fingerprint"], document["offsets"]
+        fingerprint, _ = document["fingerprint"], document["offsets"]
     except OSError as error:
-        raise ReviewStopped(f"The verification {path} can not be read: {error.strerror}.", _MAKE_IT) from None
+        raise ReviewStopped(f"The verification {path} cannot be read: {error.strerror}.", _MAKE_IT) from None
     except (ValueError, KeyError, TypeError):
         raise ReviewStopped(f"{path} is not what `verify --format json` prints.", _MAKE_IT) from None
     if fingerprint != plan.fingerprint:
         raise ReviewStopped(f"{path} is of plan {str(fingerprint)[:12]}, not of {plan.short_fingerprint}.", _MAKE_IT)
-    columns = ["group", "target_topic", "partition", "expected", "seen", "standing", "sentence"]
-    table = pandas_module().DataFrame(offsets, columns=columns)
-    return table.astype({"expected": "Int64", "seen": "Int64"})
+    return document
 
 
 def signatures_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
@@ -100,3 +113,10 @@ def signatures_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
     except MigrateError as error:
         raise ReviewStopped(error.problem, error.todo) from None
     return pandas_module().DataFrame([asdict(s) for s in signed], columns=["time", "name", "note"])
+
+
+def _journal(path: str | Path, plan: Plan) -> Path:
+    try:
+        return journal_to_read(Path(path), plan.fingerprint)
+    except MigrateError as error:
+        raise ReviewStopped(error.problem, error.todo) from None

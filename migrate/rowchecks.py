@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from migrate.checks import CheckFacts, result
-from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
-from migrate.policies import BEYOND_LOG_END, METADATA_TOO_LONG, Policies
+from migrate.checks import CheckFacts, result, unseen
+from migrate.model import CheckResult, Decision, Grade, GroupPartition, Level, Method, Row, Scope
+from migrate.policies import BEYOND_LOG_END, METADATA_TOO_LONG, OTHER_LOG, Policies
 from migrate.rows import LONGEST_METADATA, utf16_units
 from migrate.terminal import many
 
@@ -22,14 +22,61 @@ def row_blocks(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> 
         "log-not-visible": ("a log whose ends can be read", "Grant DESCRIBE on the topic, or try again."),
     }
     seen: dict[str, int] = dict.fromkeys(expectations, 0)
+    # What a check can say nothing of is no pass: a row without a place, or one whose log nobody read.
+    placed = [row for row in rows if row.target_offset is not None and row.target_log_end is not None]
+    ended = [row for row in rows if row.source_committed is not None and row.source_log_end is not None]
+    judged = {"inside-target-log": len(placed), "rewind": len(placed), BEYOND_LOG_END: len(ended)}
     for row in rows:
         if row.decision is Decision.BLOCK and row.reason in expectations:
             expected, todo = expectations[row.reason]
             seen[row.reason] += 1
             yield result(Level.BLOCK, row.reason, Scope.ROW, row.subject, expected, row.sentence.rstrip("."), todo)
-    for check in ("inside-target-log", "rewind", BEYOND_LOG_END):
-        if rows and not seen[check]:
-            yield result(Level.PASS, check, Scope.ROW, f"{len(rows)} rows", expectations[check][0], "all of them")
+    for check, count in judged.items():
+        if count and not seen[check]:
+            yield result(Level.PASS, check, Scope.ROW, many(count, "row"), expectations[check][0], "all of them")
+    if facts.source_down and rows:
+        yield unseen(
+            Level.WARN, BEYOND_LOG_END, Scope.CLUSTER, facts.source_alias, expectations[BEYOND_LOG_END][0],
+            "the source is down: its log ends were not read",
+            "A checkpoint of a log that is gone looks like any other.",
+        )  # fmt: skip
+
+
+def commit_of_another_log(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+    """Block rows whose commit was made on another log: its offset counts other records than those that are there.
+
+    Where nothing refutes a commit that is said once, and is no pass (`migrate.otherlog`).
+    """
+    expected = "a commit whose leader epoch the log has reached"
+    judged = [row for row in rows if row.source_committed is not None and row.decision is not Decision.SKIP]
+    open_ones = 0
+    for row in judged:
+        key = GroupPartition(row.group, row.source_topic, row.partition)
+        chosen = row.method is Method.EXPLICIT  # then the commit decides nothing
+        on_source = None if chosen else facts.other_logs.get(key)
+        # A consumer that starts from such a commit is reset by the broker's word; one that is set anew has no epoch.
+        on_target = facts.target_other_logs.get(key) if row.decision is Decision.KEEP else None
+        proof, alias = (on_source, facts.source_alias) if on_source else (on_target, facts.target_alias)
+        if proof is None:
+            open_ones += 1
+            continue
+        todo = (
+            f"The topic was deleted and created anew on {alias}, or somebody copied the commit from another cluster. "
+            f"Reset the group there, or waive with --accept {OTHER_LOG}:GROUP/TOPIC/PARTITION if its offset is right "
+            "all the same."
+        )
+        seen = (
+            f"its commit on {alias} has leader epoch {proof.commit_epoch}, and the log there has not come further than "
+            f"{proof.log_epoch}"
+        )
+        yield result(Level.BLOCK, OTHER_LOG, Scope.ROW, row.subject, expected, seen, todo)
+    if open_ones:
+        yield unseen(
+            Level.PASS, OTHER_LOG, Scope.CLUSTER, facts.source_alias, expected,
+            f"nothing refutes {many(open_ones, 'commit')}, which is no proof: a new log reaches every epoch in time, "
+            "and a commit need not carry one",
+            "",
+        )  # fmt: skip
 
 
 def metadata_too_long(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:

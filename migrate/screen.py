@@ -1,12 +1,33 @@
 """A terminal's screen that is drawn anew every few seconds, in place: what `watch` does, without its flicker."""
 
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from shutil import get_terminal_size
+
+from migrate.terminal import cells, many
 
 _ENTER = "\x1b[?1049h\x1b[?25l"
 _LEAVE = "\x1b[?25h\x1b[?1049l"
+_PAINT = re.compile(r"\x1b\[[0-9;]*m")
 _HOME, _REST_OF_LINE, _REST_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
+
+
+def fitting(lines: Sequence[str], width: int, height: int) -> Sequence[str]:
+    """Return the lines that a terminal has room for; what does not fit the height is counted on the last line.
+
+    A line wider than the terminal goes on below itself there, and takes as many rows: taken for one, the top of the
+    screen would scroll away, and every drawing would leave it behind anew.
+    """
+    rows = [max(1, -(-cells(_PAINT.sub("", line)) // max(1, width))) for line in lines]
+    if sum(rows) <= height:
+        return lines
+    kept, used = 0, 0
+    while used + rows[kept] < height:
+        used += rows[kept]
+        kept += 1
+    rest = f"... {many(len(lines) - kept, 'line')} more: without --watch all are shown"
+    return [*lines[:kept], rest[:width]]
 
 
 class Screen:
@@ -22,12 +43,7 @@ class Screen:
 
     def draw(self, lines: Iterable[str]) -> None:
         """Draw lines from the top; what does not fit the height is counted on the last line."""
-        listed = list(lines)
-        height = max(2, get_terminal_size((80, 24)).lines)
-        if len(listed) > height:
-            listed = [
-                *listed[: height - 1],
-                f"... {len(listed) - height + 1} lines more: without --watch all are shown",
-            ]
+        size = get_terminal_size((80, 24))
+        listed = list(fitting(list(lines), size.columns, max(2, size.lines)))
         sys.stdout.write(_HOME + f"{_REST_OF_LINE}\n".join(listed) + _REST_OF_LINE + _REST_OF_SCREEN)
         sys.stdout.flush()

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from migrate.model import Decision, Grade, Row
-from migrate.plan import Plan, header_document, row_document
+from migrate.plan import Plan, row_document
 from migrate.showtable import verdict
 from migrate.totals import Totals, totals
 
@@ -18,7 +18,7 @@ def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
 
     `rows_in_plan` is more than the length of `rows` where a selection left some out.
     """
-    header = header_document(plan.header)
+    header = asdict(plan.header)
     checks = header.pop("checks")
     counted = totals(plan)
     yield "{"
@@ -47,7 +47,7 @@ def json_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
             "type": "header",
             "fingerprint": plan.fingerprint,
             "rows_in_plan": len(plan.rows),
-            **header_document(plan.header),
+            **asdict(plan.header),
         }
     )
     for row in rows:

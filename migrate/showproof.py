@@ -5,15 +5,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from migrate.errors import EXIT_DONE
 from migrate.model import Failure
 from migrate.nextrecord import NextRecord, Part
 from migrate.plan import Plan
 from migrate.recordproof import FAILED, Next, RecordProof, RowProof, Verdict
 from migrate.table import Column, Layout, layout, wrapped
 from migrate.terminal import Colour, cells, many, name, paint, safe
-from migrate.verification import Verification
+from migrate.verification import Verification, joint_exit_code
 
 _GOOD = frozenset({Verdict.EQUAL, Verdict.AT_END})
+PLANNED = "planned"
 _LEGEND = {
     Verdict.AT_END: "at-end: both logs end there, nothing is left to read",
     Verdict.EARLIER: "earlier: the target starts earlier, to be safe; what lies between is read again",
@@ -22,6 +24,9 @@ _LEGEND = {
     Verdict.NOT_FOUND: "not-found: no equal record among the target's next ones (not copied yet, changed on the "
     "way, compacted, or further on)",
     Verdict.CHOSEN: "chosen: set by a reviewer's choice, so the records need not agree",
+    Verdict.MOVED_ON: "moved-on: consumers have read on; what they started from, at the planned offset, was compared",
+    Verdict.BEYOND: "beyond: the committed offset is beyond the planned one, and no consumer accounts for it",
+    Verdict.UNCOMMITTED: "uncommitted: the group has no committed offset there",
     Verdict.DIFFERENT: "different: the row was graded exact, and the records are not the same",
     Verdict.UNREADABLE: "unreadable: a log could not be read, so nothing is proven",
 }
@@ -51,8 +56,10 @@ def proof_lines(proof: RecordProof, plan: Plan, width: int, colour: bool) -> Ite
     if wide.width <= width:
         yield from wide.headings
     else:
-        yield "Of each row the source's next record, and below it the target's: offset, time,"
-        yield "bytes of key and value, fingerprint."
+        yield "Of each row the source's next record, and below it the target's at its committed"
+        yield "offset: offset, time, bytes of key and value, fingerprint."
+        if any(row.planned is not None for row in proof.rows):
+            yield "Where another offset was planned, a third line has the record there."
     for row in proof.rows:
         lines = _side_by_side(row, wide) if wide.width <= width else _one_above_the_other(row, aliases)
         shade = Colour.RED if row.verdict in FAILED else None
@@ -62,19 +69,24 @@ def proof_lines(proof: RecordProof, plan: Plan, width: int, colour: bool) -> Ite
             yield from wrapped(_why(row), width, "    ", "      ")
 
 
-def verify_document(
-    found: Verification, plan: Plan, proof: RecordProof | None, exit_code: int, spent: bool
-) -> Iterator[str]:
-    """Yield one JSON document: what is committed beside what was planned, and the records if they were read."""
+def verify_document(found: Verification, plan: Plan, proof: RecordProof | None) -> Iterator[str]:
+    """Yield one JSON document: what is committed beside what was planned, and the records if they were read.
+
+    `left_out` are the rows that were not written, by the plan or by apply, `blocks` the open blocks without a row.
+    """
     yield "{"
     head: dict[str, Any] = {
         "fingerprint": plan.fingerprint,
         "source": plan.header.source_alias,
         "target": plan.header.target_alias,
-        "exit_code": exit_code,
-        "rolled_back": spent,
+        "exit_code": joint_exit_code(found.exit_code, proof.exit_code if proof else EXIT_DONE),
+        "rolled_back": found.spent,
         "counts": {str(standing): n for standing, n in found.counts().items()},
         "moving": sorted(found.moving),
+        "blocks": [
+            {"check": c.check, "subject": c.subject, "expected": c.expected, "seen": c.seen, "todo": c.todo}
+            for c in found.blocks
+        ],
     }
     if proof is not None:
         head |= {
@@ -92,10 +104,23 @@ def verify_document(
             "seen": f.seen,
             "standing": str(f.standing),
             "sentence": f.sentence,
+            "journal": str(f.journal),
         }
         for f in found.findings
     )
-    yield from _list("offsets", findings, "," if proof is not None else "")
+    unwritten = (
+        {
+            "group": row.group,
+            "target_topic": row.target_partition.topic,
+            "partition": row.target_partition.partition,
+            "why": str(row.why),
+            "reason": row.reason,
+            "sentence": row.sentence,
+        }
+        for row in found.not_written
+    )
+    yield from _list("offsets", findings, ",")
+    yield from _list("left_out", unwritten, "," if proof is not None else "")
     if proof is not None:
         yield from _list("records", map(_document, proof.rows), "")
     yield "}"
@@ -127,6 +152,7 @@ def _document(proof: RowProof) -> dict[str, Any]:
         "differing": [str(part) for part in proof.differing],
         "source": _side(proof, proof.source),
         "target": _side(proof, proof.target),
+        "planned": None if proof.planned is None else _side(proof, proof.planned),
         "found_at": proof.found_at,
         "records_before": proof.records_before,
     }
@@ -168,7 +194,8 @@ def _wide(proofs: Iterable[RowProof], aliases: tuple[str, str], width: int) -> L
     headings.append("RECORDS")
     widest = [0] * len(headings)
     for proof in proofs:
-        widest = [max(w, cells(text)) for w, text in zip(widest, _cells(proof), strict=True)]
+        for line in (_cells(proof), _planned_cells(proof)):
+            widest = [max(w, cells(text)) for w, text in zip(widest, line, strict=True)]
     numbers = {2, 4, 6, 8}
     return layout([Column(h, w, i in numbers) for i, (h, w) in enumerate(zip(headings, widest, strict=True))], width)
 
@@ -184,6 +211,13 @@ def _cells(proof: RowProof) -> list[str]:
     ]
 
 
+def _planned_cells(proof: RowProof) -> list[str]:
+    """Return the line below a row's own, of the planned offset; blank where that is the committed one."""
+    if proof.planned is None:
+        return [""] * 11
+    return ["", "", "", "", "", "", *_record(proof, proof.planned), PLANNED]
+
+
 def _record(proof: RowProof, seen: Next | Failure) -> tuple[str, str, str, str]:
     if isinstance(seen, Failure):
         return "-", safe(seen.code), "-", "-"
@@ -195,16 +229,21 @@ def _record(proof: RowProof, seen: Next | Failure) -> tuple[str, str, str, str]:
 
 def _side_by_side(proof: RowProof, wide: Layout) -> Iterator[str]:
     yield wide.line(_cells(proof))
+    if proof.planned is not None:
+        yield wide.line(_planned_cells(proof))
 
 
 def _one_above_the_other(proof: RowProof, aliases: tuple[str, str]) -> Iterator[str]:
     row = proof.row
     yield f"{name(row.group)}  {name(row.source_topic)}:{row.partition}  {proof.verdict}"
     widest = max(map(cells, aliases))
-    for alias, seen in zip(aliases, (proof.source, proof.target), strict=True):
+    lines = [(aliases[0], proof.source, ""), (aliases[1], proof.target, "")]
+    if proof.planned is not None:
+        lines.append((aliases[1], proof.planned, f"  {PLANNED}"))
+    for alias, seen, end in lines:
         offset, time, size, fingerprint = _record(proof, seen)
         blanks = " " * (widest - cells(alias))
-        yield f"  {alias}{blanks}  {offset:>12}  {time:<24}  {size:>9}  {fingerprint}"
+        yield f"  {alias}{blanks}  {offset:>12}  {time:<24}  {size:>9}  {fingerprint}{end}"
 
 
 def _why(proof: RowProof) -> str:

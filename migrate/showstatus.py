@@ -1,9 +1,10 @@
 """A status as one screen of text: verdict, how far MM2 is topic by topic, who is alive, what is missing. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from migrate.attention import findings_of
+from migrate.attention import findings_of, not_ruled_out
 from migrate.duration import duration_text
 from migrate.lag import Lag
 from migrate.model import Failure, GroupState, Level
@@ -11,13 +12,14 @@ from migrate.pace import Pace, TimeLeft
 from migrate.producers import rate_text
 from migrate.showtable import Page, finding_lines
 from migrate.status import GroupStatus, Mm2TopicStatus, Status, TopicStatus
-from migrate.table import Column, aligned, layout, wrapped
-from migrate.terminal import Colour, many, name, paint, safe
-from migrate.watching import Progress
+from migrate.table import Column, Layout, aligned, layout, wrapped
+from migrate.terminal import Colour, cells, many, name, paint, safe
+from migrate.watching import Progress, Sight
 
-BAR_WIDTH = 20
+BAR_WIDTH, SHORT_BAR_WIDTH = 20, 8
 TOPICS_SHOWN = 40
 GROUPS_SHOWN = 20
+NAMES_SHOWN = 12
 _WHY_NO_ESTIMATE = {
     Pace.TOO_EARLY: "too early to tell how long",
     Pace.STALLED: "nothing is being copied",
@@ -36,26 +38,67 @@ _COLUMNS = (
 
 
 def status_lines(
-    status: Status, page: Page, forecast: str = "", progress: Mapping[str, Progress] | None = None, left: str = ""
+    status: Status,
+    page: Page,
+    forecast: str = "",
+    progress: Mapping[str, Progress] | None = None,
+    left: str = "",
+    sight: Sight | None = None,
 ) -> Iterator[str]:
-    """Yield the screen. `progress` are the bars of a watch by topic, `left` what it says of the time left."""
-    for line in wrapped(_verdict(status), page.width):
-        yield paint(line, Colour.GREEN if status.is_ready else Colour.RED, page.colour)
+    """Yield the screen. `progress` are the bars of a watch by topic, `left` what it says of the time left.
+
+    `sight` says how fresh the status is; a verdict that is not the newest look's is given as one of the past, and a
+    glance's READY as none.
+    """
+    stale = None if sight is None or sight.is_current else sight
+    settling = sight is not None and sight.settling
+    verdict = _verdict(status, settling)
+    if stale is not None:
+        yield from _late(stale, page)
+        verdict = f"Seen {duration_text(stale.age_seconds)} ago: {verdict}"
+    colour = Colour.GREEN if status.is_ready else Colour.RED if status.blocks or status.source_down else Colour.YELLOW
+    for line in wrapped(verdict, page.width):
+        yield paint(line, colour, page.colour and not (stale or settling))
     yield ""
-    yield from aligned([(f"{label:<11}", text) for label, text in _facts(status, forecast, left)], page.width)
+    yield from aligned([(f"{label:<11}", text) for label, text in _facts(status, forecast, left, sight)], page.width)
     yield ""
     if status.topics:
         yield from _topics(status, page, progress or {})
         yield ""
     yield from _groups(status, page)
-    yield from _missing(status, page)
+    yield from _missing(status, page, stale)
+
+
+def first_look_lines(sight: Sight, page: Page) -> Iterator[str]:
+    """Yield the screen of a watch that has not seen anything yet."""
+    yield paint("LOOKING for the first time: nothing is known yet", Colour.BOLD, page.colour)
+    yield from _late(sight, page)
+
+
+def late_text(sight: Sight) -> str:
+    """Return in one sentence what keeps a newer status from coming: who does not answer, to what, for how long."""
+    parts = [safe(sight.problem)] if sight.problem else []
+    if sight.waiting is not None:
+        waited = duration_text(sight.waiting.seconds)
+        parts.append(f"NO ANSWER for {waited}: {safe(sight.waiting.question)}")
+    return " ".join(parts)
+
+
+def _late(sight: Sight, page: Page) -> Iterator[str]:
+    text = late_text(sight)
+    if text:
+        for line in wrapped(text, page.width):
+            yield paint(line, Colour.RED, page.colour)
 
 
 def left_text(told: TimeLeft, lag: Lag) -> str:
     """Return what is said of the time left: "about 40 s left (1200/s)", or why nobody can tell."""
-    if told.pace is Pace.DONE or lag.records == 0:
+    if lag.records == 0:
         return "everything is copied"
     left = f"{_records(lag)} left"
+    if lag.records is None:
+        # What an earlier look knew says nothing of what this one could not see.
+        return left
     if told.seconds is None or told.per_second is None:
         return f"{left}: {_WHY_NO_ESTIMATE[told.pace]}"
     return f"{left}: about {duration_text(told.seconds)} ({rate_text(told.per_second).removeprefix('about ')})"
@@ -71,16 +114,19 @@ def progress_line(status: Status, progress: Mapping[str, Progress], left: str) -
         parts.append(f"{len(going) - 5} more")
     blocks = sorted({c.check for c in status.blocks})
     copying = f"; {', '.join(parts)}" if parts else ""
-    waiting = f"; not ready: {', '.join(blocks)}" if blocks else "; ready"
+    missing = blocks if status.commits else ["no commit is inside the filters", *blocks]
+    waiting = f"; not ready: {', '.join(missing)}" if missing else "; ready"
     return f"{left or 'the rest is not known'}{copying}{waiting}"
 
 
-def _verdict(status: Status) -> str:
+def _verdict(status: Status, settling: bool) -> str:
     if status.source_down and not status.commits:
         target = name(status.target_alias)
         return f"{name(status.source_alias)} DOES NOT ANSWER, and {target} has no checkpoint inside the filters"
     if not status.commits:
         return "NOTHING TO MOVE: no commit is inside the filters"
+    if status.is_ready and settling:
+        return "NOT YET READY: nothing is missing at a glance; a look over the whole settle time decides"
     if status.is_ready:
         return "READY: nothing that is known here keeps plan from being clean"
     names = dict.fromkeys(c.check for c in status.blocks)
@@ -88,8 +134,10 @@ def _verdict(status: Status) -> str:
     return f"{down}NOT READY: {', '.join(names)}"
 
 
-def _facts(status: Status, forecast: str, left: str) -> Iterator[tuple[str, str]]:
+def _facts(status: Status, forecast: str, left: str, sight: Sight | None) -> Iterator[tuple[str, str]]:
     read = datetime.fromtimestamp(status.time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    if sight is not None:
+        read += f", {duration_text(sight.age_seconds)} ago"
     a, b = name(status.source_alias), name(status.target_alias)
     yield "Flow", f"{a} -> {b}, read {read}"
     if status.source_down:
@@ -155,21 +203,59 @@ def _topics(status: Status, page: Page, progress: Mapping[str, Progress]) -> Ite
     # What is not done comes first, the furthest behind on top: a screen has an end.
     ordered = sorted(status.topics, key=lambda t: (bool(t.drained), -(t.lag.records or 0), t.source_topic))
     shown = ordered[:TOPICS_SHOWN]
-    rows = [_row(topic, status, progress.get(topic.source_topic)) for topic in shown]
-    columns = [
-        Column(c.heading, max((len(row[i]) for row in rows), default=0), c.right) for i, c in enumerate(_COLUMNS)
-    ]
-    laid = layout(columns, page.width)
-    for heading in laid.headings:
+    rows = [_row(topic, status) for topic in shown]
+    bars = [progress.get(topic.source_topic) for topic in shown]
+    table = _table(shown, rows, bars, page.width)
+    for heading in table.headings:
         yield paint(heading, Colour.DIM, page.colour)
-    for topic, row in zip(shown, rows, strict=True):
-        yield paint(laid.line(row), Colour.YELLOW, page.colour and not topic.drained)
+    for topic, lines in zip(shown, table.lines, strict=True):
+        for line in lines:
+            yield paint(line, Colour.YELLOW, page.colour and not topic.drained)
     if len(ordered) > len(shown):
         rest = ordered[len(shown) :]
         yield f"and {many(len(rest), 'topic')} more, {sum(1 for t in rest if t.drained)} of them copied in full"
 
 
-def _row(topic: TopicStatus, status: Status, progress: Progress | None) -> list[str]:
+@dataclass(frozen=True)
+class _Table:
+    """Topics laid out: the headings, and the lines of each."""
+
+    headings: tuple[str, ...]
+    lines: Sequence[Sequence[str]]
+
+
+def _table(
+    topics: Sequence[TopicStatus], rows: Sequence[Sequence[str]], bars: Sequence[Progress | None], width: int
+) -> _Table:
+    """Return the topics in the widest of four forms that keeps within the width: a bar that breaks is none.
+
+    With a long bar or a short one at the end of a line; or the name above, and the bar beside the numbers or below.
+    """
+
+    def barred(length: int) -> list[list[str]]:
+        told = (_bar(topic, bar, length) for topic, bar in zip(topics, bars, strict=True))
+        return [[*row, text] for row, text in zip(rows, told, strict=True)]
+
+    for length in (BAR_WIDTH, SHORT_BAR_WIDTH):
+        laid = _laid(_COLUMNS, barred(length), width)
+        if laid.width <= width:
+            return _Table(laid.headings, [[laid.line(row)] for row in barred(length)])
+    for length in (BAR_WIDTH, SHORT_BAR_WIDTH):
+        laid = _laid(_COLUMNS[1:], [row[1:] for row in barred(length)], width - 2)
+        if laid.width <= width - 2:
+            lines = [[row[0], f"  {laid.line(row[1:])}"] for row in barred(length)]
+            return _Table(("TOPIC", *(f"  {heading}" for heading in laid.headings)), lines)
+    laid = _laid(_COLUMNS[1:-1], [row[1:] for row in rows], width - 2)
+    lines = [[row[0], f"  {laid.line(row[1:-1])}", f"  {row[-1]}"] for row in barred(SHORT_BAR_WIDTH)]
+    return _Table(("TOPIC", *(f"  {heading}" for heading in laid.headings)), lines)
+
+
+def _laid(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Layout:
+    wide = (max((cells(row[i]) for row in rows), default=0) for i in range(len(columns)))
+    return layout([replace(column, width=w) for column, w in zip(columns, wide, strict=True)], width)
+
+
+def _row(topic: TopicStatus, status: Status) -> list[str]:
     since = topic.lag.waiting_since
     return [
         f"{name(topic.source_topic)} -> {name(topic.target_topic)}",
@@ -179,7 +265,6 @@ def _row(topic: TopicStatus, status: Status, progress: Progress | None) -> list[
         _lag(topic.lag),
         duration_text((status.time_ms - since) / 1000) if since else "-" if topic.drained else "?",
         _written(topic),
-        _bar(topic, progress),
     ]
 
 
@@ -206,12 +291,12 @@ def _written(topic: TopicStatus) -> str:
     return "no" if written.tells else "?"
 
 
-def _bar(topic: TopicStatus, progress: Progress | None) -> str:
+def _bar(topic: TopicStatus, progress: Progress | None, length: int) -> str:
     verdict = {True: "copied", False: "copying", None: "not known"}[topic.drained]
-    if progress is None:
+    if progress is None or topic.source_end is None:  # a bar of an earlier look would pass for this one's
         return verdict
-    done = int(BAR_WIDTH * progress.part)
-    return f"[{'#' * done}{'.' * (BAR_WIDTH - done)}] {progress.percent:3d}% {verdict}"
+    done = int(length * progress.part)
+    return f"[{'#' * done}{'.' * (length - done)}] {progress.percent:3d}% {verdict}"
 
 
 def _groups(status: Status, page: Page) -> Iterator[str]:
@@ -236,12 +321,19 @@ def _living(group: GroupStatus, status: Status) -> Iterator[str]:
             yield f"{state.state} on {name(alias)}, {many(state.member_count, 'member')}{who}{more}"
 
 
-def _missing(status: Status, page: Page) -> Iterator[str]:
+def _missing(status: Status, page: Page, stale: Sight | None) -> Iterator[str]:
     found = findings_of(status.checks)
-    yield paint("WHAT IS MISSING" if status.blocks else "NOTHING IS MISSING", Colour.BOLD, page.colour)
+    nothing = "NOTHING IS MISSING" if status.commits else "NOTHING WAS LOOKED AT"
+    heading = "WHAT IS MISSING" if status.blocks else nothing
+    if stale is not None:
+        heading = f"{heading.replace(' IS ', ' WAS ')} {duration_text(stale.age_seconds)} AGO"
+    yield paint(heading, Colour.BOLD, page.colour)
     for finding in found:
-        yield from finding_lines(finding, page)
+        yield from finding_lines(finding, page, "--format json", NAMES_SHOWN)
     other = {c.check for c in status.checks if c.level is not Level.PASS}
     fine = [check for check in dict.fromkeys(c.check for c in status.checks) if check not in other]
     if fine:
         yield from wrapped(f"Passed: {', '.join(fine)}", page.width, "", "  ")
+    silent = not_ruled_out(status.checks)
+    if silent:
+        yield from wrapped(f"Not ruled out: {', '.join(silent)}", page.width, "", "  ")

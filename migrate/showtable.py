@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from migrate.attention import Finding, Kind, failback_text, findings, passed
+from migrate.attention import Finding, Kind, failback_text, findings, not_ruled_out, passed
 from migrate.bytesize import bytes_text
 from migrate.forecast import forecast
 from migrate.model import Decision, Grade, Level, Row, Scope
@@ -18,8 +18,9 @@ from migrate.table import aligned, wrapped
 from migrate.terminal import Colour, many, name, paint, safe, shell_word
 from migrate.totals import Mm2Comparison, Totals, totals
 
-# A finding on 300 groups must not push the next one off the screen; every row stands under GROUPS.
-SUBJECTS_NAMED = 20
+# A finding on 300 groups must not push the next one off the screen: so many lines of it are shown, and so many names.
+EVIDENCE_SHOWN = 20
+SUBJECTS_NAMED = 40
 WHY_ESTIMATED = (
     "These rows' records were not compared. Their offsets skip nothing as long as MM2's own offset syncs tell the "
     "truth; what is read twice is a guess and bounds nothing."
@@ -75,12 +76,13 @@ def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
     if plan.cluster_blocked():
         checks = ", ".join(dict.fromkeys(c.check for c in plan.blocks() if c.scope is Scope.CLUSTER))
         return f"{undo}BLOCKED: everything, by {checks}", Colour.RED
+    rest = counted.groups_to_write
     if counted.groups_blocked:
-        rest = counted.groups_to_write
         tail = f"; {many(rest, 'other')} can be applied with --allow-partial" if rest else ""
         return f"{undo}BLOCKED: {counted.groups_blocked} of {many(counted.groups, 'group')}{tail}", Colour.RED
     if not plan.is_clean():
-        return f"{undo}BLOCKED: {many(len(plan.blocks()), 'check')}, see below", Colour.RED
+        tail = f"; {many(rest, 'group')} can be applied with --allow-partial" if rest else ""
+        return f"{undo}BLOCKED: {many(len(plan.blocks()), 'check')}, see below{tail}", Colour.RED
     if not plan.rows:
         return f"{undo}NOTHING TO DO: no commit is inside the filters", Colour.YELLOW
     if not writes:
@@ -100,7 +102,7 @@ def _top(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
         yield paint(line, colour, page.colour)
     yield ""
     # painted before it is wrapped: the digits are one word, so the colour never crosses a line's end
-    yield f"Fingerprint  {paint(plan.short_fingerprint, Colour.BOLD, page.colour)}{plan.fingerprint[12:]}"
+    yield f"Fingerprint  {paint(plan.fingerprint, Colour.BOLD, page.colour)}"
     yield from aligned(identity(plan, page), page.width)
     yield ""
     for label, line in totals_told(plan, counted):
@@ -223,19 +225,18 @@ def _attention(plan: Plan, page: Page) -> Iterator[str]:
     found = findings(plan)
     yield paint("NEEDS ATTENTION" if found else "NOTHING NEEDS ATTENTION", Colour.BOLD, page.colour)
     for finding in found:
-        yield from _finding(finding, page)
+        yield from finding_lines(finding, page, f"mm2-migrate show {shell_word(page.path)} --format json")
     fine = passed(plan)
     if fine:
         yield from wrapped(f"Passed: {', '.join(fine)}", page.width, "", "  ")
+    silent = not_ruled_out(plan.header.checks)
+    if silent:
+        yield from wrapped(f"Not ruled out: {', '.join(silent)}", page.width, "", "  ")
     yield ""
 
 
-def finding_lines(finding: Finding, page: Page) -> Iterator[str]:
-    """Yield one finding as a plan's table has it."""
-    yield from _finding(finding, page)
-
-
-def _finding(finding: Finding, page: Page) -> Iterator[str]:
+def finding_lines(finding: Finding, page: Page, command: str, names: int = SUBJECTS_NAMED) -> Iterator[str]:
+    """Yield one finding as a plan's table has it, with so many names at most; `command` prints what is left out."""
     colour = Colour.RED if finding.kind.is_grave else Colour.YELLOW
     head = f"{finding.kind}  {safe(finding.name)}, {finding.what}"
     expected = f": expected {safe(finding.expected)}" if finding.expected else ""
@@ -246,13 +247,28 @@ def _finding(finding: Finding, page: Page) -> Iterator[str]:
             yield line
     # a block stops by itself; a row that skips or rewinds will be applied, so each one is red
     red = finding.kind in (Kind.MAY_SKIP, Kind.REWIND)
-    for subject, seen in finding.seen[:SUBJECTS_NAMED]:
-        for line in wrapped(f"{name(subject)}: {safe(seen)}", page.width, "    ", "      "):
-            yield paint(line, Colour.RED, page.colour and red)
-    if len(finding.seen) > SUBJECTS_NAMED:
-        yield f"    and {len(finding.seen) - SUBJECTS_NAMED} more: see GROUPS, or --format json"
+    for line in _evidence(finding, page.width, command, names):
+        yield paint(line, Colour.RED, page.colour and red)
     if finding.todo:
         yield from wrapped(safe(finding.todo), page.width, "  > ")
+
+
+def _evidence(finding: Finding, width: int, command: str, room: int) -> Iterator[str]:
+    evidence = finding.evidence
+    for one in evidence[:EVIDENCE_SHOWN]:
+        if len(one.subjects) == 1:
+            yield from wrapped(f"{name(one.subjects[0])}: {safe(one.seen)}", width, "    ", "      ")
+            continue
+        who = "all" if len(evidence) == 1 else many(len(one.subjects), finding.noun)
+        yield from wrapped(f"{who}: {safe(one.seen)}", width, "    ", "      ")
+        named = min(len(one.subjects), max(room, 1))
+        room -= named
+        rest = len(one.subjects) - named
+        more = f", and {rest} more: {command}" if rest else ""
+        yield from wrapped(one.listed(named) + more, width, "      ")
+    left = sum(len(one.subjects) for one in evidence[EVIDENCE_SHOWN:])
+    if left:
+        yield from wrapped(f"and {left} more: {command}", width, "    ", "      ")
 
 
 def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...]) -> NextSteps:
@@ -266,7 +282,7 @@ def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...
     if not cluster_options:
         told.append("With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):")
     command = " ".join(["mm2-migrate apply", shell_word(path), *map(shell_word, cluster_options)]) + partial
-    return NextSteps(tuple(told), command, f"{command} --approve {plan.short_fingerprint} --execute")
+    return NextSteps(tuple(told), command, f"{command} --approve {plan.fingerprint} --execute")
 
 
 def _next(plan: Plan, t: Totals, page: Page) -> Iterator[str]:

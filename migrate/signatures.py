@@ -15,12 +15,22 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from migrate.companions import Companion
 from migrate.errors import MigrateError, UnreadablePlan, UsageError
-from migrate.plan import MIN_APPROVAL_DIGITS, Plan
+from migrate.journal import no_locks, sync_folder
+from migrate.plan import Plan
+from migrate.terminal import safe
 
 REQUIRED_SETTING = "require-signatures"
 LONGEST_NAME = 200
 LONGEST_NOTE = 2000
+_SIGNATURES = Companion("signatures.jsonl", "signatures", lambda line: str(json.loads(line)["fingerprint"]))
+# Default_Ignorable_Code_Point (Unicode 16, DerivedCoreProperties.txt) as far as it is no control or format character,
+# and the braille pattern without a dot.
+_UNSEEN = (
+    (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2800, 0x2800), (0x3164, 0x3164),
+    (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0000, 0xE0FFF),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +44,11 @@ class Signature:
 
 
 def signatures_path(plan_path: Path, fingerprint: str) -> Path:
-    """Return where the signatures of a plan file lie: "PLAN.<first 12 of the fingerprint>.signatures.jsonl"."""
-    return plan_path.with_name(f"{plan_path.name}.{fingerprint[:MIN_APPROVAL_DIGITS]}.signatures.jsonl")
+    """Return where the signatures of a plan file lie: "PLAN.<first 32 of the fingerprint>.signatures.jsonl".
+
+    Raises and finds files of earlier versions as `Companion.path` does.
+    """
+    return _SIGNATURES.path(plan_path, fingerprint)
 
 
 def signatures_required(plan: Plan) -> int:
@@ -44,8 +57,23 @@ def signatures_required(plan: Plan) -> int:
 
 
 def person(name: str) -> str:
-    """Return the name as it is counted: letter case, blanks and Unicode's ways of writing it make nobody else."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    """Return the name as it is counted: letter case, blanks and Unicode's ways of writing it make nobody else.
+
+    The folding is Unicode's compatibility caseless matching (D146): once would leave names apart that look the same.
+    """
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFD", name).casefold())
+    return " ".join(unicodedata.normalize("NFKC", folded.casefold()).split())
+
+
+def is_plain(text: str) -> bool:
+    """True if every character of a text shows: a name with one that does not looks like another person's."""
+    return text.isprintable() and not any(_is_unseen(character) for character in text)
+
+
+def _is_unseen(character: str) -> bool:
+    """True for what `isprintable` lets pass although nothing shows: Unicode's default ignorables, and blanks."""
+    code = ord(character)
+    return any(first <= code <= last for first, last in _UNSEEN)
 
 
 def names_of(signatures: Sequence[Signature]) -> tuple[str, ...]:
@@ -59,9 +87,12 @@ def names_of(signatures: Sequence[Signature]) -> tuple[str, ...]:
 def signature_of(plan: Plan, name: str, note: str, time: str) -> Signature:
     """Return a signature of this plan; raises `UsageError` for a name or note that can not stand on a line."""
     for option, text, longest in (("--by", name, LONGEST_NAME), ("--note", note, LONGEST_NOTE)):
-        if not text.isprintable() or len(text) > longest:
+        if len(text) > longest:
+            raise UsageError(f"{option} has more than {longest} characters.", "Write one plain line.")
+        # A note may have emoji, which variation selectors belong to; a name is compared.
+        if not (is_plain(text) if option == "--by" else text.isprintable()):
             raise UsageError(
-                f"{option} holds control characters, or more than {longest} characters.", "Write one plain line."
+                f"{option} holds control characters, or characters that nobody sees.", "Type it as one plain line."
             )
     if not person(name):
         raise UsageError("--by is empty.", "Give the name of the person who has read the plan.")
@@ -96,7 +127,10 @@ def add_signature(path: Path, signature: Signature) -> tuple[Signature, ...]:
         ) from None
     try:
         # Two people may sign at once; a line half written by the one would damage the other's.
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            raise no_locks(path, error) from None
         before = read_signatures(path, signature.fingerprint)
         content = path.read_bytes()
         if content and not content.endswith(b"\n"):
@@ -105,6 +139,7 @@ def add_signature(path: Path, signature: Signature) -> tuple[Signature, ...]:
         while line:
             line = line[os.write(descriptor, line) :]
         os.fsync(descriptor)
+        sync_folder(path.parent)
     except OSError as error:
         raise MigrateError(f"The signature could not be written to {path}: {error.strerror}.") from error
     finally:
@@ -117,6 +152,12 @@ def _parsed(line: bytes, number: int, path: Path, fingerprint: str) -> Signature
         signature = Signature(**json.loads(line))
         if not all(isinstance(text, str) for text in asdict(signature).values()) or not person(signature.name):
             raise ValueError(line)
+        if not is_plain(signature.name):
+            raise UnreadablePlan(
+                f"The name on line {number} of the signatures {path} holds characters that nobody sees: "
+                f"{safe(ascii(signature.name))}. It would count as one more person.",
+                "Find out who wrote that line, and have the plan signed again under a plain name.",
+            )
     except (ValueError, TypeError):
         raise UnreadablePlan(
             f"Line {number} of the signatures {path} is damaged.",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from migrate.clock import Clock, SystemClock, iso
 from migrate.errors import Refused
-from migrate.journal import Journal, journal_path
+from migrate.journal import Journal, journal_to_read
 from migrate.plan import Plan
 from migrate.planfile import read_plan
 from migrate.showtable import verdict
@@ -31,7 +31,7 @@ def run_sign(path: Path, by: str, note: str, clock: Clock | None = None) -> list
     """
     plan = read_plan(path)
     clock = clock or SystemClock()
-    if Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms).read().is_spent:
+    if Journal(journal_to_read(path, plan.fingerprint), plan.fingerprint, clock.now_ms).read().is_spent:
         raise Refused(f"Plan {plan.short_fingerprint} is spent: it was rolled back.", "Make a new plan, and sign that.")
     signature = signature_of(plan, by, note, iso(clock.now_ms()))
     file = signatures_path(path, plan.fingerprint)

@@ -27,6 +27,7 @@ ONLY_PLAN_TELLS = frozenset(
         "rewind",
         "rollback-limits",
         "timestamps-not-kept",
+        "topics-visible",
         "unread-on-target-only",
     }
 )
@@ -139,9 +140,9 @@ class Status:
     def is_ready(self) -> bool:
         """True if nothing is known that keeps `plan` from being clean.
 
-        Never where the source is down and the target names no commit: then nothing was looked at.
+        Never where no commit is inside the filters: then nothing was looked at, and most likely they are wrong.
         """
-        return not self.blocks and (not self.source_down or self.commits > 0)
+        return not self.blocks and self.commits > 0
 
     @property
     def blocks(self) -> tuple[CheckResult, ...]:

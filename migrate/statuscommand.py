@@ -3,45 +3,50 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from migrate.clock import Clock, SystemClock
 from migrate.comparison import Limits
+from migrate.duration import duration_text
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
+from migrate.expiry import records_rest_on
 from migrate.flow import Flow
 from migrate.forecast import Forecast, forecast
-from migrate.groupfacts import GroupFactsReader, RememberedGroupFacts
+from migrate.groupfacts import RememberedGroupFacts
 from migrate.kafka.recordreader import RecordReader
 from migrate.logreader import LogReader
+from migrate.looking import Asking, BackgroundLook, Wakeful
+from migrate.mm2tasks import TaskReader
 from migrate.options import filters_of
 from migrate.plainmirror import PlainMirror
 from migrate.planfile import read_plan
 from migrate.policies import Policies
-from migrate.ports import ClusterAdmin, PositionReader, Progress
-from migrate.progress import Silent
+from migrate.ports import ClusterAdmin, Lines, PositionReader, Progress
 from migrate.recordsurvey import read_positions
 from migrate.screen import Screen
-from migrate.showstatus import left_text, progress_line, status_lines
+from migrate.showstatus import first_look_lines, late_text, left_text, progress_line, status_lines
 from migrate.showtable import Page
 from migrate.status import Status, status_of
 from migrate.statusdocument import status_document
-from migrate.statuswatch import Told, watch_until_ready
+from migrate.statuswatch import EVERY_SECONDS, Told, watch_until_ready
 from migrate.survey import Clusters, PlanRequest, Timer
 from migrate.surveyor import take_survey
 from migrate.tailcomparer import MOST_PER_PARTITION, TailComparer
-from migrate.wiring import admin_of, group_facts_of, log_reader_of, position_reader_of
+from migrate.watching import Sight
+from migrate.wiring import admin_of, group_facts_of, log_reader_of, position_reader_of, task_reader_of
 
 Print = Callable[[Iterable[str]], None]
 
 
-def run_status(flow: Flow, policies: Policies, progress: Progress, show: Print, **options: Any) -> int:
+def run_status(flow: Flow, policies: Policies, progress: Lines, show: Print, **options: Any) -> int:
     """Print the status that the options ask for; return 0 if everything is ready, else 3."""
     if options["timeout"] is not None and not options["watch"]:
         raise UsageError("--timeout says how long to watch.", "Give --watch too, or omit it.")
     rehearsal: Path | None = options["rehearsal"]
-    told = _Teller(
+    told = Teller(
         forecast=forecast(read_plan(rehearsal)) if rehearsal else None,
         as_json=options["form"] == "json",
         on_terminal=options["on_terminal"] and options["watch"],
@@ -50,30 +55,40 @@ def run_status(flow: Flow, policies: Policies, progress: Progress, show: Print, 
         progress=progress,
     )
     clock = SystemClock()
-    with _lookout(flow, policies, Silent() if options["watch"] else progress, clock, options) as lookout:
-        if not options["watch"]:
+    if not options["watch"]:
+        with _lookout(flow, policies, progress, clock, options) as lookout:
             status = lookout.look(options["settle"])
-            told.finally_(status, None)
-            return _code(status)
-        last: list[Told] = []
+        told.finally_(status, None)
+        return exit_code(status)
+    last: list[Told] = []
 
-        def tell(said: Told) -> None:
-            last[:] = [said]
-            told(said)
+    def tell(said: Told) -> None:
+        last[:] = [said]
+        told(said)
 
-        with told.screen():
-            status = watch_until_ready(lookout.look, options["settle"], options["timeout"], clock, tell)
-        told.finally_(status, last[-1])
-    return _code(status)
+    asking = Asking(clock)
+    with _lookout(flow, policies, asking, asking, options) as lookout, told.screen():
+
+        def begin(settle_seconds: float) -> BackgroundLook:
+            return BackgroundLook(lambda: lookout.look(settle_seconds), asking)
+
+        status = watch_until_ready(begin, options["settle"], options["timeout"], clock, tell)
+    told.finally_(status, last[-1])
+    return exit_code(status)
 
 
-def _code(status: Status) -> int:
+def exit_code(status: Status) -> int:
+    """Return 0 if everything is ready, else 3: also where no commit is inside the filters."""
     return EXIT_DONE if status.is_ready else EXIT_REFUSED
 
 
 @dataclass(frozen=True)
-class _Lookout:
-    """Looks at both clusters, with clients that it keeps from one look to the next."""
+class Lookout:
+    """Looks at both clusters, with clients that it keeps from one look to the next.
+
+    Glances share what `group_facts` remembers; a look over the whole settle time of `request` decides, and asks afresh.
+    `watches` is True where somebody looks on: then both clusters are asked for a sign of life while a look waits.
+    """
 
     request: PlanRequest
     source: ClusterAdmin
@@ -82,11 +97,21 @@ class _Lookout:
     comparer: TailComparer | None
     progress: Progress
     clock: Clock
-    group_facts: tuple[GroupFactsReader, GroupFactsReader]
+    group_facts: tuple[RememberedGroupFacts, RememberedGroupFacts]
     worker: PositionReader | None
+    tasks: TaskReader | None
+    watches: bool = False
+    looking: Lock = field(default_factory=Lock)
 
     def look(self, settle_seconds: float) -> Status:
-        """Return the status; a source that does not answer is told in it."""
+        """Return the status; it says so where the source does not answer. `looking` is locked meanwhile."""
+        with self.looking:
+            return self._look(settle_seconds)
+
+    def _look(self, settle_seconds: float) -> Status:
+        if settle_seconds >= self.request.settle_seconds:
+            for facts in self.group_facts:
+                facts.forget()
         down = self._why_down()
         request = replace(self.request, settle_seconds=settle_seconds, source_down=bool(down))
         source = None if down else self.source
@@ -101,8 +126,11 @@ class _Lookout:
             worker=self.worker,
             source_groups=None if down else groups[0],
             target_groups=groups[1],
+            tasks=self.tasks,
         )
-        survey = take_survey(request, clusters, self.clock, self.progress)
+        clock = Wakeful(self.clock, lambda: self._ask_all(source), EVERY_SECONDS) if self.watches else self.clock
+        survey = take_survey(request, clusters, clock, self.progress)
+        groups[1].note(records_rest_on(survey.target_states, survey.priors))
         positions = survey.positions
         if down:
             # `plan` has no use for them then; here they tell how far MM2 had come.
@@ -110,6 +138,12 @@ class _Lookout:
             positions = read_positions(clusters, request.flow, survey.target_topics, timer)
         now_ms = self.clock.now_ms()
         return status_of(request, survey, positions, self.mirror.news, self.mirror.links, now_ms, down)
+
+    def _ask_all(self, source: ClusterAdmin | None) -> None:
+        for admin in (source, self.target):
+            if admin is not None:
+                self.progress.step(f"reaching {admin.alias} again")
+                admin.facts()
 
     def _why_down(self) -> str:
         self.progress.step(f"reaching {self.source.alias}")
@@ -123,7 +157,7 @@ class _Lookout:
 @contextmanager
 def _lookout(
     flow: Flow, policies: Policies, progress: Progress, clock: Clock, options: dict[str, Any]
-) -> Iterator[_Lookout]:
+) -> Iterator[Lookout]:
     deadline = options["request_timeout"]
     request = PlanRequest(
         flow=flow,
@@ -139,15 +173,20 @@ def _lookout(
     comparer = None if options["no_match"] else TailComparer(mirror, lambda: nullcontext(_pair(readers)))
     admins = [admin_of(cluster, deadline) for cluster in (flow.source, flow.target)]
     facts = [group_facts_of(cluster, deadline) for cluster in (flow.source, flow.target)]
-    remembered = RememberedGroupFacts(facts[0]), RememberedGroupFacts(facts[1])
-    worker = position_reader_of(flow, deadline)
+    remembered = RememberedGroupFacts(facts[0], clock), RememberedGroupFacts(facts[1], clock)
+    worker, tasks = position_reader_of(flow, deadline), task_reader_of(flow, deadline)
+    lookout = Lookout(
+        request, admins[0], admins[1], mirror, comparer, progress, clock, remembered, worker, tasks, options["watch"]
+    )
     try:
-        yield _Lookout(request, admins[0], admins[1], mirror, comparer, progress, clock, remembered, worker)
+        yield lookout
     finally:
-        for admin in admins:
-            admin.close()
-        for reader in readers:
-            reader.close()
+        # A client that is closed under a question can take the process with it; what hangs ends with the process.
+        if not lookout.looking.locked():
+            for admin in admins:
+                admin.close()
+            for reader in readers:
+                reader.close()
 
 
 def _pair(readers: list[RecordReader]) -> tuple[LogReader, LogReader]:
@@ -155,7 +194,7 @@ def _pair(readers: list[RecordReader]) -> tuple[LogReader, LogReader]:
 
 
 @dataclass
-class _Teller:
+class Teller:
     """Says what was seen: on a screen, as lines, or as JSON documents, one a line while watching."""
 
     forecast: Forecast | None
@@ -163,7 +202,7 @@ class _Teller:
     on_terminal: bool
     page: Callable[[], Page]
     show: Print
-    progress: Progress
+    progress: Lines
     _screen: Screen | None = None
 
     @contextmanager
@@ -177,16 +216,34 @@ class _Teller:
         self._screen = None
 
     def __call__(self, told: Told) -> None:
-        """Say one look of a watch."""
-        left = left_text(told.watch.time_left(), told.status.lag)
-        if self.as_json:
-            document = status_document(told.status, self.forecast, told.watch.bars, told.watch.time_left())
-            self.show([json.dumps(document | {"note": told.note or None}, ensure_ascii=False)])
-        elif self._screen:
-            lines = self._lines(told.status, told, left)
-            self._screen.draw([*lines, "", told.note] if told.note else lines)
+        """Say what a watch sees: what is new, and on a screen every second how old it is."""
+        if self._screen:
+            self._screen.draw(self._drawn(told))
+        elif told.is_tick:
+            return
+        elif told.status is None or not self.as_json:
+            self.progress.say(self._line(told))
         else:
-            self.progress.step(told.note or progress_line(told.status, told.watch.bars, left))
+            left = told.watch.time_left()
+            document = status_document(told.status, self.forecast, told.watch.bars, left, told.sight)
+            self.show([json.dumps(document | {"note": told.note or None}, ensure_ascii=False)])
+
+    def _drawn(self, told: Told) -> list[str]:
+        if told.status is None:
+            return list(first_look_lines(told.sight, self.page()))
+        lines = self._lines(told.status, told, left_text(told.watch.time_left(), told.status.lag), told.sight)
+        if told.note and told.sight.is_current:  # else the verdict itself says it; below, it would leave the screen
+            lines.insert(lines.index(""), told.note)
+        return lines
+
+    @staticmethod
+    def _line(told: Told) -> str:
+        age = f"; the last status is {duration_text(told.sight.age_seconds)} old" if told.status else ""
+        if told.sight.waiting is not None:
+            return late_text(told.sight) + age
+        if told.note or told.status is None:
+            return told.note + (age if told.sight.problem else "")
+        return progress_line(told.status, told.watch.bars, left_text(told.watch.time_left(), told.status.lag))
 
     def finally_(self, status: Status, last: Told | None) -> None:
         """Say how it ended; a watch in JSON has said it."""
@@ -196,7 +253,7 @@ class _Teller:
         elif last is None:
             self.show([json.dumps(status_document(status, self.forecast), ensure_ascii=False, indent=2)])
 
-    def _lines(self, status: Status, told: Told | None, left: str) -> list[str]:
+    def _lines(self, status: Status, told: Told | None, left: str, sight: Sight | None = None) -> list[str]:
         said = self.forecast.text if self.forecast else ""
         bars = told.watch.bars if told else None
-        return list(status_lines(status, self.page(), said, bars, left))
+        return list(status_lines(status, self.page(), said, bars, left, sight))

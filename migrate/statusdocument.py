@@ -10,7 +10,7 @@ from migrate.model import Failure, GroupState, LogRange
 from migrate.pace import TimeLeft
 from migrate.producers import Growth
 from migrate.status import GroupStatus, PartitionStatus, Status, TopicStatus
-from migrate.watching import Progress
+from migrate.watching import Progress, Sight
 
 
 def status_document(
@@ -18,18 +18,30 @@ def status_document(
     forecast: Forecast | None = None,
     progress: Mapping[str, Progress] | None = None,
     left: TimeLeft | None = None,
+    sight: Sight | None = None,
 ) -> dict[str, Any]:
-    """Return the document; what is not known is null. Offsets and records are counts, times ms or seconds by name."""
+    """Return the document; what is not known is null. Offsets and records are counts, times ms or seconds by name.
+
+    `sight` says how fresh the status is. Where it is not that of the newest look, or that of a
+    glance which the look over the settle time has not confirmed yet (`settling`), nothing is `ready`.
+    """
+    seen = sight or Sight()
     bars = progress or {}
     return {
         "time_ms": status.time_ms,
-        "ready": status.is_ready,
+        "ready": status.is_ready and seen.is_current and not seen.settling,
+        "age_seconds": round(seen.age_seconds, 1),
+        "waiting": None if seen.waiting is None else asdict(seen.waiting),
+        "problem": seen.problem or None,
+        "settling": seen.settling,
         "source": status.source_alias,
         "target": status.target_alias,
         "source_down": status.source_down or None,
         "lag": _lag(status.lag),
         "time_left": None if left is None else asdict(left),
-        "topics": [_topic(topic, bars.get(topic.source_topic)) for topic in status.topics],
+        "topics": [
+            _topic(topic, None if topic.source_end is None else bars.get(topic.source_topic)) for topic in status.topics
+        ],
         "groups": [_group(group) for group in status.groups],
         "commits": status.commits,
         "mm2_topics": [

@@ -1,7 +1,7 @@
 """Java's key and trust stores, JKS and PKCS12, turned into PEM text in memory: librdkafka reads no Java store.
 
 JKS is read here: the format is frozen since JDK 1.2 (`sun.security.provider.JavaKeyStore`, `KeyProtector`), and the one
-library for it needs a C compiler to install. PKCS12 is read by `cryptography`, an extra. As in Java since version 9
+library for it needs a C compiler to install. PKCS12 is read by `cryptography`. As in Java since version 9
 the file's first bytes tell which of the two it is, whatever the setting says (`DualFormatJKS`, JEP 229).
 
 Passwords and keys never reach a message.
@@ -20,15 +20,10 @@ _WHITENER = b"Mighty Aphrodite"
 _KEY_ENTRY, _CERTIFICATE_ENTRY = 1, 2
 # DER of the object identifier 1.3.6.1.4.1.42.2.17.1.1, by which JKS marks a key that it protects.
 _PROTECTOR = bytes.fromhex("060a2b060104012a02110101")
-EXTRA = "pip install 'mm2-migrate[stores]'"
 
 
 class UnreadableStore(Exception):  # noqa: N818  (becomes a ConfigError where the setting's name is known)
     """Raised where a store cannot be used; says why, in half a sentence without any secret."""
-
-
-class ExtraMissing(UnreadableStore):
-    """Raised where a store needs a Python package that is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +71,9 @@ def pem(kind: str, der: bytes) -> str:
 
 
 def _pkcs12(content: bytes, password: str) -> Store:
-    try:
-        from cryptography.hazmat.primitives.serialization import (
-            Encoding,
-            NoEncryption,
-            PrivateFormat,
-            pkcs12,
-        )
-    except ImportError:
-        raise ExtraMissing("PKCS12 needs the Python package cryptography, which is not installed") from None
+    # Here, because few clusters need it, and `--help` answers at once.
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
+
     try:
         found = pkcs12.load_pkcs12(content, password.encode() if password else None)
     except ValueError:

@@ -7,10 +7,12 @@ from typing import TypeVar
 from migrate.clock import Clock
 from migrate.comparison import Comparison, Limits, RecordComparer
 from migrate.connectoffsets import Positions
+from migrate.connecttopics import ConnectTopic
 from migrate.filters import Filters
 from migrate.flow import Flow
 from migrate.groupfacts import GroupFacts, GroupFactsReader
 from migrate.mirror import CheckpointReading, MirrorReader, SyncReading, WindowQuestion
+from migrate.mm2tasks import Mm2Tasks, TaskReader
 from migrate.model import (
     ClusterFacts,
     Commit,
@@ -55,6 +57,7 @@ class Clusters:
     `comparer` is None where no records are to be compared, `worker` where no Connect worker is known. `hosted` tells
     per side which topics a cluster has, shown to us or not; a side that nobody can ask is not in it.
     `source_groups` and `target_groups` tell of groups what an admin client does not; None where nobody is to be asked.
+    `tasks` tells the state of MM2's connectors, None where no Connect worker is known.
     `ready` returns once the edges can be used that take long to start; None where none does.
     """
 
@@ -69,6 +72,7 @@ class Clusters:
     source_groups: GroupFactsReader | None = None
     target_groups: GroupFactsReader | None = None
     ready: Callable[[], object] | None = None
+    tasks: TaskReader | None = None
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,9 @@ class Survey:
     `questions` are the window questions of those commits that a window could place. States are the livelier of
     two looks. What is the source's is empty or None while it is down. `comparison` is None where no records were
     compared. `hidden` are topics that a cluster has and does not show us, or why nobody can tell.
-    compared. `growth` tells how far the source's log ends moved between two readings.
+    `growth` tells how far the source's log ends moved between two readings, `looks_apart` how many seconds lay between
+    the two listings of a side's groups. `connect_topics` are those on the source that are a Connect worker's own, or
+    Debezium's.
     """
 
     source_facts: ClusterFacts | None
@@ -155,6 +161,10 @@ class Survey:
     hidden: Mapping[Side, frozenset[str] | Failure] = field(default_factory=dict)
     growth: Mapping[TopicPartition, Growth | Failure] = field(default_factory=dict)
     group_facts: GroupFacts = GroupFacts()
+    mm2_tasks: Mm2Tasks = field(default_factory=dict)
+    connect_topics: tuple[ConnectTopic, ...] = ()
+    source_topic_ids: Mapping[str, str] = field(default_factory=dict)
+    looks_apart: Mapping[Side, float] = field(default_factory=dict)
 
 
 def window_question(key: GroupPartition, commit: Commit | None, flow: Flow, logs: Logs) -> WindowQuestion | None:

@@ -12,15 +12,18 @@ from dataclasses import replace
 from migrate.clock import Clock
 from migrate.commitsurvey import from_checkpoints, from_source, read_priors, with_uncommitted
 from migrate.connectoffsets import Positions
+from migrate.connecttopics import ConnectTopic, read_connect_topics
 from migrate.errors import ClusterError
 from migrate.flow import Flow
 from migrate.groupsurvey import by_group, commits_that_moved, read_group_facts
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
+from migrate.mm2tasks import Mm2Tasks
 from migrate.model import ClusterFacts, Failure, GroupPartition, GroupState, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
 from migrate.producers import Growth, growth_of
 from migrate.progress import LOGS_AT_ONCE
 from migrate.recordsurvey import compare, read_positions, read_watermarks, works_of
+from migrate.rights import in_full
 from migrate.survey import Clusters, Logs, Mm2Topic, PlanRequest, Survey, Timer, Watermarks, window_question
 from migrate.terminal import many
 
@@ -40,9 +43,10 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     source_topics = timer.run("topics", f"listing topics of {source.alias}", source.topics) if source else {}
     target_topics = timer.run("topics", f"listing topics of {target.alias}", target.topics)
 
-    first_look = clock.monotonic()
     target_listed = timer.run("groups", f"listing groups on {target.alias}", target.groups)
+    first_look = source_look = clock.monotonic()
     source_listed = frozenset[str]()
+    source_ids: Mapping[str, str] = {}
     if clusters.ready is not None:
         # By itself, or it would be taken for the time that reading commits takes.
         timer.run("spark", "waiting for Spark", clusters.ready)
@@ -52,6 +56,10 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         wanted = from_checkpoints(checkpoints[0], request)
     else:
         source_listed = timer.run("groups", f"listing groups on {source.alias}", source.groups)
+        source_look = clock.monotonic()
+        # Before commits are read, and so of every topic that may have some: a commit read later is of that id or none.
+        ids_of = sorted(topic for topic in source_topics if not flow.why_not_replicated(topic))
+        source_ids = timer.run("topics", f"asking {source.alias} for topic ids", lambda: source.topic_ids(ids_of))
         wanted = from_source(clusters, source_listed, request, timer)
     groups = sorted({key.group for key in wanted.commits} | wanted.unstable)
     target_states = _describe(target, groups, timer)
@@ -59,6 +67,11 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     priors, unstable_on_target = read_priors(clusters, groups, timer)
 
     keys = with_uncommitted(wanted.commits, source_topics, target_topics, request)
+    on_source = sorted({key.topic for key in keys})
+    on_target = {flow.policy.target_topic(topic) for topic in on_source} & target_topics.keys()
+    # Before the logs are pinned: of a topic that is created anew from here on, `apply` sees another id.
+    text = f"asking {target.alias} for topic ids"
+    target_ids = timer.run("topics", text, lambda: target.topic_ids(sorted(on_target)))
     # Before the target's ends are pinned: what MM2 says it has copied must lie below them.
     told = source is not None and keys and not flow.failback
     positions = read_positions(clusters, flow, target_topics, timer) if told else Positions()
@@ -76,23 +89,30 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         checkpoints = _read_checkpoints(clusters, flow, target_topics, timer)
 
     growth: Mapping[TopicPartition, Growth | Failure] = {}
+    looks_apart: dict[Side, float] = {}
     if groups:
         left = max(first_look, pinned_at) + request.settle_seconds - clock.monotonic()
         if left > 0:
             text = f"waiting {left:.0f} s for a second look at groups and log ends"
             timer.run("settle", text, lambda: clock.wait(left))
+        looks_apart[Side.TARGET] = clock.monotonic() - first_look
         target_states = _look_again(target, groups, target_states, target_listed, timer)
         if source is not None:
+            looks_apart[Side.SOURCE] = clock.monotonic() - source_look
             source_states = _look_again(source, groups, source_states, source_listed, timer)
             growth = _watch_ends(source, watermarks, pinned_at, clock, timer)
     commits = by_group(wanted.commits)
+    reader, filters = clusters.source_commits, request.filters
+    on_a = commits_that_moved(reader, commits, source_states, flow.source.alias, timer, filters)
+    on_b = commits_that_moved(clusters.target_commits, priors, target_states, target.alias, timer)
     group_facts = replace(
         read_group_facts(clusters, flow, syncs[1].topic if syncs[1].found else None, target_states, priors, timer),
-        moving_on_source=commits_that_moved(clusters.source_commits, commits, source_states, flow.source.alias, timer),
-        moving_on_target=commits_that_moved(clusters.target_commits, priors, target_states, target.alias, timer),
+        moving_on_source=on_a[0],
+        moving_on_target=on_b[0],
+        unread_on_source=on_a[1],
+        unread_on_target=on_b[1],
     )
-    named = {flow.policy.target_topic(key.topic) for key in keys}
-    hidden = _hidden(clusters, timer)
+    hidden = _hidden(clusters, {Side.SOURCE: source_topics, Side.TARGET: target_topics}, timer)
     return Survey(
         source_facts=source_facts,
         target_facts=target_facts,
@@ -112,7 +132,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         checkpoints_topic=checkpoints[1],
         syncs=syncs[0],
         syncs_topic=syncs[1],
-        target_topic_ids=target.topic_ids(sorted(named & set(target_topics))),
+        target_topic_ids=target_ids,
         timings=dict(timer.timings),
         watermarks=watermarks,
         positions=positions,
@@ -120,18 +140,58 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         hidden=hidden,
         growth=growth,
         group_facts=group_facts,
+        mm2_tasks=_mm2_tasks(clusters, flow, timer),
+        connect_topics=_connect_topics(clusters, flow, source_topics, hidden, source_listed, timer),
+        looks_apart=looks_apart,
+        source_topic_ids={topic: source_ids[topic] for topic in on_source if topic in source_ids},
     )
 
 
-def _hidden(clusters: Clusters, timer: Timer) -> dict[Side, frozenset[str] | Failure]:
-    """Return the topics that a cluster has and does not show us; commits on them are left out in silence."""
+def _connect_topics(
+    clusters: Clusters,
+    flow: Flow,
+    source_topics: Mapping[str, int],
+    hidden: Mapping[Side, frozenset[str] | Failure],
+    groups: frozenset[str],
+    timer: Timer,
+) -> tuple[ConnectTopic, ...]:
+    """Look for a Connect worker's own topics on the source, also among those that it does not show us."""
+    if clusters.source is None:
+        return ()
+    not_shown = hidden.get(Side.SOURCE)
+    topics = source_topics.keys() | (not_shown if isinstance(not_shown, frozenset) else frozenset())
+    text = f"looking for Connect's own topics on {flow.source.alias}"
+    return timer.run(
+        "topics",
+        text,
+        lambda: read_connect_topics(clusters.source_groups, topics, groups, flow.runtime.offsets_topic),
+    )
+
+
+def _mm2_tasks(clusters: Clusters, flow: Flow, timer: Timer) -> Mm2Tasks:
+    """Ask for the state of MM2's connectors; on a failback they are none of the plan's business."""
+    asked = clusters.tasks
+    if asked is None or flow.failback:
+        return {}
+    return timer.run("tasks", f"asking {asked.where} whether MM2's tasks run", asked.tasks)
+
+
+def _hidden(
+    clusters: Clusters, listed: Mapping[Side, Mapping[str, int]], timer: Timer
+) -> dict[Side, frozenset[str] | Failure]:
+    """Return the topics that a cluster has and does not show us; commits on them are left out in silence.
+
+    `listed` are those that it showed before.
+    """
     hidden: dict[Side, frozenset[str] | Failure] = {}
     for side, hosted in clusters.hosted.items():
         admin = clusters.target if side is Side.TARGET else clusters.source
         assert admin is not None, "who is not asked is not in `hosted`"
         found = timer.run("topics", f"looking for topics that {admin.alias} does not show us", hosted)
-        # Listed after: what was created in between is not hidden.
-        hidden[side] = found if isinstance(found, Failure) else found - admin.topics().keys()
+        # Listed after as well: what was created in between is not hidden, what was deleted in between not lacking.
+        now = admin.topics().keys()
+        found = in_full(found, now & listed[side].keys())
+        hidden[side] = found if isinstance(found, Failure) else found - now
     return hidden
 
 
@@ -221,9 +281,10 @@ def _pin_logs(
     return Logs(source_logs, target_logs)
 
 
-def _pin_mm2_topic(admin: ClusterAdmin, topic: str) -> LogRange:
+def _pin_mm2_topic(admin: ClusterAdmin, topic: str, timer: Timer) -> LogRange:
     partition = TopicPartition(topic, 0)
-    found = admin.log_ranges([partition]).get(partition)
+    text = f"asking {admin.alias} for the ends of {topic}"
+    found = timer.run("pin", text, lambda: admin.log_ranges([partition])).get(partition)
     if not isinstance(found, LogRange):
         why = "no answer" if found is None else f"{found.code}: {found.message}"
         raise ClusterError(
@@ -242,7 +303,7 @@ def _read_checkpoints(
         return CheckpointReading({}, {}), Mm2Topic(Side.SOURCE, topic, None, None)
     if topic not in target_topics:
         return CheckpointReading({}, {}), Mm2Topic(Side.TARGET, topic, False, None)
-    pinned = _pin_mm2_topic(target, topic)
+    pinned = _pin_mm2_topic(target, topic, timer)
     text = f"reading MM2's checkpoints: {topic} on {target.alias}, offsets {pinned.start} to {pinned.end}"
     reading = timer.run("checkpoints", text, lambda: clusters.mirror.checkpoints(topic, pinned))
     return reading, Mm2Topic(Side.TARGET, topic, True, pinned)
@@ -263,7 +324,7 @@ def _read_windows(
     if topic not in (source_topics if side is Side.SOURCE else target_topics):
         return SyncReading({}, {}), Mm2Topic(side, topic, False, None)
     asked = set(questions)
-    pinned = _pin_mm2_topic(admin, topic)
+    pinned = _pin_mm2_topic(admin, topic, timer)
     text = f"reading MM2's offset syncs: {topic} on {admin.alias}, offsets {pinned.start} to {pinned.end}"
     reading = timer.run("syncs", text, lambda: clusters.mirror.windows(side, topic, pinned, asked))
     return reading, Mm2Topic(side, topic, True, pinned)

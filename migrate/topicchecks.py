@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import groupby
+from math import inf
 
 from migrate.checks import CheckFacts, result, some, unseen
 from migrate.drain import Drained
@@ -17,7 +18,7 @@ from migrate.policies import (
     UNREAD_ON_TARGET_ONLY,
     Policies,
 )
-from migrate.producers import Growth, rate_text
+from migrate.producers import LEAST_SECONDS, Growth, rate_text
 from migrate.terminal import many
 
 NOT_JUDGED = Drained(None, "its logs were not told")
@@ -84,8 +85,10 @@ def producers_stopped(facts: CheckFacts, rows: tuple[Row, ...], policies: Polici
             fine += 1
     if fine and any(isinstance(growth, Growth) and not growth.tells for growth in read.values()):
         yield unseen(
-            Level.WARN, PRODUCERS_STOPPED, Scope.CLUSTER, facts.source_alias, "two readings of the log ends, apart",
-            "they were read twice at about the same time", "Set --settle to some seconds.",
+            Level.BLOCK, PRODUCERS_STOPPED, Scope.CLUSTER, facts.source_alias,
+            f"two readings of the log ends, at least {LEAST_SECONDS:.0f} s apart",
+            "they were read twice at about the same time: whether anybody writes is not known",
+            f"Set --settle to some seconds, or waive with --accept {PRODUCERS_STOPPED}:{facts.source_alias}.",
         )  # fmt: skip
     elif fine:
         yield result(Level.PASS, PRODUCERS_STOPPED, Scope.TOPIC, many(fine, "topic"), expected, "none was")
@@ -127,12 +130,17 @@ def unread_on_target_only(facts: CheckFacts, rows: tuple[Row, ...], policies: Po
     for row in rows:
         if row.target_offset is None or row.source_committed is None or row.method is Method.EXPLICIT:
             continue
-        unread = (row.source_log_end or 0) - row.source_committed
+        unread = inf if row.source_log_end is None else row.source_log_end - row.source_committed
         if row.missing_on_target:
             seen = f"{many(row.missing_on_target, 'unread record')} on {left} only"
             yield result(Level.BLOCK, UNREAD_ON_TARGET_ONLY, Scope.ROW, row.subject, expected, seen, todo)
         elif (row.missing_on_target is None or row.why == Why.NOT_ALL_READ) and unread > 0:
-            seen = f"up to {many(unread, 'unread record')} on {left}, and they were not all compared"
+            count = (
+                f"up to {many(int(unread), 'unread record')}"
+                if unread < inf
+                else "nobody knows how many unread records"
+            )
+            seen = f"{count} on {left}, and they were not all compared"
             yield unseen(Level.BLOCK, UNREAD_ON_TARGET_ONLY, Scope.ROW, row.subject, expected, seen, todo)
         else:
             fine += 1
@@ -148,7 +156,7 @@ def dedicated(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> I
             Level.WARN, "target-topic-dedicated", Scope.TOPIC, topic, f"only copies of the source in {target_topic}",
             f"{many(count, 'record')} near its end equal none that was read of {facts.source_alias}: somebody else "
             "writes there",
-            f"Consumers will read these, too. Find out who writes to {target_topic} on {facts.target_alias}.",
+            f"Consumers will read these, too. Find out who writes to that topic on {facts.target_alias}.",
         )  # fmt: skip
 
 

@@ -1,35 +1,100 @@
-"""From a plan and its journal to the plan that undoes it. Pure.
+"""From a plan and its journal to the plan that undoes it, and whether that plan still fits the journal. Pure.
 
 Every row that apply wrote, or may have written, becomes one row: `set` to the offset that was there before, or
 `remove` where there was none. What apply never reached is not in it. The prior state is the journal's first
-backup of the group, so an undo comes out the same however often it is made.
+backup of the group, so an undo comes out the same however often it is made. It carries a digest of what it was made
+from: an undo of half a run would leave the other half where it is.
+
+A row whose write was never acknowledged, nor found in place by a reading, may become visible on the target later. So it
+carries a reason of its own (`UNACKNOWLEDGED`), and is written whatever the target shows.
 """
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from migrate.history import JournalState
-from migrate.model import Commits, Decision, Row
-from migrate.plan import Header, Plan
+from migrate.errors import Refused
+from migrate.history import GroupTrace, JournalState
+from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row
+from migrate.plan import FORMAT_VERSION, SHORT_DIGITS, Header, Plan, canonical
 
 MOVED_REFUSE = "refuse"
 MOVED_RESTORE = "restore"
 
 
-def undo_plan(plan: Plan, state: JournalState, now_ms: int, tool_version: str, moved: str = MOVED_REFUSE) -> Plan:
+def undo_plan(
+    plan: Plan,
+    state: JournalState,
+    now_ms: int,
+    tool_version: str,
+    moved: str = MOVED_REFUSE,
+    restored: Iterable[Mapping[str, GroupTrace]] = (),
+) -> Plan:
     """Return the undo of what `state` says was written of `plan`; without rows if nothing was.
 
-    `moved` is what to do with offsets that consumers have moved since: "refuse" or "restore".
+    `moved` is what to do with offsets that consumers have moved since: "refuse" or "restore". `restored` are what
+    other undos of this plan did: a group that one of them read back is left alone, for what is there now is a later
+    plan's or a consumer's.
     """
+    done = {group for traces in restored for group, trace in traces.items() if trace.read_back}
     rows = tuple(
-        _undo_row(row, planned, state.prior.get(row.group))
+        _undo_row(row, planned, state.prior.get(row.group), trace.is_certain(row.target_partition))
         for row in plan.rows
         if row.decision in (Decision.SET, Decision.REMOVE)
+        and row.group not in done
         and (trace := state.applied.get(row.group)) is not None
         and row.target_partition in trace.written()
         for planned in (trace.planned[row.target_partition],)
     )
-    return Plan(_undo_header(plan, rows, now_ms, tool_version, {"moved": moved}), rows)
+    header = _undo_header(plan, rows, now_ms, tool_version, {"moved": moved})
+    return Plan(replace(header, undoes_events=state.events, undoes_digest=_digest(state)), rows)
+
+
+def refuse_stale(undo: Plan, state: JournalState) -> None:
+    """Raise `Refused` if an undo was made from another state of the journal than `state`, in anything that matters.
+
+    What matters is what was written, what stood there before, what was restored, and who has spent the plan; not
+    that this undo itself has spent it.
+    """
+    header = undo.header
+    settled = all(
+        row.needs_acknowledgement or trace is None or not trace.is_in_doubt(row.target_partition)
+        for row in undo.rows
+        for trace in (state.applied.get(row.group),)
+    )
+    if _digest(state, undo.fingerprint) == header.undoes_digest and settled:
+        return
+    plan = header.undoes[:SHORT_DIGITS]
+    if not header.undoes_digest:
+        why = f"This undo of plan {plan} was made by an earlier version, which did not note what it undoes."
+    else:
+        why = (
+            f"The journal of plan {plan} is not as it was when this undo was made: it had {header.undoes_events} "
+            f"events then and has {state.events} now, or is another one. What was written or restored since is not "
+            "in this undo."
+        )
+    raise Refused(
+        f"{why} Nothing was written.",
+        "Make the undo anew, with `mm2-migrate rollback PLAN --out ANOTHER.plan`, and have that one read.",
+    )
+
+
+def _digest(state: JournalState, undo: str = "") -> str:
+    """Return the SHA-256, in hex, of what an undo rests on; `undo` is the fingerprint of the one that asks."""
+    applied = {
+        group: [
+            [*p, trace.planned[p], None if prior is None else [c.offset, c.metadata] if (c := prior.get(p)) else []]
+            for p in sorted(trace.written())
+        ]
+        for group, trace in state.applied.items()
+        for prior in (state.prior.get(group),)
+    }
+    back = {
+        group: [trace.read_back, [[*p, trace.planned[p]] for p in sorted(trace.written())]]
+        for group, trace in state.rolled_back.items()
+    }
+    spends = [by for by in state.spends if by != undo]
+    return hashlib.sha256(canonical({"applied": applied, "rolled_back": back, "spends": spends})).hexdigest()
 
 
 def _undo_header(
@@ -38,12 +103,14 @@ def _undo_header(
     topics = {row.target_topic for row in rows}
     return replace(
         plan.header,
+        format_version=FORMAT_VERSION,
         tool_version=tool_version,
         kind="undo",
         created_at_ms=now_ms,
         settings=settings,
         waivers=(),
         target_topic_ids={t: i for t, i in plan.header.target_topic_ids.items() if t in topics},
+        source_topic_ids={},  # an undo asks the target alone
         pinned=(),
         group_states=(),
         checks=(),
@@ -56,7 +123,7 @@ def _undo_header(
     )
 
 
-def _undo_row(row: Row, planned: int | None, prior: Commits | None) -> Row:
+def _undo_row(row: Row, planned: int | None, prior: Commits | None, certain: bool) -> Row:
     bare = replace(
         row,
         target_prior=planned,
@@ -84,14 +151,21 @@ def _undo_row(row: Row, planned: int | None, prior: Commits | None) -> Row:
     before = prior.get(row.target_partition)
     if before is None:
         sentence = "Nothing was committed before the apply: the offset is removed."
-        return replace(bare, decision=Decision.REMOVE, reason="was-absent", sentence=sentence)
+        reason, sentence = _reason(certain, "was-absent", sentence)
+        return replace(bare, decision=Decision.REMOVE, reason=reason, sentence=sentence)
     sentence = f"Back to {before.offset}, which was committed before the apply"
-    sentence += ", with its metadata." if before.metadata else "."
+    reason, sentence = _reason(certain, "was-there", sentence + (", with its metadata." if before.metadata else "."))
     return replace(
         bare,
         decision=Decision.SET,
         target_offset=before.offset,
         target_metadata=before.metadata,
-        reason="was-there",
+        reason=reason,
         sentence=sentence,
     )
+
+
+def _reason(certain: bool, reason: str, sentence: str) -> tuple[str, str]:
+    if certain:
+        return reason, sentence
+    return UNACKNOWLEDGED, f"{sentence} The apply got no certain answer for it: it is written whatever is there now."

@@ -1,42 +1,81 @@
-"""Does the target hold what a plan says? Reading is one call; the comparison is pure.
+"""Does the target hold what a plan says? Reading is a few calls; the comparison is pure.
 
-A group that stands beyond its planned offset has been consumed on the target: that is what a cutover is for.
-One that stands below, or has no offset, is a failure. One at its offset with other metadata is told, and is none: a
-consumer that has just started commits where it stands.
+An offset beyond the planned one is what a cutover is for, if the group's consumers took it there, and skips records if
+anybody else did: MM2's group sync, a second tool, a colleague. Offsets cannot tell the two apart. So it is good only
+where the group has members now, or the user says that consumers have run; and a journal beside the plan has to say,
+too, that the row was set and read back, which is never enough alone: somebody may have written since. The same holds
+for a row at its offset with other metadata: a consumer that has just started commits where it is.
+
+Rows that were not to be written are counted apart (`migrate.notwritten`), and a plan that was rolled back is spent: it
+is never verified, wherever its offsets are.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from migrate.errors import EXIT_DONE, EXIT_FAILED
-from migrate.model import Commits, Decision, Failure, Row, TopicPartition
+from migrate.drift import UNDO
+from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
+from migrate.history import JournalState
+from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, TopicPartition
+from migrate.notwritten import Noted, NotWritten, Why, blocks_without_rows, by_plan, left_out, noted, told
 from migrate.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
-
-READ_BATCH = 1000
+from migrate.progress import in_batches
+from migrate.terminal import many
 
 
 class Standing(StrEnum):
-    """Where a committed offset stands against its planned one."""
+    """Where a committed offset is, against its planned one.
+
+    The `-empty` ones lack a consumer that accounts for them, the `-not-set` ones a write that was read back.
+    """
 
     EQUAL = "equal"
     AHEAD = "ahead"
     OTHER_METADATA = "other-metadata"
     BEHIND = "behind"
     MISSING = "missing"
+    AHEAD_EMPTY = "ahead-empty"
+    AHEAD_NOT_SET = "ahead-not-set"
+    METADATA_EMPTY = "other-metadata-empty"
+    METADATA_NOT_SET = "other-metadata-not-set"
     NOT_REMOVED = "not-removed"
     NOT_REWOUND = "not-rewound"
+    NOT_ACKNOWLEDGED = "not-acknowledged"
+    MOVING_EMPTY = "moving-empty"
     UNREADABLE = "unreadable"
 
 
 GOOD = frozenset({Standing.EQUAL, Standing.AHEAD, Standing.OTHER_METADATA})
+# What only consumers may commit, and what is to be asked about them first.
+_BY_CONSUMERS = frozenset(
+    {
+        Standing.AHEAD, Standing.AHEAD_EMPTY, Standing.AHEAD_NOT_SET,
+        Standing.OTHER_METADATA, Standing.METADATA_EMPTY, Standing.METADATA_NOT_SET,
+    }
+)  # fmt: skip
+_BY_STATE = frozenset({Standing.AHEAD_EMPTY, Standing.METADATA_EMPTY})
+_AS_BEFORE = frozenset({Standing.MISSING, Standing.BEHIND, Standing.NOT_REMOVED})
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known beside the offsets. `topics` are those that the target shows us, None where that was not asked.
+
+    `states` are the target's groups as they are now. `consumers_ran` is the user's word that they have consumed there.
+    """
+
+    journal: JournalState = field(default_factory=JournalState)
+    consumers_ran: bool = False
+    states: Mapping[str, GroupState | Failure] = field(default_factory=dict)
+    topics: Collection[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One row compared. `expected` and `seen` are target offsets, None for no commit."""
+    """One row compared. `expected` and `seen` are target offsets, None for no commit; `journal` is its word."""
 
     key: tuple[str, str, int]
     target_partition: TopicPartition
@@ -44,107 +83,216 @@ class Finding:
     seen: int | None
     standing: Standing
     sentence: str
+    journal: Noted = Noted.NOTHING
 
     @property
     def group(self) -> str:
         """The row's group."""
         return self.key[0]
 
+    @property
+    def is_good(self) -> bool:
+        """True if the group may start, or has started, from there."""
+        return self.standing in GOOD
+
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """All rows compared, in the plan's order. `moving` are groups that moved between two readings."""
+    """All rows compared, in the plan's order. `moving` are groups that moved between two readings.
+
+    `not_written` are the rows that there is nothing to compare of, `blocks` the plan's blocks that have no row at all.
+    `spent` says that the plan was rolled back.
+    """
 
     findings: tuple[Finding, ...]
     moving: frozenset[str] = frozenset()
+    not_written: tuple[NotWritten, ...] = ()
+    blocks: tuple[CheckResult, ...] = ()
+    spent: bool = False
+
+    @property
+    def bad(self) -> tuple[Finding, ...]:
+        """Rows that are not as planned."""
+        return tuple(f for f in self.findings if not f.is_good)
 
     @property
     def exit_code(self) -> int:
-        """0 if every row is equal or ahead, else 1."""
-        return EXIT_DONE if all(f.standing in GOOD for f in self.findings) else EXIT_FAILED
+        """1 if a row is not as planned or the plan is spent; else 4 if something was not written; else 0."""
+        if self.spent or self.bad:
+            return EXIT_FAILED
+        return EXIT_PARTLY if self.not_written or self.blocks else EXIT_DONE
 
     def counts(self) -> Counter[Standing]:
         """Count findings by standing."""
         return Counter(finding.standing for finding in self.findings)
 
-    def after(self, earlier: "Verification") -> "Verification":
-        """Return this second reading with the groups that moved since the `earlier` one."""
-        before = {f.key: f.seen for f in earlier.findings}
-        moving = frozenset(f.group for f in self.findings if before.get(f.key, f.seen) != f.seen)
-        return Verification(self.findings, moving)
+    def after(self, earlier: "Verification", alive: Callable[[frozenset[str]], frozenset[str]]) -> "Verification":
+        """Return this second reading with the groups that moved since the `earlier` one.
 
-    def seen_from(self, topics: Collection[str], alias: str) -> "Verification":
-        """Return the same, with what stands on topics that the cluster does not show us as unreadable, not missing.
-
-        Brokers leave commits on topics that we may not DESCRIBE out of the answer, in silence.
+        `alive` returns those of them that consumers account for: any other one that moves is a finding.
         """
-        why = "{} shows us no topic {}: it is gone, or this principal lacks DESCRIBE on it"
-        return replace(
-            self,
-            findings=tuple(
-                replace(f, standing=Standing.UNREADABLE, sentence=why.format(alias, f.target_partition.topic))
-                if f.standing is Standing.MISSING and f.target_partition.topic not in topics
-                else f
-                for f in self.findings
-            ),
+        before = {f.key: f.seen for f in earlier.findings}
+        moved = {f.key for f in self.findings if before.get(f.key, f.seen) != f.seen}
+        moving = frozenset(f.group for f in self.findings if f.key in moved)
+        strange = moving - alive(moving) if moving else moving
+        findings = tuple(
+            replace(
+                f, standing=Standing.MOVING_EMPTY, sentence=f"{f.sentence}; moved between two readings by nobody known"
+            )
+            if f.key in moved and f.group in strange and f.standing in GOOD
+            else f
+            for f in self.findings
         )
+        return replace(self, findings=findings, moving=moving)
 
 
-def verify(plan: Plan, target: ClusterAdmin, progress: Progress, rows: Collection[Row] | None = None) -> Verification:
+def with_members(target: ClusterAdmin, known: "Known", groups: frozenset[str]) -> frozenset[str]:
+    """Return those of `groups` that consumers account for: they have members now, or consumers are said to have run."""
+    if known.consumers_ran:
+        return groups
+    states = target.group_states(sorted(groups))
+    return frozenset(g for g, state in states.items() if not isinstance(state, Failure) and state.member_count)
+
+
+def joint_exit_code(*codes: int) -> int:
+    """Return the exit code of several answers: 1 outranks 4, which outranks 0."""
+    return EXIT_FAILED if EXIT_FAILED in codes else max(codes)
+
+
+def verify(
+    plan: Plan,
+    target: ClusterAdmin,
+    progress: Progress,
+    rows: Collection[Row] | None = None,
+    known: Known | None = None,
+) -> Verification:
     """Read the target afresh and compare the plan's rows, or those of them in `rows`.
 
-    Raises `ClusterError` if the target cannot be reached.
+    Group states are asked for where an offset needs a consumer to account for it. Raises `ClusterError` if the target
+    cannot be reached.
     """
-    rows = plan.rows if rows is None else rows
-    groups = sorted({row.group for row in _verified(rows)})
+    known = known or Known()
+    groups = sorted({row.group for row in (plan.rows if rows is None else rows) if by_plan(row) is None})
     progress.step(f"reading committed offsets of {len(groups)} groups on {plan.header.target_alias}")
-    commits: dict[str, Commits | Failure] = {}
-    for start in range(0, len(groups), READ_BATCH):
-        commits.update(target.commits(groups[start : start + READ_BATCH]))
-        progress.advance(min(start + READ_BATCH, len(groups)), len(groups))
-    found = compare(plan, commits, rows)
-    if any(finding.standing is Standing.MISSING for finding in found.findings):
-        found = found.seen_from(target.topics(), target.alias)
-    return found
+    commits = in_batches(groups, target.commits, progress)
+    found, asked = compare(plan, commits, rows, known), known
+    unseen = any(finding.seen is None for finding in found.findings)
+    if unseen or any(row.why is Why.LEFT_OUT for row in found.not_written):
+        # Brokers leave commits on topics that we may not DESCRIBE out of the answer, in silence.
+        known = replace(known, topics=target.topics())
+    unexplained = sorted({f.group for f in found.findings if f.standing in _BY_STATE})
+    if unexplained:
+        progress.step(f"asking {plan.header.target_alias} whether {many(len(unexplained), 'group')} have members")
+        known = replace(known, states=in_batches(unexplained, target.group_states, progress))
+    return found if known is asked else compare(plan, commits, rows, known)
 
 
-def compare(plan: Plan, commits: Mapping[str, Commits | Failure], rows: Collection[Row] | None = None) -> Verification:
-    """Compare every row that was to be written or kept, or those of them in `rows`, with what is committed. Pure."""
-    rows = plan.rows if rows is None else rows
-    return Verification(tuple(_finding(row, commits.get(row.group, {})) for row in _verified(rows)))
+def compare(
+    plan: Plan,
+    commits: Mapping[str, Commits | Failure],
+    rows: Collection[Row] | None = None,
+    known: Known | None = None,
+) -> Verification:
+    """Compare the plan's rows, or those of them in `rows`, with what is committed. Pure.
+
+    Blocks without a row are those of the whole plan: a selection of rows is not asked about them.
+    """
+    known = known or Known()
+    findings: list[Finding] = []
+    unwritten: list[NotWritten] = []
+    for row in plan.rows if rows is None else rows:
+        planned_out = by_plan(row)
+        if planned_out is not None:
+            unwritten.append(planned_out)
+            continue
+        finding = _finding(plan, row, commits.get(row.group, {}), known)
+        if _was_left_out(row, finding, known.journal):
+            unwritten.append(left_out(row, finding.seen))
+        else:
+            findings.append(finding)
+    blocks = blocks_without_rows(plan) if rows is None else ()
+    return Verification(tuple(findings), frozenset(), tuple(unwritten), blocks, known.journal.is_spent)
 
 
-def _verified(rows: Collection[Row]) -> list[Row]:
-    return [row for row in rows if row.decision in (Decision.SET, Decision.REMOVE, Decision.KEEP)]
+def _was_left_out(row: Row, finding: Finding, journal: JournalState) -> bool:
+    """True if apply wrote other groups and not this one, which is where it was before.
+
+    One that has moved since is a finding, and so is one beyond its planned offset: starting there skips records.
+    """
+    untouched = finding.standing in _AS_BEFORE and finding.seen == row.target_prior
+    return untouched and finding.journal is Noted.NO_WRITE and row.group not in journal.applied
 
 
-def _finding(row: Row, commits: Commits | Failure) -> Finding:
-    # A kept row is held to what it was kept at: an `ahead-kept` one stands beyond its translation.
-    expected = row.target_prior if row.decision is Decision.KEEP else row.target_offset
+def _finding(plan: Plan, row: Row, commits: Commits | Failure, known: Known) -> Finding:
+    # A kept row is held to what it was kept at: an `ahead-kept` one is beyond its translation.
+    kept = row.decision is Decision.KEEP
+    expected = row.target_prior if kept else row.target_offset
+    word = noted(row, known.journal)
+    seen: int | None = None
+
+    def found(standing: Standing, sentence: str) -> Finding:
+        says = word is not Noted.NOTHING or standing in _BY_CONSUMERS
+        if says and not kept and standing is not Standing.EQUAL:
+            sentence = f"{sentence}; {told(word)}"
+        return Finding(row.key, row.target_partition, expected, seen, standing, sentence, word)
+
     if isinstance(commits, Failure):
-        sentence = f"could not be read: {commits.code}: {commits.message}"
-        return Finding(row.key, row.target_partition, expected, None, Standing.UNREADABLE, sentence)
+        return found(Standing.UNREADABLE, f"could not be read: {commits.code}: {commits.message}")
     commit = commits.get(row.target_partition)
     seen = None if commit is None else commit.offset
+    if seen is None and known.topics is not None and row.target_topic not in known.topics:
+        alias = plan.header.target_alias
+        why = f"{alias} shows us no topic {row.target_topic}: it is gone, or this principal lacks DESCRIBE on it"
+        return found(Standing.UNREADABLE, why)
+    trace = known.journal.applied.get(row.group)
+    if row.needs_acknowledgement and (trace is None or not trace.is_certain(row.target_partition)):
+        where = "no offset" if seen is None else f"at {seen}"
+        why = f"is {where}, and the cluster has not acknowledged it: an earlier write may still become visible"
+        return found(Standing.NOT_ACKNOWLEDGED, why)
     standing, sentence = _stand(expected, seen)
-    prior = row.target_prior if row.decision is Decision.SET else None
-    if standing is Standing.AHEAD and seen == prior:
+    if standing is Standing.AHEAD and seen == row.target_prior and not kept and word is not Noted.READ_BACK:
         # A rewind that was never written looks like a consumer that has moved on, and skips what lies between.
-        standing, sentence = Standing.NOT_REWOUND, f"still at its prior offset {seen}, beyond the planned {expected}"
-    metadata = row.target_prior_metadata if row.decision is Decision.KEEP else row.target_metadata
+        return found(Standing.NOT_REWOUND, f"is still at its prior offset {seen}, beyond the planned {expected}")
+    metadata = row.target_prior_metadata if kept else row.target_metadata
     if standing is Standing.EQUAL and commit is not None and commit.metadata != metadata:
-        standing = Standing.OTHER_METADATA
-        sentence = f"stands at {seen} with other metadata than planned: a consumer has committed there since"
-    return Finding(row.key, row.target_partition, expected, seen, standing, sentence)
+        standing, sentence = Standing.OTHER_METADATA, f"is at {seen} with other metadata than planned"
+    if standing in _BY_CONSUMERS:
+        moved = f"moved on by {seen - expected} to {seen}" if seen and expected is not None and seen > expected else ""
+        standing, sentence = _explained(plan, row, standing, sentence, moved or sentence, word, known)
+    return found(standing, sentence)
 
 
 def _stand(expected: int | None, seen: int | None) -> tuple[Standing, str]:
     if expected == seen:
         return Standing.EQUAL, "as planned"
     if expected is None:
-        return Standing.NOT_REMOVED, f"stands at {seen}, where none was to be left"
+        return Standing.NOT_REMOVED, f"is at {seen}, where none was to be left"
     if seen is None:
         return Standing.MISSING, f"no committed offset, expected {expected}"
     if seen > expected:
-        return Standing.AHEAD, f"moved on by {seen - expected}"
-    return Standing.BEHIND, f"stands at {seen}, {expected - seen} below {expected}: these are read again"
+        return Standing.AHEAD, f"is at {seen}, {seen - expected} beyond the planned {expected}"
+    return Standing.BEHIND, f"is at {seen}, {expected - seen} below the planned {expected}: these are read again"
+
+
+def _explained(
+    plan: Plan, row: Row, standing: Standing, sentence: str, good: str, word: Noted, known: Known
+) -> tuple[Standing, str]:
+    """Return whether consumers account for an offset that only they may have committed, and in what words.
+
+    `good` are the words for it where they do, `sentence` where they do not.
+    """
+    ahead = standing is Standing.AHEAD
+    # An undo that nobody has applied finds offsets beyond its own: they are what it is to take back.
+    proof_is_due = row.decision is not Decision.KEEP and (known.journal.events > 0 or plan.header.kind == UNDO)
+    if proof_is_due and word is not Noted.READ_BACK:
+        return Standing.AHEAD_NOT_SET if ahead else Standing.METADATA_NOT_SET, sentence
+    if known.consumers_ran:
+        return standing, f"{good}: consumers have run, says --consumers-ran"
+    state = known.states.get(row.group)
+    if isinstance(state, Failure):
+        why = f"whether the group has members could not be read: {state.code}: {state.message}"
+        return Standing.UNREADABLE, f"{sentence}, and {why}"
+    if state is not None and state.member_count:
+        return standing, f"{good}: the group has {many(state.member_count, 'member')}"
+    empty = f"the group has no members{'' if state is None else f' ({state.state})'}"
+    return Standing.AHEAD_EMPTY if ahead else Standing.METADATA_EMPTY, f"{sentence}, and {empty}"

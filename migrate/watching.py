@@ -1,4 +1,4 @@
-"""What a watch knows from one look to the next: bars that never fall, and the time left. Pure."""
+"""What a watch knows from one look to the next: bars that never fall, the time left, how old all of it is. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,6 +31,34 @@ class Progress:
         return int(100 * self.part)
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A question that has no answer yet: what is asked, of whom, and for how long."""
+
+    question: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """How fresh a status is that is shown: its age, and what keeps a newer one from coming.
+
+    `waiting` is there only for a question that has waited longer than a look takes. `problem` says why the newest look
+    failed, "" where it did not. `settling` is True from a glance that found everything ready until the look over the
+    whole settle time, which decides, has ended.
+    """
+
+    age_seconds: float = 0.0
+    waiting: Waiting | None = None
+    problem: str = ""
+    settling: bool = False
+
+    @property
+    def is_current(self) -> bool:
+        """True where the status shown is that of the newest look, and the next one is not late."""
+        return self.waiting is None and not self.problem
+
+
 @dataclass
 class Watch:
     """Takes in one status after the other."""
@@ -38,6 +66,7 @@ class Watch:
     readings: list[Reading] = field(default_factory=list)
     _begun: dict[str, int] = field(default_factory=dict)
     _bars: dict[str, Progress] = field(default_factory=dict)
+    _is_known: bool = False
 
     def take(self, status: Status, seconds: float) -> None:
         """Take in a status read at `seconds`, of a clock that never goes back."""
@@ -46,6 +75,7 @@ class Watch:
             if bar is not None:
                 self._bars[topic.source_topic] = bar
         left = status.lag.records
+        self._is_known = left is not None
         if left is not None:
             self.readings.append(Reading(seconds, left))
 
@@ -55,8 +85,8 @@ class Watch:
         return self._bars
 
     def time_left(self) -> TimeLeft:
-        """Return how long it will take until everything is copied."""
-        return time_left(self.readings)
+        """Return how long it will take until everything is copied; too early to tell where the last look could not."""
+        return time_left(self.readings if self._is_known else ())
 
     def _bar(self, topic: TopicStatus) -> Progress | None:
         copied, end = topic.copied, topic.source_end

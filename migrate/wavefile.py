@@ -1,14 +1,13 @@
-"""A wave from its files: the plan, its journal, and the journal of the undo plan that spent it, if there is one."""
+"""A wave from its files: the plan, its journal, and the journals of the undo plans that spent it, if there are any."""
 
 from pathlib import Path
 
-from migrate.history import JournalState
-from migrate.journal import Journal, journal_path, journals_under_any_name
+from migrate.companions import real_path
+from migrate.history import ROLLBACK, GroupTrace, JournalState
+from migrate.journal import Journal, journal_to_read, journals_under_any_name
 from migrate.plan import Plan
 from migrate.planfile import read_plan
 from migrate.waves import Wave
-
-FINGERPRINT_DIGITS = 64
 
 
 def read_wave(path: Path) -> Wave:
@@ -18,13 +17,13 @@ def read_wave(path: Path) -> Wave:
 
 def wave_of(path: Path, plan: Plan) -> Wave:
     """Return the wave of a plan that was read from `path`; raises as `Journal.read` does."""
-    journal = _journal(journal_path(path, plan.fingerprint), plan.fingerprint)
-    undone_by = journal.spent_by
-    # "rollback" is no plan: then the plan's own journal tells how far that came.
-    named = len(undone_by) == FINGERPRINT_DIGITS
-    others = journals_under_any_name(path.absolute().parent, undone_by) if named else ()
-    undo = _journal(others[0], undone_by) if others else JournalState()
-    return Wave(str(path), plan, journal, undo)
+    journal = _journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
+    undone: dict[str, GroupTrace] = {}
+    # A rollback is no plan: the plan's own journal tells how far that came.
+    for fingerprint in dict.fromkeys(by for by in journal.spends if by != ROLLBACK):
+        for other in journals_under_any_name(real_path(path).parent, fingerprint):
+            undone |= _journal(other, fingerprint).applied
+    return Wave(str(path), plan, journal, JournalState(applied=undone))
 
 
 def _journal(path: Path, fingerprint: str) -> JournalState:

@@ -34,7 +34,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """A plan, its journal, and the journal of the undo plan that spent it, where there is one."""
+    """A plan, its journal, and what the journals of the undo plans that spent it tell together."""
 
     path: str
     plan: Plan
@@ -97,8 +97,10 @@ def _standing(group: str, rows: Sequence[Row], wave: Wave) -> Standing:
         blocked = any(row.decision is Decision.BLOCK for row in rows)
         writes = any(row.decision in (Decision.SET, Decision.REMOVE) for row in rows)
         return Standing.LEFT if writes or blocked else Standing.AS_IT_IS
-    undone = wave.journal.rolled_back.get(group) or wave.undo.applied.get(group)
-    if undone is not None and undone.written():
+    tries = (wave.journal.rolled_back.get(group), wave.undo.applied.get(group))
+    undoing = [trace for trace in tries if trace is not None and trace.written()]
+    undone = next((trace for trace in undoing if _is_whole(trace)), undoing[0] if undoing else None)
+    if undone is not None:
         # Taken back whole, or it is somewhere between the two clusters.
         return Standing.UNDONE if _is_whole(undone) else Standing.UNCERTAIN
     return Standing.MOVED if _is_whole(trace) else Standing.UNCERTAIN

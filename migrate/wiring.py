@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from migrate.clientconfig import librdkafka_config, secret_values
 from migrate.comparison import Comparison, Limits, Listener, Work
@@ -15,16 +15,16 @@ from migrate.groupfacts import GroupFactsReader
 from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.rights import ConfluentRights
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
+from migrate.mm2tasks import TaskReader
 from migrate.model import Commits, Failure, LogRange, Side, TopicPartition
-from migrate.ports import CommitReader, NextRecordReader, Outcomes, PositionReader, Progress
+from migrate.ports import CommitReader, NextRecordReader, PositionReader, Progress
 from migrate.readerpair import KafkaReaders, ReaderSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from migrate.kafka.recordreader import RecordReader
-    from migrate.spark.javaadmin import JavaCommitReader
-    from migrate.spark.javawriter import JavaOffsetWriter
+    from migrate.spark.exactclient import JavaMachine
     from migrate.spark.mirror import SparkMirrorReader
     from migrate.spark.syncs import Syncs
 
@@ -83,6 +83,19 @@ def position_reader_of(flow: Flow, deadline_seconds: float) -> PositionReader | 
     return WorkerPositions(worker, flow.runtime.source_connectors, flow.source.alias)
 
 
+def task_reader_of(flow: Flow, deadline_seconds: float) -> TaskReader | None:
+    """Return what tells the state of MM2's connectors; None where no Connect worker is known."""
+    if not flow.runtime.url:
+        return None
+    from migrate.connectors import Role
+    from migrate.connectrest import WorkerTasks, connect_worker
+
+    roles = dict.fromkeys(flow.runtime.source_connectors, Role.SOURCE)
+    roles |= dict.fromkeys(flow.runtime.checkpoint_connectors, Role.CHECKPOINT)
+    secrets = secret_values(flow.source.properties) | secret_values(flow.target.properties)
+    return WorkerTasks(connect_worker(flow.runtime.url, deadline_seconds), roles, secrets)
+
+
 def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
     """Read `--spark-conf KEY=VALUE` values; raises `UsageError` for one without `=`."""
     conf = {}
@@ -122,10 +135,13 @@ class BackgroundSpark:
 
 @contextmanager
 def background_spark(master: str | None, conf: Mapping[str, str]) -> Iterator[BackgroundSpark]:
-    """Start Spark in the background, and stop it at the end."""
+    """Start Spark in the background, and stop it at the end; raises `ClusterError` if its JVM ends before."""
+    from migrate.spark.machine import needing_machine
+
     spark = BackgroundSpark(master, conf)
     try:
-        yield spark
+        with needing_machine():
+            yield spark
     finally:
         spark.stop()
 
@@ -158,39 +174,11 @@ class SparkCommits:
         return self._made.commits(groups, require_stable)
 
 
-class JavaMachine:
-    """A JVM with Kafka's classes, started when it is first asked for, or in the background where it will be."""
-
-    def __init__(self, progress: Progress, at_once: bool) -> None:
-        self._progress = progress
-        self._pool = ThreadPoolExecutor(1, "java-start")
-        self._jvm: Future[Any] | None = self._pool.submit(self._start) if at_once else None
-
-    @staticmethod
-    def _start() -> Any:
-        from migrate.spark.session import java_machine
-
-        return java_machine()
-
-    def jvm(self) -> Any:
-        """Return py4j's view of the JVM, waiting for its start; raises `EnvironmentLacks` as often as it is asked."""
-        if self._jvm is None:
-            self._progress.step("starting Kafka's Java client")
-            self._jvm = self._pool.submit(self._start)
-        return self._jvm.result()
-
-    def stop(self) -> None:
-        """End the JVM, if it was started."""
-        self._pool.shutdown(wait=True)
-        if self._jvm is not None:
-            from migrate.spark.session import stop_java_machine
-
-            stop_java_machine()
-
-
 @contextmanager
-def java_on_demand(progress: Progress, at_once: bool) -> Iterator[JavaMachine]:
+def java_on_demand(progress: Progress, at_once: bool) -> "Iterator[JavaMachine]":
     """Have a JVM for what only Kafka's Java client can do, and end it."""
+    from migrate.spark.exactclient import JavaMachine
+
     machine = JavaMachine(progress, at_once)
     try:
         yield machine
@@ -198,50 +186,16 @@ def java_on_demand(progress: Progress, at_once: bool) -> Iterator[JavaMachine]:
         machine.stop()
 
 
-class JavaExactClient:
-    """Kafka's Java client to one cluster behind `ports.ExactClient`, made when first asked for."""
-
-    def __init__(self, machine: JavaMachine, cluster: Cluster, deadline_seconds: float) -> None:
-        self._machine = machine
-        self._cluster = cluster
-        self._deadline_seconds = deadline_seconds
-        self._made: tuple[JavaCommitReader, JavaOffsetWriter] | None = None
-
-    def _both(self) -> "tuple[JavaCommitReader, JavaOffsetWriter]":
-        if self._made is None:
-            from migrate.spark.javaadmin import JavaCommitReader
-            from migrate.spark.javaclient import JavaClient
-            from migrate.spark.javawriter import JavaOffsetWriter
-
-            client = JavaClient(self._machine.jvm(), self._cluster, self._deadline_seconds)
-            self._made = JavaCommitReader(client), JavaOffsetWriter(client)
-        return self._made
-
-    def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
-        """Return all committed offsets of each group, with metadata as it is stored."""
-        return self._both()[0].commits(groups, require_stable)
-
-    def prove(self) -> None:
-        """Start the JVM, if it does not run, and reach the cluster."""
-        self._both()[1].prove()
-
-    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
-        """Commit offsets with their metadata."""
-        return self._both()[1].alter(wanted)
-
-    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
-        """Remove single offsets of groups."""
-        return self._both()[1].delete_offsets(wanted)
-
-
 def exact_admin_of(
     cluster: Cluster,
-    machine: JavaMachine,
+    machine: "JavaMachine",
     groups_with_metadata: Collection[str],
     deadline_seconds: float,
     concurrency: int = 100,
 ) -> ExactAdmin:
     """Return the confluent-kafka admin of one cluster, which leaves to Java what it cannot do byte for byte."""
+    from migrate.spark.exactclient import JavaExactClient
+
     usual = admin_of(cluster, deadline_seconds, concurrency)
     return ExactAdmin(usual, JavaExactClient(machine, cluster, deadline_seconds), groups_with_metadata)
 

@@ -1,31 +1,36 @@
 """The commands around the moment that writes: `apply`, `rollback`, `verify`. Wiring, and no decisions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from migrate import __version__
 from migrate.application import ApplyOptions, ApplyResult, apply_plan
 from migrate.clock import SystemClock
+from migrate.companions import real_path
 from migrate.drift import UNDO
-from migrate.errors import EXIT_DONE, EXIT_REFUSED, Refused, UsageError
+from migrate.elsewhere import Elsewhere, elsewhere_lines, look_elsewhere, outside
+from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
 from migrate.exactadmin import groups_with_metadata
 from migrate.flow import Flow
-from migrate.history import ROLLBACK
-from migrate.journal import Journal, journal_path, journals_under_any_name
+from migrate.history import ROLLBACK, GroupTrace, JournalState
+from migrate.journal import Journal, journal_path, journal_to_read, journals_under_any_name
 from migrate.kafka.hosted import get_ready
 from migrate.model import Row
-from migrate.plan import Plan, approves
+from migrate.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, Plan, approves
 from migrate.planfile import read_plan, refuse_overwrite, write_plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.recordproof import LogSide, RecordProof, prove
-from migrate.results import Typed, apply_lines, verify_lines
+from migrate.results import Typed, apply_lines
 from migrate.show import select
 from migrate.showproof import proof_lines, verify_document
+from migrate.showverify import verify_lines
 from migrate.signatures import Signature
 from migrate.signing import refusal, signatures_beside
+from migrate.terminal import shell_word
 from migrate.undo import undo_plan
-from migrate.verification import verify
+from migrate.verification import Known, Verification, joint_exit_code, verify, with_members
 from migrate.wiring import admin_of, exact_admin_of, group_facts_of, java_on_demand, record_reader_of
 
 Told = tuple[list[str], int]
@@ -45,9 +50,10 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Tol
     clock = SystemClock()
     deadline, concurrency = options["request_timeout"], options["concurrency"]
     undone = _journal_undone(plan, path, clock) if plan.header.kind == UNDO else None
+    loose, note = _loose_rows(undone) if undone is not None else ((), "")
     exact = groups_with_metadata(plan.rows)
     with java_on_demand(progress, at_once=bool(exact)) as machine:
-        target = exact_admin_of(flow.target, machine, exact, deadline, concurrency)
+        target = exact_admin_of(flow.target, machine, exact | groups_with_metadata(loose), deadline, concurrency)
         source = None
         if not plan.header.source_down and plan.header.kind != UNDO:
             source = exact_admin_of(flow.source, machine, exact, deadline, concurrency)
@@ -62,7 +68,11 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Tol
             spends=undone,
             target_groups=group_facts_of(flow.target, deadline),
         )
-    lines, code = _told(result, "apply", path, plan, options)
+        lines, code = _told(result, "apply", path, plan, options)
+        if code != EXIT_REFUSED:
+            found = _look_elsewhere(plan, loose, target, clock, options["group_timeout"], progress)
+            lines, code = _with_elsewhere(lines, code, found, options)
+    lines += [note] * bool(note)
     if unsigned is None:
         return lines, code
     # The same exit code as with --execute, and all that a dry run is for: it is what people sign.
@@ -78,7 +88,7 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
         )
     flow = _roles(flow, plan)
     approval = _approved(plan, options["approve"], options["execute"])
-    _refuse_other_name(plan, path)
+    _refuse_other_name(plan, path, rolling_back=True)
     clock = SystemClock()
     journal = Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms)
     if not journal.path.exists():
@@ -86,23 +96,100 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
             f"There is no journal {journal.path.name} beside {path}: nothing is known of an apply of this plan.",
             "If it was applied from elsewhere, put the plan back beside its journal; else there is nothing to undo.",
         )
+    if options["out"] is not None:
+        journal.refuse_running()
     state = journal.read()
-    if not state.applied:
-        return [f"NOTHING TO UNDO: plan {plan.short_fingerprint} has not written anything"], EXIT_DONE
-    undo = undo_plan(plan, state, clock.now_ms(), __version__, options["moved"])
+    others = _other_undos(plan, state, journal.path.parent)
+    # A rollback knows what it restored itself; an undo plan has a journal of its own, which does not.
+    restored = [*others.values(), *([state.rolled_back] if options["out"] is not None else [])]
+    undo = undo_plan(plan, state, clock.now_ms(), __version__, options["moved"], restored)
+    loose = outside(plan, state)
+    exact = groups_with_metadata(undo.rows)
+    deadline, concurrency, timeout = options["request_timeout"], options["concurrency"], options["group_timeout"]
     if options["out"] is not None:
         refuse_overwrite(options["out"])
+    with java_on_demand(progress, at_once=bool(exact) and options["out"] is None) as machine:
+        target = exact_admin_of(flow.target, machine, exact | groups_with_metadata(loose), deadline, concurrency)
+        if not undo.rows:
+            lines, code = [_nothing_to_undo(plan, state)], EXIT_DONE
+        elif options["out"] is not None:
+            lines, code = _saved(plan, undo, options["out"]), EXIT_DONE
+        else:
+            result = apply_plan(
+                undo, target, None, journal, clock, progress, _options(options, approval), command=ROLLBACK
+            )
+            lines, code = _told(result, "rollback", path, plan, options)
+        if code == EXIT_REFUSED:
+            return lines, code
+        found = _look_elsewhere(plan, loose, target, clock, timeout, progress)
+    if undo.rows and options["out"] is not None:
         write_plan(undo, options["out"])
-        return [
-            f"Saved the undo of {plan.short_fingerprint} as {options['out']}: {len(undo.rows)} rows, "
-            f"fingerprint {undo.short_fingerprint}. Nothing was written to the cluster.",
-            "Read it with: mm2-migrate show " + str(options["out"]),
-        ], EXIT_DONE
-    exact = groups_with_metadata(undo.rows)
-    with java_on_demand(progress, at_once=bool(exact)) as machine:
-        target = exact_admin_of(flow.target, machine, exact, options["request_timeout"], options["concurrency"])
-        result = apply_plan(undo, target, None, journal, clock, progress, _options(options, approval), command=ROLLBACK)
-    return _told(result, "rollback", path, plan, options)
+    return _with_elsewhere(lines, code, found, options)
+
+
+def _look_elsewhere(
+    plan: Plan, rows: Sequence[Row], target: ClusterAdmin, clock: SystemClock, timeout: float, progress: Progress
+) -> Elsewhere:
+    try:
+        return look_elsewhere(plan, rows, target, clock, timeout, progress)
+    except Refused:
+        raise
+    except Exception as error:
+        # What was written before must be printed, whatever breaks while looking further.
+        return Elsewhere(unread=tuple(sorted({row.group for row in rows})), why=f"{type(error).__name__}: {error}")
+
+
+def _with_elsewhere(lines: list[str], code: int, found: Elsewhere, options: dict[str, Any]) -> Told:
+    """Say first what the journal does not know: with that left, nothing is done."""
+    lines = [*elsewhere_lines(found, options["width"], options["colour"]), *lines]
+    return lines, EXIT_PARTLY if found and code == EXIT_DONE else code
+
+
+def _loose_rows(undone: Journal) -> tuple[tuple[Row, ...], str]:
+    """Return the rows of the undone plan that its journal did not write, and what to say if it is not beside it."""
+    file = undone.path.with_name(undone.path.name.split(f".{undone.fingerprint[:SHORT_DIGITS]}")[0])
+    try:
+        plan = read_plan(file)
+    except MigrateError:
+        plan = None
+    if plan is None or plan.fingerprint != undone.fingerprint:
+        return (), f"Note: the undone plan is not beside its journal as {file.name}: nobody looked at its other rows."
+    return outside(plan, undone.read()), ""
+
+
+def _other_undos(plan: Plan, state: JournalState, folder: Path) -> dict[str, Mapping[str, GroupTrace]]:
+    """Return what the undo plans that have spent this plan did, by their fingerprints.
+
+    Raises `Refused` where the journal of one is gone: what a later plan has set must not be taken for what it left.
+    """
+    found: dict[str, Mapping[str, GroupTrace]] = {}
+    for fingerprint in dict.fromkeys(by for by in state.spends if by != ROLLBACK):
+        journals = journals_under_any_name(folder, fingerprint)
+        if not journals:
+            raise Refused(
+                f"Plan {plan.short_fingerprint} was undone by the undo plan {fingerprint}, whose journal is not in "
+                f"{folder}: what that restored is not known.",
+                "Put the undo plan and its journal back into this folder.",
+            )
+        for journal in journals:
+            traces = Journal(journal, fingerprint, lambda: 0).read().applied
+            found[fingerprint] = {**found.get(fingerprint, {}), **traces}
+    return found
+
+
+def _nothing_to_undo(plan: Plan, state: JournalState) -> str:
+    if not any(trace.written() for trace in state.applied.values()):
+        return f"NOTHING TO UNDO: plan {plan.short_fingerprint} has not written anything"
+    by = "" if state.spent_by == ROLLBACK else f", by the undo plan {state.spent_by[:SHORT_DIGITS]}"
+    return f"NOTHING TO UNDO: all that plan {plan.short_fingerprint} has written was restored{by}"
+
+
+def _saved(plan: Plan, undo: Plan, out: Path) -> list[str]:
+    return [
+        f"Saved the undo of {plan.short_fingerprint} as {out}: {len(undo.rows)} rows, fingerprint {undo.fingerprint}. "
+        "Nothing was written to the cluster.",
+        f"Read it with: mm2-migrate show {shell_word(str(out))}",
+    ]
 
 
 def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Told:
@@ -111,27 +198,30 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> To
     if plan.header.kind == UNDO and options["records"]:
         raise UsageError(f"{path} is an undo: it restores what was there, and translates nothing.", "Omit --records.")
     flow = _roles(flow, plan)
+    # A selection says nothing of the plan as a whole, and so nothing of its blocks without a row.
+    selected = bool(options["groups"] or options["only"])
     rows = select(plan, options["groups"], options["only"])
     clock = SystemClock()
-    exact = groups_with_metadata(rows)
+    journal = Journal(journal_to_read(path, plan.fingerprint), plan.fingerprint, clock.now_ms)
+    known = Known(journal.read(), options["consumers_ran"])
+    exact = groups_with_metadata(plan.rows) & {row.group for row in rows}
     with java_on_demand(progress, at_once=bool(exact)) as machine:
         target = exact_admin_of(flow.target, machine, exact, options["request_timeout"])
         _refuse_other_cluster(target, plan.header.target_cluster_id)
-        found = verify(plan, target, progress, rows)
+        found = verify(plan, target, progress, rows if selected else None, known)
         if options["settle"]:
             progress.step(f"waiting {options['settle']:g} s for a second reading")
             clock.wait(options["settle"])
-            found = verify(plan, target.renewed(), progress, rows).after(found)
-        proof = _prove(rows, plan, flow, target, progress, options) if options["records"] else None
-    code = max(found.exit_code, proof.exit_code if proof else EXIT_DONE)
-    spent = Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms).read().is_spent
+            again = target.renewed()
+            alive = partial(with_members, again, known)
+            found = verify(plan, again, progress, rows if selected else None, known).after(found, alive)
+        proof = _prove(rows, found, plan, flow, target, progress, options) if options["records"] else None
+    code = joint_exit_code(found.exit_code, proof.exit_code if proof else EXIT_DONE)
     if options["form"] == "json":
-        return list(verify_document(found, plan, proof, code, spent)), code
+        return list(verify_document(found, plan, proof)), code
     lines = list(verify_lines(found, plan, options["width"], options["colour"]))
     if len(rows) != len(plan.rows):
         lines.append(f"{len(rows)} of {len(plan.rows)} rows were looked at, as --group and --only say.")
-    if spent:
-        lines.append("Note: this plan was rolled back, so its offsets are not expected to stand.")
     if proof is not None:
         lines += ["", *proof_lines(proof, plan, options["width"], options["colour"])]
     return lines, code
@@ -143,13 +233,20 @@ def _roles(flow: Flow, plan: Plan) -> Flow:
 
 
 def _prove(
-    rows: Sequence[Row], plan: Plan, flow: Flow, target: ClusterAdmin, progress: Progress, options: dict[str, Any]
+    rows: Sequence[Row],
+    found: Verification,
+    plan: Plan,
+    flow: Flow,
+    target: ClusterAdmin,
+    progress: Progress,
+    options: dict[str, Any],
 ) -> RecordProof:
     deadline = options["request_timeout"]
     source = admin_of(flow.source, deadline)
     _refuse_other_cluster(source, plan.header.source_cluster_id)
     return prove(
         rows,
+        found.findings,
         LogSide(source, record_reader_of(flow.source, deadline)),
         LogSide(target, record_reader_of(flow.target, deadline, flow.target_isolation_level)),
         progress,
@@ -173,22 +270,39 @@ def _approved(plan: Plan, approval: str | None, execute: bool) -> str:
         if execute:
             raise UsageError(
                 "--execute needs --approve FINGERPRINT: the fingerprint of the plan that was reviewed.",
-                "`mm2-migrate show` and a dry run print it; 12 digits are enough.",
+                "`mm2-migrate show` and a dry run print it.",
             )
         return plan.fingerprint
+    if len(approval.strip()) < MIN_APPROVAL_DIGITS:
+        raise Refused(
+            f"--approve {approval} is too short: {MIN_APPROVAL_DIGITS} digits of the fingerprint are needed. Whoever "
+            "makes plans can find two that share 12, one for you to read and one to apply.",
+            "Give the whole fingerprint that was reviewed; whoever has read the plan copies it from there.",
+        )
     if not approves(approval, plan):
         raise Refused(
-            f"--approve {approval} is not this plan's fingerprint, which is {plan.short_fingerprint}...",
-            "Give at least 12 of its digits, and make sure that this is the plan you reviewed.",
+            f"--approve {approval} is not this plan's fingerprint, which begins {plan.short_fingerprint}.",
+            "Make sure that this is the plan you reviewed: `mm2-migrate show` prints its whole fingerprint.",
         )
     return approval
 
 
-def _refuse_other_name(plan: Plan, path: Path) -> None:
-    """Refuse a copy of a plan whose journal lies beside it under another name: the journal would not be found."""
+def _refuse_other_name(plan: Plan, path: Path, rolling_back: bool = False) -> None:
+    """Refuse a copy of a plan whose journal lies beside it under another name: the journal would not be found.
+
+    A rollback takes the journal of the name that it was given, where there is one: the way back stays open.
+    """
     own = journal_path(path, plan.fingerprint)
-    for journal in journals_under_any_name(path.absolute().parent, plan.fingerprint):
-        if journal.name != own.name:
+    if rolling_back and own.exists():
+        return
+    for journal in journals_under_any_name(own.parent, plan.fingerprint):
+        if own.exists() and not journal.samefile(own):
+            raise Refused(
+                f"Plan {plan.short_fingerprint} has two journals here, {own.name} and {journal.name}: each tells "
+                "of its own runs only.",
+                "Roll back with each of the two names of the plan file, and make a new plan.",
+            )
+        if not own.exists():
             raise Refused(
                 f"The journal of plan {plan.short_fingerprint} is {journal.name}, and the plan was named {path.name}.",
                 f"Use the plan by its first name: {journal.name.split('.' + plan.short_fingerprint)[0]}.",
@@ -199,7 +313,7 @@ def _options(
     options: dict[str, Any],
     approval: str,
     signatures: Sequence[Signature] = (),
-    synced: frozenset[str] = frozenset(),
+    synced: frozenset[str] | None = frozenset(),
 ) -> ApplyOptions:
     return ApplyOptions(
         execute=options["execute"],
@@ -212,18 +326,26 @@ def _options(
             "signatures": [{"time": s.time, "name": s.name, "note": s.note} for s in signatures],
         },
         synced=synced,
+        source_unreachable=options.get("source_unreachable", False),
     )
 
 
-def _journal_undone(undo: Plan, path: Path, clock: SystemClock) -> Journal | None:
+def _journal_undone(undo: Plan, path: Path, clock: SystemClock) -> Journal:
     """Find the journal of the plan that an undo plan undoes: it must learn that its plan is spent."""
-    digits = undo.header.undoes[:12]
-    for journal in journals_under_any_name(path.absolute().parent, undo.header.undoes):
-        return Journal(journal, undo.header.undoes, clock.now_ms)
-    raise Refused(
-        f"The journal of plan {digits} is not beside {path}.",
-        "Put the undo plan into the folder of the plan and its journal: that plan has to be marked as spent.",
-    )
+    digits = undo.header.undoes[:SHORT_DIGITS]
+    journals = journals_under_any_name(real_path(path).parent, undo.header.undoes)
+    if not journals:
+        raise Refused(
+            f"The journal of plan {digits} is not beside {path}.",
+            "Put the undo plan into the folder of the plan and its journal: that plan has to be marked as spent.",
+        )
+    if len(journals) > 1:
+        raise Refused(
+            f"Plan {digits} has {len(journals)} journals beside {path}: {', '.join(j.name for j in journals)}. "
+            "This undo was made from one of them.",
+            "Use `mm2-migrate rollback` with each of the names of the plan file.",
+        )
+    return Journal(journals[0], undo.header.undoes, clock.now_ms)
 
 
 def _told(result: ApplyResult, command: str, path: Path, plan: Plan, options: dict[str, Any]) -> Told:

@@ -9,14 +9,14 @@ While one chunk of groups is being written, the intents of the next are brought 
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from migrate.clock import Clock
-from migrate.drift import stands
-from migrate.errors import ClusterError
+from migrate.drift import committed, stands
+from migrate.errors import MigrateError
 from migrate.history import REMOVED, SET
 from migrate.interruption import Interruption
-from migrate.journal import JournalWriter
+from migrate.journal import JournalLost, JournalWriter
 from migrate.model import Commit, Commits, Decision, Failure, Row, TopicPartition
 from migrate.ports import ClusterAdmin, Outcomes
 
@@ -29,6 +29,9 @@ READ_CHUNK = 1000
 Answer = str | Failure
 Answers = dict[str, dict[TopicPartition, Answer]]
 Left = Mapping[str, Mapping[TopicPartition, Row]]
+_MOVED = Failure(
+    "GROUP_CHANGED", "somebody else has committed there meanwhile: not written again", outcome_unknown=True
+)
 _LEFT_OUT = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
 # For the journal only, where the intent stands already: what is known of these rows is what was known before.
 _NOT_SENT = Failure("NOT_SENT", "not tried: nobody answered for the groups before", retriable=True)
@@ -38,12 +41,12 @@ _NOT_SENT = Failure("NOT_SENT", "not tried: nobody answered for the groups befor
 class Written:
     """What the cluster answered: "set", "removed" or the last failure per partition; none for what was not tried.
 
-    `trouble` is what ended the writing early, "" if nothing did; `journal_lost` that the journal takes no more.
+    `trouble` is what ended the writing early, `journal_gap` which part of the journal is missing; "" if nothing.
     """
 
     answers: Answers = field(default_factory=dict)
     trouble: str = ""
-    journal_lost: bool = False
+    journal_gap: str = ""
 
 
 class GroupWriter:
@@ -85,12 +88,13 @@ class GroupWriter:
                 reached_all = self._write(pool, left, before, written)
             if self._interrupted and not reached_all:
                 written.trouble = "interrupted: stopped before all groups were set"
-        except OSError as error:
+        except JournalLost as error:
             # Without its journal a write could not be undone: none more is made, and what the last ones did is read.
-            written.trouble = (
-                f"the journal can not be written any more ({error.strerror}): stopped before all groups were set"
-            )
-            written.journal_lost = True
+            written.trouble = f"{error}: no more groups were begun"
+            written.journal_gap = "what the cluster answered from then on, what was read back, and how this run ended"
+        except Exception as error:
+            # A client that cannot even be started, say. What was sent before is read back and reported.
+            written.trouble = f"{_no_answer(error).message}: no more groups were begun"
         return written
 
     def _write(self, pool: ThreadPoolExecutor, left: Left, before: Mapping[str, Commits], written: Written) -> bool:
@@ -109,7 +113,7 @@ class GroupWriter:
             self._clock.wait(min(pause, deadline - now))
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             self._admin = self._admin.renewed()
-            self._take(written, self._settled(left, written.answers))
+            self._take(written, self._settled(left, written.answers, before))
             left = _again(left, written.answers)
             self._tell(total - len(left))
             if not left or self._interrupted:
@@ -136,7 +140,7 @@ class GroupWriter:
             if running:
                 answers, running = running.result(), None
                 self._take(written, answers)
-        except OSError:
+        except Exception:
             # What is in flight gets its answer all the same.
             _merge(written.answers, running.result() if running else {})
             raise
@@ -163,8 +167,9 @@ class GroupWriter:
         if wanted:
             try:
                 altered = self._admin.alter(wanted)
-            except ClusterError as error:
-                lost = Failure("NO_ANSWER", error.problem, retriable=True, outcome_unknown=True)
+            except Exception as error:
+                # Whatever broke: what was asked for may have been carried out.
+                lost = _no_answer(error)
                 altered = {group: dict.fromkeys(commits, lost) for group, commits in wanted.items()}
             for group, commits in wanted.items():
                 results.setdefault(group, {}).update({p: _answer(altered, group, p) for p in commits})
@@ -181,7 +186,7 @@ class GroupWriter:
                 going = [] if isinstance(now, Failure) else [p for p in now if whole or p in rows]
                 if isinstance(now, Failure):
                     answers[group] = dict.fromkeys(rows, Failure(now.code, now.message, now.retriable))
-                elif not going:
+                elif not going and not any(row.needs_acknowledgement for row in rows.values()):
                     answers[group] = dict.fromkeys(rows, REMOVED)
                 elif any(now[p].offset != (judged[p].offset if p in judged else None) for p in going):
                     changed = Failure("GROUP_CHANGED", "its offsets changed meanwhile: not deleted")
@@ -195,13 +200,17 @@ class GroupWriter:
                 answers[group] = dict.fromkeys(left[group], REMOVED if gone or failure is None else failure)
             told = self._admin.delete_offsets(single) if single else {}
             answers |= {g: {p: _answer(told, g, p, REMOVED) for p in places} for g, places in single.items()}
-        except ClusterError as error:
-            lost = Failure("NO_ANSWER", error.problem, retriable=True, outcome_unknown=True)
+        except Exception as error:
+            lost = _no_answer(error)
             answers = {group: answers.get(group, dict.fromkeys(rows, lost)) for group, rows in left.items()}
         return answers
 
-    def _settled(self, left: Left, answers: Answers) -> Answers:
-        """Return what turns out to be written of the rows whose outcome is unknown."""
+    def _settled(self, left: Left, answers: Answers, before: Mapping[str, Commits]) -> Answers:
+        """Return what turns out to be written of the rows whose outcome is unknown, and what somebody else has moved.
+
+        Of rows that need an acknowledgement no reading tells it. `before` are the commits that the rows were judged by:
+        what is neither there nor as planned is not ours to overwrite.
+        """
         unknown = [
             group
             for group, rows in left.items()
@@ -211,20 +220,23 @@ class GroupWriter:
             return {}
         try:
             seen = self._admin.commits(unknown)
-        except ClusterError:
+        except Exception:
+            # Nothing is settled then; the next try, or the reading at the end, says more.
             return {}
         settled: Answers = {}
         for group in unknown:
             commits = seen[group]
             if isinstance(commits, Failure):
                 continue
-            there = {
-                p: REMOVED if row.target_commit is None else SET
-                for p, row in left[group].items()
-                if stands(row, commits)
-            }
-            if there:
-                settled[group] = dict(there)
+            found: dict[TopicPartition, Answer] = {}
+            for p, row in left[group].items():
+                if stands(row, commits):
+                    if not row.needs_acknowledgement:
+                        found[p] = REMOVED if row.target_commit is None else SET
+                elif committed(row, commits) not in (committed(row, before.get(group, {})), row.target_prior):
+                    found[p] = _MOVED
+            if found:
+                settled[group] = found
         return settled
 
 
@@ -241,27 +253,33 @@ def read_commits(
     timeout_seconds: float,
     tell: Callable[[int], None] = lambda done: None,
 ) -> dict[str, Commits | Failure]:
-    """Read groups with a fresh client, and again what failed in passing; never raises `ClusterError`."""
+    """Read groups with a fresh client, and again what failed in passing.
+
+    Never raises because a client or cluster is gone: what was written before must be reported. An interrupt ends it
+    after the reading that is under way.
+    """
     found: dict[str, Commits | Failure] = {}
     left = list(groups)
     pause = FIRST_PAUSE_SECONDS
     deadline = None
-    while True:
-        admin = admin.renewed()
-        try:
-            for chunk in _chunks(left, READ_CHUNK):
-                found |= admin.commits(chunk)
-                tell(len(found))
-        except ClusterError as error:
-            lost = Failure("NO_ANSWER", error.problem, retriable=True)
-            found |= {group: found.get(group, lost) for group in left}
-        left = [g for g in left if isinstance(answer := found[g], Failure) and answer.retriable]
-        now = clock.monotonic()
-        deadline = now + timeout_seconds if deadline is None else deadline
-        if not left or now >= deadline:
-            return found
-        clock.wait(min(pause, deadline - now))
-        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+    with Interruption() as interrupted:
+        while True:
+            try:
+                admin = admin.renewed()
+                for chunk in _chunks(left, READ_CHUNK):
+                    found |= admin.commits(chunk)
+                    tell(len(found))
+            except Exception as error:
+                # Whatever broke: what was written before must be reported.
+                lost = Failure("NO_ANSWER", _no_answer(error).message, retriable=True)
+                found |= {group: found.get(group, lost) for group in left}
+            left = [g for g in left if isinstance(answer := found[g], Failure) and answer.retriable]
+            now = clock.monotonic()
+            deadline = now + timeout_seconds if deadline is None else deadline
+            if not left or now >= deadline or interrupted:
+                return found
+            clock.wait(min(pause, deadline - now))
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
 def _again(left: Left, answers: Answers) -> dict[str, dict[TopicPartition, Row]]:
@@ -279,9 +297,22 @@ def _is_passing(answer: Answer) -> bool:
     return isinstance(answer, Failure) and answer.retriable
 
 
+def _no_answer(error: Exception) -> Failure:
+    what = error.problem if isinstance(error, MigrateError) else f"{type(error).__name__}: {error}"
+    return Failure("NO_ANSWER", what, retriable=True, outcome_unknown=True)
+
+
 def _merge(answers: Answers, new: Answers) -> None:
     for group, results in new.items():
-        answers.setdefault(group, {}).update(results)
+        known = answers.setdefault(group, {})
+        known |= {p: _later(known.get(p), answer) for p, answer in results.items()}
+
+
+def _later(before: Answer | None, answer: Answer) -> Answer:
+    """Return the newer answer; a failure for sure does not tell what became of an earlier try that may be written."""
+    if isinstance(answer, Failure) and isinstance(before, Failure) and before.outcome_unknown:
+        return replace(answer, outcome_unknown=True)
+    return answer
 
 
 def _chunks(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:

@@ -227,6 +227,9 @@ class FakeGroupFacts:
     def compacted_topics(self, topics: Collection[str]) -> frozenset[str] | Failure:
         return self.compacted & frozenset(topics)
 
+    def cleanup_policies(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
+        return {topic: "compact" if topic in self.compacted else "delete" for topic in topics}
+
     def newest_record_ms(self, topic: str) -> int | None | Failure:
         return self.newest_ms
 

@@ -46,6 +46,8 @@ NOT_EXACT = Failure(
     "UNSUPPORTED_BY_CLIENT", "librdkafka can neither write commit metadata byte for byte nor remove single offsets"
 )
 MEMBERS_NAMED = 24
+NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+READ_COMMITTED, READ_UNCOMMITTED = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 3.0
 K = TypeVar("K")
@@ -133,7 +135,9 @@ class ConfluentAdmin:
                     f"{self._connection.name} did not tell the id of topic {name}: {found.code}: {found.message}.",
                     "Wait until the cluster is well, then run again.",
                 )
-            ids[name] = kafka_uuid(found.topic_id)
+            # Brokers before Kafka 2.8 have none: it tells one topic from another no more than silence does.
+            if (told := kafka_uuid(found.topic_id)) != NO_TOPIC_ID:
+                ids[name] = told
         return ids
 
     def groups(self) -> frozenset[str]:
@@ -180,9 +184,12 @@ class ConfluentAdmin:
 
     def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
         """Return the end that a read_uncommitted reader sees of each log."""
-        level = IsolationLevel.READ_UNCOMMITTED
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        return self._of_logs(partitions, lambda batch: self._offsets(batch, latest, level))
+
+        def tops(batch: Sequence[TopicPartition]) -> dict[TopicPartition, int | Failure]:
+            return {p: _offset(told) for p, told in self._listed(batch, latest, READ_UNCOMMITTED).items()}
+
+        return self._of_logs(partitions, tops)
 
     def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets, at most 2000 partitions per request.
@@ -266,17 +273,17 @@ class ConfluentAdmin:
 
     def _ranges(self, batch: Sequence[TopicPartition]) -> dict[TopicPartition, LogRange | Failure]:
         # Starts first: a log that retention cuts in between then shows too wide, never start > end.
-        starts = self._offsets(batch, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
-        ends = self._offsets(batch, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        starts = self._listed(batch, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        ends = self._listed(batch, OffsetSpec.latest())  # type: ignore[no-untyped-call]
         ranges: dict[TopicPartition, LogRange | Failure] = {}
         for partition in batch:
-            start, end = starts[partition], ends[partition]
+            start, end = _offset(starts[partition]), _offset(ends[partition])
             if isinstance(start, Failure):
                 ranges[partition] = start
             elif isinstance(end, Failure):
                 ranges[partition] = end
             else:
-                ranges[partition] = LogRange(start, end)
+                ranges[partition] = LogRange(start, end, ends[partition].leader_epoch)
         return ranges
 
     def _described(self, batch: Sequence[str]) -> dict[str, GroupState | Failure]:
@@ -299,19 +306,15 @@ class ConfluentAdmin:
 
         return self._connection.gather(sorted(parts), submit, self._concurrency, writing=True)
 
-    def _offsets(
-        self,
-        partitions: Sequence[TopicPartition],
-        spec: OffsetSpec,
-        level: IsolationLevel = IsolationLevel.READ_COMMITTED,
-    ) -> dict[TopicPartition, int | Failure]:
+    def _listed(
+        self, partitions: Sequence[TopicPartition], spec: OffsetSpec, level: IsolationLevel = READ_COMMITTED
+    ) -> dict[TopicPartition, Any]:
         def submit(client: AdminClient) -> "dict[TopicPartition, Future[Any]]":
             asked = {KafkaPartition(p.topic, p.partition): spec for p in partitions}
             futures = client.list_offsets(asked, isolation_level=level, **_LONGEST)
             return {TopicPartition(p.topic, p.partition): future for p, future in futures.items()}
 
-        found = self._connection.collect(submit)
-        return {partition: _offset(answer) for partition, answer in found.items()}
+        return self._connection.collect(submit)
 
 
 def kafka_uuid(uuid: Uuid) -> str:

@@ -26,7 +26,7 @@ from confluent_kafka.admin import AdminClient
 
 from migrate.errors import ClusterError
 from migrate.flow import Cluster
-from migrate.kafka.errors import code_of, error_of, failure_of, note_cause, timed_out
+from migrate.kafka.errors import code_of, error_of, failure_of, not_sent, note_cause, timed_out
 from migrate.model import Failure
 
 REQUEST_TIMEOUT_SECONDS = 3600.0
@@ -176,7 +176,8 @@ class Connection:
                 running.clear()
                 self.drop()
                 if not answered:
-                    answers |= {key: timed_out(self.deadline_seconds) for key in waiting}
+                    unasked = not_sent(self.deadline_seconds) if writing else timed_out(self.deadline_seconds)
+                    answers |= dict.fromkeys(waiting, unasked)
                     waiting.clear()
                 answered = False
         return answers

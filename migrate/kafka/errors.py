@@ -6,6 +6,7 @@
 from confluent_kafka import KafkaError, KafkaException
 
 from migrate.model import Failure
+from migrate.outcome import may_be_written
 
 # Kafka's own names where librdkafka shortens them: plans and journals are read beside Kafka's documentation.
 _KAFKA_NAMES = {
@@ -29,18 +30,6 @@ RETRIABLE = frozenset(
         "REQUEST_TIMED_OUT",
         "THROTTLING_QUOTA_EXCEEDED",
         "UNSTABLE_OFFSET_COMMIT",
-    }
-)
-# The request may have reached the broker's log although no answer, or this one, came back.
-OUTCOME_UNKNOWN = frozenset(
-    {
-        "_TIMED_OUT",
-        "_TRANSPORT",
-        "_DESTROY",
-        "NETWORK_EXCEPTION",
-        "REQUEST_TIMED_OUT",
-        "UNKNOWN_SERVER_ERROR",
-        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
     }
 )
 _REMEDIES = {
@@ -89,17 +78,22 @@ def note_cause(causes: dict[str, str], error: KafkaError) -> None:
 def failure_of(reason: BaseException | KafkaError, writing: bool = False, fetching: bool = False) -> Failure:
     """Return the `Failure` for one group or partition, with the next step where it is known.
 
-    `writing` says that the call changes the cluster: only then can an outcome be unknown; `fetching` that it reads
-    records.
+    `writing` says that the call changes the cluster: then its outcome is unknown unless the code proves that nothing
+    was written; `fetching` that it reads records.
     """
     code = code_of(reason)
     text = error_of(reason).str()
     special = _WRITING_REMEDIES if writing else _FETCHING_REMEDIES if fetching else {}
     remedy = special.get(code) or _REMEDIES.get(code)
     message = f"{text} ({remedy})" if remedy else text
-    return Failure(code, message, code in RETRIABLE, writing and code in OUTCOME_UNKNOWN)
+    return Failure(code, message, code in RETRIABLE, writing and may_be_written(code))
 
 
 def timed_out(seconds: float, writing: bool = False) -> Failure:
     """Return the `Failure` of a call that got no answer within our own deadline."""
     return Failure("_TIMED_OUT", f"no answer within {seconds:g} s", True, writing)
+
+
+def not_sent(seconds: float) -> Failure:
+    """Return the `Failure` of a write that was not sent, because those before it got no answer."""
+    return Failure("NOT_SENT", f"not sent: the calls before it got no answer within {seconds:g} s", True)

@@ -90,8 +90,9 @@ class ConfluentGroupFacts:
         if isinstance(records, Failure):
             message = f"the kind of {some(unknown, 3)} is not told, and {OFFSETS_TOPIC} could not be read"
             return Failure(records.code, message)
-        for group, record in records.items():
-            kinds[group] = _KINDS.get(record.kind, "other")
+        for group in unknown:
+            record = records.get(group)
+            kinds[group] = "unknown" if record is None else _KINDS.get(record.kind, "other")
         return kinds
 
     def settings(self) -> BrokerSettings | Failure:
@@ -132,18 +133,26 @@ class ConfluentGroupFacts:
 
     def compacted_topics(self, topics: Collection[str]) -> frozenset[str] | Failure:
         """Ask for the topics' settings; a topic that does not tell is no compacted one."""
+        told = self.cleanup_policies(topics)
+        if isinstance(told, Failure):
+            return told
+        return frozenset(
+            topic for topic, policy in told.items() if isinstance(policy, str) and "compact" in policy.split(",")
+        )
+
+    def cleanup_policies(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
+        """Ask for the topics' settings."""
         wanted = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
         if not wanted:
-            return frozenset()
+            return {}
         try:
             told = self._connection.collect(lambda client: client.describe_configs(wanted, **_LONGEST))
         except ClusterError as error:
             return Failure("_FAIL", error.problem)
-        return frozenset(
-            resource.name
+        return {
+            resource.name: answer if isinstance(answer, Failure) else str(answer[_CLEANUP].value)
             for resource, answer in told.items()
-            if not isinstance(answer, Failure) and "compact" in str(answer[_CLEANUP].value).split(",")
-        )
+        }
 
     def newest_record_ms(self, topic: str) -> int | None | Failure:
         """Ask the leader for the greatest timestamp of the topic's only partition."""

@@ -9,8 +9,6 @@ import gc
 import importlib
 import os
 import queue
-import resource
-import signal
 import socket
 import sys
 import threading
@@ -18,16 +16,14 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
+from migrate.coredumps import forbid_core_dumps
 from migrate.errors import MigrateError
 from migrate.kafka.frames import ByGroup, receive, send
 
 
 def main(descriptor: int) -> None:
     """Serve until the other side is gone."""
-    # A dump of this process's memory would hold the passwords.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # Ctrl-C is for the process in charge: it stops between two writes, and still needs the answers of the last.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    forbid_core_dumps()
     # Answers by the hundred thousand are no garbage: looking for some takes a tenth of the time.
     gc.set_threshold(200_000, 50, 50)
     channel = socket.socket(fileno=descriptor)

@@ -221,6 +221,9 @@ class _Process:
                 stderr=subprocess.DEVNULL,
                 pass_fds=inherited,
                 env=environment,
+                # Ctrl-C and a terminal that closes are for the process in charge: it stops between two writes, and
+                # still needs the answers of the last.
+                start_new_session=True,
             )
         finally:
             theirs.close()

@@ -174,7 +174,8 @@
     ["Reason", "wide", (r) => r.reason],
     ...(data.after ? [["Afterwards", "", (r) => r.standing || r.status]] : []),
   ];
-  const GOOD_AFTER = new Set(["set", "removed", "already", "kept", "skipped", "restored", "equal", "ahead"]);
+  const GOOD_AFTER = new Set(["set", "removed", "already", "kept", "skipped", "restored", "equal", "ahead",
+    "other-metadata"]);
 
   function rowTable(rows, name) {
     const body = make("tbody");

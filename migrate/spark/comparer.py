@@ -3,6 +3,9 @@
 Chains stay in Spark: they are joined with the works there, and each work meets its chain in the task that matches it.
 Three passes over that join: what each partition will read (no record is read), the calibration of each topic on a few
 anchors, the matching. What comes back to the driver are small values; no record and no list of fingerprints.
+
+The clusters' settings, with their secrets, travel inside the tasks. PySpark writes a large task to a file, so whatever
+grows with the number of topics travels as data, apart from them.
 """
 
 import json
@@ -13,10 +16,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from migrate.bytesize import bytes_text
 from migrate.calibration import AnchorPartition, Calibration, CalibrationTask, TopicQuestion
 from migrate.comparison import Comparison, FetchEstimate, Limits, Listener, Work
 from migrate.equality import Equality
-from migrate.errors import ClusterError
+from migrate.errors import ClusterError, EnvironmentLacks
 from migrate.fetchplan import Cost, cost_of, plan_fetch
 from migrate.guard import guarding
 from migrate.matcher import matching
@@ -45,6 +49,8 @@ TASKS_PER_CORE = 2
 MOST_TASKS = 128
 # What a partition that is not compared costs, in the same measure.
 PER_GUARDED = 1_000
+# What a task needs beside the settings.
+TASK_OWN_BYTES = 64 * 1024
 CHANGED = "records-changed-in-flight"
 NOTHING = FetchEstimate(0, 0, 0, 0, 0, 0)
 
@@ -181,6 +187,7 @@ class SparkComparer:
         topics = [TopicQuestion(topic, tuple(partitions)) for topic, partitions in chosen.items()]
         tasks = min(len(topics), self._spark.sparkContext.defaultParallelism)
         task = CalibrationTask(self._open_readers)
+        _stays_in_memory(self._spark, task)
         found: list[Calibration] = _collected(self._spark.sparkContext.parallelize(topics, tasks).mapPartitions(task))
         return {calibration.topic: calibration for calibration in found}
 
@@ -188,19 +195,26 @@ class SparkComparer:
         self, rows: "RDD[Any]", equalities: Mapping[str, Equality], job: "_Job", limit: int
     ) -> list[tuple[TopicPartition, PartitionAnswer] | Fetched]:
         task = MatchTask(self._open_readers, job.match)
-        # Plain values: what a function of Spark's refers to travels with it.
-        places, kept = dict(job.task_of), dict(equalities)
+        _stays_in_memory(self._spark, task)
+        # By place: which task, and what records must agree in.
+        places = self._spark.sparkContext.broadcast(
+            {place: (number, equalities[place.topic]) for place, number in job.task_of.items()}
+        )
 
-        def placed(row: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
-            place = _place_of(row)
-            if place in places:
-                yield places[place], tuple(row)
+        def placed(row: Any) -> Iterator[tuple[int, tuple[tuple[Any, ...], Equality]]]:
+            found = places.value.get(_place_of(row))
+            if found is not None:
+                number, equality = found
+                yield number, (tuple(row), equality)
 
         def matched(placed_rows: Iterable[tuple[int, Any]]) -> Iterator[Any]:
-            return task(question_of(row, kept[_place_of(row).topic], limit) for _, row in placed_rows)
+            return task(question_of(row, equality, limit) for _, (row, equality) in placed_rows)
 
-        tasks = 1 + max(places.values())
-        return _collected(rows.flatMap(placed).partitionBy(tasks, int).mapPartitions(matched))
+        tasks = 1 + max(job.task_of.values())
+        try:
+            return _collected(rows.flatMap(placed).partitionBy(tasks, int).mapPartitions(matched))
+        finally:
+            places.destroy()
 
 
 @dataclass(frozen=True)
@@ -246,6 +260,22 @@ def _document(work: Work, failback: bool) -> str:
             "compacted": work.compacted,
         }
     )
+
+
+def _stays_in_memory(spark: "SparkSession", task: MatchTask | CalibrationTask) -> None:
+    """Raise `EnvironmentLacks` if a task is so large that PySpark would write it to a file, secrets and all."""
+    from pyspark.serializers import CloudPickleSerializer
+
+    context: Any = spark.sparkContext
+    size = len(CloudPickleSerializer().dumps(task)) + TASK_OWN_BYTES
+    most: int = context._jvm.PythonUtils.getBroadcastThreshold(context._jsc)
+    if size > most:
+        raise EnvironmentLacks(
+            f"The security settings of both clusters take {bytes_text(size)}: Spark would write them to a file, with "
+            f"the passwords, as it does with all that goes to its tasks and is larger than {bytes_text(most)}.",
+            "Name truststores with fewer certificates, or allow more in memory: "
+            f"--spark-conf spark.broadcast.UDFCompressionThreshold={4 * size}",
+        )
 
 
 def _place_of(row: Any) -> TopicPartition:

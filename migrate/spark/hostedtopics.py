@@ -4,6 +4,7 @@ Metadata, and groups' commits, lack in silence what we may not DESCRIBE. `Descri
 cluster only, so that beside it what is hidden shows. Kafka's Java Admin has it, librdkafka has not.
 """
 
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from migrate.clientconfig import java_properties, redact, secret_values
@@ -19,7 +20,7 @@ GRACE_SECONDS = 10.0
 
 
 def hosted_topics(spark: "SparkSession", cluster: Cluster, deadline_seconds: float) -> frozenset[str] | Failure:
-    """Return the names of all topics with a replica on any broker; a `Failure` where the cluster does not tell."""
+    """Return the names of all topics with a replica on any broker; a `Failure` where a part is missing."""
     from py4j.protocol import Py4JJavaError
 
     jvm: Any = spark._jvm
@@ -40,17 +41,37 @@ def hosted_topics(spark: "SparkSession", cluster: Cluster, deadline_seconds: flo
             for node in nodes:
                 brokers.add(node.id())
             told = admin.describeLogDirs(brokers).allDescriptions().get(patience, unit)
-            names: set[str] = set()
-            for folders in told.values():
-                for folder in folders.values():
-                    # One text for all: a call per partition would take minutes. Topics have no comma in their names.
-                    names |= _topics_of(folder.replicaInfos().keySet().toString())
+            errors = jvm.org.apache.kafka.common.protocol.Errors
+            return topics_of(told, set(brokers), lambda error: str(errors.forException(error).name()))
         finally:
             admin.close(jvm.java.time.Duration.ZERO)
     except Py4JJavaError as error:
         throwable = java_exception(error)
         code = jvm.org.apache.kafka.common.protocol.Errors.forException(innermost(throwable)).name()
         return Failure(code, redact(described(throwable), secret_values(cluster.properties)))
+
+
+def topics_of(
+    told: Mapping[int, Mapping[str, Any]], asked: Collection[int], code_of: Callable[[Any], str]
+) -> frozenset[str] | Failure:
+    """Return the topics that the brokers' log directories (Java's `LogDirDescription`) name.
+
+    A `Failure` where a broker, or one of its directories, gave no answer: what it holds might be what is hidden.
+    `code_of` names a Java exception's error.
+    """
+    missing = sorted(set(asked) - set(told))
+    if missing or not asked:
+        return Failure("NO_ANSWER", f"broker {missing[0]} did not answer" if missing else "no broker is known")
+    names: set[str] = set()
+    for broker, folders in told.items():
+        if not folders:
+            return Failure("NO_ANSWER", f"broker {broker} named no log directory")
+        for path, folder in folders.items():
+            error = folder.error()
+            if error is not None:
+                return Failure(code_of(error), f"broker {broker} did not report what is in {path}")
+            # One text for all: a call per partition would take minutes. Topics have no comma in their names.
+            names |= _topics_of(folder.replicaInfos().keySet().toString())
     return frozenset(names)
 
 

@@ -17,6 +17,7 @@ GROUPS_PER_CALL = 1000
 # Transactions of consumers last for fractions of a second; a call for stable offsets that takes longer than this,
 # where one without that wish was answered, is waiting for one that does not end.
 STABLE_WAIT_SECONDS = 15.0
+NO_ANSWER = Failure("NO_ANSWER", "the group is missing from the answer")
 UNSTABLE = "UNSTABLE_OFFSET_COMMIT"
 
 _SPEC_CLASS = "org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec"
@@ -75,7 +76,7 @@ class JavaCommitReader:
             # At least one failed: what the others say is there, and is asked for one by one.
             return {g: self._one(result.partitionsToOffsetAndMetadata(g), g) for g in groups}
         told = json.loads(self._mapper.writeValueAsString(answered))
-        return {group: _commits(told.get(group) or {}) for group in groups}
+        return {group: _commits(told[group] or {}) if group in told else NO_ANSWER for group in groups}
 
     def _one(self, future: Any, group: str) -> Commits | Failure:
         from py4j.protocol import Py4JJavaError
@@ -110,8 +111,10 @@ class JavaCommitReader:
 
 def _settled(plain: Commits | Failure, stable: Commits | Failure | None) -> Commits | Failure:
     """Choose between the answers to the same question asked without and with `requireStable`."""
-    if isinstance(plain, Failure) or stable is None:
+    if isinstance(plain, Failure):
         return plain
+    if stable is None:
+        return NO_ANSWER
     if isinstance(stable, Failure):
         return _unstable("its offsets") if _is_timeout(stable) else stable
     missing = sorted(plain.keys() - stable.keys())

@@ -29,7 +29,6 @@ _PASSING = frozenset(
         "THROTTLING_QUOTA_EXCEEDED",
     }
 )
-_UNCERTAIN = frozenset({TIMED_OUT, "NETWORK_EXCEPTION", "UNKNOWN_SERVER_ERROR", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"})
 _NOT_THERE = frozenset({"GROUP_ID_NOT_FOUND", "UNKNOWN_TOPIC_OR_PARTITION"})
 
 Submit = Callable[[str, Collection[TopicPartition]], Any]
@@ -115,8 +114,10 @@ class JavaOffsetWriter:
             try:
                 failure = self._client.failure(java_exception(error), f"{place} of group {group}")
             except ClusterError as refused:
-                return Failure("SASL_AUTHENTICATION_FAILED", refused.problem)
-            return Failure(failure.code, failure.message, failure.code in _PASSING, failure.code in _UNCERTAIN)
+                return Failure("SASL_AUTHENTICATION_FAILED", refused.problem, outcome_unknown=True)
+            # Java's client tries again by itself and reports only the last answer. That one may prove that nothing was
+            # written by its own try; it proves nothing for a try before it, which the broker may have appended.
+            return Failure(failure.code, failure.message, failure.code in _PASSING, outcome_unknown=True)
 
 
 def _requests(commits: Commits) -> Iterator[list[TopicPartition]]:

@@ -1,7 +1,7 @@
 """How far a Spark job is, told while it runs: the driver asks for the tasks that are done."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -41,8 +41,10 @@ class JobProgress:
         self._advance(self._done, self._total)
 
     def _watch(self, group: str, partitions: int, over: Event) -> None:
-        while not over.wait(ASK_SECONDS):
-            self._advance(self._done + int(partitions * self._share(group)), self._total)
+        # Without an answer nothing is told: whoever waits for the job learns why.
+        with suppress(Exception):
+            while not over.wait(ASK_SECONDS):
+                self._advance(self._done + int(partitions * self._share(group)), self._total)
 
     def _share(self, group: str) -> float:
         """Return which part of the tasks of the newest stage is finished."""

@@ -5,11 +5,14 @@ user's terminal, and errors name the file.
 """
 
 import contextlib
+import logging
 import os
 import shlex
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 LOCAL_MASTER = "local[*]"
 STOP_DEADLINE_SECONDS = 20
+# A JVM that dies closes its sockets before its parent can see that it has ended.
+ENDING_SECONDS = 5.0
 CONNECTOR_CLASS = "org/apache/spark/sql/kafka010/KafkaSourceProvider.class"
 ADMIN_CLASS = "org/apache/kafka/clients/admin/Admin.class"
 
@@ -40,7 +45,11 @@ _LOCAL_SETTINGS = {
     "spark.driver.memory": "2g",
     # Shorter pauses are worth nothing to a batch, throughput is.
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+    # Where memory is short, Spark puts what it broadcasts on disk, tasks with the clusters' settings too.
+    "spark.io.encryption.enabled": "true",
 }
+# Whatever Spark the user configures: no file of a crash, in the folder where they work, holds the JVM's memory.
+_CRASH_OPTIONS = "-XX:-CreateCoredumpOnCrash -XX:ErrorFile=/dev/null"
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -102,8 +111,17 @@ def stop_session(spark: "SparkSession") -> None:
 
     if SparkContext._gateway is None:
         return
-    spark.stop()
-    stop_java_machine()
+    try:
+        with warnings.catch_warnings():
+            # Where the JVM is gone, pyspark only warns of it, or raises: both are no news any more.
+            warnings.simplefilter("ignore")
+            spark.stop()
+    except Exception:
+        # What Spark keeps in this process of a JVM that is gone would be taken for a session by the next.
+        SparkContext._active_spark_context = None
+        type(spark)._instantiatedSession = None
+    finally:
+        stop_java_machine()
 
 
 def stop_java_machine() -> None:
@@ -119,7 +137,8 @@ def stop_java_machine() -> None:
     with contextlib.suppress(Exception):
         gateway.shutdown()
     if process.stdin is not None:
-        process.stdin.close()
+        with contextlib.suppress(OSError):
+            process.stdin.close()
     try:
         process.wait(STOP_DEADLINE_SECONDS)
     except subprocess.TimeoutExpired:
@@ -127,6 +146,20 @@ def stop_java_machine() -> None:
         process.wait()
     if process.returncode == 0:
         log_file().unlink(missing_ok=True)
+
+
+def machine_ending() -> str | None:
+    """Return how the JVM that we launched has ended, e.g. "by SIGKILL"; None while it runs, or if we launched none."""
+    from pyspark import SparkContext
+
+    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return None
+    try:
+        status = process.wait(ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+    return f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
 
 
 def log_file() -> Path:
@@ -207,12 +240,44 @@ def _open_gateway(settings: Mapping[str, str]) -> None:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
+    _quieten_py4j()
     try:
-        with _open_log() as log:
+        with _open_log() as log, _crash_options():
             spark_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-            SparkContext._ensure_initialized(gateway=launch_gateway(spark_conf, {"stdout": log, "stderr": log}))
+            # A session of its own: Ctrl-C, Ctrl-\ and a terminal that closes are for this process, which still needs
+            # the JVM's answers. It ends when its standard input does, however this process ends.
+            own = {"stdout": log, "stderr": log, "start_new_session": True}
+            SparkContext._ensure_initialized(gateway=launch_gateway(spark_conf, own))
     except Exception as error:
         raise _not_started(error) from error
+
+
+@contextlib.contextmanager
+def _crash_options() -> Iterator[None]:
+    """Give the JVM options that the user's own `spark.driver.extraJavaOptions` do not replace."""
+    name = "SPARK_SUBMIT_OPTS"
+    before = os.environ.get(name)
+    os.environ[name] = f"{_CRASH_OPTIONS} {before or ''}".strip()
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def _quieten_py4j() -> None:
+    """Keep py4j's stack traces off the terminal: what it logs, it raises as well, and the command tells of that."""
+    logging.getLogger("py4j").propagate = False
+    root = logging.getLogger()
+    if _not_of_py4j not in root.filters:
+        # Some it logs by the root logger (seen with 0.10.9.9: "KeyboardInterrupt while sending command.").
+        root.addFilter(_not_of_py4j)
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
 
 
 def _not_started(error: Exception) -> EnvironmentLacks:

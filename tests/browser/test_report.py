@@ -215,7 +215,7 @@ def test_the_fingerprint_and_the_next_command_are_copied_whole(reader: Reader, g
     opened.page.locator("#next button").last.click()
     opened.page.wait_for_function(f"{read}.then((text) => text.startsWith('mm2-migrate'))")
     command = opened.page.evaluate(read)
-    assert command.endswith(f"--allow-partial --approve {made.short_fingerprint} --execute")
+    assert command.endswith(f"--allow-partial --approve {made.fingerprint} --execute")
     assert "--mm2-config mm2.properties" in command
 
 

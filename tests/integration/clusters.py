@@ -81,12 +81,16 @@ def partitions_of(bootstrap: str, topics: Iterable[str]) -> list[Partition]:
     return [(topic, p) for topic in sorted(topics) if topic in known for p in sorted(known[topic].partitions)]
 
 
-def commit(bootstrap: str, commits: Mapping[str, Mapping[Partition, int]]) -> None:
-    """Commit offsets for groups without members, as kafka-consumer-groups does."""
+def commit(bootstrap: str, commits: Mapping[str, Mapping[Partition, int]], leader_epoch: int = -1) -> None:
+    """Commit offsets for groups without members, as kafka-consumer-groups does; a consumer sends a leader epoch too."""
     client = admin(bootstrap)
     asked = {
         group: client.alter_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, [TopicPartition(t, p, o) for (t, p), o in places.items()])]
+            [
+                ConsumerGroupTopicPartitions(
+                    group, [TopicPartition(t, p, o, leader_epoch=leader_epoch) for (t, p), o in places.items()]
+                )
+            ]
         )[group]
         for group, places in commits.items()
     }

@@ -13,13 +13,19 @@ ALIAS = "A"
 
 
 def made_row(
-    group: str, topic: str, partition: int, target_offset: int, target_prior: int | None, prior_metadata: str = ""
+    group: str,
+    topic: str,
+    partition: int,
+    target_offset: int,
+    target_prior: int | None,
+    prior_metadata: str = "",
+    metadata: str = "",
 ) -> Row:
     """A row whose source is down, on an empty target log."""
     return make_row(
         group, topic, partition, target_offset=target_offset, target_prior=target_prior,
         target_prior_metadata=prior_metadata, source_log_start=None, source_log_end=None, target_log_start=0,
-        target_log_end=0,
+        target_log_end=0, target_metadata=metadata,
     )  # fmt: skip
 
 
@@ -28,10 +34,12 @@ def made_plan(
     topic: str,
     offsets: Mapping[str, Mapping[int, tuple[int, int | None] | tuple[int, int | None, str]]],
     created_at_ms: int,
+    metadata: str = "",
 ) -> Plan:
     """Plan groups' offsets by partition of one source topic; another time makes another fingerprint.
 
-    `offsets` are the one to set, the one that stands there (None for none), and that one's metadata.
+    `offsets` are the one to set, the one that stands there (None for none), and that one's metadata. `metadata` is
+    set with every offset.
     """
     copy = f"{ALIAS}.{topic}"
     client = admin(bootstrap)
@@ -39,7 +47,10 @@ def made_plan(
     id_of_copy = topic_id(bootstrap, copy)
     assert id_of_copy is not None
     return make_plan(
-        (made_row(group, topic, p, *values) for group, places in offsets.items() for p, values in places.items()),
+        (
+            made_row(group, topic, p, *values, metadata=metadata)
+            for group, places in offsets.items() for p, values in places.items()
+        ),
         source_down=True, source_cluster_id="", target_cluster_id=described.cluster_id,
         target_topic_ids={copy: id_of_copy}, created_at_ms=created_at_ms,
     )  # fmt: skip

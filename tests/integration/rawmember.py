@@ -1,6 +1,9 @@
 """A member of a classic group whose assignor has any name: as Kafka Streams joins, without Kafka Streams.
 
-Speaks Kafka's protocol by hand (JoinGroup 5, SyncGroup 3, LeaveGroup 1), with the one broker that a cluster has.
+And a commit with a retention time, as clients from before Kafka 2.1 ask for it.
+
+Speaks Kafka's protocol by hand (JoinGroup 5, SyncGroup 3, LeaveGroup 1, OffsetCommit 2), with the one broker that a
+cluster has.
 """
 
 import socket
@@ -11,7 +14,7 @@ from contextlib import contextmanager
 from tests.integration.clusters import CALL_SECONDS
 from tests.lab.waiting import wait_until
 
-JOIN, SYNC, LEAVE = (11, 5), (14, 3), (13, 1)
+JOIN, SYNC, LEAVE, COMMIT = (11, 5), (14, 3), (13, 1), (8, 2)
 MEMBER_ID_REQUIRED = 79
 SESSION_MS = 300_000
 
@@ -61,8 +64,18 @@ class RawMember:
         body = string(self._group) + struct.pack(">i", generation) + string(self._member) + NULL + assignment
         return bool(struct.unpack_from(">h", self._ask(SYNC, body), 4)[0] == 0)
 
+    def commit(self, topic: str, partition: int, offset: int, retention_ms: int) -> bool:
+        """Commit from outside the group, for so long; False while the coordinator is not ready."""
+        nobody = struct.pack(">i", -1) + string("")
+        place = struct.pack(">i", 1) + string(topic) + struct.pack(">iiq", 1, partition, offset) + string("")
+        answer = self._ask(COMMIT, string(self._group) + nobody + struct.pack(">q", retention_ms) + place)
+        return bool(struct.unpack_from(">h", answer, len(answer) - 2)[0] == 0)
+
     def leave(self) -> None:
         self._ask(LEAVE, string(self._group) + string(self._member))
+        self.close()
+
+    def close(self) -> None:
         self._socket.close()
 
     def _ask(self, api: tuple[int, int], body: bytes) -> bytes:
@@ -89,3 +102,14 @@ def member_with_assignor(bootstrap: str, group: str, topic: str, assignor: str) 
         yield
     finally:
         member.leave()
+
+
+def commit_for(bootstrap: str, group: str, topic: str, offset: int, retention_ms: int) -> None:
+    """Commit an offset on a topic's first partition that goes after so long, whatever the broker is set to."""
+    client = RawMember(bootstrap, group)
+    try:
+        wait_until(
+            lambda: client.commit(topic, 0, offset, retention_ms), CALL_SECONDS, f"{group} to have a commit on {topic}"
+        )
+    finally:
+        client.close()

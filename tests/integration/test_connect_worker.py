@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from migrate.options import resolve_flow
 from migrate.wiring import position_reader_of
 from tests.facts import facts, options
 from tests.integration.cli import CommandLine, Ran
-from tests.integration.clusters import CALL_SECONDS, Partition
+from tests.integration.clusters import CALL_SECONDS, Partition, commit, create_topic
 from tests.integration.scene import Scene
 from tests.lab.connect import connector_lines
 from tests.lab.fixtures import VARIABLES
@@ -152,6 +153,74 @@ def test_by_rest_the_positions_are_known_the_plan_is_drained_and_no_output_holds
     assert "mm2_connect_url" in printed
     assert SECRET not in printed
     assert SECRET.encode() not in (commands.folder / PLAN).read_bytes()
+
+
+def asked(worker: Worker, method: str, path: str, body: object = None) -> Any:
+    """Ask the worker's REST, as its administrator does."""
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(worker.url + path, data, headers, method=method)
+    with urllib.request.urlopen(request, timeout=CALL_SECONDS) as answer:
+        return json.loads(answer.read() or b"null")
+
+
+def states(worker: Worker, connector: str) -> set[str]:
+    told = asked(worker, "GET", f"/connectors/{connector}/status")
+    return {told["connector"]["state"], *(task["state"] for task in told["tasks"])}
+
+
+def tasks_told(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Level and evidence of the check of MM2's tasks, by connector."""
+    return {c["subject"]: (c["level"], c["seen"]) for c in document["checks"] if c["check"] == "mm2-tasks"}
+
+
+def test_tasks_that_all_run_pass_in_the_plan(worker, planned):
+    told = tasks_told(worker.commands.document(PLAN))
+    assert told == {"A-to-B-checkpoint, A-to-B-source": ("pass", "all of them are")}, str(planned)
+
+
+def test_tasks_that_do_not_run_are_found_with_the_reason_and_without_its_secret(worker):
+    commands, source = worker.commands, "/connectors/A-to-B-source"
+    look = ("status", *commands.clusters, "--group", worker.scene.group("g"), "--no-match", "--settle", "1")
+    asked(worker, "PUT", "/connectors/A-to-B-checkpoint/pause")
+    settings = asked(worker, "GET", f"{source}/config")
+    try:
+        # No number: the task cannot start, and the error quotes what is a password elsewhere.
+        asked(worker, "PUT", f"{source}/config", settings | {"source.consumer.max.poll.records": SECRET})
+        wait_until(lambda: "FAILED" in states(worker, "A-to-B-source"), DEADLINE_SECONDS, "the task to fail")
+        wait_until(lambda: states(worker, "A-to-B-checkpoint") == {"PAUSED"}, DEADLINE_SECONDS, "the pause")
+        assert SECRET in json.dumps(asked(worker, "GET", f"{source}/status")), "the worker itself hides nothing"
+        status = commands.run(*look, "--format", "json").expect(3)
+        told = tasks_told(json.loads(status.stdout))
+        assert told["A-to-B-source"][0] == "block" and told["A-to-B-checkpoint"][0] == "warn"
+        assert "max.poll.records" in told["A-to-B-source"][1] and "PAUSED" in told["A-to-B-checkpoint"][1]
+        assert SECRET not in str(status)
+    finally:
+        asked(worker, "PUT", "/connectors/A-to-B-checkpoint/resume")
+        asked(worker, "PUT", f"{source}/config", settings)
+    for connector in ("A-to-B-source", "A-to-B-checkpoint"):
+        wait_until(lambda c=connector: states(worker, c) == {"RUNNING"}, DEADLINE_SECONDS, f"{connector} to run again")
+
+
+def test_connects_own_topics_that_the_target_lacks_and_vendors_groups_are_named(worker):
+    commands, scene = worker.commands, worker.scene
+    family = {word: f"import-{word}-{scene.suffix}" for word in ("offsets", "configs", "status")}
+    history, tool = f"dbhistory.{scene.suffix}", f"_tool-{scene.suffix}"
+    for topic in (*family.values(), history):
+        create_topic(
+            worker.lab.source_bootstrap, topic, 1, {"cleanup.policy": "delete" if topic == history else "compact"}
+        )
+    create_topic(worker.lab.target_bootstrap, family["status"], 1)
+    commit(worker.lab.source_bootstrap, {tool: {(worker.topic, 0): 5}})
+    look = ("status", *commands.clusters, "--group", f".*{scene.suffix}", "--no-match", "--settle", "1")
+    checks = json.loads(commands.run(*look, "--format", "json").stdout)["checks"]
+    found = {c["subject"]: c["seen"] for c in checks if c["check"] == "connect-internal-topics"}
+    assert set(found) == {family["offsets"], family["configs"], history}
+    assert family["status"] in found[family["offsets"]] and "Debezium" in found[history]
+    (told,) = [c for c in checks if c["check"] == "vendor-groups"]
+    assert tool in told["seen"] and "--exclude-group" in told["todo"]
+    doctor = commands.run("doctor", *commands.clusters).expect(0)
+    assert family["offsets"] in " ".join(doctor.stdout.split())
 
 
 def test_without_the_worker_naming_its_offsets_topic_is_enough(worker):

@@ -1,9 +1,13 @@
 """What a real broker tells of its groups: their kinds, since when they are empty, and what it forbids."""
 
+import shlex
+import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclBinding,
     AclBindingFilter,
@@ -13,20 +17,31 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from migrate.connecttopics import read_connect_topics
+from migrate.expiry import expiry_of
+from migrate.fence import fence
 from migrate.flow import Cluster as FlowCluster
 from migrate.groupfacts import BrokerSettings
-from migrate.grouprecords import OFFSETS_TOPIC, GroupKind
+from migrate.grouprecords import OFFSETS_TOPIC, GroupKind, GroupLog, GroupRecord
+from migrate.kafka.admin import ConfluentAdmin
 from migrate.kafka.groupfacts import ConfluentGroupFacts
-from migrate.model import Failure, Side
+from migrate.model import Failure, GroupState, Side
 from migrate.model import TopicPartition as Partition
+from tests.builders import make_plan, make_row
 from tests.integration.clusters import CALL_SECONDS, admin, commit, create_topic
 from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
+from tests.integration.rawmember import commit_for
 from tests.lab.cluster import Cluster
+from tests.lab.jars import java_executable
+from tests.lab.process import java_command
 from tests.lab.waiting import wait_until
 
 pytestmark = pytest.mark.kafka
 
 SIMPLE = [f"simple-{n}" for n in range(20)]
+ACL_COMMAND = "org.apache.kafka.tools.AclCommand"
+WRITER = Path(__file__).with_name("GroupRecords.java")
+HOUR_MS = 3_600_000
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
 
 
@@ -78,6 +93,101 @@ def test_the_records_tell_the_kind_and_since_when_a_classic_group_is_empty(facts
 
 def test_the_brokers_tell_how_long_they_keep_offsets_and_that_they_serve_kip_848(facts: ConfluentGroupFacts) -> None:
     assert facts.settings() == BrokerSettings(4321 * 60_000, True)
+
+
+def test_a_commit_that_carries_an_end_of_its_own_tells_it_and_a_later_one_takes_it_away(
+    cluster: Cluster, facts: ConfluentGroupFacts
+) -> None:
+    place, group = Partition("t", 0), "with-retention"
+
+    def record() -> GroupRecord:
+        found = facts.group_records([group])
+        assert not isinstance(found, Failure)
+        return found[group]
+
+    commit_for(cluster.bootstrap, group, "t", 0, HOUR_MS)
+    try:
+        told, settings = record(), facts.settings()
+        assert told.expires_ms == {place: told.committed_ms[place] + HOUR_MS}
+        now = told.committed_ms[place]
+        found = expiry_of(group, GroupState("Empty"), settings, {group: told}, {place}, False, now, "B")
+        assert found.left_ms(now) == HOUR_MS, found.sentence
+        commit(cluster.bootstrap, {group: {("t", 0): 0}})
+        assert record().expires_ms == {}
+    finally:
+        client = admin(cluster.bootstrap)
+        client.delete_consumer_groups([group])[group].result(CALL_SECONDS)
+
+
+def test_a_classic_groups_record_is_read_in_every_version_that_kafka_itself_writes(cluster: Cluster) -> None:
+    written = subprocess.run(
+        [java_executable(), "-cp", str(cluster.jars / "*"), str(WRITER)], check=True, capture_output=True, text=True
+    )
+    lines = [line.split() for line in written.stdout.splitlines()]
+    assert {version for version, _, _ in lines} >= {"0", "1", "2", "3", "4"}
+    for version, members, value in lines:
+        log = GroupLog()
+        log.take([bytes.fromhex("0002 0002 6731")], [bytes.fromhex(value)])
+        since = 1_700_000_000_000 if int(version) >= 2 and members == "0" else None
+        assert log.groups() == {"g1": GroupRecord(GroupKind.CLASSIC, "consumer", since)}, (version, members)
+
+
+def acls(cluster: Cluster, words: list[str]) -> None:
+    """Run a printed `kafka-acls` command; its settings are nobody's in particular."""
+    assert words[0] == "kafka-acls.sh"
+    settings = cluster.folder / "admin.properties"
+    settings.write_text("client.id=fence\n")
+    words = [str(settings) if word == settings.name else word for word in words[1:]]
+    subprocess.run(java_command(cluster.jars, ACL_COMMAND, *words), check=True, capture_output=True, timeout=60)
+
+
+def test_a_printed_fence_keeps_a_group_out_lets_it_be_read_and_is_taken_away_by_the_other_line(
+    cluster: Cluster, facts: ConfluentGroupFacts
+) -> None:
+    fenced, free = "it's, fenced", "simple-3"
+    commit(cluster.bootstrap, {fenced: {("t", 0): 0}})
+    header = {"flow": {"source_bootstrap": cluster.bootstrap}, "source_alias": "A"}
+    lines = fence(make_plan([make_row(fenced)], **header), None, ("User:ANONYMOUS", "User:other"))
+    add, remove, allow = [shlex.split(line) for line in lines if line.lstrip().startswith("kafka-acls.sh ")]
+    reader = ConfluentAdmin(FlowCluster(Side.SOURCE, "A", {}), {"bootstrap.servers": cluster.bootstrap}, CALL_SECONDS)
+
+    def refused(group: str) -> bool:
+        try:
+            commit(cluster.bootstrap, {group: {("t", 0): 1}})
+        except (KafkaException, AssertionError) as error:
+            return "GROUP_AUTHORIZATION_FAILED" in str(error)
+        return False
+
+    acls(cluster, add)
+    try:
+        wait_until(lambda: refused(fenced), CALL_SECONDS, "the fence")
+        assert not refused(free)
+        acls(cluster, allow)
+
+        def seen() -> bool:
+            state, commits = reader.group_states([fenced])[fenced], reader.commits([fenced])[fenced]
+            return isinstance(state, GroupState) and not isinstance(commits, Failure) and len(commits) == 1
+
+        wait_until(seen, CALL_SECONDS, "the group to be shown although it is fenced")
+        assert refused(fenced)
+    finally:
+        acls(cluster, remove)
+        acls(cluster, ["--remove" if word == "--add" else word for word in allow] + ["--force"])
+    wait_until(lambda: not refused(fenced), CALL_SECONDS, "the fence to be gone")
+    client = admin(cluster.bootstrap)
+    client.delete_consumer_groups([fenced])[fenced].result(CALL_SECONDS)
+
+
+def test_connects_own_topics_are_told_from_others_of_such_names_by_their_settings(
+    cluster: Cluster, facts: ConfluentGroupFacts
+) -> None:
+    worker, other = ("in-offsets", "in-configs"), ("app-offsets", "app-configs")
+    for topic in (*worker, *other):
+        create_topic(cluster.bootstrap, topic, 1, {"cleanup.policy": "compact" if topic in worker else "delete"})
+    found = read_connect_topics(facts, [*worker, *other, "t", "gone-offsets", "gone-configs"], [], "")
+    # A topic that does not tell is judged by its name.
+    assert {each.topic for each in found} == {*worker, "gone-offsets", "gone-configs"}
+    assert facts.compacted_topics([*worker, *other, "gone-offsets"]) == frozenset(worker)
 
 
 def test_the_newest_record_of_a_topic_is_told_and_none_of_an_empty_one(facts: ConfluentGroupFacts) -> None:

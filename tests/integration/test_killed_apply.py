@@ -1,10 +1,11 @@
 """apply killed with -9 at any instant, and the same command again: nothing is lost, and all can be undone."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random, SystemRandom
@@ -94,8 +95,33 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def killed_at(commands: CommandLine, plan: Plan, path: Path, random: Random, size: int) -> str:
     """Run apply and kill it where its journal has grown to some size; 0 is before there is any."""
     threshold = random.choice([0, random.randrange(size), random.randrange(size), random.randrange(size)])
+
+    def grown(journal: Path) -> bool:
+        return journal.exists() and journal.stat().st_size >= threshold
+
+    killed_when(commands, plan, path, grown, random.uniform(0, 0.005))
+    return f"killed at {threshold} of about {size} bytes of journal, seed and kill in the test's name"
+
+
+def killed_early(commands: CommandLine, plan: Plan, path: Path) -> frozenset[str]:
+    """Run apply and kill it when it has written its first groups; return those that its journal tells of."""
+
+    def answered(journal: Path) -> bool:
+        return journal.exists() and b'"event":"outcome"' in journal.read_bytes()
+
+    killed_when(commands, plan, path, answered, 0.001, "--concurrency", "1")
     journal = journal_path(path, plan.fingerprint)
-    arguments = ("apply", path.name, *commands.clusters, "--approve", plan.fingerprint, "--execute")
+    written = frozenset(read_history(journal.read_bytes(), journal.name, plan.fingerprint).applied)
+    assert 0 < len(written) < GROUPS, f"{len(written)} of {GROUPS} groups were begun"
+    return written
+
+
+def killed_when(
+    commands: CommandLine, plan: Plan, path: Path, seen: Callable[[Path], bool], poll_seconds: float, *options: str
+) -> None:
+    """Run apply, and kill it as soon as its journal is as it is to be; or let it end."""
+    journal = journal_path(path, plan.fingerprint)
+    arguments = ("apply", path.name, *commands.clusters, "--approve", plan.fingerprint, "--execute", *options)
     process = subprocess.Popen(
         [sys.executable, "-m", "migrate", *arguments],
         cwd=commands.folder,
@@ -106,13 +132,12 @@ def killed_at(commands: CommandLine, plan: Plan, path: Path, random: Random, siz
     try:
 
         def there() -> bool:
-            return process.poll() is not None or (journal.exists() and journal.stat().st_size >= threshold)
+            return process.poll() is not None or seen(journal)
 
-        wait_until(there, DEADLINE_SECONDS, f"{threshold} bytes of journal", poll_seconds=random.uniform(0, 0.005))
+        wait_until(there, DEADLINE_SECONDS, f"the instant to kill, in {journal}", poll_seconds=poll_seconds)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait(DEADLINE_SECONDS)
-    return f"killed at {threshold} of about {size} bytes of journal, seed and kill in the test's name"
 
 
 def journal_size(plan: Plan) -> int:
@@ -154,3 +179,66 @@ def test_killed_at_any_instant_the_same_command_finishes_and_rollback_brings_all
     commands.undo("cutover.plan").expect(0)
     assert ground.judge.held() == before, story
     commands.execute("cutover.plan").expect(3)
+
+
+def moved(ground: Ground, before: HeldByGroup) -> frozenset[str]:
+    """The groups that hold something else than before."""
+    now = ground.judge.held()
+    return frozenset(group for group in now.keys() | before.keys() if now.get(group) != before.get(group))
+
+
+def test_killed_here_and_finished_from_a_copy_elsewhere_each_rollback_says_what_it_leaves(
+    ground: Ground, tmp_path: Path
+) -> None:
+    before = ground.judge.held()
+    offsets = planned_offsets(before, PLAIN)
+    plan = ground.plan(offsets)
+    path, elsewhere = saved(plan, tmp_path / "cutover.plan"), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copy(path, elsewhere)
+    here = CommandLine(tmp_path, options_for(tmp_path, ground.cluster.bootstrap))
+    there = here.inside(elsewhere)
+    written = killed_early(here, plan, path)
+    there.execute("cutover.plan").expect(0)
+    assert moved(ground, before) == offsets.keys()
+
+    rest = offsets.keys() - written
+    named = f"NOT ALL OF IT: {PARTITIONS * len(rest)} offsets of {len(rest)} groups are as planned"
+    assert named in " ".join(here.rollback("cutover.plan").expect(4).stdout.split())
+    back = here.undo("cutover.plan").expect(4)
+    assert named in " ".join(back.stdout.split()) and min(rest) in back.stdout
+    assert moved(ground, before) == rest
+    there.rollback("cutover.plan", "--out", "undo.plan").expect(0)
+    there.execute("undo.plan").expect(0)
+    assert ground.judge.held() == before
+    assert "NOTHING" in there.undo("cutover.plan").expect(0).stdout
+
+
+def test_an_undo_from_before_the_apply_was_finished_is_refused_and_no_name_of_the_plan_leads_around_its_journal(
+    ground: Ground, tmp_path: Path
+) -> None:
+    before = ground.judge.held()
+    offsets = planned_offsets(before, PLAIN)
+    plan = ground.plan(offsets)
+    path = saved(plan, tmp_path / "cutover.plan")
+    commands = CommandLine(tmp_path, options_for(tmp_path, ground.cluster.bootstrap))
+    killed_early(commands, plan, path)
+    commands.rollback("cutover.plan", "--out", "undo.plan").expect(0)
+    commands.execute("cutover.plan").expect(0)
+    stale = commands.execute("undo.plan").expect(3).complaint()
+    assert "is not as it was when this undo was made" in stale
+    assert moved(ground, before) == offsets.keys()
+
+    # The journal as an earlier version named it, and the plan by a link from elsewhere.
+    journal = journal_path(path, plan.fingerprint)
+    journal.rename(path.with_name(f"{path.name}.{plan.fingerprint[:12]}.journal.jsonl"))
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "link.plan").symlink_to(path)
+    linked = commands.inside(tmp_path / "links")
+    short = linked.rollback("link.plan", "--approve", plan.fingerprint[:12], "--execute").expect(3).complaint()
+    assert "is too short: 32 digits" in short
+    linked.undo("link.plan").expect(0)
+    assert ground.judge.held() == before
+    assert "is spent" in linked.execute("link.plan").expect(3).complaint()
+    assert ground.judge.held() == before
+    assert [p.name for p in (tmp_path / "links").iterdir()] == ["link.plan"]

@@ -142,17 +142,40 @@ def test_the_wrong_source_is_refused_and_a_missing_one_no_pass(proved: Proved) -
     assert "source cluster" in wrong.verify("c.plan", "--records").expect(3).complaint()
 
 
-def test_offsets_that_were_moved_are_told_beside_records_that_still_agree(proved: Proved) -> None:
-    """Last of this module but one: it moves a group on the target, where its consumer would."""
-    scene = proved.scene
-    group = scene.group("g00")
-    place = next(p for p in proved.rows if p[0] == group and proved.rows[p]["target_offset"] > 0)
+@pytest.mark.parametrize("by", [-40, 40])
+def test_the_record_at_the_committed_offset_is_compared_and_the_planned_one_is_shown_beside_it(
+    proved: Proved, by: int
+) -> None:
+    """It moves a group on the target, as MM2's group sync does, and back."""
+    scene, target = proved.scene, proved.scene.lab.target_bootstrap
+    place = next(
+        p
+        for p, row in proved.rows.items()
+        if p[1] == scene.topic("plain") and row["grade"] == "exact" and p in proved.records
+        and row["target_log_start"] <= row["target_offset"] + by < row["target_log_end"]
+        and row["target_offset"] < row["target_log_end"]
+    )  # fmt: skip
+    planned = proved.rows[place]["target_offset"]
     copy = (scene.copy(place[1]), place[2])
-    target = scene.lab.target_bootstrap
-    commit(target, {group: {copy: proved.rows[place]["target_offset"] - 1}})
-    told = proved.commands.verify("c.plan", "--records", "--format", "json").expect(1)
-    assert by_place(json.loads(told.stdout)) == proved.records
-    commit(target, {group: {copy: proved.rows[place]["target_offset"]}})
+    commit(target, {place[0]: {copy: planned + by}})
+    try:
+        told = proved.commands.verify("c.plan", "--records", "--format", "json").expect(1)
+        ran = proved.commands.verify("c.plan", "--records", "--format", "json", "--consumers-ran")
+    finally:
+        commit(target, {place[0]: {copy: planned}})
+    shown = by_place(json.loads(told.stdout))
+    assert {p: r for p, r in shown.items() if p != place} == {p: r for p, r in proved.records.items() if p != place}
+    moved, before, log = shown[place], proved.records[place], proved.truth[place[1:]].target
+    assert moved["verdict"] == ("beyond" if by > 0 else "different"), f"{scene}: {moved}"
+    at = next_of(log, planned + by)
+    assert at and moved["target"]["looked_from"] == planned + by and moved["target"]["record"]["offset"] == at.offset
+    assert moved["planned"] == before["target"]
+    if by > 0:
+        # The user's word makes it a consumer's: what it began with is compared, and still agrees.
+        shown = by_place(json.loads(ran.expect(0).stdout))
+        assert shown[place]["verdict"] == "moved-on" and shown[place]["planned"] == before["target"]
+    else:
+        ran.expect(1)
 
 
 def test_what_retention_takes_after_the_plan_is_said_to_be_removed(proved: Proved) -> None:

@@ -134,11 +134,50 @@ def test_applied_under_a_rolling_kill_nothing_is_wrong_and_the_journal_says_wher
         assert not judge.held().keys() & planned.keys(), f"seed {seed}"
 
 
-def start_slowly(commands: CommandLine, plan: Plan) -> "subprocess.Popen[str]":
-    """Start apply with two calls in flight, so that there is something to disturb."""
+def test_an_append_that_was_never_acknowledged_and_becomes_visible_later_is_rolled_back(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """With two of three brokers paused a commit is appended and answered with COORDINATOR_NOT_AVAILABLE."""
+    well(cluster)
+    names = [f"hidden-{n:04}" for n in range(GROUPS)]
+    offsets = {g: {p: (1000 + 10 * n + p, None) for p in range(PARTITIONS)} for n, g in enumerate(names)}
+    plan = made_plan(cluster.bootstrap, TOPIC, offsets, 1_700_000_000_001)
+    path = saved(plan, tmp_path / "cutover.plan")
+    commands = CommandLine(tmp_path, options_for(tmp_path, cluster.bootstrap))
+    journal = journal_path(path, plan.fingerprint)
+    process = start_slowly(commands, plan, "20")
+
+    def holds(word: bytes) -> bool:
+        return process.poll() is not None or (journal.exists() and word in journal.read_bytes())
+
+    paused = cluster.brokers[1:]
+    try:
+        wait_until(lambda: holds(b'"outcome"'), 60, "the first outcome in the journal")
+        for broker in paused:
+            broker.process.pause()
+        wait_until(lambda: holds(b"COORDINATOR_NOT_AVAILABLE"), 120, "an error that hides an append")
+        assert process.poll() is None, process.communicate()
+    finally:
+        process.kill()
+        process.wait()
+        for broker in paused:
+            broker.process.resume()
+    well(cluster)
+    hidden = [line for line in journal.read_bytes().splitlines() if b"COORDINATOR_NOT_AVAILABLE" in line]
+    with JavaJudge(cluster) as judge:
+        appeared = [g for g in judge.held() if f'"group":"{g}"'.encode() in b"".join(hidden)]
+        assert appeared, "no append became visible: the scene does not show what it is for"
+        commands.undo("cutover.plan").expect(0)
+        left = judge.held().keys() & set(names)
+        assert not left, f"{len(left)} groups keep what apply wrote; {len(appeared)} appends became visible late"
+        commands.undo("cutover.plan").expect(0)
+
+
+def start_slowly(commands: CommandLine, plan: Plan, concurrency: str = "2") -> "subprocess.Popen[str]":
+    """Start apply with few calls in flight, so that there is something to disturb."""
     arguments = ("apply", "cutover.plan", *commands.clusters, "--approve", plan.fingerprint, "--execute")
     return subprocess.Popen(
-        [sys.executable, "-m", "migrate", *arguments, "--concurrency", "2", "--request-timeout", "10"],
+        [sys.executable, "-m", "migrate", *arguments, "--concurrency", concurrency, "--request-timeout", "10"],
         cwd=commands.folder,
         env={"PYTHONPATH": str(REPOSITORY), "PATH": "/usr/bin:/bin"},
         stdout=subprocess.PIPE,

@@ -64,7 +64,7 @@ class Night:
             "the waves are decided": self.decide_waves,
             "the consumers on A stop": self.consumers.close,
             "the consumers start on B": self.consume_on_b,
-            "the consumers on B stop": lambda: None,
+            "the consumers on B stop": self.consumers.close,
         }
         todo[what]()
 
@@ -74,7 +74,7 @@ class Night:
             (self.folder / name).write_text("".join(f"{self.scene.group(g)}\n" for g in groups))
 
     def consume_on_b(self) -> None:
-        """Let the first wave read to the end on B, and commit it."""
+        """Let the first wave read to the end on B and commit it, with members that stay until they are stopped."""
         target = self.lab.target_bootstrap
         groups = commits_on(target, [self.scene.group(name) for name in PLAIN[:2]])
         for group, read in read_as_groups(target, groups).items():
@@ -82,6 +82,9 @@ class Night:
                 if records:
                     groups[group][place] = records[-1].offset + 1
         commit(target, groups)
+        copy = self.scene.copy(self.scene.topic("orders"))
+        for group in groups:
+            self.consumers.enter_context(member(target, group, copy))
 
     def type(self, typed: Typed) -> None:
         if typed.words[0] == "export":
@@ -103,7 +106,7 @@ class Night:
         """Return what a word of the runbook stands for here."""
         if word == "FINGERPRINT":
             plan = next(w for w in typed.words if w.endswith(".plan"))
-            return stored_fingerprint(self.folder / plan)[:12]
+            return stored_fingerprint(self.folder / plan)
         return self.scene.group(word) if word in PLAIN else word
 
     def of(self, *words: str) -> Ran:

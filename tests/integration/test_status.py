@@ -249,6 +249,30 @@ def test_a_watch_over_a_paused_mm2_moves_ends_by_itself_and_the_plan_after_it_is
     assert {row["grade"] for row in commands.document("after.plan")["rows"]} == {"exact"}
 
 
+def test_while_a_broker_does_not_answer_a_watch_says_so_and_calls_nothing_ready(
+    own: Lab, quiet: Scene, commands: CommandLine
+) -> None:
+    (broker,) = own.source.brokers
+    chosen = ("--group", f".*{quiet.suffix}", "--settle", "4", "--timeout", "100")
+    with watching(commands, *chosen) as documents:
+        try:
+            wait_until(lambda: documents(), 60, "a look while the broker answers")
+            broker.process.pause()
+            late = wait_until(
+                lambda: [d for d in documents() if (d["waiting"] or {"seconds": 0})["seconds"] > 4], 60,
+                "a document that says who does not answer",
+            )  # fmt: skip
+        finally:
+            broker.process.resume()
+    told = documents()
+    assert told[0]["settling"] and not blocks(told[0]) and told[0]["age_seconds"] == 0
+    assert not any(d["ready"] for d in told[:-1])
+    assert not any(d["ready"] for d in told if d["waiting"] or d["problem"])
+    assert late[0]["age_seconds"] >= late[0]["waiting"]["seconds"] - 0.1 and late[0]["ready"] is False, late[0]
+    assert re.search(r"\bA\b", late[0]["waiting"]["question"]), late[0]
+    assert told[-1]["ready"] and told[-1]["waiting"] is None and told[-1]["problem"] is None
+
+
 def test_on_a_terminal_the_screen_is_drawn_in_place_and_given_back(quiet: Scene, commands: CommandLine) -> None:
     words = [
         sys.executable, "-m", "migrate", "status", *commands.clusters, "--group", f".*{quiet.suffix}", "--watch",

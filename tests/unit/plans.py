@@ -26,6 +26,7 @@ def plan(*rows: Row, **changes: Any) -> Plan:
         "source_cluster_id": "source-id",
         "target_cluster_id": "target-id",
         "target_topic_ids": {"A.orders": "id-1", "A.bills": "id-2"},
+        "source_topic_ids": {"orders": "id-3", "bills": "id-4"},
     }
     return make_plan(rows, **(values | changes))
 
@@ -33,7 +34,7 @@ def plan(*rows: Row, **changes: Any) -> Plan:
 def clusters(made: Plan) -> tuple[FakeCluster, FakeCluster]:
     """The target and the source just as the plan saw them."""
     target = FakeCluster(ids=dict(made.header.target_topic_ids))
-    source = FakeCluster(Side.SOURCE, "A", "source-id")
+    source = FakeCluster(Side.SOURCE, "A", "source-id", ids=dict(made.header.source_topic_ids))
     for r in made.rows:
         if r.target_log_start is not None and r.target_log_end is not None:
             target.ranges[r.target_partition] = LogRange(r.target_log_start, r.target_log_end)

@@ -1,8 +1,10 @@
 """The import rules: pure modules stay pure, heavy libraries are imported late, nothing points the wrong way."""
 
 import ast
+import re
 import subprocess
 import sys
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
@@ -12,16 +14,17 @@ import migrate
 PACKAGE = Path(migrate.__file__).parent
 PURE = (
     "alignment", "anchors", "bytesize", "calibration", "checklist", "checks", "clusterchecks", "comparison",
-    "connectoffsets", "connectors", "documentschema", "drain", "drift", "duration", "equality", "errors",
-    "exactadmin", "examination", "expiry", "explain", "fetchplan", "filters", "floor", "flow", "flowfacts",
-    "forecast", "groupchecks", "groupfacts", "grouprecords", "groupsurvey", "guard", "history", "jaas",
-    "kindchecks", "knownlog", "lag", "logreader", "logstart", "matcher", "matching", "matchtask", "mirror",
-    "model", "naming", "nextrecord", "pace", "pastruns", "place", "plainmirror", "plan", "plandiff", "planning",
-    "policies", "ports", "producers", "recordproof", "records", "recordsurvey", "reportafter", "reportcharts",
-    "reportdata", "reportpage", "results", "rights", "rightsexam", "rowchecks", "rows", "runs", "show",
-    "showcsv", "showdiff", "showexplain", "showgroups", "showjson", "showwaves", "status", "statusdocument",
-    "statuswatch", "streams", "table", "tail", "tailcomparer", "terminal", "topicchecks", "totals",
-    "translation", "undo", "watching", "waves", "wire",
+    "connectoffsets", "connectors", "connecttopics", "documentschema", "drain", "drift", "duration",
+    "equality", "errors", "exactadmin", "examination", "expiry", "explain", "fence", "fetchplan", "filters",
+    "floor", "flow", "flowfacts", "forecast", "groupchecks", "groupfacts", "grouprecords", "groupsurvey",
+    "guard", "history", "jaas", "kindchecks", "knownlog", "lag", "logreader", "logstart", "matcher",
+    "matching", "matchtask", "mirror", "mm2tasks", "model", "naming", "nextrecord", "notwritten", "otherlog",
+    "outcome", "pace", "pastruns", "place", "plainmirror", "plan", "plandiff", "planning", "policies",
+    "ports", "producers", "recordproof", "records", "recordsurvey", "reportafter", "reportcharts",
+    "reportdata", "reportpage", "results", "rights", "rightsexam", "rowchecks", "rowresults", "rows", "runs",
+    "show", "showcsv", "showdiff", "showexplain", "showgroups", "showjson", "showverify", "showwaves",
+    "status", "statusdocument", "statuswatch", "streams", "table", "tail", "tailcomparer", "terminal",
+    "topicchecks", "totals", "translation", "undo", "verification", "watching", "waves", "wire",
 )  # fmt: skip
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "datetime", "random", "socket", "subprocess"}
 
@@ -77,3 +80,22 @@ def test_showing_a_plan_loads_neither_spark_nor_the_kafka_client():
 
 def test_status_loads_no_spark():
     assert not loaded_by("import migrate.statuscommand") & {"pyspark", "py4j"}
+
+
+# Distributions whose modules are named otherwise; py4j is pyspark's own, markupsafe jinja2's.
+DISTRIBUTIONS = {"confluent_kafka": "confluent-kafka", "yaml": "pyyaml", "py4j": "pyspark", "markupsafe": "jinja2"}
+
+
+def test_whatever_the_product_imports_is_installed_with_it():
+    settings = ConfigParser()
+    settings.read(PACKAGE.parent / "setup.cfg")
+
+    def named(section, option):
+        lines = settings[section][option].splitlines()
+        return {re.split(r"[<>=\[]", line)[0].lower() for line in lines if line and not line.startswith("#")}
+
+    required, notebook = named("options", "install_requires"), named("options.extras_require", "notebook")
+    for path in PACKAGE.rglob("*.py"):
+        tops = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names) - {"migrate"}
+        allowed = required | notebook if path.name.startswith("review") else required
+        assert {DISTRIBUTIONS.get(top, top) for top in tops} <= allowed, path.name

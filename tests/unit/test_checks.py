@@ -1,12 +1,17 @@
 """Each check finds its trouble, names it, and touches exactly the groups it concerns."""
 
+import shlex
 from dataclasses import replace
 
 from migrate import checklist
 from migrate.checks import CheckFacts, HiddenTopics, TopicShape
+from migrate.connectors import Role
+from migrate.connecttopics import ConnectTopic, Purpose
 from migrate.drain import Drained
+from migrate.filters import Filters
 from migrate.groupfacts import BrokerSettings, GroupFacts
 from migrate.grouprecords import GroupKind, GroupRecord
+from migrate.mm2tasks import ConnectorTasks, Part
 from migrate.model import (
     Commit,
     Decision,
@@ -53,6 +58,7 @@ FACTS = CheckFacts(
     other_kinds={},
     group_sync=False,
     newest_checkpoint_ms=NOW,
+    looks_apart={"A": 15.0, "B": 15.0},
     now_ms=NOW,
 )
 
@@ -99,6 +105,106 @@ def test_a_listing_that_may_be_cut_short_blocks_everything_and_not_knowing_is_no
     unsure = found("listing-complete", may_describe={"A": None, "B": True})[0]
     assert (unsure.level, unsure.counts_as) == (Level.NOT_VISIBLE, Level.BLOCK)
     assert blocked(may_describe={"A": None, "B": True}) == {"g", "h"}
+
+
+def mm2(role, *states, trace=""):
+    """A connector that runs itself, with tasks in these states."""
+    tasks = (Part(number, state, trace if state == "FAILED" else "") for number, state in enumerate(states))
+    return ConnectorTasks(role, (Part(None, "RUNNING"), *tasks))
+
+
+def test_a_failed_task_of_mm2s_source_connector_blocks_with_the_first_line_of_its_trace():
+    failed = {"src": mm2(Role.SOURCE, "RUNNING", "FAILED", trace="x.Boom: gone")}
+    (told,) = found("mm2-tasks", mm2_tasks=failed)
+    assert (told.level, told.subject) == (Level.BLOCK, "src")
+    assert "task 1 is FAILED: x.Boom: gone" in told.seen and "task 0" not in told.seen
+    assert blocked(mm2_tasks=failed) == {"g", "h"}
+    waiver = Policies(waivers=(Waiver("mm2-tasks", "src"),))
+    assert blocked(mm2_tasks=failed, policies=waiver) == set()
+
+
+def test_a_source_connector_that_failed_itself_blocks_and_so_does_one_of_several():
+    itself = {"src": ConnectorTasks(Role.SOURCE, (Part(None, "FAILED", "x.Boom: no"),))}
+    assert levels("mm2-tasks", mm2_tasks=itself) == {"src": Level.BLOCK}
+    several = {"a": mm2(Role.SOURCE, "RUNNING"), "b": mm2(Role.SOURCE, "FAILED"), "c": mm2(Role.CHECKPOINT, "RUNNING")}
+    assert levels("mm2-tasks", mm2_tasks=several) == {"b": Level.BLOCK, "a, c": Level.PASS}
+
+
+def test_a_failed_checkpoint_task_and_whatever_else_does_not_run_warn_and_are_never_a_pass():
+    for connector in (
+        mm2(Role.CHECKPOINT, "FAILED"),
+        mm2(Role.SOURCE, "PAUSED"),
+        mm2(Role.CHECKPOINT, "RUNNING", "PAUSED"),
+        mm2(Role.SOURCE, "UNASSIGNED"),
+        mm2(Role.SOURCE, "RESTARTING"),
+        mm2(Role.SOURCE, "in an unknown state"),
+        mm2(Role.SOURCE),
+        ConnectorTasks(Role.SOURCE, (Part(None, "STOPPED"),)),
+        ConnectorTasks(Role.SOURCE, (Part(None, "PAUSED"), Part(0, "RUNNING"))),
+    ):
+        assert levels("mm2-tasks", mm2_tasks={"c": connector}) == {"c": Level.WARN}, connector
+    assert blocked(mm2_tasks={"c": mm2(Role.SOURCE, "PAUSED")}) == set()
+
+
+def test_what_to_do_about_a_connector_that_does_not_run_goes_by_its_state():
+    def todo(*states: str) -> str:
+        parts = (Part(None, "RUNNING"), *(Part(n, state) for n, state in enumerate(states)))
+        (told,) = found("mm2-tasks", mm2_tasks={"c": ConnectorTasks(Role.SOURCE, parts)})
+        return told.todo
+
+    for stopped in ("PAUSED", "STOPPED"):
+        assert "/resume" in todo(stopped) and "live worker" not in todo(stopped)
+    assert "live worker" in todo("UNASSIGNED") and "/resume" not in todo("UNASSIGNED")
+    assert "/resume" in todo("PAUSED", "UNASSIGNED") and "live worker" in todo("PAUSED", "UNASSIGNED")
+    for other in ("RESTARTING", "in an unknown state"):
+        assert "/resume" not in todo(other) and "live worker" not in todo(other) and "again" in todo(other)
+
+
+def test_a_state_that_the_worker_does_not_tell_is_not_visible():
+    (told,) = found("mm2-tasks", mm2_tasks={"src": Failure("NOT_TOLD", "it is rebalancing")})
+    assert (told.level, told.counts_as) == (Level.NOT_VISIBLE, Level.WARN) and "rebalancing" in told.seen
+
+
+def test_while_the_source_is_down_its_tasks_fail_and_that_is_a_warning():
+    down = {"mm2_tasks": {"src": mm2(Role.SOURCE, "FAILED")}, "source_down": True}
+    assert levels("mm2-tasks", **down) == {"src": Level.WARN}
+
+
+def test_connects_own_topics_that_the_target_lacks_are_named_with_what_they_are():
+    missing = (
+        ConnectTopic("connect-offsets", Purpose.OFFSETS, ("connect-configs",)),
+        ConnectTopic("dbhistory.x", Purpose.HISTORY),
+    )
+    told = found("connect-internal-topics", connect_topics=missing)
+    assert {r.subject: r.level for r in told} == {"connect-offsets": Level.WARN, "dbhistory.x": Level.WARN}
+    assert "offsets" in told[0].seen and "connect-configs" in told[0].seen and "snapshot" in told[0].seen
+    assert "Debezium" in told[1].seen and "same name" in told[1].todo
+    assert blocked(connect_topics=missing) == set() and found("connect-internal-topics") == []
+    (unknown,) = found("connect-internal-topics", source_down=True)
+    assert unknown.level is Level.NOT_VISIBLE
+
+
+def test_groups_with_one_underscore_are_counted_once_with_the_option_to_type():
+    rows = tuple(row(group) for group in ("_confluent-controlcenter", "_x", "g", "a_b", "__two"))
+    (told,) = found("vendor-groups", rows=rows)
+    assert told.level is Level.WARN and "2 groups" in told.seen and "_confluent-controlcenter, _x" in told.seen
+    (typed,) = [words[1] for words in [shlex.split(told.todo.partition(": ")[2])] if words[0] == "--exclude-group"]
+    filters = Filters.from_options(exclude_groups=[typed])
+    assert [r.group for r in rows if filters.group_verdict(r.group) != "exclude-group"] == ["g", "a_b", "__two"]
+    assert found("vendor-groups") == []
+
+
+def test_what_is_counted_with_one_underscore_is_what_the_option_leaves_out_and_is_printed_plainly():
+    names = ("_", "_a", "__a", "_a\nb", "_\n", "_\u2028x", "_\x1b[2J", "_a ", "a_b")
+    (told,) = found("vendor-groups", rows=tuple(row(group) for group in names))
+    (typed,) = [words[1] for words in [shlex.split(told.todo.partition(": ")[2])] if words[0] == "--exclude-group"]
+    left_out = [n for n in names if Filters.from_options(exclude_groups=[typed]).group_verdict(n) == "exclude-group"]
+    assert f"{len(left_out)} groups" in told.seen and set(left_out) == set(names) - {"__a", "a_b"}
+    assert told.seen.isprintable() and r"_a\nb" in told.seen and '"_a "' in told.seen
+
+
+def test_without_a_worker_nothing_is_said_of_tasks():
+    assert found("mm2-tasks") == []
 
 
 def test_a_missing_mm2_topic_warns_unless_it_was_named():
@@ -199,6 +305,8 @@ def test_what_only_java_can_write_or_bring_back_is_said_before_the_first_write()
     assert "1 prior commits with metadata" in found("java-needed", rows=prior)[0].seen
     carried = (row("g", "t", 0, commit=Commit(50, "m")),)
     assert "1 commits with metadata" in found("java-needed", rows=carried)[0].seen
+    kept = (replace(prior[0], decision=Decision.KEEP),)
+    assert "1 kept commits with metadata to compare in 1 group" in found("java-needed", rows=kept)[0].seen
     assert not found("java-needed", rows=(row("g", "t", 0), row("g", "t", 1)))
 
 
@@ -313,10 +421,10 @@ def test_a_streams_application_is_named_with_what_becomes_of_its_internal_topics
     assert "used as they are on the target: g-a-changelog" in app.seen
 
 
-def test_a_connect_sink_is_named_by_its_connector():
+def test_a_connect_sink_is_named_by_its_group_and_what_is_said_of_all_is_the_same():
     rows = (row("connect-s3", "t"),)
     (sink,) = found("connect-sink", rows=rows)
-    assert sink.level is Level.WARN and "sink connector s3" in sink.seen and "/stop" in sink.todo
+    assert sink.level is Level.WARN and sink.subject == "connect-s3" and "/stop" in sink.todo
 
 
 def test_an_mm2_that_has_not_emitted_for_more_than_an_hour_is_named():

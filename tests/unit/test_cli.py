@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from migrate.cli import cli
 from migrate.journal import journal_path
 from migrate.options import NEVER_FROM_ENVIRONMENT
+from migrate.plan import approves
 from migrate.planfile import read_plan, write_plan
 from tests.builders import make_plan, make_row
 
@@ -97,10 +98,29 @@ def test_executing_needs_the_fingerprint_and_the_right_one(plan_file, tmp_path):
     options = clusters(tmp_path)
     without = run("apply", str(plan_file), *options, "--execute")
     assert without.exit_code == 2 and "--approve" in without.stderr
-    wrong = run("apply", str(plan_file), *options, "--approve", "0" * 12, "--execute")
+    wrong = run("apply", str(plan_file), *options, "--approve", "0" * 64, "--execute")
     assert wrong.exit_code == 3 and "is not this plan's fingerprint" in wrong.stderr
-    short = run("apply", str(plan_file), *options, "--approve", "0" * 3, "--execute")
-    assert short.exit_code == 3
+
+
+@pytest.mark.parametrize("command", ["apply", "rollback"])
+@pytest.mark.parametrize("digits", [1, 12, 31])
+def test_an_approval_that_the_maker_of_the_plan_could_forge_is_refused_and_says_why(
+    plan_file, tmp_path, command, digits
+):
+    approval = read_plan(plan_file).fingerprint[:digits]
+    for execute in ([], ["--execute"]):
+        short = run(command, str(plan_file), *clusters(tmp_path), "--approve", approval, *execute)
+        assert short.exit_code == 3 and "is too short: 32 digits" in short.stderr
+        assert "can find two that share 12" in short.stderr
+
+
+@pytest.mark.parametrize("digits", [32, 63, 64])
+def test_thirty_two_digits_or_more_approve_in_either_case_of_letters(plan_file, digits):
+    plan = read_plan(plan_file)
+    approval = plan.fingerprint[:digits]
+    assert approves(approval, plan) and approves(approval.upper(), plan)
+    other = approval[:-1] + ("0" if approval[-1] != "0" else "1")
+    assert not approves(other, plan) and not approves(plan.fingerprint + "0", plan)
 
 
 def test_a_misspelt_waiver_is_refused_before_anything_is_read(tmp_path):
@@ -161,6 +181,15 @@ def test_show_of_one_group_shows_only_that_group(plan_file):
     assert "billing" in shown.stdout and "refunds" not in shown.stdout
 
 
+def test_a_fence_is_printed_for_the_whole_plan_or_a_group_and_only_there_a_principal_makes_sense(plan_file):
+    everybody = run("explain", str(plan_file), "--fence").stdout
+    assert "--group billing --group refunds" in everybody and "'User:*'" in everybody
+    one = run("explain", str(plan_file), "refunds", "--fence", "--principal", "User:app").stdout
+    assert "--group billing" not in one and "--deny-principal User:app" in one
+    for wrong in ((), ("billing", "--principal", "User:app"), ("billing", "orders:0", "--fence")):
+        assert run("explain", str(plan_file), *wrong).exit_code == 2
+
+
 @pytest.mark.parametrize(("columns", "widest"), [("60", 60), ("", 200), ("many", 200)])
 def test_where_the_output_is_no_terminal_columns_says_how_wide_it_is(plan_file, columns, widest):
     words = [sys.executable, "-m", "migrate", "explain", str(plan_file), "billing"]
@@ -173,6 +202,17 @@ def test_a_closed_pipe_hides_no_failure():
     environment = {**os.environ, "JAVA_HOME": "/nonexistent"}
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, env=environment)
     assert done.returncode == 1 and done.stderr == ""
+
+
+def test_a_terminal_that_has_closed_hides_no_exit_code(plan_file):
+    master, slave = os.openpty()
+    os.close(master)  # writing gets EIO from now on
+    try:
+        command = [sys.executable, "-m", "migrate", "show", str(plan_file)]
+        done = subprocess.run(command, stdout=slave, stderr=subprocess.PIPE, text=True, timeout=60)
+    finally:
+        os.close(slave)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_closed_pipe_is_no_error(plan_file):

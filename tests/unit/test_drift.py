@@ -5,7 +5,7 @@ import pytest
 
 from migrate.drift import Drift, SideWorld, World, cluster_drift, group_drift
 from migrate.history import GroupTrace
-from migrate.model import Commit, Decision, Failure, GroupState, LogRange, TopicPartition
+from migrate.model import Commit, Decision, Failure, GroupState, Level, LogRange, TopicPartition
 from migrate.plan import Plan
 from tests.builders import make_check
 from tests.fakes import ALIVE, FakeCluster
@@ -24,7 +24,7 @@ def world(made: Plan, change: Change = lambda target, source: None, source_answe
         SideWorld(c.cluster_id, c.log_ranges(c.ranges.keys()), c.group_states(groups), c.commits(groups))
         for c in (target, source)
     ]
-    return World(sides[0], sides[1] if source_answers else None, target.ids)
+    return World(sides[0], sides[1] if source_answers else None, target.ids, source.ids)
 
 
 def drift(made: Plan, change: Change = lambda t, s: None, trace: GroupTrace | None = None) -> tuple[Drift, ...]:
@@ -39,6 +39,8 @@ def test_an_unchanged_world_has_no_drift() -> None:
 CHANGES: list[tuple[str, Change]] = [
     ("target topic id", lambda t, s: t.ids.update({"A.orders": "another"})),
     ("target topic id", lambda t, s: t.ids.pop("A.orders")),
+    ("source topic id", lambda t, s: s.ids.update({"orders": "another"})),
+    ("source topic id", lambda t, s: s.ids.pop("orders")),
     ("target log start", lambda t, s: t.ranges.update({HERE: LogRange(61, 100)})),
     ("target log start", lambda t, s: t.ranges.update({HERE: LogRange(1, 100)})),
     ("target log end", lambda t, s: t.ranges.update({HERE: LogRange(0, 101)})),
@@ -74,6 +76,22 @@ def test_a_group_whose_rows_are_done_is_left_alone_whatever_changed(what: str, c
         target.commit("g", "A.orders", 0, 60)
 
     assert drift(plan(row("g", target_prior=10)), done) == ()
+
+
+def test_a_source_topic_that_was_created_anew_counts_for_a_group_that_was_accepted_alive_and_growing() -> None:
+    made = plan(
+        row("g"),
+        checks=(
+            make_check("source-group-stopped", "g", accepted=True, level=Level.WARN),
+            make_check("producers-stopped", "orders", accepted=True, level=Level.WARN),
+        ),
+    )
+    (found,) = drift(made, lambda t, s: s.ids.update({"orders": "another"}))
+    assert (found.what, found.seen) == ("source topic id", "another: the topic was re-created")
+
+
+def test_a_plan_that_knows_no_source_topic_ids_is_compared_without_them() -> None:
+    assert drift(plan(row("g"), source_topic_ids={})) == ()
 
 
 def test_how_many_records_producers_wrote_is_said() -> None:

@@ -103,11 +103,11 @@ def test_an_exact_client_that_is_not_let_in_is_lacking_too() -> None:
     assert admin.lacks() is None
 
 
-def test_the_groups_to_read_exactly_are_those_to_write_that_carry_metadata_anywhere() -> None:
+def test_the_groups_to_read_exactly_are_those_to_write_or_keep_that_carry_metadata_anywhere() -> None:
     rows = [
         row("carries", target_metadata="m"), row("restores", target_prior_metadata="m"), row("plain"),
         row("mixed", source_metadata="m", decision=Decision.KEEP), row("mixed", partition=1),
         row("kept", source_metadata="m", decision=Decision.KEEP), row("blocked", source_metadata="m",
         decision=Decision.BLOCK), row("removed", offset=None, decision=Decision.REMOVE, target_prior_metadata="m"),
     ]  # fmt: skip
-    assert groups_with_metadata(rows) == {"carries", "restores", "mixed", "removed"}
+    assert groups_with_metadata(rows) == {"carries", "restores", "mixed", "kept", "removed"}

@@ -1,11 +1,21 @@
 """By when consumers must be back: for every kind of group the clock that Kafka itself uses."""
 
+from dataclasses import replace
+
 import pytest
 
-from migrate.expiry import Expiry, expiry_of, needs_record, span
-from migrate.groupfacts import BrokerSettings
+from migrate.checks import CheckFacts
+from migrate.expiry import Expiry, expiry_of, needs_record, remedy, span
+from migrate.groupchecks import offsets_expiry
+from migrate.groupfacts import BrokerSettings, GroupFacts
 from migrate.grouprecords import GroupKind, GroupRecord
-from migrate.model import Failure, GroupState, TopicPartition
+from migrate.groupsurvey import ExpiryWatch
+from migrate.model import Commit, Decision, Failure, GroupState, Level, TopicPartition
+from migrate.policies import Policies
+from migrate.survey import Timer
+from tests.builders import make_row
+from tests.fakes import FakeClock, FakeGroupFacts, NoProgress
+from tests.unit.test_checks import FACTS
 
 NOW = 1_785_553_200_000  # 2026-08-01 03:00 UTC
 HOUR = 3_600_000
@@ -14,9 +24,11 @@ FORBIDDEN = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
 PLACE = TopicPartition("A.t", 0)
 
 
-def expiry(state="Empty", kind="classic", settings=WEEK, records=None, kept=()) -> Expiry:
+def expiry(state="Empty", kind="classic", settings=WEEK, records=None, kept=(), sets=None) -> Expiry:
+    """Of a group that keeps these offsets, and sets others if it keeps none or `sets` is True."""
     group_state = GroupState(state, kind=kind)
-    return expiry_of("g", group_state, settings, {} if records is None else records, kept, NOW, "B")
+    sets = not kept if sets is None else sets
+    return expiry_of("g", group_state, settings, {} if records is None else records, kept, sets, NOW, "B")
 
 
 def hours_left(found: Expiry) -> float | None:
@@ -61,6 +73,102 @@ def test_an_offset_that_is_kept_goes_by_the_time_of_its_commit():
     assert hours_left(expiry(records={"g": record}, kept={PLACE})) == 68
     assert expiry(records={"g": GroupRecord(GroupKind.SIMPLE)}, kept={PLACE}).back_by_ms is None
     assert expiry(kind="consumer", records=FORBIDDEN, kept={PLACE}).back_by_ms is None
+
+
+OTHER = TopicPartition("A.t", 1)
+
+
+def test_an_end_that_a_commit_carries_itself_comes_before_anything_else():
+    expires = {PLACE: NOW + HOUR}
+    for record in (
+        GroupRecord(GroupKind.SIMPLE, committed_ms={PLACE: NOW}, expires_ms=expires),
+        GroupRecord(GroupKind.CONSUMER, committed_ms={PLACE: NOW}, expires_ms=expires),
+        GroupRecord(GroupKind.CLASSIC, "consumer", NOW, {PLACE: NOW}, expires),
+    ):
+        found = expiry(records={"g": record}, kept={PLACE})
+        assert hours_left(found) == 1 and not found.from_apply
+        assert "2026-08-01 04:00 UTC" in found.sentence and "A.t-0" in found.sentence
+        # A consumer that only joins does not take that end away: only a new commit does.
+        assert "Start a consumer" not in remedy(found, "B") and "Delete the empty group" in remedy(found, "B")
+
+
+def test_an_end_of_its_own_says_nothing_of_an_offset_that_is_set_anew():
+    record = GroupRecord(GroupKind.SIMPLE, committed_ms={PLACE: NOW}, expires_ms={PLACE: NOW + HOUR})
+    assert hours_left(expiry(records={"g": record})) == 168
+
+
+def test_an_end_of_its_own_also_outlasts_the_clock_of_the_others():
+    late = {PLACE: NOW + 1000 * HOUR}
+    record = GroupRecord(GroupKind.SIMPLE, committed_ms={PLACE: NOW - 160 * HOUR}, expires_ms=late)
+    assert hours_left(expiry(records={"g": record}, kept={PLACE})) == 1000
+    both = GroupRecord(GroupKind.SIMPLE, committed_ms={PLACE: NOW, OTHER: NOW - 100 * HOUR}, expires_ms=late)
+    assert hours_left(expiry(records={"g": both}, kept={PLACE, OTHER})) == 68
+    # The group's other offsets are set, and go by when it became empty.
+    classic = GroupRecord(GroupKind.CLASSIC, "consumer", NOW - 100 * HOUR, {PLACE: NOW}, late)
+    assert hours_left(expiry(records={"g": classic}, kept={PLACE}, sets=True)) == 68
+
+
+@pytest.mark.parametrize("kind", [GroupKind.SIMPLE, GroupKind.CONSUMER])
+def test_what_is_set_beside_a_kept_offset_with_a_late_end_of_its_own_goes_by_the_brokers_retention(kind):
+    record = GroupRecord(kind, committed_ms={PLACE: NOW - HOUR}, expires_ms={PLACE: NOW + 720 * HOUR})
+    for hours in (1, 168):
+        found = expiry(settings=BrokerSettings(hours * HOUR, True), records={"g": record}, kept={PLACE}, sets=True)
+        assert hours_left(found) == hours and found.from_apply and not found.of_commit
+
+
+def test_plan_and_apply_both_look_at_what_is_set_beside_what_is_kept():
+    rows = (
+        make_row("g", "t", 0, decision=Decision.KEEP, target_prior=650),
+        make_row("g", "t", 1),
+    )
+    records = {"g": GroupRecord(GroupKind.SIMPLE, "", None, {PLACE: NOW - HOUR}, {PLACE: NOW + 720 * HOUR})}
+    state, settings = {"g": GroupState("Empty")}, BrokerSettings(HOUR, True)
+    facts: CheckFacts = replace(FACTS, groups=GroupFacts({}, settings, records, NOW), target_states=state)
+    assert [told.level for told in offsets_expiry(facts, rows, Policies())] == [Level.BLOCK]
+    assert [told.level for told in offsets_expiry(facts, rows[:1], Policies())] == [Level.PASS]
+    reader = FakeGroupFacts(brokers=settings, records=records)
+    watch = ExpiryWatch(reader, "B", Timer(FakeClock(), NoProgress()), NOW)
+    assert hours_left(watch.look({"g": rows}, {"g"}, state, {"g": {PLACE: Commit(650)}})["g"]) == 1
+
+
+def test_a_classic_groups_clock_takes_nothing_where_every_kept_offset_has_an_end_of_its_own_and_none_is_set():
+    since, late = NOW - 200 * HOUR, NOW + 500 * HOUR
+    record = GroupRecord(GroupKind.CLASSIC, "consumer", since, {PLACE: since}, {PLACE: late, OTHER: late})
+    assert hours_left(expiry(records={"g": record}, kept={PLACE, OTHER})) == 500
+    assert hours_left(expiry(records={"g": record}, kept={PLACE, OTHER}, sets=True)) == -32
+    third = TopicPartition("A.t", 2)
+    assert hours_left(expiry(records={"g": record}, kept={PLACE, OTHER, third})) == -32
+
+
+def test_what_is_set_goes_within_a_short_retention_whatever_else_is_unknown():
+    short = BrokerSettings(HOUR, True)
+    assert hours_left(expiry(settings=short, records=FORBIDDEN)) == 1
+    assert hours_left(expiry(settings=short, kept={PLACE}, sets=True)) == 1
+    assert expiry(settings=short, kept={PLACE}).back_by_ms is None
+
+
+def test_an_end_that_is_near_is_reported_even_where_the_other_clocks_are_unknown():
+    near, far = {PLACE: NOW + HOUR}, {PLACE: NOW + 100 * HOUR}
+    soon = GroupRecord(GroupKind.CLASSIC, "consumer", None, {}, near)
+    assert hours_left(expiry(records={"g": soon}, kept={PLACE})) == 1
+    for record in (
+        GroupRecord(GroupKind.CLASSIC, "consumer", None, {}, far),
+        GroupRecord(GroupKind.SIMPLE, expires_ms=far),
+    ):
+        assert expiry(records={"g": record}, kept={PLACE, OTHER}).back_by_ms is None
+
+
+@pytest.mark.parametrize("kind", [GroupKind.SIMPLE, GroupKind.CONSUMER, GroupKind.CLASSIC])
+def test_an_end_that_is_near_is_reported_even_where_the_brokers_settings_are_not_known(kind):
+    minutes = HOUR // 6
+    record = GroupRecord(kind, "consumer", NOW, {PLACE: NOW}, {PLACE: NOW + minutes})
+    for sets in (False, True):
+        found = expiry(settings=FORBIDDEN, records={"g": record}, kept={PLACE}, sets=sets)
+        assert found.left_ms(NOW) == minutes and found.of_commit
+    late = replace(record, expires_ms={PLACE: NOW + 3 * HOUR})
+    assert expiry(settings=FORBIDDEN, records={"g": late}, kept={PLACE}, sets=True).back_by_ms is None
+    # Who is not there has no commits any more.
+    assert expiry("Absent", settings=FORBIDDEN, records={"g": record}, kept={PLACE}).back_by_ms is None
 
 
 def test_records_are_only_read_where_they_decide():

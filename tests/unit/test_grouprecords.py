@@ -21,6 +21,8 @@ COMMITS = {
     "v4": "0004 0000000000000102 ffffffff 01 0000018bcfe56800 00",
     "v4t": "0004 0000000000000102 ffffffff 01 0000018bcfe56800 01 00 10 000102030405060708090a0b0c0d0e0f",
 }
+EXPIRES = {"v1": AT_MS + 86_400_000}
+NO_EXPIRY = "0001 0000000000000102 0000 0000018bcfe56800 ffffffffffffffff"
 GROUP_KEY = bytes.fromhex("0002 0002 6731")
 EMPTY_CLASSIC = bytes.fromhex("0003 0008 636f6e73756d6572 00000005 ffff ffff 0000018bcfe56800 00000000")
 
@@ -35,7 +37,62 @@ def log_of(*records, wanted=None):
 @pytest.mark.parametrize("version", COMMITS)
 def test_the_time_of_a_commit_is_read_from_every_version_of_its_record(version):
     found = log_of((COMMIT_KEY, bytes.fromhex(COMMITS[version])))
-    assert found == {"g1": GroupRecord(GroupKind.SIMPLE, "", None, {TopicPartition("t1", 3): AT_MS})}
+    place = TopicPartition("t1", 3)
+    expires = {place: EXPIRES[version]} if version in EXPIRES else {}
+    assert found == {"g1": GroupRecord(GroupKind.SIMPLE, "", None, {place: AT_MS}, expires)}
+
+
+def test_a_commit_of_version_1_without_an_expiry_of_its_own_has_none():
+    assert log_of((COMMIT_KEY, bytes.fromhex(NO_EXPIRY)))["g1"].expires_ms == {}
+
+
+def test_a_later_commit_takes_the_expiry_of_the_earlier_one_away():
+    later = bytes.fromhex("0003 0000000000000103 ffffffff 0000 0000018bcfe56801")
+    assert log_of((COMMIT_KEY, bytes.fromhex(COMMITS["v1"])), (COMMIT_KEY, later))["g1"].expires_ms == {}
+
+
+def test_of_two_types_of_key_for_one_place_the_newer_commit_says_whether_it_expires():
+    old_key = bytes.fromhex("0000") + COMMIT_KEY[2:]
+    later = bytes.fromhex("0003 0000000000000103 ffffffff 0000 0000018bcfe56801")
+    for records in (
+        ((old_key, bytes.fromhex(COMMITS["v1"])), (COMMIT_KEY, later)),
+        ((COMMIT_KEY, later), (old_key, bytes.fromhex(COMMITS["v1"]))),
+    ):
+        assert log_of(*records)["g1"] == GroupRecord(
+            GroupKind.SIMPLE, "", None, {TopicPartition("t1", 3): AT_MS + 1}, {}
+        )
+
+
+# Empty, of generation 5; with the member m1 of client c1; with a member and nullable strings that are there.
+FLEXIBLE_EMPTY = "0004 09 636f6e73756d6572 00000005 00 00 0000018bcfe56800 01 00"
+FLEXIBLE_MEMBER = (
+    "0004 09 636f6e73756d6572 00000005 06 72616e6765 03 6d31 0000018bcfe56800 "
+    "02 03 6d31 00 03 6331 03 2f68 0000ea60 0000afc8 01 01 00 00"
+)
+
+
+@pytest.mark.parametrize(("value", "since"), [(FLEXIBLE_EMPTY, AT_MS), (FLEXIBLE_MEMBER, None)])
+def test_the_flexible_record_of_a_classic_group_is_read_too(value, since):
+    assert log_of((GROUP_KEY, bytes.fromhex(value)))["g1"] == GroupRecord(GroupKind.CLASSIC, "consumer", since, {})
+
+
+@pytest.mark.parametrize("value", ["0005 09 636f6e73756d6572 00000005 00 00", "0003 0008 636f", "0004 00", ""])
+def test_a_classic_group_whose_record_cannot_be_read_is_not_taken_for_one_without_members_ever(value):
+    commit = (COMMIT_KEY, bytes.fromhex(COMMITS["v3"]))
+    found = log_of(commit, (GROUP_KEY, bytes.fromhex(value)))["g1"]
+    assert (found.kind, found.empty_since_ms) == (GroupKind.CLASSIC, None) and found.protocol_type
+
+
+@pytest.mark.parametrize("length", [127, 128, 16_500])
+def test_long_names_in_a_flexible_record_have_a_length_of_several_bytes(length):
+    size = length + 1
+    varint = b""
+    while size > 0x7F:
+        varint, size = varint + bytes([size & 0x7F | 0x80]), size >> 7
+    varint += bytes([size])
+    head = struct.pack(">h", 4) + bytes.fromhex("09") + b"consumer" + struct.pack(">i", 5)
+    value = head + varint + b"p" * length + b"\0" + struct.pack(">q", AT_MS) + b"\1\0"
+    assert log_of((GROUP_KEY, value))["g1"].empty_since_ms == AT_MS
 
 
 def test_a_classic_group_without_members_tells_since_when_it_is_empty():

@@ -7,7 +7,7 @@ import pytest
 
 from migrate.errors import MigrateError, Refused, UnreadablePlan
 from migrate.history import APPLY, FAILED, ROLLBACK, SET, UNKNOWN, JournalState, sealed
-from migrate.journal import Journal, JournalWriter, journal_path, journals_of
+from migrate.journal import Journal, JournalWriter, journal_path
 from migrate.model import Commit, Failure, TopicPartition
 
 FINGERPRINT = "0123456789abcdef" * 4
@@ -24,14 +24,6 @@ def one_group(writer: JournalWriter, result: str | Failure, group: str = "g") ->
     writer.backup({group: {P0: Commit(10)}}, {group: [P0, P1]})
     writer.intend({group: {P0: 60, P1: 61}})
     writer.outcome(group, {P0: result, P1: SET})
-
-
-def test_the_journal_lies_beside_the_plan_under_the_first_12_digits(tmp_path: Path) -> None:
-    path = journal_path(tmp_path / "cutover.plan", FINGERPRINT)
-    assert path == tmp_path / "cutover.plan.0123456789ab.journal.jsonl"
-    with journal(tmp_path).open(APPLY, {}):
-        assert journals_of(tmp_path / "cutover.plan") == (path,)
-    assert journals_of(tmp_path / "other.plan") == ()
 
 
 def test_no_journal_is_an_empty_state(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def applied(tmp_path):
     options = ApplyOptions(execute=True, allow_partial=True)
     assert apply_plan(made, target, source, journal, FakeClock(), NoProgress(), options).exit_code == 4
     found = verify(made, target, NoProgress())
-    lines = verify_document(found, made, None, found.exit_code, False)
+    lines = verify_document(found, made, None)
     (tmp_path / "verification.json").write_text("\n".join(lines))
     return path, made
 
@@ -198,6 +198,8 @@ def test_the_second_notebook_tells_what_was_done_and_found(applied):
     assert any("Ada" in cell for rows in tables for r in rows for cell in r)
     rows = outcome.outcome_table(outcome.open_wave(path, made))
     assert list(rows["answer"]) == ["set", "set"] and list(rows["group_is"]) == ["moved", "moved"]
+    unwritten = outcome.not_written_table(path.parent / "verification.json", made)
+    assert list(zip(unwritten["group"], unwritten["why"], strict=True)) == [("crm", "blocked")]
     assert list(outcome.verification_table(path.parent / "verification.json", made)["standing"]) == ["equal", "equal"]
     assert set(outcome.events_table(path, made)["event"]) >= {"begin", "backup", "intent", "outcome", "readback", "end"}
 

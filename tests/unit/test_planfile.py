@@ -1,5 +1,6 @@
 """The plan file: what is written is read back, the same plan is the same bytes, and no damage goes unnoticed."""
 
+import hashlib
 import json
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -12,13 +13,13 @@ from hypothesis import strategies as st
 from migrate.errors import EXIT_FAILED, EXIT_REFUSED, MigrateError, Refused, UnreadablePlan, UsageError
 from migrate.journal import journal_path
 from migrate.model import Row
-from migrate.plan import FORMAT_VERSION, PinnedRange, Plan, PlannedGroupState
+from migrate.plan import FORMAT_VERSION, PinnedRange, Plan, PlannedGroupState, canonical, row_document
 from migrate.planfile import FINGERPRINT_KEY, FORMAT_KEY, HEADER_KEY, read_plan, refuse_overwrite, write_plan
 from migrate.planschema import ROW_SCHEMA
 from tests.builders import make_check, make_header, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
 
-SCHEMA_SHA256 = "9bc49b78874c4d94ee35c6559a2c57db4cf1f8cb4ebe1b7b842e3d136eed1756"
+SCHEMA_SHA256 = "3e4fac3c81ceeb8624e4845b4809fd17b6106d11e05da3e57d4fb3e4380c1c17"
 
 
 @pytest.fixture
@@ -46,9 +47,33 @@ def test_every_field_of_the_header_is_read_back(tmp_path):
         undoes="ab" * 32,
         comparison={"partitions": 3, "left_out": 1},
         sums={"rows_exact": 1},
+        source_topic_ids={"orders": "id"},
     )
     write_plan(plan, tmp_path / "p")
     assert asdict(read_plan(tmp_path / "p").header) == asdict(plan.header)
+
+
+def test_a_plan_of_the_format_before_is_read_with_the_fingerprint_that_it_was_approved_by(tmp_path):
+    old = make_plan([make_row()], format_version=3)
+    header = asdict(old.header)
+    for later in ("source_topic_ids", "undoes_events", "undoes_digest"):
+        del header[later]
+    digest = hashlib.sha256(canonical(header))
+    digest.update(b"\n" + canonical(row_document(old.rows[0])))
+    write_plan(old, tmp_path / "p")
+    assert read_plan(tmp_path / "p") == old
+    assert read_plan(tmp_path / "p").fingerprint == digest.hexdigest()
+
+
+def test_what_a_later_format_added_cannot_be_slipped_into_an_older_plan(tmp_path):
+    old = make_plan([make_row()], format_version=3)
+    header = json.dumps(asdict(old.header) | {"source_topic_ids": {"orders": "forged"}})
+    with (tmp_path / "p").open("wb") as file:
+        metadata = {FORMAT_KEY: "3", HEADER_KEY: header, FINGERPRINT_KEY: old.fingerprint}
+        rows = (row_document(row) for row in old.rows)
+        fastavro.writer(file, fastavro.parse_schema(ROW_SCHEMA), rows, metadata=metadata)
+    with pytest.raises(UnreadablePlan, match="source_topic_ids"):
+        read_plan(tmp_path / "p")
 
 
 def test_a_plan_without_rows_is_read_back(tmp_path):
@@ -182,7 +207,7 @@ def test_rewriting_the_same_plan_with_another_tool_is_no_edit(written):
 
 def test_an_unknown_format_says_which_version_it_is_and_what_to_do(written):
     rewrite(written, golden_plan(), **{FORMAT_KEY: "1"})
-    with pytest.raises(UnreadablePlan, match="format '1'.*reads format 3.*version of mm2-migrate that made it"):
+    with pytest.raises(UnreadablePlan, match="format '1'.*reads formats 3, 4.*version of mm2-migrate that made it"):
         read_plan(written)
 
 
@@ -252,3 +277,12 @@ def test_the_file_holds_no_more_than_the_plan(tmp_path):
     ours = {k for k in reader.metadata if not k.startswith("avro.")}
     assert ours == {FORMAT_KEY, HEADER_KEY, FINGERPRINT_KEY}
     assert set(json.loads(reader.metadata[HEADER_KEY])) == {f.name for f in fields(make_header())}
+
+
+def test_what_an_undo_was_made_from_is_in_its_file_and_in_its_fingerprint(tmp_path):
+    state = {"undoes": "a" * 64, "undoes_events": 7, "undoes_digest": "b" * 64}
+    undo = make_plan([make_row()], kind="undo", **state)
+    write_plan(undo, tmp_path / "p")
+    assert read_plan(tmp_path / "p") == undo
+    for other in ({"undoes_events": 8}, {"undoes_digest": "c" * 64}):
+        assert make_plan([make_row()], kind="undo", **(state | other)).fingerprint != undo.fingerprint

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from migrate.connectors import Role
 from migrate.errors import ClusterError
 from migrate.filters import Filters
 from migrate.grouprecords import GroupKind, GroupRecord
 from migrate.mirror import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
 from migrate.mm2config import client_flow
+from migrate.mm2tasks import ConnectorTasks, Part
 from migrate.model import Decision, GroupState, Level, LogRange, OffsetSync, Side, TopicPartition
 from migrate.plan import Plan
 from migrate.planning import plan_of
@@ -60,6 +62,7 @@ def world() -> tuple[FakeCluster, FakeCluster, FakeMirror]:
     target.ranges[TopicPartition("mm2-offsets.A.internal", 0)] = LogRange(0, 7)
     mirror.copied_to = dict.fromkeys([p for p in source.ranges if p.topic in "tu"], 99)
     target.ids = {"A.t": "id-of-t", "A.u": "id-of-u"}
+    source.ids = {"t": "id-of-source-t", "u": "id-of-source-u", "untouched": "id-of-source-v"}
     source.commit("g", "t", 0, 55)
     source.commit("g", "t", 1, 60)
     source.commit("h", "u", 0, 100)
@@ -79,6 +82,7 @@ def planned(
     progress=None,
     source_groups=None,
     target_groups=None,
+    tasks=None,
 ) -> Plan:
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(
@@ -91,8 +95,9 @@ def planned(
     )
     reader = None if down else source
     clusters = Clusters(
-        reader, target, reader, target, mirror, comparer, source_groups=source_groups, target_groups=target_groups
-    )
+        reader, target, reader, target, mirror, comparer, source_groups=source_groups, target_groups=target_groups,
+        tasks=tasks,
+    )  # fmt: skip
     clock = clock or FakeClock()
     survey = take_survey(request, clusters, clock, progress or NoProgress())
     return plan_of(request, survey, clock.now_ms())
@@ -104,6 +109,28 @@ def rows_of(plan: Plan) -> dict[tuple[str, str, int], tuple[Decision, int | None
 
 def checks_of(plan: Plan, name: str) -> list[str]:
     return [c.subject for c in plan.header.checks if c.check == name]
+
+
+def test_what_a_worker_tells_of_mm2s_tasks_is_in_the_plan():
+    class Worker:
+        where = "the worker"
+
+        def tasks(self):
+            return {"src": ConnectorTasks(Role.SOURCE, (Part(None, "RUNNING"), Part(0, "FAILED", "Boom")))}
+
+    plan = planned(*world(), tasks=Worker())
+    assert [row.decision for row in plan.rows] == [Decision.BLOCK] * 3
+    assert checks_of(plan, "mm2-tasks") == ["src"]
+
+
+def test_connects_own_topics_without_a_copy_of_the_same_name_are_in_the_plan():
+    source, target, mirror = world()
+    for topic in ("my-offsets", "my-configs", "app-offsets", "app-configs"):
+        source.ranges[TopicPartition(topic, 0)] = LogRange(0, 1)
+    target.ranges[TopicPartition("my-configs", 0)] = LogRange(0, 1)
+    facts = FakeGroupFacts(compacted=frozenset({"my-offsets", "my-configs"}))
+    plan = planned(source, target, mirror, source_groups=facts)
+    assert checks_of(plan, "connect-internal-topics") == ["my-offsets"] and plan.is_clean()
 
 
 def test_every_commit_becomes_one_row():
@@ -118,6 +145,17 @@ def test_a_sound_world_gives_a_clean_plan():
     plan = planned(*world())
     assert plan.is_clean()
     assert plan.header.target_topic_ids == {"A.t": "id-of-t", "A.u": "id-of-u"}
+    assert plan.header.source_topic_ids == {"t": "id-of-source-t", "u": "id-of-source-u"}
+
+
+def test_topic_ids_are_read_before_what_they_vouch_for():
+    source, target, mirror = world()
+    order: list[str] = []
+    source.on_call = lambda call: order.append(f"A {call}")
+    target.on_call = lambda call: order.append(f"B {call}")
+    planned(source, target, mirror)
+    assert order.index("A topic_ids") < order.index("A commits")
+    assert order.index("B topic_ids") < order.index("B log_ranges")
 
 
 def test_the_same_world_and_clock_give_the_same_fingerprint_and_any_difference_another():
@@ -248,6 +286,56 @@ def test_commits_that_move_while_nobody_is_a_member_are_found_by_the_second_read
     moving = [c.seen for c in plan.header.checks if c.check == "commits-moving"]
     assert len(moving) == 2 and "t-1: 60 to 61" in moving[0] and "A.t-0: 5 to 6" in moving[1]
     assert not checks_of(planned(*world()), "commits-moving")
+
+
+class Meanwhile(FakeClock):
+    """A clock while whose waits something happens."""
+
+    def __init__(self, happens):
+        super().__init__()
+        self.happens = happens
+
+    def wait(self, seconds):
+        super().wait(seconds)
+        self.happens()
+
+
+def moving_after(clusters, happens, **more):
+    """Return what is said of commits that move, by group, where something happens while the plan waits."""
+    plan = planned(*clusters, clock=Meanwhile(happens), **more)
+    return {c.subject: c.seen for c in plan.header.checks if c.check == "commits-moving"}
+
+
+@pytest.mark.parametrize("before", ["Absent", "Empty"])
+def test_the_first_commits_of_a_group_on_the_target_are_commits_that_move(before):
+    source, target, mirror = world()
+    if before == "Empty":
+        target.states["g"] = GroupState("Empty")
+
+    def sync():
+        target.commit("g", "A.t", 0, 95)
+
+    assert "A.t-0: none to 95" in moving_after((source, target, mirror), sync)["g"]
+
+
+def test_a_commit_on_the_target_on_another_partition_than_before_moves():
+    source, target, mirror = world()
+    target.commit("g", "A.t", 0, 5)
+    moving = moving_after((source, target, mirror), lambda: target.commit("g", "A.t", 1, 7))
+    assert "A.t-1: none to 7" in moving["g"] and "A.t-0" not in moving["g"]
+
+
+def test_the_first_commit_on_a_partition_of_the_source_moves_unless_the_filters_take_it():
+    source, target, mirror = world()
+
+    def go_on():
+        source.commit("h", "t", 1, 77)
+
+    assert "t-1: none to 77" in moving_after((source, target, mirror), go_on)["h"]
+    only_u = Filters.from_options(topics=("u",))
+    assert not moving_after(world(), lambda: None)
+    source, target, mirror = world()
+    assert not moving_after((source, target, mirror), go_on, filters=only_u)
 
 
 def test_what_the_clusters_tell_of_their_groups_reaches_the_checks():

@@ -57,10 +57,10 @@ def test_a_log_that_was_not_read_twice_is_never_a_pass():
     assert verdicts(nothing) == {"t": (Level.NOT_VISIBLE, Level.BLOCK), "u": (Level.NOT_VISIBLE, Level.BLOCK)}
 
 
-def test_two_readings_at_the_same_time_tell_nothing_but_that_they_do():
+def test_two_readings_at_the_same_time_tell_nothing_and_count_as_a_block():
     at_once = Growth(0, 0.2)
     results = told(t0=at_once, t1=at_once, u0=at_once)
-    assert [(r.level, r.counts_as) for r in results] == [(Level.NOT_VISIBLE, Level.WARN)]
+    assert [(r.level, r.counts_as) for r in results] == [(Level.NOT_VISIBLE, Level.BLOCK)]
 
 
 def test_with_the_source_down_nobody_asks():

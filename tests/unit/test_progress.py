@@ -107,6 +107,17 @@ def test_a_line_wider_than_the_terminal_is_not_written_over():
     assert "\r" not in log.text() and log.text().endswith("\n")
 
 
+def test_a_line_that_is_whole_by_itself_has_no_heart():
+    log = Log()
+    log.progress.step("listing groups on A")
+    log.progress.say("NO ANSWER for 14 s: reaching A")
+    for _ in range(20):
+        log.clock.wait(BEAT_SECONDS)
+        log.progress.beat()
+        log.progress.advance(1, 2)
+    assert log.written == ["[  0.0 s] listing groups on A\n", "[  0.0 s] NO ANSWER for 14 s: reaching A\n"]
+
+
 def test_after_the_end_nothing_is_said_until_the_next_step():
     log = Log()
     log.progress.step("one")

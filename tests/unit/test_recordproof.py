@@ -9,12 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.equality import Equality
-from migrate.model import Decision, Failure, Grade, LogRange, Method, Row, Side, TopicPartition
+from migrate.history import GroupTrace, JournalState
+from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, Row, Side, TopicPartition
 from migrate.nextrecord import ALL_PARTS, NextRecord, Part, Position, next_record, parts_of
-from migrate.recordproof import LOOK_AHEAD_AT_MOST, LogSide, Next, RecordProof, Verdict, judge, prove
+from migrate.recordproof import (
+    FAILED,
+    LOOK_AHEAD_AT_MOST,
+    LogSide,
+    Next,
+    RecordProof,
+    RowProof,
+    Verdict,
+    judge,
+    prove,
+    standing_offset,
+)
 from migrate.showproof import proof_lines, verify_document
 from migrate.terminal import cells
-from migrate.verification import Verification
+from migrate.verification import Finding, Known, Verification, compare
 from tests.fakes import FakeCluster, NoProgress
 from tests.unit.plans import plan, row
 
@@ -61,7 +73,21 @@ def exact(**changes: Any) -> Row:
 
 
 def proved(found: Row, logs: tuple[LogSide, LogSide]) -> RecordProof:
-    return prove([found], *logs, NoProgress())
+    """The proof of a row whose offset is where it was planned."""
+    return prove([found], as_planned(found), *logs, NoProgress())
+
+
+def as_planned(*rows: Row) -> tuple[Finding, ...]:
+    commits = {r.group: {r.target_partition: Commit(standing_offset(r) or 0)} for r in rows}
+    return compare(plan(*rows), commits).findings
+
+
+def moved(found: Row, seen: int | None, logs: tuple[LogSide, LogSide], consumed: bool = False) -> RowProof:
+    """The proof of a row whose group has another offset committed now; `consumed` says that consumers ran."""
+    commits = {} if seen is None else {found.target_partition: Commit(seen)}
+    findings = compare(plan(found), {found.group: commits}, known=Known(consumers_ran=consumed)).findings
+    (proof,) = prove([found], findings, *logs, NoProgress()).rows
+    return proof
 
 
 def test_the_same_record_on_both_sides_is_equal() -> None:
@@ -166,22 +192,85 @@ def test_a_place_that_the_reader_leaves_out_is_never_a_pass() -> None:
 
 def test_rows_without_an_offset_are_left_out_and_a_limit_says_how_many_more_there_are() -> None:
     rows = [row("a"), row("b"), row("c", decision=Decision.BLOCK), row("d", source_committed=None), row("e")]
-    proof = prove(rows, *sides([record(120, 7)], [record(60, 7)]), NoProgress(), limit=2)
+    findings = as_planned(rows[0], rows[1], rows[3], rows[4])
+    proof = prove(rows, findings, *sides([record(120, 7)], [record(60, 7)]), NoProgress(), limit=2)
     assert [p.row.group for p in proof.rows] == ["a", "b"] and proof.left_out == 1
 
 
 def test_groups_at_the_same_place_share_one_reading_and_no_log_is_searched_without_need() -> None:
     source, target = sides([record(120, 7)], [record(60, 7)])
-    prove([row("a"), row("b")], source, target, NoProgress())
+    prove([row("a"), row("b")], as_planned(row("a"), row("b")), source, target, NoProgress())
     assert isinstance(target.reader, FakeLogs) and isinstance(source.reader, FakeLogs)
     assert len(target.reader.asked) == len(source.reader.asked) == 1
 
 
 def test_a_search_is_bounded_whatever_the_plan_estimates() -> None:
     source, target = sides([record(120, 7)], [record(60, 8)])
-    prove([row("g", rereads_estimate=10**9)], source, target, NoProgress())
+    proved(row("g", rereads_estimate=10**9), (source, target))
     assert isinstance(target.reader, FakeLogs)
     assert max(p.most for p in target.reader.asked) == LOOK_AHEAD_AT_MOST
+
+
+def test_an_offset_that_was_moved_ahead_is_never_equal_and_the_planned_record_is_beside_it() -> None:
+    logs = sides([record(120, 7)], [*copies([7, 8, 9], 60), record(95, 7)])
+    for found in (exact(), row("g")):
+        proof = moved(found, 62, logs)
+        assert proof.verdict is Verdict.BEYOND and proof.verdict in FAILED
+        assert "2 beyond the planned 60" in proof.sentence and "would be skipped" in proof.sentence
+        assert isinstance(proof.target, Next) and proof.target.record == record(62, 9)
+        assert isinstance(proof.planned, Next) and proof.planned.record == record(60, 7)
+        # A record that looks the same further on is another copy: what is between is skipped all the same.
+        assert moved(found, 95, logs).verdict is Verdict.BEYOND
+
+
+def test_an_offset_beyond_the_end_is_no_end_of_both_logs() -> None:
+    found = exact(source_committed=200, target_offset=90)
+    assert moved(found, 100, sides([], [])).verdict is Verdict.BEYOND
+
+
+def test_an_offset_behind_the_planned_one_is_compared_where_it_is_and_says_how_far_the_record_is() -> None:
+    logs = sides([record(120, 7)], copies(range(1, 9), 54))
+    proof = moved(exact(), 55, logs)
+    assert proof.verdict is Verdict.DIFFERENT and (proof.found_at, proof.records_before) == (60, 5)
+    assert moved(row("g"), 55, logs).verdict is Verdict.EARLIER
+    assert isinstance(proof.planned, Next) and proof.planned.record == record(60, 7)
+
+
+def test_a_record_far_behind_the_planned_offset_is_looked_for_from_the_committed_one() -> None:
+    far = row("g", offset=400, target_log_end=500, rereads_estimate=0)
+    source, target = sides([record(120, 401)], copies(range(1, 500)))
+    target.admin.ranges[HERE] = LogRange(0, 500)  # type: ignore[attr-defined]
+    assert moved(far, 100, (source, target)).found_at == 400
+
+
+def test_no_committed_offset_is_no_proof_and_says_what_was_planned() -> None:
+    logs = sides([record(120, 7)], [record(60, 7)])
+    proof = moved(row("g"), None, logs)
+    assert proof.verdict is Verdict.UNCOMMITTED and proof.verdict in FAILED
+    assert isinstance(proof.planned, Next) and proof.planned.record == record(60, 7)
+    dark = compare(plan(row("g")), {"g": Failure("GROUP_AUTHORIZATION_FAILED", "no")}).findings
+    assert prove([row("g")], dark, *logs, NoProgress()).rows[0].verdict is Verdict.UNREADABLE
+
+
+def test_where_consumers_have_moved_on_what_they_began_with_is_compared_and_both_are_shown() -> None:
+    logs = sides([record(120, 7)], [*copies([7, 8, 9], 60), record(140, 50)])
+    logs[1].admin.ranges[HERE] = LogRange(0, 150)  # type: ignore[attr-defined]
+    proof = moved(exact(), 62, logs, consumed=True)
+    assert proof.verdict is Verdict.MOVED_ON and proof.verdict not in FAILED
+    assert proof.sentence == "Consumers have moved on to 62. At the planned offset: The same record."
+    assert isinstance(proof.target, Next) and proof.target.record == record(62, 9)
+    assert isinstance(proof.planned, Next) and proof.planned.record == record(60, 7)
+    # Beyond what the plan pinned the record is shown all the same: producers have moved too.
+    later = moved(exact(), 120, logs, consumed=True)
+    assert isinstance(later.target, Next) and later.target.record == record(140, 50)
+    wrong = moved(exact(), 62, sides([record(120, 5)], copies([7, 8, 9], 60)), consumed=True)
+    assert wrong.verdict is Verdict.DIFFERENT
+
+
+def test_rows_that_nobody_was_to_write_are_not_proven() -> None:
+    out = Known(JournalState(events=1, applied={"other": GroupTrace({HERE: 1}, {}, True)}))
+    findings = compare(plan(row("g")), {}, known=out).findings
+    assert prove([row("g")], findings, *sides([record(120, 7)], [record(60, 7)]), NoProgress()).rows == ()
 
 
 parts_strategy = st.tuples(
@@ -207,13 +296,14 @@ def test_nothing_of_a_payload_is_kept() -> None:
 
 
 def mixed() -> RecordProof:
-    """One row of every verdict but `unreadable`, and one of that."""
+    """Rows of several verdicts: one that could not be read, and one that is not at its planned offset."""
     rows = [
         judge(exact(), Next(120, 0, record(120, 7)), Next(60, 0, record(60, 7))),
         judge(exact(), Next(200, 0, None), Next(100, 0, None)),
         judge(exact(), Next(120, 0, record(120, 7)), Next(60, 0, record(60, 8))),
         judge(row("lagging"), Next(120, 0, record(120, 7)), Next(60, 0, record(60, 5)), copies([5, 6, 7], 60)),
         judge(row("dark"), Failure("TOPIC_AUTHORIZATION_FAILED", "no"), Next(60, 0, record(60, 5))),
+        moved(row("ahead"), 62, sides([record(120, 7)], copies([7, 8, 9], 60))),
     ]
     return RecordProof(tuple(rows), 3)
 
@@ -224,7 +314,7 @@ def test_the_text_keeps_to_its_width_and_names_every_row_and_both_sides(width: i
     lines = list(proof_lines(mixed(), made, width, False))
     assert all(cells(line) <= width for line in lines), lines
     text = "\n".join(lines)
-    assert lines[0] == "RECORDS NOT AS PLANNED: 2 of 5 rows"
+    assert lines[0] == "RECORDS NOT AS PLANNED: 3 of 6 rows"
     for word in (
         "lagging",
         "dark",
@@ -232,15 +322,17 @@ def test_the_text_keeps_to_its_width_and_names_every_row_and_both_sides(width: i
         "end of log",
         "They differ in",
         "3 more rows not looked",
+        "it would be skipped",
     ):
         assert word in text, word
-    assert SECRET not in text and text.count(record(120, 7).fingerprint()) == 4
+    assert SECRET not in text and text.count(record(120, 7).fingerprint()) == 6
+    assert sum(line.rstrip().endswith("  planned") for line in lines) == 1
 
 
 def test_the_json_document_has_every_row_with_both_sides() -> None:
     proof = mixed()
     made = plan(*(p.row for p in proof.rows[3:]))
-    text = "\n".join(verify_document(Verification(()), made, proof, 1, False))
+    text = "\n".join(verify_document(Verification(()), made, proof))
     document = json.loads(text)
     assert [r["verdict"] for r in document["records"]] == [str(p.verdict) for p in proof.rows]
     assert document["record_counts"]["equal"] == 1 and document["record_rows_left_out"] == 3
@@ -249,8 +341,19 @@ def test_the_json_document_has_every_row_with_both_sides() -> None:
     assert first["compared"] == ["timestamp", "key", "value", "headers"] == [str(p) for p in Part if p in ALL_PARTS]
     assert (earlier["found_at"], earlier["records_before"]) == (62, 2)
     assert "TOPIC_AUTHORIZATION_FAILED" in dark["source"]["error"] and SECRET not in text
+    ahead = document["records"][5]
+    assert (ahead["verdict"], ahead["target"]["looked_from"], ahead["planned"]["looked_from"]) == ("beyond", 62, 60)
+    assert first["planned"] is None and document["exit_code"] == 1
 
 
 def test_the_json_document_of_verify_without_records_has_none() -> None:
-    document = json.loads("\n".join(verify_document(Verification(()), plan(row("g")), None, 0, True)))
-    assert "records" not in document and document["rolled_back"] is True
+    document = json.loads("\n".join(verify_document(Verification((), spent=True), plan(row("g")), None)))
+    assert "records" not in document and document["rolled_back"] is True and document["exit_code"] == 1
+
+
+def test_a_log_that_could_not_be_read_is_named_also_where_the_group_has_no_commit() -> None:
+    source, target = sides([record(120, 7)], [record(60, 7)])
+    denied = Failure("TOPIC_AUTHORIZATION_FAILED", "grant the principal READ on the topic")
+    source.admin.ranges[TopicPartition("orders", 0)] = denied  # type: ignore[attr-defined]
+    proof = moved(row("g"), None, (source, target))
+    assert proof.verdict is Verdict.UNCOMMITTED and "READ on the topic" in proof.sentence

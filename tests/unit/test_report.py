@@ -4,6 +4,7 @@ import base64
 import hashlib
 import html
 import json
+import os
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -27,7 +28,7 @@ from migrate.showtable import Page, identity, next_steps, totals_told, verdict
 from migrate.signing import run_sign
 from migrate.terminal import safe
 from migrate.totals import group_totals, lag, totals
-from tests.builders import make_plan, make_row
+from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
 
 NOTHING = Aftermath()
@@ -123,6 +124,24 @@ def hostile_plan(name: str) -> Plan:
     rows = [make_row(name, name, 0, sentence=name, reason=name, source_metadata=name),
             make_row("plain", name, 1, decision=Decision.BLOCK, reason=name)]  # fmt: skip
     return make_plan(rows, settings={name: name}, waivers=(name,), source_alias=name, flow={name: name})
+
+
+def test_what_was_seen_on_many_groups_alike_is_said_once_with_all_of_them():
+    checks = [make_check(subject=f"g{i:02}", seen="their own words" if i == 7 else "one sentence") for i in range(30)]
+    shown = page(make_plan([make_row()], checks=tuple(checks)))
+    attention = squeezed(shown.split('id="attention"')[1].split("</section>")[0])
+    table = squeezed(shown.split('id="checks"')[1].split("</section>")[0])
+    for text in (attention, table):
+        assert text.count("one sentence") == 1 and text.count("their own words") == 1
+        assert all(f"g{i:02}" in text for i in range(30))
+    assert "29 groups: one sentence" in attention
+
+
+def test_names_beyond_what_the_page_lists_are_counted_with_where_they_are():
+    plan = make_plan([make_row()], checks=tuple(make_check(subject=f"g{i}") for i in range(400)))
+    text = squeezed(page(plan))
+    assert "and 360 more: mm2-migrate show cutover.plan --format json has all" in text
+    assert "and 100 more: mm2-migrate show cutover.plan --format json has all" in text
 
 
 def test_names_with_html_in_them_stay_text():
@@ -236,8 +255,38 @@ def test_a_report_is_replaced_and_nothing_else_is_overwritten(plan_file, tmp_pat
     assert plan_file.read_bytes() == before
 
 
+def test_only_the_owner_may_read_a_report_also_one_that_replaces_an_older_one(plan_file, tmp_path):
+    out = tmp_path / "report.html"
+    before = os.umask(0o022)
+    try:
+        run_report(plan_file, out, None, ())
+        assert out.stat().st_mode & 0o777 == 0o600
+        out.chmod(0o644)
+        run_report(plan_file, out, None, ())
+    finally:
+        os.umask(before)
+    assert out.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_that_lies_in_wait_under_a_name_that_can_be_foreseen_leads_the_report_nowhere(plan_file, tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / f".report.html.{os.getpid()}").symlink_to(victim)
+    run_report(plan_file, tmp_path / "report.html", None, ())
+    assert victim.read_text() == "precious" and not (tmp_path / "report.html").is_symlink()
+
+
+def test_a_report_that_cannot_be_put_in_its_place_leaves_nothing_behind(plan_file, tmp_path, monkeypatch):
+    # The file system refuses what replaces a folder.
+    (tmp_path / "report.html").mkdir()
+    monkeypatch.setattr("migrate.reportcommand._refuse_overwrite", lambda out: None)
+    with pytest.raises(UsageError, match="cannot be written to"):
+        run_report(plan_file, tmp_path / "report.html", None, ())
+    assert {p.name for p in tmp_path.iterdir()} == {"cutover.plan", "report.html"}
+
+
 def test_a_folder_that_is_not_there_is_one_clear_sentence(plan_file, tmp_path):
-    with pytest.raises(UsageError, match="can not be written"):
+    with pytest.raises(UsageError, match="cannot be written"):
         run_report(plan_file, tmp_path / "absent" / "report.html", None, ())
     with pytest.raises(UnreadablePlan):
         run_report(tmp_path / "absent.plan", tmp_path / "report.html", None, ())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from migrate.application import ApplyOptions, ApplyResult, RowStatus, apply_plan
+from migrate.application import ApplyOptions, ApplyResult, apply_plan
 from migrate.errors import UnreadablePlan, UsageError
 from migrate.history import read_history
 from migrate.journal import Journal
@@ -15,8 +15,10 @@ from migrate.pastruns import UNDONE, past_runs
 from migrate.planfile import write_plan
 from migrate.reportafter import Aftermath, Verified, aftermath, read_verified
 from migrate.reportcommand import run_report
+from migrate.rowresults import RowStatus
 from migrate.showproof import verify_document
-from migrate.verification import compare
+from migrate.verification import Known, compare
+from tests.builders import make_check
 from tests.fakes import Crash, NoProgress, Script
 from tests.unit.plans import plan, row
 from tests.unit.test_application import DENIED, TIMED_OUT, UNSURE, Scene
@@ -109,10 +111,11 @@ def test_an_applied_undo_plan_makes_it_spent_too(tmp_path: Path) -> None:
     assert [run.command for run in told.runs] == ["apply", UNDONE] and all(run.ended for run in told.runs)
 
 
-def verified(scene: Scene, exit_code: int = 0) -> str:
+def verified(scene: Scene, consumers_ran: bool = True) -> str:
     groups = {r.group for r in scene.plan.rows}
-    found = compare(scene.plan, scene.target.commits(groups))
-    return "\n".join(verify_document(found, scene.plan, None, exit_code, False))
+    known = Known(scene.journal.read(), consumers_ran)
+    found = compare(scene.plan, scene.target.commits(groups), known=known)
+    return "\n".join(verify_document(found, scene.plan, None))
 
 
 def test_a_verification_stands_beside_the_results(tmp_path: Path) -> None:
@@ -122,9 +125,28 @@ def test_a_verification_stands_beside_the_results(tmp_path: Path) -> None:
     told = after(scene, read_verified(verified(scene), "v.json", scene.plan))
     assert told.verdicts[-1].text == "VERIFIED: 1 ahead, 1 equal"
     assert told.rows["a", "orders", 0].standing == "ahead"
+    told = after(scene, read_verified(verified(scene, consumers_ran=False), "v.json", scene.plan))
+    assert told.verdicts[-1].kind == "bad" and told.rows["a", "orders", 0].standing == "ahead-empty"
     scene.target.commit("b", "A.orders", 1, 3)
-    told = after(scene, read_verified(verified(scene, 1), "v.json", scene.plan))
+    told = after(scene, read_verified(verified(scene), "v.json", scene.plan))
     assert told.verdicts[-1].kind == "bad" and told.rows["b", "orders", 1].standing == "behind"
+
+
+def test_a_verification_that_leaves_rows_or_blocks_out_is_no_good_news(tmp_path: Path) -> None:
+    block = make_check("named-groups-exist", "biling")
+    made = plan(
+        row("a"), row("b", partition=1, decision=Decision.BLOCK, reason="x", sentence="Alive."), checks=(block,)
+    )
+    scene = Scene(made, tmp_path)
+    scene.target.commit("a", "A.orders", 0, 60)
+    told = after(scene, read_verified(verified(scene), "v.json", scene.plan))
+    assert told.verdicts[-1].text == "VERIFIED IN PART: 1 equal; 1 row not written, 1 block of the plan open"
+    assert told.verdicts[-1].kind == "warn"
+    assert told.rows["b", "orders", 1].verified == "not verified: Alive."
+    # What an older version wrote knows of no such rows.
+    document = json.loads(verified(scene))
+    older = json.dumps({k: v for k, v in document.items() if k not in ("left_out", "blocks")} | {"exit_code": 0})
+    assert after(scene, read_verified(older, "v.json", scene.plan)).verdicts[-1].text == "VERIFIED: 1 equal"
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"fingerprint": "x", "exit_code": 0, "offsets": [1]}'])
@@ -161,3 +183,37 @@ def test_report_finds_the_journal_beside_the_plan_under_any_name(tmp_path: Path)
 def page_of(path: Path, out: Path) -> str:
     run_report(path, out, None, ())
     return out.read_text()
+
+
+def test_an_undone_write_without_a_certain_answer_is_restored_only_once_it_is_acknowledged(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    scene.target.script("alter", "a", Script(TIMED_OUT), Script(TIMED_OUT))
+    assert scene.apply(group_timeout_seconds=0.0).exit_code == 4
+    assert scene.rollback(group_timeout_seconds=0.0).exit_code == 4
+    assert after(scene).rows["a", "orders", 0].status == "undo-unknown"
+    assert scene.rollback().exit_code == 0
+    assert after(scene).rows["a", "orders", 0].status == "restored"
+
+
+def test_a_source_that_was_not_seen_stands_in_the_verdict(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a")), tmp_path)
+    scene.source.down = True
+    assert scene.apply(source_unreachable=True).exit_code == 0
+    (verdict,) = after(scene).verdicts
+    assert (verdict.text, verdict.kind) == (
+        "APPLIED, SOURCE NOT SEEN: 1 offset stands as planned, read back", "warn"
+    )  # fmt: skip
+
+
+def test_a_kept_row_that_was_read_back_elsewhere_has_failed(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a"), row("c", decision=Decision.KEEP, target_prior=60)), tmp_path)
+
+    def move(call: str) -> None:
+        if call == "alter":
+            scene.target.commit("c", "A.orders", 0, 95)
+
+    scene.target.on_call = move
+    result = scene.apply()
+    assert result.exit_code == 4
+    assert_same(result, after(scene))
+    assert not after(scene).complete and after(scene).rows["c", "orders", 0].seen == "95"

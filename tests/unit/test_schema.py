@@ -44,6 +44,11 @@ def test_the_schema_itself_is_valid():
     Draft202012Validator.check_schema(published("plan.schema.json"))
 
 
+def test_json_of_an_undo_fits_the_schema():
+    undo = make_plan([make_row()], kind="undo", undoes="a" * 64, undoes_events=7, undoes_digest="b" * 64)
+    Draft202012Validator(published("plan.schema.json")).validate(document(undo))
+
+
 @pytest.mark.parametrize("options", [{}, {"groups": ["billing"]}, {"only": ["set", "exact"]}])
 def test_json_of_a_plan_with_everything_fits_the_schema(options):
     Draft202012Validator(published("plan.schema.json")).validate(document(golden_plan(), **options))

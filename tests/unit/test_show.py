@@ -251,7 +251,8 @@ def first(plan):
                       checks=(make_check("clusters-differ", "B", scope=Scope.CLUSTER),)),
             "BLOCKED: everything, by clusters-differ",
         ),
-        (make_plan([make_row()], checks=(make_check("named-groups-exist", "x"),)), "BLOCKED: 1 check, see below"),
+        (make_plan([make_row()], checks=(make_check("named-groups-exist", "x"),)), "BLOCKED: 1 check, see below; "
+             "1 group can be applied with --allow-partial"),
         (make_plan([]), "NOTHING TO DO: no commit is inside the filters"),
         (make_plan([make_row(decision=Decision.KEEP, reason="already-there")]),
          "NOTHING TO DO: no row changes an offset"),
@@ -303,12 +304,60 @@ def test_every_blocked_group_is_named_where_attention_is_asked_for():
         assert group in attention
 
 
-def test_results_of_one_check_stand_together_and_the_first_subjects_are_named_and_the_others_counted():
-    plan = make_plan([make_row()], checks=tuple(make_check(subject=f"g{i}") for i in range(300)))
-    shown = text(plan)
-    assert shown.count("BLOCK  source-group-stopped, 300 groups") == 1
-    assert all(f" g{i}: " in shown for i in range(20)) and " g20: " not in shown
-    assert "and 280 more: see GROUPS" in shown
+def attention_of(checks, width=80):
+    """What stands under NEEDS ATTENTION."""
+    shown = text(make_plan([make_row()], checks=tuple(checks)), width=width)
+    return shown.split("NEEDS ATTENTION\n")[1].split("\nGROUPS\n")[0]
+
+
+def alike(count, **values):
+    return [make_check(subject=f"group-{i:03}", seen="its groups and groups.exclude leave it out", **values)
+            for i in range(count)]  # fmt: skip
+
+
+def test_thirty_groups_with_the_same_warning_take_a_few_lines_and_all_are_named():
+    told = attention_of(alike(30, level=Level.WARN))
+    assert told.count("leave it out") == 1 and "    all: its groups and groups.exclude leave it out" in told
+    assert all(f"group-{i:03}" in told for i in range(30)) and " more" not in told
+    assert len(told.splitlines()) <= 9 and all(len(line) <= 80 for line in told.splitlines())
+
+
+def test_names_beyond_the_cap_are_counted_with_the_command_that_prints_them():
+    told = " ".join(attention_of(alike(300)).split())
+    assert told.count("BLOCK source-group-stopped, 300 groups") == 1
+    assert "group-039" in told and "group-040" not in told
+    assert "and 260 more: mm2-migrate show cutover.plan --format json" in told
+
+
+def test_what_was_seen_otherwise_keeps_a_line_of_its_own():
+    checks = [*alike(3), make_check(subject="other", seen="another thing"), *alike(5)[3:]]
+    told = attention_of(checks, 120)
+    assert "    5 groups: its groups" in told and "    other: another thing" in told
+
+
+def test_three_hundred_kinds_of_evidence_are_cut_and_counted_too():
+    told = attention_of([make_check(subject=f"g{i}", seen=f"stable with {i} members") for i in range(300)], 120)
+    assert " g19: " in told and " g20: " not in told
+    assert "and 280 more: mm2-migrate show cutover.plan --format json" in told
+
+
+def test_results_that_differ_in_what_was_expected_alone_are_one_finding_and_none_of_it_is_lost():
+    checks = [make_check("target-topic-exists", f"t{i}", expected=f"topic A.t{i} on B", seen="none") for i in range(9)]
+    told = attention_of(checks, 120)
+    assert told.count("BLOCK  target-topic-exists, 9 groups") == 1 and told.count("  > ") == 1
+    assert all(f"t{i}: none; expected topic A.t{i} on B" in told for i in range(9))
+
+
+def test_a_name_with_a_comma_or_a_blank_does_not_pass_for_two():
+    told = attention_of([make_check(subject=subject) for subject in ("a, b", "c d", "e")], 200)
+    assert '"a, b", "c d", e' in told
+
+
+def test_rows_with_the_same_sentence_are_one_line_too():
+    rows = [make_row(partition=p, decision=Decision.SKIP, reason="left", sentence="Left alone.", target_offset=None)
+            for p in range(30)]  # fmt: skip
+    told = text(make_plan(rows)).split("NEEDS ATTENTION\n")[1].split("\nGROUPS\n")[0]
+    assert told.count("Left alone.") == 1 and "all: Left alone." in told and "billing/orders/29" in told
 
 
 def test_rows_that_skip_or_rewind_are_red():
@@ -326,7 +375,7 @@ def test_undecodable_records_are_counted_by_reason():
 def test_the_next_command_can_be_pasted_and_only_where_there_is_something_to_apply():
     plan = make_plan([make_row()])
     shown = list(render(plan, "table", "my plans/a'b.plan"))
-    assert f"""  mm2-migrate apply 'my plans/a'"'"'b.plan' --approve {plan.fingerprint[:12]} --execute""" in shown
+    assert f"""  mm2-migrate apply 'my plans/a'"'"'b.plan' --approve {plan.fingerprint} --execute""" in shown
     assert "mm2-migrate apply" not in text(make_plan([make_row(decision=Decision.BLOCK)]))
     assert "mm2-migrate apply" not in text(make_plan([make_row(decision=Decision.KEEP)]))
     partly = make_plan([make_row(), make_row("x", decision=Decision.BLOCK)])

@@ -15,6 +15,7 @@ from migrate.planfile import read_plan, write_plan
 from migrate.signatures import (
     add_signature,
     names_of,
+    person,
     read_signatures,
     signature_of,
     signatures_path,
@@ -55,7 +56,7 @@ def test_a_signature_holds_the_whole_fingerprint_the_name_the_note_and_the_time(
     assert shown.exit_code == 0, shown.stderr
     plan = read_plan(plan_file)
     file = signatures_path(plan_file, plan.fingerprint)
-    assert file.name == f"cutover.plan.{plan.short_fingerprint}.signatures.jsonl"
+    assert file.name == f"cutover.plan.{plan.fingerprint[:32]}.signatures.jsonl"
     (line,) = file.read_text().splitlines()
     told = json.loads(line)
     assert (told["fingerprint"], told["name"], told["note"]) == (plan.fingerprint, "Ada Byron", "read rows of billing")
@@ -139,6 +140,48 @@ def test_a_line_that_a_crash_tore_off_is_no_signature_and_harms_no_later_one(pla
     assert [s.name for s in signatures_beside(plan, plan_file)] == ["Ada"]
     sign(plan_file, "Bob")
     assert [s.name for s in signatures_beside(plan, plan_file)] == ["Ada", "Bob"]
+
+
+# Characters that show nothing: zero width, fillers, joiners, variation selectors, tags.
+UNSEEN = [
+    "\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u034f", "\u115f", "\u3164", "\uffa0", "\u180b", "\u17b4",
+    "\ufe0f", "\U000e0041", "\U000e0100", "\u2800", "\u00a0", "\u202e",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("unseen", UNSEEN, ids=ascii)
+def test_a_name_with_a_character_that_nobody_sees_is_refused_and_counts_for_nobody(plan_file, unseen):
+    assert sign(plan_file, "Ada").exit_code == 0
+    shown = sign(plan_file, f"Ada{unseen}")
+    assert shown.exit_code == 2 and "nobody sees" in shown.stderr, shown.stdout
+    plan = read_plan(plan_file)
+    assert len(names_of(signatures_beside(plan, plan_file))) == 1
+    file = signatures_path(plan_file, plan.fingerprint)
+    forged = json.loads(file.read_text()) | {"name": f"A{unseen}da"}
+    file.write_text(file.read_text() + json.dumps(forged) + "\n")
+    with pytest.raises(UnreadablePlan, match=r"line 2 of the signatures .* nobody sees"):
+        signatures_beside(plan, plan_file)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("\u01f0", "J\u030c"),
+        ("\uff21\uff44\uff41", "ada"),
+        ("Stra\u00dfe", "STRASSE"),
+        ("\u1fb3\u0301", "\u0391\u0345\u0301"),
+        ("\u212b", "\u00e5"),
+        ("\u2460", "1"),
+    ],
+    ids=ascii,
+)
+def test_names_that_unicode_takes_for_the_same_count_once(one, other):
+    assert person(one) == person(other)
+
+
+@given(st.text(max_size=8))
+def test_how_a_name_is_counted_does_not_change_when_it_is_counted_again(name):
+    assert person(person(name)) == person(name)
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "\x1b[2J", "x" * 201])

@@ -279,6 +279,24 @@ def test_a_login_comes_from_the_environment_and_is_asked_for(monkeypatch):
         assert "hunter2" not in repr(connect_worker(url))
 
 
+def test_a_login_that_goes_over_an_unencrypted_line_is_warned_of_and_not_shown(monkeypatch, capsys):
+    monkeypatch.delenv(LOGIN, raising=False)
+    with worker(rest(connectors(PLAIN))) as url:
+        given = options(connect_url=url)
+        resolve_flow(given)
+        assert capsys.readouterr().err == ""
+        monkeypatch.setenv(LOGIN, "u:hunter2")
+        resolve_flow(given)
+    told = capsys.readouterr().err
+    assert "warning" in told and LOGIN in told and url in told and "https://" in told and "hunter2" not in told
+
+
+@pytest.mark.parametrize("url", ["https://connect:8083", "HTTPS://connect:8083"])
+def test_a_login_over_https_is_not_warned_of(monkeypatch, url):
+    monkeypatch.setenv(LOGIN, "u:hunter2")
+    assert connect_worker(url).warning == ""
+
+
 @pytest.mark.parametrize(
     "url", ["connect:8083", "ftp://x", "http://", "http://x:port", "http://u:p@x", "http://x/?a=b"]
 )

@@ -1,6 +1,5 @@
 """Java's stores, as keytool of JDK 17 writes them (tests/golden/stores), read into PEM."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 
 from migrate.clientconfig import librdkafka_config
 from migrate.errors import ConfigError
-from migrate.stores import EXTRA, ExtraMissing, Store, UnreadableStore, joined, read_store
+from migrate.stores import Store, UnreadableStore, joined, read_store
 
 STORES = Path(__file__).parents[1] / "golden" / "stores"
 # One certificate and its key: client.jks and client.p12 hold both, trust.jks and trust.p12 the certificate.
@@ -73,15 +72,6 @@ def test_a_damaged_store_is_an_error_of_its_own_and_nothing_else(name, data):
                 assert isinstance(read_store(spoilt, password, KEY_PASSWORD), Store)
             except UnreadableStore as error:
                 assert "hunter2" not in str(error)
-
-
-def test_without_the_extra_pkcs12_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
-    with pytest.raises(ExtraMissing, match="cryptography"):
-        read_store(content("trust.p12"), PASSWORD)
-    with pytest.raises(ConfigError) as caught:
-        config(location="trust.p12")
-    assert EXTRA in str(caught.value)
 
 
 def test_pem_texts_are_joined_once_each():

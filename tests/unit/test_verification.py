@@ -1,11 +1,57 @@
+"""What `verify` certifies: an offset is as planned, or somebody who may have moved it accounts for where it is."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
 import pytest
 
-from migrate.model import Commit, Commits, Decision, Failure, TopicPartition
-from migrate.verification import Standing, compare, verify
-from tests.fakes import NoProgress
+from migrate.history import FAILED, SET, UNKNOWN, GroupTrace, JournalState
+from migrate.model import (
+    UNACKNOWLEDGED,
+    Commit,
+    Commits,
+    Decision,
+    Failure,
+    GroupState,
+    Level,
+    Row,
+    Scope,
+    TopicPartition,
+)
+from migrate.notwritten import Noted, Why, blocks_without_rows, noted
+from migrate.plan import Plan
+from migrate.showverify import verify_lines
+from migrate.verification import Finding, Known, Standing, Verification, compare, joint_exit_code, verify, with_members
+from tests.builders import make_check
+from tests.fakes import ALIVE, EMPTY, NoProgress, Script
 from tests.unit.plans import clusters, plan, row
 
-P0 = TopicPartition("A.orders", 0)
+P0, P1 = TopicPartition("A.orders", 0), TopicPartition("A.orders", 1)
+RAN = Known(consumers_ran=True)
+ALIVE_NOW = Known(states={"g": ALIVE})
+EMPTY_NOW = Known(states={"g": EMPTY})
+
+
+def journal(result: str = SET, read_back: bool | None = True, **changes: Any) -> JournalState:
+    """A journal that tells of one write to partition 0 of group g."""
+    trace = GroupTrace({P0: 60}, {P0: result}, read_back)
+    return JournalState(**({"prior": {"g": {}}, "applied": {"g": trace}, "events": 5} | changes))
+
+
+def only(found: Verification) -> Finding:
+    (finding,) = found.findings
+    return finding
+
+
+def held(made: Row | Plan, seen: int | None, known: Known | None = None, metadata: str = "") -> Verification:
+    """The one row's verification where the group has committed this offset."""
+    commits: Commits = {} if seen is None else {P0: Commit(seen, metadata)}
+    return compare(made if isinstance(made, Plan) else plan(made), {"g": commits}, known=known)
+
+
+def text(found: Verification, made: Plan) -> str:
+    return " ".join(" ".join(verify_lines(found, made, 80, False)).split())
 
 
 @pytest.mark.parametrize(
@@ -17,37 +63,177 @@ P0 = TopicPartition("A.orders", 0)
         (None, Standing.MISSING, 1),
     ],
 )
-def test_a_row_stands_where_planned_or_beyond(seen: int | None, standing: Standing, exit_code: int) -> None:
-    commits: Commits = {} if seen is None else {P0: Commit(seen)}
-    found = compare(plan(row("g")), {"g": commits})
-    assert (found.findings[0].standing, found.exit_code) == (standing, exit_code)
+def test_a_row_is_where_planned_or_beyond_while_its_consumers_run(
+    seen: int | None, standing: Standing, exit_code: int
+) -> None:
+    found = held(row("g"), seen, ALIVE_NOW)
+    assert (only(found).standing, found.exit_code) == (standing, exit_code)
 
 
-def test_how_far_a_group_moved_on_is_said() -> None:
-    found = compare(plan(row("g")), {"g": {P0: Commit(180)}})
-    assert found.findings[0].sentence == "moved on by 120"
+def test_how_far_a_group_moved_on_is_said_and_who_accounts_for_it() -> None:
+    assert only(held(row("g"), 180, ALIVE_NOW)).sentence.startswith("moved on by 120 to 180: the group has 1 member;")
+    assert "says --consumers-ran" in only(held(row("g"), 180, RAN)).sentence
+
+
+@pytest.mark.parametrize("known", [None, EMPTY_NOW, Known(states={"g": GroupState("Dead")})])
+def test_an_offset_beyond_the_planned_one_of_a_group_without_members_is_a_finding(known: Known | None) -> None:
+    found = held(row("g"), 95, known)
+    assert only(found).standing is Standing.AHEAD_EMPTY and found.exit_code == 1
+    assert "is at 95, 35 beyond the planned 60, and the group has no members" in only(found).sentence
+    assert "--consumers-ran" in text(found, plan(row("g")))
+
+
+def test_a_group_whose_members_could_not_be_asked_for_is_unreadable_not_good() -> None:
+    found = held(row("g"), 95, Known(states={"g": Failure("GROUP_AUTHORIZATION_FAILED", "no")}))
+    assert only(found).standing is Standing.UNREADABLE and found.exit_code == 1
+    assert "GROUP_AUTHORIZATION_FAILED" in only(found).sentence
+
+
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [
+        (journal(), Noted.READ_BACK),
+        (journal(read_back=None), Noted.NOT_READ_BACK),
+        (journal(read_back=False), Noted.NOT_READ_BACK),
+        (journal(FAILED, False), Noted.FAILED),
+        (journal(UNKNOWN, None), Noted.UNKNOWN),
+        (journal(applied={}), Noted.NOT_REACHED),
+        (journal(applied={}, prior={}), Noted.NO_WRITE),
+        (JournalState(), Noted.NOTHING),
+    ],
+)
+def test_a_journal_has_to_say_that_the_row_was_set_and_read_back_but_is_never_enough_alone(
+    state: JournalState, word: Noted
+) -> None:
+    assert noted(row("g"), state) is word
+    good = word in (Noted.READ_BACK, Noted.NOTHING)
+    for known in (Known(state, states={"g": ALIVE}), Known(state, consumers_ran=True)):
+        assert (held(row("g"), 95, known).exit_code == 0) is good
+    alone = held(row("g"), 95, Known(state, states={"g": EMPTY}))
+    assert alone.exit_code == 1
+    assert only(alone).standing is (Standing.AHEAD_EMPTY if good else Standing.AHEAD_NOT_SET)
+
+
+def test_a_row_that_was_there_already_when_its_group_was_read_back_counts_as_read_back() -> None:
+    trace = GroupTrace({P1: 61}, {P1: SET}, True)
+    assert noted(row("g"), journal(applied={"g": trace})) is Noted.READ_BACK
+    assert noted(row("g"), journal(applied={"g": replace(trace, read_back=None)})) is Noted.NO_WRITE
+
+
+def test_other_metadata_at_the_planned_offset_needs_a_consumer_too() -> None:
+    assert only(held(row("g"), 60, ALIVE_NOW, "x")).standing is Standing.OTHER_METADATA
+    assert held(row("g"), 60, RAN, "x").exit_code == 0
+    found = held(row("g", target_metadata="stream time"), 60, EMPTY_NOW)
+    assert only(found).standing is Standing.METADATA_EMPTY and found.exit_code == 1
+    never = held(row("g"), 60, Known(journal(applied={}, prior={}), states={"g": ALIVE}), "x")
+    assert only(never).standing is Standing.METADATA_NOT_SET and never.exit_code == 1
 
 
 def test_what_cannot_be_read_is_a_failure_not_a_pass() -> None:
     found = compare(plan(row("g")), {"g": Failure("GROUP_AUTHORIZATION_FAILED", "no")})
-    assert found.findings[0].standing is Standing.UNREADABLE and found.exit_code == 1
+    assert only(found).standing is Standing.UNREADABLE and found.exit_code == 1
 
 
 def test_kept_rows_are_held_to_what_they_were_kept_at() -> None:
     kept = row("g", decision=Decision.KEEP, reason="ahead-kept", target_prior=70)
-    assert compare(plan(kept), {"g": {P0: Commit(70)}}).counts() == {Standing.EQUAL: 1}
-    assert compare(plan(kept), {"g": {P0: Commit(65)}}).exit_code == 1
+    assert held(kept, 70).counts() == {Standing.EQUAL: 1}
+    assert held(kept, 65).exit_code == 1
+    assert held(kept, 75, EMPTY_NOW).exit_code == 1
+    # Nothing was to be set there, so no journal has to say that it was.
+    assert held(kept, 75, Known(journal(applied={}, prior={}), states={"g": ALIVE})).exit_code == 0
 
 
-def test_blocked_and_skipped_rows_are_not_verified() -> None:
-    rows = [row("g", decision=Decision.BLOCK), row("g", partition=1, decision=Decision.SKIP)]
-    assert compare(plan(*rows), {}).findings == ()
+def test_rows_that_the_plan_does_not_write_are_counted_and_named_with_their_reason() -> None:
+    made = plan(
+        row("g"),
+        row("b", decision=Decision.BLOCK, reason="target-group-empty"),
+        row("s", decision=Decision.SKIP, reason="not-replicated"),
+    )
+    found = held(made, 60)
+    assert found.exit_code == 4 and [(n.group, n.why) for n in found.not_written] == [
+        ("b", Why.BLOCKED), ("s", Why.SKIPPED),
+    ]  # fmt: skip
+    told = text(found, made)
+    assert told.startswith("VERIFIED: 1 offsets of 1 groups, BUT 2 rows of 2 groups were not written")
+    assert "1 equal, 1 blocked, 1 skipped" in told
+    assert "b: 1 row blocked in the plan: target-group-empty" in told
+    assert "s: 1 row skipped, as the plan says: not-replicated" in told
+
+
+def test_a_plan_of_blocks_alone_verifies_nothing_and_says_so() -> None:
+    made = plan(row("g", decision=Decision.BLOCK, reason="x"))
+    found = held(made, None)
+    assert found.exit_code == 4 and text(found, made).startswith("NOTHING VERIFIED: 1 row of 1 group was not written")
+
+
+@pytest.mark.parametrize("prior", [None, 20])
+def test_a_group_that_apply_left_out_is_named_where_it_is_as_before(prior: int | None) -> None:
+    others = Known(journal(prior={}, applied={"other": GroupTrace({P0: 1}, {P0: SET}, True)}))
+    made = plan(row("g", target_prior=prior))
+    found = held(made, prior, others)
+    assert found.exit_code == 4 and found.findings == () and found.not_written[0].why is Why.LEFT_OUT
+    # Somebody has moved it since: that is no row left out, but one to look at.
+    assert held(made, 21, others).exit_code == 1
+    # And one that apply meant to write, and did not come to, was not left out.
+    assert held(made, prior, Known(journal(applied={}))).exit_code == 1
+
+
+def test_a_row_that_apply_left_out_on_a_topic_that_is_not_shown_is_unreadable() -> None:
+    others = Known(journal(prior={}, applied={"other": GroupTrace({P0: 1}, {P0: SET}, True)}))
+    made = plan(row("g"))
+    target, _ = clusters(made)
+    assert verify(made, target, NoProgress(), known=others).exit_code == 4
+    target.ranges.clear()
+    assert only(verify(made, target, NoProgress(), known=others)).standing is Standing.UNREADABLE
+
+
+def test_one_outranks_four() -> None:
+    made = plan(row("g"), row("b", decision=Decision.BLOCK, reason="x"))
+    found = held(made, 95, EMPTY_NOW)
+    assert found.exit_code == 1
+    assert text(found, made).startswith("NOT AS PLANNED: 1 of 1 offsets; and 1 row of 1 group was not written")
+    assert (joint_exit_code(4, 1), joint_exit_code(0, 4), joint_exit_code(0, 0)) == (1, 4, 0)
+
+
+def test_only_what_is_selected_counts() -> None:
+    blocked = row("b", decision=Decision.BLOCK, reason="x")
+    made = plan(row("g"), blocked, checks=(make_check("named-groups-exist", "biling"),))
+    commits = {"g": {P0: Commit(60)}}
+    assert compare(made, commits, [row("g")]).exit_code == 0
+    assert compare(made, commits, [row("g"), blocked]).exit_code == 4
+
+
+def test_open_blocks_that_no_blocked_row_shows_keep_a_plan_from_being_verified_whole() -> None:
+    misspelt = make_check("named-groups-exist", "biling", seen="no such group")
+    made = plan(row("g"), checks=(misspelt,))
+    found = held(made, 60)
+    assert found.exit_code == 4 and found.blocks == (misspelt,)
+    told = text(found, made)
+    assert "BUT 1 block of the plan is open" in told and "named-groups-exist biling: no such group" in told
+
+
+@pytest.mark.parametrize(
+    ("scope", "subject", "shown"),
+    [
+        (Scope.GROUP, "b", True),
+        (Scope.GROUP, "g", False),
+        (Scope.TOPIC, "orders", True),
+        (Scope.TOPIC, "bills", False),
+        (Scope.ROW, "b/orders/0", True),
+        (Scope.CLUSTER, "A", True),
+    ],
+)
+def test_a_block_is_said_once_by_its_rows_or_by_itself(scope: Scope, subject: str, shown: bool) -> None:
+    block = make_check("some-check", subject, scope=scope)
+    waived = replace(block, accepted=True, level=Level.WARN, counts_as=Level.WARN)
+    made = plan(row("g"), row("b", decision=Decision.BLOCK, reason="some-check"), checks=(block, waived))
+    assert (blocks_without_rows(made) == ()) is shown
 
 
 def test_a_row_to_remove_must_be_gone() -> None:
     gone = row("g", offset=None, decision=Decision.REMOVE, target_prior=60)
-    assert compare(plan(gone), {"g": {}}).exit_code == 0
-    assert compare(plan(gone), {"g": {P0: Commit(60)}}).findings[0].standing is Standing.NOT_REMOVED
+    assert held(gone, None).exit_code == 0
+    assert only(held(gone, 60)).standing is Standing.NOT_REMOVED
 
 
 def test_verify_reads_the_target_and_a_second_reading_tells_who_moves() -> None:
@@ -56,25 +242,63 @@ def test_verify_reads_the_target_and_a_second_reading_tells_who_moves() -> None:
     for group in "gh":
         target.commit(group, "A.orders", 0, 60)
     first = verify(made, target, NoProgress())
-    assert first.exit_code == 0 and first.moving == frozenset()
+    assert first.exit_code == 0 and first.moving == frozenset() and target.calls["states"] == 0
     target.commit("h", "A.orders", 0, 61)
-    second = verify(made, target, NoProgress()).after(first)
+    # A group that moves while it has no members is moved by somebody who does not join it: that is no pass.
+    alive = partial(with_members, target, Known())
+    assert verify(made, target, NoProgress()).after(first, alive).exit_code == 1
+    target.states["h"] = ALIVE
+    second = verify(made, target, NoProgress()).after(first, alive)
     assert second.moving == {"h"} and second.exit_code == 0
+    target.script("states", "h", Script(Failure("COORDINATOR_NOT_AVAILABLE", "?")))
+    assert verify(made, target, NoProgress()).exit_code == 1
 
 
 def test_a_rewind_that_was_never_written_is_not_taken_for_a_consumer_that_moved_on() -> None:
     rewinding = row("g", target_prior=500)
-    found = compare(plan(rewinding), {"g": {P0: Commit(500)}})
-    assert found.findings[0].standing is Standing.NOT_REWOUND and found.exit_code == 1
-    assert compare(plan(rewinding), {"g": {P0: Commit(501)}}).exit_code == 0
+    found = held(rewinding, 500, ALIVE_NOW)
+    assert only(found).standing is Standing.NOT_REWOUND and found.exit_code == 1
+    assert held(rewinding, 501, ALIVE_NOW).exit_code == 0
+    # It was written and read back, and consumers have come to the same place again: the log's end, as a rule.
+    assert held(rewinding, 500, Known(journal(), states={"g": ALIVE})).exit_code == 0
+    assert held(rewinding, 500, Known(journal(), states={"g": EMPTY})).exit_code == 1
 
 
-def test_what_stands_on_a_topic_that_is_not_shown_is_unreadable_and_not_missing() -> None:
-    made = plan(row("g"))
-    found = compare(made, {})
-    place = found.findings[0].target_partition.topic
-    assert found.seen_from({place}, "B") == found
-    (finding,) = found.seen_from({"other"}, "B").findings
-    assert (found.findings[0].standing, finding.standing) == (Standing.MISSING, Standing.UNREADABLE)
-    assert "lacks DESCRIBE" in finding.sentence
-    assert place in finding.sentence
+@pytest.mark.parametrize("known", [ALIVE_NOW, RAN])
+def test_an_undo_finds_offsets_ahead_before_it_is_applied_and_never_takes_them_for_done(known: Known) -> None:
+    undo = plan(row("g", offset=10, target_prior=60), kind="undo", undoes="f" * 64)
+    for seen in (60, 95):
+        assert held(undo, seen, known).exit_code == 1
+    assert held(undo, 10, known).exit_code == 0
+    applied = replace(known, journal=journal())
+    assert held(undo, 95, applied).exit_code == 0
+
+
+@pytest.mark.parametrize("seen", [60, 10])
+def test_a_plan_that_was_rolled_back_is_never_verified(seen: int) -> None:
+    made = plan(row("g", target_prior=10))
+    found = held(made, seen, Known(journal(spent_by="rollback"), consumers_ran=True))
+    assert found.exit_code == 1 and text(found, made).startswith("ROLLED BACK: this plan is spent")
+
+
+@pytest.mark.parametrize("offset", [60, None])
+def test_what_is_on_a_topic_that_is_not_shown_is_unreadable_and_neither_missing_nor_removed(offset: int | None) -> None:
+    decision = Decision.SET if offset else Decision.REMOVE
+    made = plan(row("g", offset=offset, decision=decision, target_prior=None if offset else 60))
+    target, _ = clusters(made)
+    target.offsets.clear()
+    assert only(verify(made, target, NoProgress())).standing is (Standing.MISSING if offset else Standing.EQUAL)
+    target.ranges.clear()
+    found = verify(made, target, NoProgress())
+    assert only(found).standing is Standing.UNREADABLE and found.exit_code == 1
+    assert "lacks DESCRIBE" in only(found).sentence and "A.orders" in only(found).sentence
+
+
+@pytest.mark.parametrize(("answer", "exit_code"), [("", 1), (UNKNOWN, 1), (SET, 0)])
+def test_an_undo_that_nobody_acknowledged_is_not_verified_whatever_is_read(answer: str, exit_code: int) -> None:
+    undo = plan(row("g", offset=10, reason=UNACKNOWLEDGED, target_prior=60), kind="undo")
+    place = undo.rows[0].target_partition
+    applied = {"g": GroupTrace({place: 10}, {place: answer}, True)} if answer else {}
+    known = Known(JournalState(applied=applied, events=len(applied)))
+    found = compare(undo, {"g": {place: Commit(10)}}, known=known)
+    assert found.exit_code == exit_code

@@ -1,0 +1,100 @@
+"""The files beside a plan file, its journal and its signatures: where they lie, and under which names.
+
+Invariants:
+- They belong to the plan's real file: whoever names a symbolic link to it gets the same files, and the same lock.
+- A name holds 32 digits of the fingerprint. Earlier versions took 12, which the maker of a plan can make two plans
+  share; a file with such a name counts only if its first line names the whole fingerprint.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from migrate.errors import MigrateError, Refused
+from migrate.plan import SHORT_DIGITS
+
+NAME_DIGITS = 32
+OLD_NAME_DIGITS = SHORT_DIGITS
+
+
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """A kind of file beside a plan: the `ending` of its name, the `word` for messages.
+
+    `fingerprint_of` returns the fingerprint that a line (without line feed) names; raises for a damaged line.
+    """
+
+    ending: str
+    word: str
+    fingerprint_of: Callable[[bytes], str]
+
+    def path(self, plan_path: Path, fingerprint: str) -> Path:
+        """Return where this file lies, whether it exists or not: "PLAN.<first 32 of the fingerprint>.<ending>".
+
+        The file that an earlier version left, with 12 digits, where there is one.
+        Raises `Refused` where there are two, or where an earlier version left one beside a link; `MigrateError` where
+        the file system does not say.
+        """
+        try:
+            return self._path(plan_path, fingerprint)
+        except OSError as error:
+            raise MigrateError(
+                f"The {self.word} of {plan_path} cannot be looked for: {error.strerror}.",
+                "Make the plan's folder readable; a name of more than 200 bytes is too long.",
+            ) from None
+
+    def _path(self, plan_path: Path, fingerprint: str) -> Path:
+        real = real_path(plan_path)
+        new, old = self._named(real, fingerprint, NAME_DIGITS), self._named(real, fingerprint, OLD_NAME_DIGITS)
+        found = [path for path in (new, old) if path.exists() and (path is new or self._is_of(path, fingerprint))]
+        linked = self._beside_link(plan_path, fingerprint)
+        if linked is not None and not any(linked.samefile(path) for path in found):
+            found.append(linked)
+        if len(found) > 1 and not all(found[0].samefile(path) for path in found):
+            raise Refused(
+                f"Plan {fingerprint[:SHORT_DIGITS]} has two {self.word} files: {' and '.join(map(str, found))}.",
+                "Each tells a part. Keep both, move one into another folder with a copy of the plan, and run the "
+                "command in both.",
+            )
+        if found and found[0] is linked:
+            raise Refused(
+                f"The {self.word} {linked} lies beside a link: an earlier version put it there.",
+                f"Move it to where the plan is: mv {linked} {new}",
+            )
+        return found[0] if found else new
+
+    def under_any_name(self, folder: Path, fingerprint: str) -> tuple[Path, ...]:
+        """Return the files in a folder that belong to this fingerprint, whatever the plan file was called."""
+        return tuple(sorted(self._all(folder, fingerprint)))
+
+    def _all(self, folder: Path, fingerprint: str) -> Iterator[Path]:
+        yield from folder.glob(f"*.{fingerprint[:NAME_DIGITS]}.{self.ending}")
+        for path in folder.glob(f"*.{fingerprint[:OLD_NAME_DIGITS]}.{self.ending}"):
+            if self._is_of(path, fingerprint):
+                yield path
+
+    def _named(self, plan_path: Path, fingerprint: str, digits: int) -> Path:
+        return plan_path.with_name(f"{plan_path.name}.{fingerprint[:digits]}.{self.ending}")
+
+    def _beside_link(self, plan_path: Path, fingerprint: str) -> Path | None:
+        """Return the file that an earlier version left beside a link to the plan, None for none."""
+        if real_path(plan_path) == plan_path:
+            return None
+        path = self._named(plan_path, fingerprint, OLD_NAME_DIGITS)
+        return path if path.exists() and self._is_of(path, fingerprint) else None
+
+    def _is_of(self, path: Path, fingerprint: str) -> bool:
+        """True unless the first line names another plan: a damaged file is reported by its reader, not passed over."""
+        try:
+            with path.open("rb") as file:
+                line = file.readline()
+            return not line.endswith(b"\n") or self.fingerprint_of(line[:-1]) == fingerprint
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return True
+
+
+def real_path(path: Path) -> Path:
+    """Return the path itself where no symbolic link is on the way, else what it leads to."""
+    real = os.path.realpath(path)
+    return path if real == os.path.normpath(path.absolute()) else Path(real)

@@ -1,0 +1,132 @@
+"""Topics of a Connect worker, and of Debezium, that a source connector takes up from: known by name and shape. Pure.
+
+A worker keeps its connectors' positions, settings and states in three compacted topics (`offset.storage.topic`,
+`config.storage.topic`, `status.storage.topic`: `DistributedConfig`) of any name; by convention they differ in one word.
+Debezium keeps the history of a database's schema in a topic of the user's own name. Without them on the new cluster
+a source connector knows nothing of what it has read, and takes a new snapshot.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from migrate.groupfacts import GroupFactsReader
+from migrate.model import Failure
+from migrate.streams import INTERNAL
+
+SINK_PREFIX = "connect-"
+
+
+class Purpose(StrEnum):
+    """What such a topic holds."""
+
+    OFFSETS = "offsets"
+    CONFIGS = "configs"
+    STATUS = "status"
+    HISTORY = "schema history"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectTopic:
+    """One such topic; `siblings` are those of the same worker that are there, by the names."""
+
+    topic: str
+    purpose: Purpose
+    siblings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.purpose is Purpose.HISTORY:
+            return "a Debezium schema history, by its name"
+        beside = f", beside {', '.join(self.siblings)}" if self.siblings else ""
+        return f"a Connect worker's {self.purpose}, by its name{beside}"
+
+
+_WORD = re.compile(r"(?<![a-z0-9])(offsets?|configs?|status(?:es)?)(?![a-z0-9])", re.IGNORECASE)
+# What follows is the name of a server (schema-changes.inventory), unless it goes on with the separator of the words
+# themselves (schema_changes_audit): then it is one name, of something else.
+_HISTORY = re.compile(
+    r"(?<![a-z0-9])(?:schema([-._])?(?:changes|history)|(?:db|database)([-._])?history)"
+    r"(?:$|\.|(?(1)(?!\1)|(?(2)(?!\2)))[-_])",
+    re.IGNORECASE,
+)
+# As a word: "connected-car-status" and "disconnect-status" are applications' own.
+_CONNECT = re.compile(r"(?<![a-z])(?:kafka)?connect(?![a-z])", re.IGNORECASE)
+# MM2's own topics move nowhere: its connectors stay where they are. Streams' internal topics are an application's.
+_OTHERS = re.compile(r".*[-.]internal|__consumer_offsets|mirrormaker2-cluster-.*")
+
+
+def candidates(topics: Iterable[str]) -> tuple[str, ...]:
+    """Return the topics whose names allow of it: those to ask for their `cleanup.policy`."""
+    return tuple(sorted(topic for topic in topics if _named(topic)))
+
+
+def connect_topics(
+    topics: Iterable[str], groups: Iterable[str], cleanup: Mapping[str, str | Failure], own: str = ""
+) -> tuple[ConnectTopic, ...]:
+    """Return the topics of Connect workers and of Debezium among these.
+
+    `groups` are the groups of the cluster, `cleanup` the topics' `cleanup.policy` as far as it was told: what is not
+    compacted is no worker's topic. `own` is the offsets topic of the worker that runs MM2, "" where that is not known:
+    its family is left out.
+    """
+    families: dict[str, list[tuple[Purpose, str]]] = {}
+    found = []
+    for topic in candidates(topics):
+        purpose, stem = _purpose(topic), _stem(topic)
+        if purpose is Purpose.HISTORY:
+            found.append(ConnectTopic(topic, purpose))
+        elif not (own and stem == _stem(own)) and _may_be_compacted(cleanup.get(topic)):
+            families.setdefault(stem, []).append((purpose, topic))
+    has_sinks = any(group.startswith(SINK_PREFIX) for group in groups)
+    for stem, members in families.items():
+        if _is_a_workers(stem, {purpose for purpose, _ in members}, has_sinks):
+            names = [topic for _, topic in members]
+            found += [ConnectTopic(t, purpose, tuple(n for n in names if n != t)) for purpose, t in members]
+    return tuple(sorted(found, key=lambda each: each.topic))
+
+
+def read_connect_topics(
+    reader: GroupFactsReader | None, topics: Iterable[str], groups: Iterable[str], own: str
+) -> tuple[ConnectTopic, ...]:
+    """Ask a cluster for the shape of what its names allow of, and return what is Connect's or Debezium's."""
+    wanted = candidates(topics)
+    told = reader.cleanup_policies(wanted) if reader is not None and wanted else {}
+    return connect_topics(wanted, groups, {} if isinstance(told, Failure) else told, own)
+
+
+def without_copy(found: Iterable[ConnectTopic], target_topics: Collection[str]) -> tuple[ConnectTopic, ...]:
+    """Return those that the target has no topic of the same name for."""
+    return tuple(each for each in found if each.topic not in target_topics)
+
+
+def _is_a_workers(stem: str, purposes: Collection[Purpose], has_sinks: bool) -> bool:
+    """Positions with settings or states beside them; or a name that says Connect; or positions where sinks run."""
+    if _CONNECT.search(stem):
+        return True
+    if Purpose.OFFSETS not in purposes:
+        return False  # such as orders-config and orders-status
+    return len(purposes) > 1 or (has_sinks and stem.endswith("{}"))
+
+
+def _may_be_compacted(cleanup: str | Failure | None) -> bool:
+    return not isinstance(cleanup, str) or "compact" in cleanup.split(",")
+
+
+def _named(topic: str) -> bool:
+    if _OTHERS.fullmatch(topic) or topic.endswith(INTERNAL):
+        return False
+    return bool(_HISTORY.search(topic) or _WORD.search(topic))
+
+
+def _purpose(topic: str) -> Purpose:
+    if _HISTORY.search(topic):
+        return Purpose.HISTORY
+    word = _WORD.findall(topic)[-1].lower()
+    return next(p for p in (Purpose.OFFSETS, Purpose.CONFIGS, Purpose.STATUS) if word[:4] == p[:4])
+
+
+def _stem(topic: str) -> str:
+    """Return the name without the word that tells a worker's three topics apart: the last, if there are several."""
+    found = list(_WORD.finditer(topic))
+    return topic if not found else f"{topic[: found[-1].start()]}{{}}{topic[found[-1].end() :]}"

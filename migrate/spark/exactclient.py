@@ -1,0 +1,163 @@
+"""Kafka's Java client behind `migrate.ports.ExactClient`, in a JVM that may die: then a new one is asked.
+
+- What was asked is asked again of a new JVM, `DEATHS_BORNE` times in a row.
+- What was being written is `outcome_unknown`: the caller reads it back.
+- A later error does not make it certain: an append that nobody acknowledged can show up after it.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any, TypeVar
+
+from migrate.errors import MigrateError
+from migrate.exactadmin import failure_of
+from migrate.flow import Cluster
+from migrate.model import Commits, Failure, TopicPartition
+from migrate.ports import Outcomes, Progress
+from migrate.spark.javaadmin import JavaCommitReader
+from migrate.spark.javaclient import JavaClient
+from migrate.spark.javawriter import JavaOffsetWriter
+from migrate.spark.machine import LostMachine, asking_machine
+from migrate.spark.session import java_machine, stop_java_machine
+
+DEATHS_BORNE = 3
+LOST = "JAVA_CLIENT_DIED"
+
+T = TypeVar("T")
+
+
+class JavaMachine:
+    """A JVM with Kafka's classes, started when it is first asked for, or in the background where it will be."""
+
+    def __init__(self, progress: Progress, at_once: bool) -> None:
+        self._progress = progress
+        self._pool = ThreadPoolExecutor(1, "java-start")
+        self._one_change = Lock()
+        self._jvm: Future[Any] | None = self._pool.submit(java_machine) if at_once else None
+
+    def jvm(self) -> Any:
+        """Return py4j's view of the JVM, waiting for its start; raises `EnvironmentLacks` as often as it is asked."""
+        with self._one_change:
+            if self._jvm is None:
+                self._progress.step("starting Kafka's Java client")
+                self._jvm = self._pool.submit(java_machine)
+            starting = self._jvm
+        return starting.result()
+
+    def lost(self, jvm: Any) -> None:
+        """Give up a JVM that does not answer; the next call of `jvm` starts another."""
+        with self._one_change:
+            # The other cluster's client may have noticed before, and another JVM may be there, or be starting.
+            now = self._jvm
+            if now is not None and now.done() and now.exception() is None and now.result() is jvm:
+                stop_java_machine()
+                self._jvm = None
+
+    def stop(self) -> None:
+        """End the JVM, if it was started."""
+        self._pool.shutdown(wait=True)
+        if self._jvm is not None:
+            stop_java_machine()
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What reads and writes one cluster in one JVM."""
+
+    jvm: Any
+    reader: JavaCommitReader
+    writer: JavaOffsetWriter
+
+
+class JavaExactClient:
+    """Kafka's Java client to one cluster, made when first asked for, and made again in a new JVM where one died."""
+
+    def __init__(self, machine: JavaMachine, cluster: Cluster, deadline_seconds: float) -> None:
+        self._machine = machine
+        self._cluster = cluster
+        self._deadline_seconds = deadline_seconds
+        self._made: _Made | None = None
+        # Groups that a JVM died over while it wrote them, and that none has written since; and how it died.
+        self._in_doubt: dict[str, str] = {}
+
+    def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
+        """Return all committed offsets of each group, with metadata as it is stored."""
+        try:
+            return self._asked(lambda made: made.reader.commits(groups, require_stable))
+        except LostMachine as lost:
+            return dict.fromkeys(groups, Failure(LOST, lost.problem, retriable=True))
+
+    def prove(self) -> None:
+        """Start the JVM, if it does not run, and reach the cluster."""
+        self._asked(lambda made: made.writer.prove())
+
+    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+        """Commit offsets with their metadata."""
+        return self._written(wanted, lambda writer: writer.alter(wanted))
+
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+        """Remove single offsets of groups."""
+        return self._written(wanted, lambda writer: writer.delete_offsets(wanted))
+
+    def _written(
+        self, wanted: Mapping[str, Collection[TopicPartition]], write: Callable[[JavaOffsetWriter], Outcomes]
+    ) -> Outcomes:
+        try:
+            made = self._asked(lambda made: made)
+        except MigrateError as error:
+            if not self._in_doubt.keys() & wanted.keys():
+                raise
+            return self._doubted({group: dict.fromkeys(places, failure_of(error)) for group, places in wanted.items()})
+        try:
+            with self._asking(made.jvm):
+                answers = write(made.writer)
+        except LostMachine as lost:
+            self._in_doubt |= dict.fromkeys(wanted, lost.problem)
+            unknown = Failure(LOST, lost.problem, retriable=True, outcome_unknown=True)
+            return {group: dict.fromkeys(places, unknown) for group, places in wanted.items()}
+        self._in_doubt = {g: how for g, how in self._in_doubt.items() if g not in answers or any(answers[g].values())}
+        return self._doubted(answers)
+
+    def _doubted(self, answers: Outcomes) -> Outcomes:
+        """Make failures of groups in doubt unknown outcomes."""
+
+        def doubted(answer: Failure | None, how: str) -> Failure | None:
+            return answer and replace(answer, message=f"{how} After that: {answer.message}", outcome_unknown=True)
+
+        return {
+            group: {p: doubted(answer, self._in_doubt[group]) for p, answer in told.items()}
+            if group in self._in_doubt
+            else told
+            for group, told in answers.items()
+        }
+
+    def _asked(self, ask: Callable[[_Made], T]) -> T:
+        """Ask, and ask again in a new JVM where one died over the question; raises `LostMachine` in the end."""
+        for deaths in range(1, DEATHS_BORNE + 1):
+            jvm = self._machine.jvm()
+            try:
+                with self._asking(jvm):
+                    return ask(self._in(jvm))
+            except LostMachine:
+                if deaths == DEATHS_BORNE:
+                    raise
+        raise AssertionError("unreachable")
+
+    @contextmanager
+    def _asking(self, jvm: Any) -> Iterator[None]:
+        try:
+            with asking_machine():
+                yield
+        except LostMachine:
+            self._made = None
+            self._machine.lost(jvm)
+            raise
+
+    def _in(self, jvm: Any) -> _Made:
+        if self._made is None or self._made.jvm is not jvm:
+            client = JavaClient(jvm, self._cluster, self._deadline_seconds)
+            self._made = _Made(jvm, JavaCommitReader(client), JavaOffsetWriter(client))
+        return self._made

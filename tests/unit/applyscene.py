@@ -1,0 +1,65 @@
+"""A plan, clusters that fit it, and apply and rollback on them: what the tests of writing share."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from migrate.application import ApplyOptions, ApplyResult, apply_plan
+from migrate.assessment import Assessment
+from migrate.history import ROLLBACK
+from migrate.journal import Journal, journal_path
+from migrate.plan import Plan
+from migrate.rowresults import RowStatus
+from migrate.undo import undo_plan
+from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress
+from tests.unit.plans import clusters, plan, row
+
+
+@dataclass
+class Scene:
+    """A plan, the clusters that fit it, and a folder for its journal."""
+
+    plan: Plan
+    folder: Path
+    clock: FakeClock = field(default_factory=FakeClock)
+    reviewed: list[Assessment] = field(default_factory=list)
+    groups: FakeGroupFacts | None = None
+
+    def __post_init__(self) -> None:
+        self.target, self.source = clusters(self.plan)
+        self.journal = Journal(
+            journal_path(self.folder / "cutover.plan", self.plan.fingerprint), self.plan.fingerprint,
+            self.clock.now_ms,
+        )  # fmt: skip
+
+    def apply(self, source: FakeCluster | None = None, **options: Any) -> ApplyResult:
+        options = {"execute": True, **options}
+        return apply_plan(
+            self.plan, self.target, source or self.source, self.journal, self.clock, NoProgress(),
+            ApplyOptions(**options), review=self.reviewed.append, target_groups=self.groups,
+        )  # fmt: skip
+
+    def undo(self, moved: str = "refuse") -> Plan:
+        return undo_plan(self.plan, self.journal.read(), self.clock.now_ms(), "0", moved)
+
+    def rollback(self, moved: str = "refuse", **options: Any) -> ApplyResult:
+        options = {"execute": True, **options}
+        return apply_plan(
+            self.undo(moved), self.target, None, self.journal, self.clock, NoProgress(),
+            ApplyOptions(**options), ROLLBACK,
+        )  # fmt: skip
+
+
+def three_groups(folder: Path) -> Scene:
+    return Scene(
+        plan(
+            row("a", target_prior=10), row("a", partition=1, offset=61, target_prior=11),
+            row("b", offset=70), row("b", "bills", offset=71),
+            row("c", offset=80, target_prior=30),
+        ),
+        folder,
+    )  # fmt: skip
+
+
+def statuses(result: ApplyResult) -> dict[tuple[str, str, int], RowStatus]:
+    return {r.key: r.status for r in result.rows}

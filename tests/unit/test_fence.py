@@ -1,0 +1,117 @@
+"""The ACLs that keep groups from starting again: whom they deny what, and which groups they cannot name."""
+
+import shlex
+
+import pytest
+
+from migrate.errors import UsageError
+from migrate.fence import GROUPS_AT_ONCE, fence
+from migrate.terminal import shell_word
+from tests.builders import make_plan, make_row
+
+FLOW = {"source_bootstrap": "a1:9092,a2:9092", "target_bootstrap": "b:1"}
+
+
+def plan(*groups, **header):
+    return make_plan([make_row(group) for group in groups], **({"flow": FLOW} | header))
+
+
+def commands(lines, word):
+    """The commands among the lines, as the shell splits them, that have this word."""
+    typed = [shlex.split(line) for line in lines if line.lstrip().startswith("kafka-acls.sh ")]
+    return [words for words in typed if word in words]
+
+
+def values(words, option):
+    return [words[i + 1] for i, word in enumerate(words) if word == option]
+
+
+def added(lines):
+    return [words for words in commands(lines, "--deny-principal") if "--add" in words]
+
+
+def test_every_group_of_the_plan_is_denied_read_on_the_cluster_that_it_leaves():
+    (words,) = added(fence(plan("billing", "crm", "it's me"), None, ()))
+    assert values(words, "--bootstrap-server") == ["a1:9092,a2:9092"]
+    assert values(words, "--deny-principal") == ["User:*"]
+    assert values(words, "--operation") == ["Read"]
+    assert values(words, "--group") == ["billing", "crm", "it's me"]
+
+
+def test_what_was_added_is_removed_by_the_same_words_without_a_question():
+    lines = list(fence(plan("billing"), None, ("User:app",)))
+    (add,), (remove,) = added(lines), commands(lines, "--remove")
+    assert [w for w in add if w != "--add"] == [w for w in remove if w not in ("--remove", "--force")]
+    assert "--force" in remove
+
+
+def test_principals_and_one_group_can_be_named():
+    (words,) = added(fence(plan("billing", "crm"), "crm", ("User:app", "User:CN=x, OU=y")))
+    assert values(words, "--deny-principal") == ["User:app", "User:CN=x, OU=y"]
+    assert values(words, "--group") == ["crm"]
+
+
+def test_on_a_failback_the_fence_is_on_the_cluster_that_the_groups_leave_then():
+    back = plan("g", failback=True, source_alias="B", target_alias="A", flow={"source_bootstrap": "b:1"})
+    lines = list(fence(back, None, ()))
+    assert "on B" in lines[0] and values(added(lines)[0], "--bootstrap-server") == ["b:1"]
+
+
+def test_many_groups_make_several_commands_and_none_is_lost():
+    names = [f"g{n:04}" for n in range(2 * GROUPS_AT_ONCE + 1)]
+    typed = added(fence(plan(*names), None, ()))
+    assert [len(values(words, "--group")) for words in typed] == [GROUPS_AT_ONCE, GROUPS_AT_ONCE, 1]
+    assert [group for words in typed for group in values(words, "--group")] == names
+
+
+def test_a_name_that_kafka_acls_takes_for_another_is_never_typed_but_named():
+    lines = list(fence(plan("*", " blank", "fine"), None, ()))
+    assert values(added(lines)[0], "--group") == ["fine"]
+    assert "2 groups not fenced" in " ".join(lines)
+    for group in ("*", " blank"):
+        with pytest.raises(UsageError, match="cannot be named in an ACL"):
+            fence(plan("*", " blank", "fine"), group, ())
+
+
+@pytest.mark.parametrize("group", ["\x01billing", "billing\x1b", "\x00x", "\t", "x\x1f", "a\x00b"])
+def test_a_name_whose_control_characters_would_be_cut_off_on_the_way_is_not_fenced_as_another(group):
+    lines = list(fence(plan(group, "fine"), None, ()))
+    assert values(added(lines)[0], "--group") == ["fine"]
+    assert "1 group not fenced" in " ".join(lines)
+
+
+@pytest.mark.parametrize("group", ["\u00a0x", "x\u3000", "\x85x", "a\x1bb", "a b"])
+def test_a_name_of_which_java_cuts_nothing_is_fenced_as_it_is(group):
+    line = next(line for line in fence(plan(group), None, ()) if "--add --deny" in line)
+    assert line.endswith(f"--group {shell_word(group)}")
+
+
+@pytest.mark.parametrize("principal", ["app", "User:", ":app", " User:app", ""])
+def test_a_principal_without_type_or_name_is_refused(principal):
+    with pytest.raises(UsageError, match="TYPE:NAME"):
+        fence(plan("g"), None, (principal,))
+
+
+def test_a_group_that_the_plan_lacks_and_an_undo_are_refused():
+    with pytest.raises(UsageError, match="no group other"):
+        fence(plan("g"), "other", ())
+    with pytest.raises(UsageError, match="undo"):
+        fence(plan("g", kind="undo"), None, ())
+
+
+def test_it_says_what_it_does_to_consumers_that_run_and_what_it_does_not_do():
+    text = " ".join(" ".join(fence(plan("g"), None, (), width=80)).split())
+    for words in (
+        "Stop their consumers first",
+        "GROUP_AUTHORIZATION_FAILED",
+        "super users",
+        "assign()",
+        "never by this",
+    ):
+        assert words in text
+
+
+def test_prose_keeps_the_width_and_no_name_reaches_the_terminal_raw():
+    lines = list(fence(plan("\x1b[2Jevil", "e\x1b[2Jvil", "g"), None, (), width=72))
+    assert all(len(line) <= 72 for line in lines if "kafka-acls.sh" not in line)
+    assert "\x1b" not in "".join(lines)

@@ -1,0 +1,252 @@
+"""What becomes of writes whose outcome nobody knows: brokers hide errors that arise after the append."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError
+
+from migrate.errors import Refused
+from migrate.history import APPLY, FAILED, REMOVED, SET, UNKNOWN
+from migrate.journal import Journal
+from migrate.kafka.errors import failure_of
+from migrate.model import UNACKNOWLEDGED, Commit, Decision, Failure, TopicPartition
+from migrate.outcome import NOT_WRITTEN, may_be_written
+from migrate.rowresults import RowStatus
+from migrate.undo import refuse_stale
+from tests.fakes import Crash, FakeClock, Script
+from tests.unit.applyscene import Scene, statuses, three_groups
+from tests.unit.plans import plan, row
+
+P0 = TopicPartition("A.orders", 0)
+HIDDEN = Failure("COORDINATOR_NOT_AVAILABLE", "not available", retriable=True, outcome_unknown=True)
+ALIVE = Failure("UNKNOWN_MEMBER_ID", "the group has active members")
+
+
+def crashing(scene: Scene) -> None:
+    """Run an apply that is killed while its first write is in flight, before anything of it is visible."""
+
+    def crash(call: str) -> None:
+        if call == "alter":
+            raise Crash
+
+    scene.target.on_call = crash
+    with pytest.raises(Crash):
+        scene.apply()
+    scene.target.on_call = lambda call: None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        KafkaError.NOT_ENOUGH_REPLICAS,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.KAFKA_STORAGE_ERROR,
+        KafkaError.UNKNOWN,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError._TRANSPORT,
+        KafkaError._TIMED_OUT,
+        KafkaError._DESTROY,
+        KafkaError._FAIL,
+    ],
+)
+def test_an_error_that_may_arise_after_the_append_leaves_a_write_unknown_and_a_reading_not(code: int) -> None:
+    assert failure_of(KafkaError(code), writing=True).outcome_unknown
+    assert not failure_of(KafkaError(code)).outcome_unknown
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        KafkaError.UNKNOWN_MEMBER_ID,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.OFFSET_METADATA_TOO_LARGE,
+        KafkaError.ILLEGAL_GENERATION,
+        KafkaError.NON_EMPTY_GROUP,
+    ],
+)
+def test_an_error_from_before_the_append_proves_that_nothing_was_written(code: int) -> None:
+    assert not failure_of(KafkaError(code), writing=True).outcome_unknown
+
+
+def test_an_error_that_nobody_has_thought_of_is_unknown() -> None:
+    assert may_be_written("AN_ERROR_OF_KAFKA_5") and "AN_ERROR_OF_KAFKA_5" not in NOT_WRITTEN
+
+
+def test_a_row_that_crashed_before_its_answer_is_restored_although_the_prior_offset_is_read(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    crashing(scene)
+    assert scene.target.held("a") == {("A.orders", 0): 10}
+    (undone,) = scene.undo().rows
+    assert (undone.decision, undone.reason, undone.target_offset) == (Decision.SET, UNACKNOWLEDGED, 10)
+    before = scene.target.calls["alter"]
+    result = scene.rollback()
+    assert result.exit_code == 0 and statuses(result) == {undone.key: RowStatus.SET}
+    assert scene.target.calls["alter"] == before + 1, "the prior offset must be acknowledged, not only read"
+    assert scene.rollback().executed is False and scene.target.calls["alter"] == before + 1, "and once is enough"
+
+
+def test_an_append_that_becomes_visible_after_the_rollback_began_is_overwritten(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    scene.target.script("alter", "a", Script(HIDDEN))
+    assert scene.apply(group_timeout_seconds=0.0).exit_code == 4
+    assert scene.target.held("a") == {("A.orders", 0): 10}
+
+    def appear(call: str) -> None:
+        if call == "alter":
+            scene.target.offsets["a"][P0] = Commit(60)
+
+    scene.target.on_call = appear
+    assert scene.rollback().exit_code == 0
+    assert scene.target.held("a") == {("A.orders", 0): 10}
+
+
+def test_an_unanswered_first_commit_of_a_group_is_deleted_although_no_group_is_seen(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a")), tmp_path)
+    scene.target.script("alter", "a", Script(HIDDEN))
+    assert scene.apply(group_timeout_seconds=0.0).exit_code == 4
+    assert scene.target.held("a") == {}
+    result = scene.rollback()
+    assert result.exit_code == 0 and list(statuses(result).values()) == [RowStatus.REMOVED]
+    assert scene.target.calls["delete"] == 1
+    assert scene.rollback().executed is False
+
+
+def test_one_unanswered_offset_of_a_group_that_keeps_others_is_removed_although_it_is_not_seen(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a")), tmp_path)
+    scene.target.commit("a", "A.bills", 0, 5)
+    scene.target.script("alter", "a", Script(HIDDEN))
+    assert scene.apply(group_timeout_seconds=0.0).exit_code == 4
+    assert scene.rollback().exit_code == 0
+    assert scene.target.calls["delete_offsets"] == 1 and scene.target.held("a") == {("A.bills", 0): 5}
+
+
+def test_a_rollback_without_an_answer_is_unknown_whatever_is_read_and_goes_on_when_run_again(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    scene.target.script("alter", "a", Script(HIDDEN), Script(HIDDEN))
+    assert scene.apply(group_timeout_seconds=0.0).exit_code == 4
+    result = scene.rollback(group_timeout_seconds=0.0)
+    assert result.exit_code == 4 and list(statuses(result).values()) == [RowStatus.UNKNOWN]
+    assert "does not prove" in result.rows[0].error
+    assert scene.rollback().exit_code == 0 and scene.rollback().executed is False
+
+
+def test_what_the_last_reading_shows_after_an_unknown_outcome_is_set_in_the_journal(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    scene.target.script("alter", "a", Script(HIDDEN, applied=True))
+    result = scene.apply(group_timeout_seconds=0.0)
+    assert result.exit_code == 0 and list(statuses(result).values()) == [RowStatus.SET]
+    trace = scene.journal.read().applied["a"]
+    assert trace.results == {P0: SET} and trace.read_back
+    assert scene.undo().rows[0].reason == "was-there"
+
+
+def test_a_failure_for_sure_does_not_undo_that_an_earlier_try_may_be_written(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    scene.target.script("alter", "a", Script(HIDDEN), Script(ALIVE))
+    result = scene.apply()
+    assert list(statuses(result).values()) == [RowStatus.UNKNOWN] and result.exit_code == 4
+    assert scene.journal.read().applied["a"].results == {P0: UNKNOWN}
+    assert len(scene.undo().rows) == 1
+
+
+def test_a_row_that_failed_for_sure_in_every_try_was_not_written(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    scene.target.script("alter", "a", Script(ALIVE), Script(ALIVE))
+    assert scene.apply().exit_code == 1 and scene.apply().exit_code == 1
+    assert scene.journal.read().applied["a"].results == {P0: FAILED}
+    assert scene.undo().rows == ()
+
+
+@pytest.mark.parametrize(("code", "expected"), [("NOT_COORDINATOR", UNKNOWN), ("UNKNOWN_MEMBER_ID", FAILED)])
+def test_a_journal_of_an_earlier_version_that_says_failed_is_read_by_the_code(
+    tmp_path: Path, code: str, expected: str
+) -> None:
+    log = Journal(tmp_path / "journal", "f" * 64, FakeClock().now_ms)
+    with log.open(APPLY, {}) as writer:
+        writer.intend({"g": {P0: 60}})
+        writer.outcome("g", {P0: Failure(code, "said so", retriable=True)})
+    assert log.read().applied["g"].results == {P0: expected}
+
+
+def test_an_acknowledged_removal_is_undone_without_being_asked_twice(tmp_path: Path) -> None:
+    scene = three_groups(tmp_path)
+    assert scene.apply().exit_code == 0 and scene.rollback().exit_code == 0
+    results = scene.journal.read().rolled_back
+    assert set(results["b"].results.values()) == {REMOVED}
+    assert all(r.reason != UNACKNOWLEDGED for r in scene.undo().rows)
+
+
+def test_an_unanswered_row_that_somebody_else_has_moved_is_refused(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    scene.target.script("alter", "a", Script(HIDDEN))
+    assert scene.apply(group_timeout_seconds=0.0).exit_code == 4
+    scene.target.offsets["a"][P0] = replace(Commit(0), offset=77)
+    assert scene.rollback().exit_code == 3 and scene.target.held("a") == {("A.orders", 0): 77}
+
+
+DENIED = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
+
+
+def test_a_later_failure_for_sure_leaves_an_attempt_that_was_killed_in_doubt(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    crashing(scene)
+    scene.target.script("alter", "a", Script(DENIED))
+    result = scene.apply()
+    assert result.exit_code == 4 and list(statuses(result).values()) == [RowStatus.UNKNOWN]
+    assert [r.reason for r in scene.undo().rows] == [UNACKNOWLEDGED]
+    scene.target.offsets["a"][P0] = Commit(60)
+    assert scene.rollback().exit_code == 0 and scene.target.held("a") == {("A.orders", 0): 10}
+
+
+def test_a_retry_that_was_killed_after_a_failure_stays_in_doubt_when_the_next_one_fails(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    scene.target.script("alter", "a", Script(DENIED))
+    assert scene.apply().exit_code == 1
+    crashing(scene)
+    scene.target.script("alter", "a", Script(DENIED))
+    assert scene.apply().exit_code == 4
+    assert [r.reason for r in scene.undo().rows] == [UNACKNOWLEDGED]
+
+
+def test_a_second_write_that_was_killed_is_in_doubt_although_the_first_was_set(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    assert scene.apply().exit_code == 0
+    saved = scene.undo()
+    scene.target.offsets["a"][P0] = Commit(10)
+    crashing(scene)
+    assert [r.reason for r in scene.undo().rows] == [UNACKNOWLEDGED]
+    with pytest.raises(Refused, match="not as it was"):
+        refuse_stale(saved, scene.journal.read())
+    before = scene.target.calls["alter"]
+    assert scene.rollback().exit_code == 0 and scene.target.calls["alter"] == before + 1
+
+
+def test_what_somebody_has_committed_between_two_tries_is_not_overwritten(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    scene.target.script("alter", "a", Script(HIDDEN))
+
+    def move(call: str) -> None:
+        if call == "commits" and scene.target.calls["alter"]:
+            scene.target.offsets["a"][P0] = Commit(65)
+
+    scene.target.on_call = move
+    result = scene.apply()
+    assert result.exit_code == 4 and scene.target.held("a") == {("A.orders", 0): 65}
+    assert "somebody else has committed there" in result.rows[0].error and scene.target.calls["alter"] == 1
+
+
+def test_what_a_colleague_set_after_our_failure_is_not_taken_back_by_rollback(tmp_path: Path) -> None:
+    scene = Scene(plan(row("g", target_prior=10), row("h", target_prior=11)), tmp_path)
+    scene.target.script("alter", "g", Script(DENIED))
+    assert scene.apply().exit_code == 4
+    scene.target.offsets["g"][P0] = Commit(60)
+    assert scene.apply().exit_code == 0
+    assert [r.group for r in scene.undo().rows] == ["h"]
+    assert scene.rollback().exit_code == 0 and scene.target.held("g") == {("A.orders", 0): 60}

@@ -1,0 +1,308 @@
+"""What nobody has seen is never a pass: each check without its information says so, and counts as its block or warn."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+
+import pytest
+
+from migrate import doctor
+from migrate.checks import HiddenTopics
+from migrate.connecttopics import ConnectTopic, Purpose
+from migrate.examination import Health
+from migrate.filters import Filters
+from migrate.groupfacts import BrokerSettings
+from migrate.mirror import CheckpointKey, CheckpointRecord
+from migrate.mm2config import client_flow
+from migrate.model import Decision, Failure, GroupState, Level, LogRange, Scope, Side, TopicPartition
+from migrate.planning import plan_of
+from migrate.policies import Policies, Waiver
+from migrate.rights import in_full
+from migrate.spark.hostedtopics import topics_of
+from migrate.survey import Clusters, PlanRequest
+from migrate.surveyor import take_survey
+from tests.builders import make_check
+from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress, Script
+from tests.unit.plans import plan
+from tests.unit.plans import row as planned_row
+from tests.unit.test_application import Scene
+from tests.unit.test_checks import WEEK, asked, blocked, found, row
+from tests.unit.test_planning import planned, rows_of, world
+
+REFUSED = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
+UNSEEN_WARN, UNSEEN_BLOCK = (Level.NOT_VISIBLE, Level.WARN), (Level.NOT_VISIBLE, Level.BLOCK)
+
+
+def verdicts(check, **arguments):
+    return {r.subject: (r.level, r.counts_as) for r in found(check, **arguments)}
+
+
+def of_plan(made, check):
+    return {c.subject: c for c in made.header.checks if c.check == check}
+
+
+# --- partitions -------------------------------------------------------------------------------------------
+
+
+def test_a_source_whose_partitions_are_not_known_is_no_pass():
+    (result,) = found("target-partitions", topic_partitions={"t": (None, "A.t", 2)})
+    assert (result.level, result.counts_as) == UNSEEN_WARN and "t" in result.seen and result.todo
+
+
+def test_topics_whose_partitions_are_known_pass_beside_those_that_are_not():
+    told = verdicts("target-partitions", topic_partitions={"t": (None, "A.t", 2), "u": (1, "A.u", 1)})
+    assert told == {"A": UNSEEN_WARN, "1 topics": (Level.PASS, Level.PASS)}
+
+
+# --- topics that a cluster hides --------------------------------------------------------------------------
+
+
+@dataclass
+class Folder:
+    """A log directory as Java's Admin tells it."""
+
+    places: str = "[]"
+    failed: object = None
+
+    def error(self) -> object:
+        return self.failed
+
+    def replicaInfos(self) -> object:  # noqa: N802
+        return SimpleNamespace(keySet=lambda: SimpleNamespace(toString=lambda: self.places))
+
+
+def hosted(told: Mapping[int, Mapping[str, Folder]], asked_of=(1, 2)):
+    return topics_of(told, asked_of, lambda error: str(error))
+
+
+def test_log_directories_that_all_tell_name_every_topic():
+    told = hosted({1: {"/a": Folder("[t-0, t-1]"), "/b": Folder("[my-topic-12]")}, 2: {"/a": Folder()}})
+    assert told == {"t", "my-topic"}
+
+
+@pytest.mark.parametrize(
+    ("told", "code"),
+    [
+        ({1: {"/a": Folder("[t-0]")}, 2: {}}, "NO_ANSWER"),
+        ({1: {"/a": Folder("[t-0]")}}, "NO_ANSWER"),
+        ({}, "NO_ANSWER"),
+        ({1: {"/a": Folder("[t-0]")}, 2: {"/a": Folder("[u-0]"), "/b": Folder(failed="DISK")}}, "DISK"),
+    ],
+    ids=["a broker without directories", "a broker is missing", "none answered", "a directory with an error"],
+)  # fmt: skip
+def test_a_broker_or_a_directory_that_does_not_tell_is_a_failure(told, code):
+    failure = hosted(told)
+    assert isinstance(failure, Failure) and failure.code == code
+
+
+def test_a_cluster_without_brokers_tells_nothing():
+    assert isinstance(hosted({}, ()), Failure)
+
+
+def test_log_directories_that_lack_a_topic_that_is_shown_tell_not_all():
+    assert in_full(frozenset({"t", "hidden"}), {"t"}) == {"t", "hidden"}
+    partial = in_full(frozenset({"hidden"}), {"t", "u"})
+    assert isinstance(partial, Failure) and partial.code == "PARTIAL_ANSWER" and "2 topics" in partial.message
+    assert in_full(REFUSED, {"t"}) is REFUSED
+
+
+def looked_for_hidden(told):
+    source, target, mirror = world()
+    properties = {"bootstrap.servers": "x:1"}
+    request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 15.0, {})
+    clusters = Clusters(source, target, source, target, mirror, hosted={Side.SOURCE: lambda: told(source)})
+    clock = FakeClock()
+    made = plan_of(request, take_survey(request, clusters, clock, NoProgress()), clock.now_ms())
+    return of_plan(made, "topics-visible")["A"]
+
+
+def test_an_answer_that_lacks_a_topic_of_the_flow_is_never_it_shows_us_all():
+    result = looked_for_hidden(lambda source: frozenset(source.topics()) - {"u"})
+    assert (result.level, result.counts_as) == UNSEEN_WARN and "PARTIAL_ANSWER" in result.seen
+    assert looked_for_hidden(lambda source: frozenset()).level is Level.NOT_VISIBLE
+    assert looked_for_hidden(lambda source: frozenset(source.topics())).level is Level.PASS
+
+
+def test_a_topic_that_was_created_meanwhile_is_neither_hidden_nor_lacking():
+    def created_after(source: FakeCluster) -> frozenset[str]:
+        told = frozenset(source.topics())
+        source.ranges[TopicPartition("new", 0)] = LogRange(0, 0)
+        return told
+
+    assert looked_for_hidden(created_after).level is Level.PASS
+
+
+def test_connects_own_topics_that_a_cluster_may_hide_are_not_known_to_be_absent():
+    check, unknown = "connect-internal-topics", HiddenTopics(unknown="CLUSTER_AUTHORIZATION_FAILED (no)")
+    connects = (ConnectTopic("connect-offsets", Purpose.OFFSETS),)
+    assert verdicts(check, hidden={"A": unknown}) == {"A": UNSEEN_WARN}
+    named = verdicts(check, hidden={"A": unknown}, connect_topics=connects)
+    assert named == {"A": UNSEEN_WARN, "connect-offsets": (Level.WARN, Level.WARN)}
+    (told,) = found(check, hidden={"A": unknown})
+    assert "CLUSTER_AUTHORIZATION_FAILED" in told.seen and told.todo
+    # A source that tells all has none, whatever the target does.
+    for hidden in ({}, {"A": HiddenTopics()}, {"A": HiddenTopics(), "B": unknown}):
+        assert found(check, hidden=hidden) == []
+    assert found(check, hidden={"A": unknown}, source_down=True)[0].seen.startswith("the source is down")
+
+
+@pytest.mark.parametrize("told", [{}, {Side.SOURCE: REFUSED}], ids=["nobody asked", "refused"])
+@pytest.mark.parametrize("topics", [("orders",), ("orders", "connect-offsets")])
+def test_the_doctor_calls_no_cluster_well_that_may_hide_connects_own_topics(told, topics, monkeypatch):
+    properties = {"bootstrap.servers": "x:1"}
+    flow = client_flow(properties, properties, "A", "B")
+    monkeypatch.setattr(doctor, "group_facts_of", lambda *_: FakeGroupFacts())
+    shown = {Side.SOURCE: dict.fromkeys(topics, 1), Side.TARGET: {"connect-offsets": 1}}
+    groups: dict[Side, frozenset[str]] = {Side.SOURCE: frozenset(), Side.TARGET: frozenset()}
+    (line,) = doctor._connect_topics(flow, shown, groups, told, 5)
+    assert line.health is Health.WARN and "A" in line.seen and line.todo
+    everything = {Side.SOURCE: frozenset(topics), Side.TARGET: frozenset({"connect-offsets"})}
+    (line,) = doctor._connect_topics(flow, shown, groups, everything, 5)
+    assert line.health is Health.OK
+    (line,) = doctor._connect_topics(flow, shown, groups, everything | {Side.SOURCE: frozenset({"other"})}, 5)
+    assert line.health is Health.WARN and "PARTIAL_ANSWER" in line.seen
+
+
+# --- two looks --------------------------------------------------------------------------------------------
+
+
+def test_without_a_settle_time_one_listing_does_not_make_a_group_absent():
+    made = planned(*world(), settle=0.0)
+    looks = of_plan(made, "two-looks")
+    assert {s: (c.level, c.counts_as) for s, c in looks.items()} == {"B": UNSEEN_BLOCK}
+    assert looks["B"].scope is Scope.CLUSTER and "--accept two-looks:B" in looks["B"].todo
+    assert {decision for decision, _, _ in rows_of(made).values()} == {Decision.BLOCK}
+
+
+def test_two_readings_of_log_ends_at_the_same_time_block_and_can_be_accepted_by_name():
+    producers = of_plan(planned(*world(), settle=0.0), "producers-stopped")
+    assert {s: (c.level, c.counts_as) for s, c in producers.items()} == {"A": UNSEEN_BLOCK}
+    waivers = (Waiver("producers-stopped", "A"), Waiver("two-looks", "B"))
+    made = planned(*world(), settle=0.0, policies=Policies(waivers=waivers))
+    assert made.is_clean()
+    # What was accepted is that nobody knows: a log that has grown at apply is drift all the same.
+    assert not made.accepted("producers-stopped", "t")
+
+
+def test_looks_that_are_apart_pass_and_groups_that_are_listed_need_none():
+    assert verdicts("two-looks") == {"B": (Level.PASS, Level.PASS)}
+    there = {"g": GroupState("Empty"), "h": GroupState("Empty")}
+    assert verdicts("two-looks", target_states=there, looks_apart={}) == {}
+    assert blocked(looks_apart={"A": 15.0}) == {"g", "h"}
+
+
+def test_listings_are_timed_by_the_clock_and_not_by_the_option():
+    made = planned(*world(), settle=1.5)
+    assert {c.level for c in of_plan(made, "two-looks").values()} == {Level.PASS}
+
+
+# --- commits that move ------------------------------------------------------------------------------------
+
+
+def test_commits_that_could_not_be_read_a_second_time_do_not_stand_still():
+    source, target, mirror = world()
+    asked_before = []
+
+    def fail_the_second_time(call: str) -> None:
+        if call == "commits":
+            asked_before.append(call)
+            if len(asked_before) == 2:
+                source.script("commits", "g", Script(REFUSED))
+
+    source.on_call = fail_the_second_time
+    moving = of_plan(planned(source, target, mirror), "commits-moving")
+    assert {s: (c.level, c.counts_as) for s, c in moving.items()} == {"g": UNSEEN_WARN}
+    assert REFUSED.code in moving["g"].seen and moving["g"].todo
+
+
+@dataclass
+class Forgetful(FakeCluster):
+    """Leaves groups out of its second answer about commits."""
+
+    answers: list[int] = field(default_factory=list)
+
+    def commits(self, groups, require_stable=True):
+        self.answers.append(1)
+        told = super().commits(groups, require_stable)
+        return told if len(self.answers) == 1 else {}
+
+
+def test_a_group_that_is_missing_from_the_second_answer_is_named():
+    source, target, mirror = world()
+    forgetful = Forgetful(source.side, source.alias, source.cluster_id, source.offsets, source.states, source.ranges)
+    moving = of_plan(planned(forgetful, target, mirror), "commits-moving")
+    assert set(moving) == {"g", "h"} and "NO_ANSWER" in moving["g"].seen
+
+
+# --- MM2's group sync at apply ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [("it is false", "it is false"), ("no file was given", "no file was given"), ("", "look either")],
+)  # fmt: skip
+def test_an_apply_without_mm2s_configuration_says_that_it_did_not_look_at_its_group_sync(tmp_path, seen, words):
+    checks = (make_check("group-sync", "B", level=Level.PASS, seen=seen),) if seen else ()
+    scene = Scene(plan(planned_row("g"), checks=checks), tmp_path)
+    notes = " ".join(scene.apply(execute=False, synced=None).assessment.notes)
+    assert "group sync" in notes and "was not looked at" in notes and words in notes.partition("When the plan")[2]
+    assert not [note for note in scene.apply().assessment.notes if "group sync" in note]
+
+
+def test_on_the_way_back_nobody_knows_whether_another_mm2_sets_offsets():
+    properties = {"bootstrap.servers": "x:1"}
+    there = replace(client_flow(properties, properties, "A", "B"), group_sync=False)
+    assert there.synced(["g"]) == frozenset() and there.reversed().synced(["g"]) is None
+    told = verdicts("group-sync", failback=True, group_sync=there.reversed().group_sync)
+    assert told == {"B": UNSEEN_WARN}
+
+
+# --- brothers ---------------------------------------------------------------------------------------------
+
+
+def test_checks_on_rows_pass_only_the_rows_that_they_could_judge():
+    nowhere = row("g", "t", 0, target_partitions=None, target_log=None)
+    placed = row("g", "t", 1)
+    for check in ("inside-target-log", "rewind"):
+        assert verdicts(check, rows=(nowhere, placed)) == {"1 row": (Level.PASS, Level.PASS)}
+        assert verdicts(check, rows=(nowhere,)) == {}
+    lost = row("g", "t", 0, source_log=Failure("X", "no answer"))
+    assert verdicts("commit-beyond-log-end", rows=(lost,)) == {}
+
+
+def test_with_the_source_down_no_commit_is_known_to_lie_inside_its_log():
+    told = of_plan(planned(*with_checkpoints(), down=True), "commit-beyond-log-end")
+    assert {s: (c.level, c.counts_as) for s, c in told.items()} == {"A": UNSEEN_WARN}
+
+
+def with_checkpoints():
+    source, target, mirror = world()
+    mirror.latest = {CheckpointKey("g", "A.t", 0): CheckpointRecord(55, 55, "", 1, 1)}
+    return source, target, mirror
+
+
+def test_a_group_whose_protocol_is_not_known_is_no_classic_one():
+    old = asked(target_settings=BrokerSettings(WEEK.retention_ms, False))
+    for states in ({"h": GroupState("Empty")}, {"g": REFUSED, "h": GroupState("Empty")}):
+        assert verdicts("group-protocol", source_states=states, **old) == {"A": UNSEEN_WARN}
+    (served,) = found("group-protocol", source_states={"h": GroupState("Empty")})
+    assert served.level is Level.PASS and "1 unknown" in served.seen
+
+
+def test_a_group_whose_kind_nothing_tells_might_be_a_share_or_a_streams_group():
+    for check in ("share-group", "streams-group"):
+        (result,) = found(check, other_kinds={"who": "unknown"})
+        assert (result.level, result.counts_as) == UNSEEN_WARN and "who" in result.seen
+    both = found("share-group", other_kinds={"who": "unknown", "sharers": "share"})
+    assert [r.counts_as for r in both] == [Level.BLOCK, Level.WARN]
+
+
+def test_rows_whose_rereads_nobody_can_tell_do_not_pass_the_limit_on_them():
+    known = row("h", "u")
+    unknown = replace(row("g", "t"), rereads_at_most=None, rereads_estimate=None)
+    assert verdicts("re-read-limit", rows=(known, unknown)) == {"B": UNSEEN_WARN}
+
+
+def test_a_failback_whose_log_end_is_not_known_has_unread_records_perhaps():
+    blind = replace(row("g", "t"), source_log_end=None)
+    assert verdicts("unread-on-target-only", rows=(blind,), failback=True) == {"g/t/0": UNSEEN_BLOCK}

@@ -1,0 +1,331 @@
+"""The way back in every order of kills, saved undos, second folders and later plans: no group is forgotten in between.
+
+Commands as they are typed, on a cluster in memory.
+"""
+
+import itertools
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from migrate import writecommands as commands
+from migrate.cli import cli
+from migrate.history import APPLY
+from migrate.journal import Journal, journal_path
+from migrate.model import Failure, LogRange
+from migrate.plan import Plan
+from migrate.planfile import read_plan, write_plan
+from migrate.wavefile import read_wave
+from migrate.waves import wave_sum
+from tests.fakes import Crash, FakeCluster, Script
+from tests.unit.plans import plan, row
+
+GROUPS = [f"g{n:02}" for n in range(12)]
+PLANNED, PRIOR = 60, 10
+UNDO = "undo.plan"
+
+
+class Night:
+    """A folder, a target in memory, and the commands. Every group is at 10, and moves to 60."""
+
+    def __init__(self, folder: Path, target: FakeCluster) -> None:
+        self.folder = folder
+        self.target = target
+        self.ticks = itertools.count()
+        for name in ("a", "b"):
+            (folder / f"{name}.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
+
+    def plan(self, name: str = "cutover.plan", prior: int | None = PRIOR) -> Plan:
+        made = plan(
+            *(row(group, target_prior=prior, source_log_start=None, source_log_end=None) for group in GROUPS),
+            source_down=True, source_cluster_id="", created_at_ms=next(self.ticks),
+        )  # fmt: skip
+        write_plan(made, self.folder / name)
+        for r in made.rows:
+            self.target.ranges[r.target_partition] = LogRange(0, 100)
+        return made
+
+    def run(self, command: str, name: str, *options: str, folder: Path | None = None) -> Result:
+        path = (folder or self.folder) / name
+        files = (f"--source-config={self.folder / 'a.properties'}", f"--target-config={self.folder / 'b.properties'}")
+        words = (command, str(path), *files, "--source", "A", "--target", "B", "--concurrency", "1", *options)
+        return CliRunner().invoke(cli, words)
+
+    def execute(self, command: str, name: str, *options: str, folder: Path | None = None) -> Result:
+        approval = read_plan((folder or self.folder) / name).fingerprint
+        return self.run(command, name, "--approve", approval, "--execute", *options, folder=folder)
+
+    def killed(self, command: str, name: str, after: int, folder: Path | None = None) -> None:
+        """Run a command that dies right after so many groups were written."""
+        self.target.crash_after = after
+        with pytest.raises(Crash):
+            raise self.execute(command, name, folder=folder).exception or AssertionError("it was not killed")
+
+    def save_undo(self, name: str = UNDO, plan_name: str = "cutover.plan") -> Result:
+        return self.run("rollback", plan_name, "--out", str(self.folder / name))
+
+    def at(self) -> dict[str, int | None]:
+        return {g: self.target.held(g).get(("A.orders", 0)) for g in GROUPS}
+
+    def all_at(self, offset: int | None) -> bool:
+        return set(self.at().values()) == {offset}
+
+    def elsewhere(self) -> Path:
+        """Another folder with a copy of the plan, and no journal."""
+        other = self.folder / "elsewhere"
+        other.mkdir()
+        shutil.copy(self.folder / "cutover.plan", other)
+        return other
+
+
+def told(result: Result) -> str:
+    return " ".join((result.stdout + result.stderr).split())
+
+
+def ends(result: Result, code: int, *words: str) -> None:
+    assert result.exit_code == code, f"{result.stdout}\n{result.stderr}\n{result.exception!r}"
+    for word in words:
+        assert word in told(result), f"{word!r}\n{result.stdout}\n{result.stderr}"
+
+
+@pytest.fixture
+def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
+    target = FakeCluster(ids={"A.orders": "id-1", "A.bills": "id-2"})
+    for group in GROUPS:
+        target.commit(group, "A.orders", 0, PRIOR)
+    monkeypatch.setattr("migrate.writecommands.exact_admin_of", lambda *arguments, **more: target)
+    monkeypatch.setattr("migrate.writecommands.group_facts_of", lambda *arguments: None)
+    monkeypatch.setattr("migrate.writecommands.get_ready", lambda: None)
+    return Night(tmp_path, target)
+
+
+# --- a saved undo and a journal that has gone on ----------------------------------------------------------
+
+
+def test_an_undo_that_was_saved_after_a_kill_is_refused_once_the_apply_was_finished(night: Night) -> None:
+    night.plan()
+    night.killed("apply", "cutover.plan", 2)
+    ends(night.save_undo(), 0)
+    assert len(read_plan(night.folder / UNDO).rows) < len(GROUPS)
+    ends(night.execute("apply", "cutover.plan"), 0)
+    for run in (night.run, night.execute):
+        ends(run("apply", UNDO), 3, "is not as it was when this undo was made", "Make the undo anew")
+    assert night.all_at(PLANNED)
+    ends(night.save_undo("anew.plan"), 0)
+    ends(night.execute("apply", "anew.plan"), 0, "RESTORED")
+    assert night.all_at(PRIOR)
+
+
+def test_an_undo_that_was_saved_and_killed_is_finished_by_the_same_command(night: Night) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    ends(night.save_undo(), 0)
+    night.killed("apply", UNDO, 3)
+    assert not night.all_at(PRIOR)
+    ends(night.execute("apply", "cutover.plan"), 3, "is spent")
+    ends(night.execute("apply", UNDO), 0, "RESTORED")
+    ends(night.execute("apply", UNDO), 0, "NOTHING LEFT TO DO")
+    assert night.all_at(PRIOR)
+
+
+def test_what_a_journal_gains_without_a_write_does_not_make_an_undo_stale(night: Night) -> None:
+    """A run that only finds out that all is written, and one that died at once."""
+    made = night.plan()
+    night.target.crash_after = len(GROUPS)
+    with pytest.raises(Crash):
+        raise night.execute("apply", "cutover.plan").exception or AssertionError
+    ends(night.save_undo(), 0)
+    before = len(journal_path(night.folder / "cutover.plan", made.fingerprint).read_bytes())
+    ends(night.execute("apply", "cutover.plan"), 0)
+    assert len(journal_path(night.folder / "cutover.plan", made.fingerprint).read_bytes()) > before
+    ends(night.execute("apply", UNDO), 0, "RESTORED")
+    assert night.all_at(PRIOR)
+
+
+@pytest.mark.parametrize("way", ["rollback", "another undo"])
+def test_an_undo_does_not_take_back_a_later_plan_that_sets_the_same_offsets(night: Night, way: str) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    ends(night.save_undo(), 0)
+    if way == "rollback":
+        ends(night.execute("rollback", "cutover.plan"), 0)
+    else:
+        ends(night.save_undo("another.plan"), 0)
+        ends(night.execute("apply", "another.plan"), 0)
+    night.plan("later.plan")
+    ends(night.execute("apply", "later.plan"), 0)
+    ends(night.execute("apply", UNDO), 3, "is not as it was when this undo was made")
+    assert night.all_at(PLANNED)
+
+
+@pytest.mark.parametrize("undone", ["rollback", "undo"])
+@pytest.mark.parametrize("again", ["rollback", "undo"])
+def test_undoing_twice_leaves_alone_what_a_later_plan_has_set_in_between(night: Night, undone: str, again: str) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    if undone == "rollback":
+        ends(night.execute("rollback", "cutover.plan"), 0)
+    else:
+        ends(night.save_undo(), 0)
+        ends(night.execute("apply", UNDO), 0)
+    night.plan("later.plan")
+    ends(night.execute("apply", "later.plan"), 0)
+    if again == "rollback":
+        ends(night.execute("rollback", "cutover.plan"), 0, "NOTHING")
+    else:
+        ends(night.save_undo("second.plan"), 0, "NOTHING TO UNDO")
+        assert not (night.folder / "second.plan").exists()
+    assert night.all_at(PLANNED)
+
+
+def test_what_a_killed_undo_plan_has_left_a_rollback_finishes_and_show_counts_all_of_it_as_undone(night: Night) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    ends(night.save_undo(), 0)
+    night.target.script("alter", "g07", *[Script(Failure("GROUP_AUTHORIZATION_FAILED", "no"))] * 9)
+    ends(night.execute("apply", UNDO), 4)
+    night.target.scripts.clear()
+    ends(night.execute("rollback", "cutover.plan"), 0)
+    assert night.all_at(PRIOR)
+    assert set(wave_sum(read_wave(night.folder / "cutover.plan")).groups.values()) == {"undone"}
+    ends(night.execute("apply", UNDO), 3, "is not as it was")
+
+
+def test_a_rollback_after_an_undo_plan_whose_journal_is_gone_does_not_guess_what_that_restored(night: Night) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    ends(night.save_undo(), 0)
+    ends(night.execute("apply", UNDO), 0)
+    journal_path(night.folder / UNDO, read_plan(night.folder / UNDO).fingerprint).unlink()
+    ends(night.execute("rollback", "cutover.plan"), 3, "whose journal is not in")
+
+
+def test_a_rollback_that_was_read_before_an_apply_went_on_writes_nothing(
+    night: Night, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The apply goes on while the rollback still starts: its undo is of half of what is there."""
+    night.plan()
+    night.killed("apply", "cutover.plan", 2)
+    make: Callable[..., Plan] = commands.undo_plan
+
+    def slowly(*arguments: object) -> Plan:
+        made = make(*arguments)
+        monkeypatch.setattr(commands, "undo_plan", make)
+        ends(night.execute("apply", "cutover.plan"), 0)
+        return made
+
+    monkeypatch.setattr(commands, "undo_plan", slowly)
+    ends(night.execute("rollback", "cutover.plan"), 3, "is not as it was when this undo was made")
+    assert night.all_at(PLANNED)
+    ends(night.execute("rollback", "cutover.plan"), 0)
+    assert night.all_at(PRIOR)
+
+
+def test_no_undo_is_saved_of_a_plan_that_is_being_applied(night: Night) -> None:
+    made = night.plan()
+    log = Journal(journal_path(night.folder / "cutover.plan", made.fingerprint), made.fingerprint, lambda: 0)
+    with log.open(APPLY, {}):
+        ends(night.save_undo(), 3, "in use")
+
+
+def test_while_an_undo_is_applied_nobody_else_works_on_the_plan_that_it_undoes(night: Night) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    ends(night.save_undo(), 0)
+    others: list[Result] = []
+
+    def meanwhile(call: str) -> None:
+        if call == "alter":
+            night.target.on_call = lambda call: None
+            others.append(night.execute("rollback", "cutover.plan"))
+
+    night.target.on_call = meanwhile
+    ends(night.execute("apply", UNDO), 0)
+    ends(others[0], 3, "in use")
+
+
+def test_an_undo_of_another_folders_journal_is_refused(night: Night) -> None:
+    """The apply was killed here and finished there: the undo of the half here is no undo beside the journal there."""
+    night.plan()
+    other = night.elsewhere()
+    night.killed("apply", "cutover.plan", 2)
+    ends(night.execute("apply", "cutover.plan", folder=other), 0)
+    ends(night.save_undo(), 4)
+    shutil.copy(night.folder / UNDO, other)
+    ends(night.execute("apply", UNDO, folder=other), 3, "or is another one")
+
+
+def test_an_undo_of_an_earlier_version_is_refused_because_nobody_knows_what_it_was_made_from(night: Night) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    ends(night.save_undo(), 0)
+    undo = read_plan(night.folder / UNDO)
+    write_plan(Plan(replace(undo.header, undoes_events=0, undoes_digest=""), undo.rows), night.folder / "old.plan")
+    ends(night.execute("apply", "old.plan"), 3, "made by an earlier version", "rollback PLAN --out")
+
+
+# --- two folders ------------------------------------------------------------------------------------------
+
+
+def test_a_rollback_names_what_a_copy_elsewhere_has_written_and_is_not_done(night: Night) -> None:
+    night.plan()
+    other = night.elsewhere()
+    night.killed("apply", "cutover.plan", 2)
+    ends(night.execute("apply", "cutover.plan", folder=other), 0, "APPLIED")
+    here = [g for g in GROUPS if g in night_journal(night)]
+    assert 0 < len(here) < len(GROUPS)
+    left = [g for g in GROUPS if g not in here]
+    dry = night.run("rollback", "cutover.plan")
+    ends(dry, 4, f"NOT ALL OF IT: {len(left)} offsets of {len(left)} groups are as planned")
+    done = night.execute("rollback", "cutover.plan")
+    ends(done, 4, "this journal did not write them", f"{left[0]} A.orders:0: at {PLANNED}", "Roll back there too")
+    assert [g for g, offset in night.at().items() if offset == PLANNED] == left
+    ends(night.execute("rollback", "cutover.plan", folder=other), 0, "RESTORED")
+    assert night.all_at(PRIOR)
+    ends(night.execute("rollback", "cutover.plan"), 0, "NOTHING LEFT TO DO")
+
+
+def test_an_undo_plan_names_them_as_well_though_they_were_written_after_it_was_saved(night: Night) -> None:
+    night.plan()
+    other = night.elsewhere()
+    night.killed("apply", "cutover.plan", 2)
+    ends(night.save_undo(), 0)
+    ends(night.execute("apply", "cutover.plan", folder=other), 0)
+    ends(night.execute("apply", UNDO), 4, "NOT ALL OF IT: 2 offsets of 2 groups are as planned", "RESTORED: 10")
+    (night.folder / "cutover.plan").unlink()
+    ends(night.execute("apply", UNDO), 0, "Note: the undone plan is not beside its journal as cutover.plan")
+
+
+def test_a_rollback_with_nothing_of_its_own_looks_as_well(night: Night) -> None:
+    made = night.plan()
+    other = night.elsewhere()
+    ends(night.execute("apply", "cutover.plan", folder=other), 0)
+    log = Journal(journal_path(night.folder / "cutover.plan", made.fingerprint), made.fingerprint, lambda: 0)
+    log.open(APPLY, {}).close()
+    ends(night.execute("rollback", "cutover.plan"), 4, "NOT ALL OF IT: 12 offsets", "NOTHING TO UNDO")
+
+
+def test_groups_that_cannot_be_looked_at_are_not_taken_for_untouched(night: Night) -> None:
+    night.plan()
+    night.killed("apply", "cutover.plan", 2)
+    denied = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
+    night.target.script("commits", "g11", *[Script(denied)] * 99)
+    ends(night.execute("rollback", "cutover.plan"), 4, "NOT LOOKED AT: 1 group", "g11: GROUP_AUTHORIZATION_FAILED")
+
+
+def test_the_rollback_of_a_killed_apply_alone_is_done(night: Night) -> None:
+    night.plan()
+    night.killed("apply", "cutover.plan", 2)
+    ends(night.execute("rollback", "cutover.plan"), 0, "RESTORED")
+    assert night.all_at(PRIOR)
+
+
+def night_journal(night: Night) -> frozenset[str]:
+    """The groups that the journal here says were, or may have been, written."""
+    path = night.folder / "cutover.plan"
+    fingerprint = read_plan(path).fingerprint
+    return frozenset(Journal(journal_path(path, fingerprint), fingerprint, lambda: 0).read().applied)
