@@ -1,6 +1,7 @@
 """Options and a browser that all suites share."""
 
 import os
+import secrets
 import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ def pytest_configure() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run every count in full")
+    parser.addoption("--world-seed", type=int, help="draw the fresh simulated worlds of --long from this seed")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -34,6 +36,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "long" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def fresh_seed(pytestconfig: pytest.Config) -> int:
+    """A seed that no run has had before, or the one of --world-seed; a failure names it."""
+    given: int | None = pytestconfig.getoption("--world-seed")
+    return secrets.randbelow(10**9) + 10**6 if given is None else given
 
 
 @pytest.fixture(scope="session")

@@ -3,13 +3,14 @@
 A flow has aliases and topics of its own, so that many run one after the other between the same two clusters.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import SystemRandom
 from typing import Any
 
 from tests.integration.clusters import (
     READ_SECONDS,
+    Partition,
     alter_topic,
     create_topic,
     delete_before,
@@ -34,12 +35,17 @@ class Staged:
     """A scene that is ready to be planned.
 
     `whole`: whatever the source still has is on the target, too; else MM2 or the scene has lost some of it, or, where
-    it is not `drained`, MM2 has not copied it yet.
+    it is not drained, MM2 has not copied it yet: then `copied_to` is MM2's own position, by source partition.
     """
 
     scene: Scene
     whole: bool = True
-    drained: bool = True
+    copied_to: Mapping[Partition, int] | None = None
+
+    @property
+    def drained(self) -> bool:
+        """True if nothing is still to come."""
+        return self.copied_to is None
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,9 @@ def halted(lab: Lab, scenes: Sequence[Scene]) -> list[Staged]:
     goal = scene.copied() + 500
     wait_until(lambda: scene.copied() >= goal, READ_SECONDS, f"MM2 to replay {scene}")
     lab.mirror.kill()
-    return [Staged(scene, whole=False, drained=False)]
+    with topic_reader(lab.target_bootstrap) as reader:
+        copied_to = replicated_offsets(reader, lab.options.connect_offsets_topic, lab.options.source_alias)
+    return [Staged(scene, whole=False, copied_to=copied_to)]
 
 
 def beside_a_local_writer(lab: Lab, scenes: Sequence[Scene]) -> list[Staged]:

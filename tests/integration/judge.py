@@ -38,12 +38,15 @@ class Complaint:
 class Score:
     """How good the rows of one scene are. `short`: rows below the best offset, and what is to be seen there.
 
-    `pooled` counts the rows whose owed records are all on both clusters, `pooled_short` those of them below the best:
-    the others have no optimum that could be proven.
+    `judged` counts, by law, the rows that were really held against it; `excused` those that break it by identity and
+    not by looks, or only by what a cleaner may have taken. `pooled` counts the rows whose owed records are all on both
+    clusters, `pooled_short` those of them below the best: the others have no optimum that could be proven.
     """
 
     scene: Scene
     rows: int = 0
+    judged: Counter[str] = field(default_factory=Counter)
+    excused: Counter[str] = field(default_factory=Counter)
     at_best: int = 0
     pooled: int = 0
     grades: Counter[str] = field(default_factory=Counter)
@@ -57,10 +60,13 @@ class Score:
 
     def __str__(self) -> str:
         graded = ", ".join(f"{n} {grade}" for grade, n in sorted(self.grades.items()))
-        text = f"{self.scene}: {self.rows} rows ({graded}), {self.at_best} at the best offset"
+        held = ", ".join(f"{law} {many}" for law, many in sorted(self.judged.items()))
+        text = f"{self.scene}: {self.rows} rows ({graded}; judged: {held}), {self.at_best} at the best offset"
         if self.short_why:
             short = ", ".join(f"{n} {why}" for why, n in self.short_why.most_common())
             text += f"; {self.short_by} records more are read twice by {short}"
+        if self.excused:
+            text += "; excused: " + ", ".join(f"{why} {many}" for why, many in sorted(self.excused.items()))
         return text + (f"; {self.rows - self.pooled} without a provable optimum" if self.pooled < self.rows else "")
 
 
@@ -76,7 +82,8 @@ class Judge:
     """Judges rows of one scene. `whole`: every record that the source still has is on the target, too.
 
     Where it is not, by MM2's own fault or the scene's, the plan has to say so: `named` are the subjects of its check
-    `missing-on-target`. Where it is not `drained`, that is what the plan has to say.
+    `missing-on-target`. Where a scene is not drained, `copied_to` is MM2's own position by partition: the last source
+    offset that it has copied for sure. What lies beyond is still to come, and that is what the plan has to say.
     """
 
     scene: Scene
@@ -84,7 +91,7 @@ class Judge:
     syncs: Mapping[Partition, Sequence[tuple[int, int]]]
     whole: bool
     named: frozenset[str] = frozenset()
-    drained: bool = True
+    copied_to: Mapping[Partition, int] | None = None
 
     def score(self, rows: Iterable[Row]) -> Score:
         score = Score(self.scene)
@@ -92,7 +99,7 @@ class Judge:
             place = self.truth[row["source_topic"], row["partition"]]
             score.rows += 1
             score.grades[row["grade"] or "none"] += 1
-            score.complaints += self._complaints(row, place)
+            score.complaints += self._complaints(row, place, score)
             if row["target_offset"] is not None:
                 self._compare_with_best(row, place, score)
         return score
@@ -120,17 +127,21 @@ class Judge:
         least = oracle.rereads(place, committed, offset)
         return min(least, lookalikes.rereads(self._seen(place), committed, offset)) if self.scene.looks else least
 
-    def _complaints(self, row: Row, place: Truth) -> Iterator[Complaint]:
+    def _complaints(self, row: Row, place: Truth, score: Score) -> Iterator[Complaint]:
         committed, offset = row["source_committed"], row["target_offset"]
         if offset is None:
             yield self._complaint("nowhere", f"{row['reason']}", row, place)
             return
         lost = oracle.lost(place, committed, offset)
+        score.judged["loss"] += 1
         if lost and (not self.scene.looks or lookalikes.lost(self._seen(place), committed, offset)):
             yield self._complaint("lost", f"{len(lost)} records, {self._names(lost)}", row, place)
-        if self.drained:
-            yield from self._missing(row, place)
+        elif lost:
+            score.excused["lost by identity, not by looks"] += 1
+        yield from self._missing(row, place, score)
         best, rereads = self._best(place, committed), self._rereads(place, committed, offset)
+        score.judged["best"] += row["grade"] == "exact"
+        score.judged["bound"] += row["grade"] in ("exact", "bounded")
         if row["grade"] == "exact" and offset not in best:
             yield self._complaint("not-best", f"exact at {offset}, the best is {best}", row, place)
         if row["grade"] in ("exact", "bounded"):
@@ -138,10 +149,16 @@ class Judge:
             if bound is None or bound < rereads:
                 yield self._complaint("bound", f"{row['grade']}, at most {bound}, really {rereads}", row, place)
 
-    def _missing(self, row: Row, place: Truth) -> Iterator[Complaint]:
+    def _missing(self, row: Row, place: Truth, score: Score) -> Iterator[Complaint]:
         missing = oracle.missing(place, row["source_committed"])
+        score.judged["missing"] += 1
+        if missing and self.copied_to is not None:
+            copied_to = self.copied_to.get((row["source_topic"], row["partition"]))
+            missing &= {r.identity for r in place.written if copied_to is not None and r.offset <= copied_to}
         if missing and row["source_topic"] in self.scene.compacted:
-            missing -= self._superseded(place)
+            superseded = self._superseded(place)
+            score.excused["missing, superseded"] += missing <= superseded
+            missing -= superseded
         still_there = {record.identity for record in place.source.records}
         if missing and self.whole:
             yield self._complaint("missing", self._names(missing), row, place)

@@ -106,11 +106,12 @@ def replayed(truth: Truth) -> int:
     return len(truth.target.records) - len({record.identity for record in truth.target.records})
 
 
-def contradictions(truth: Truth) -> list[str]:
+def contradictions(truth: Truth, compacted: bool = False) -> list[str]:
     """Return what is wrong with the truth itself, as sentences: the judge must not be mistaken.
 
     A record on the source must be one that was written there and committed; no two written records may share
-    an identity or an offset.
+    an identity or an offset. Every committed record that retention has left must be seen there, unless the topic is
+    compacted: what a reader overlooks would count as not owed, and its loss as none.
     """
     by_offset = {record.offset: record for record in truth.written}
     complaints = []
@@ -124,6 +125,15 @@ def contradictions(truth: Truth) -> list[str]:
             complaints.append(f"source offset {found.offset} holds {found.identity}, which was not written there")
         elif not record.committed:
             complaints.append(f"source offset {found.offset} was aborted, and yet a reader sees it")
+    seen = {found.offset for found in truth.source.records}
+    complaints += [
+        f"source offset {record.offset} holds {record.identity}, which is committed, and no reader sees it"
+        for record in truth.written
+        if not compacted
+        and record.committed
+        and truth.source.start <= record.offset < truth.source.end
+        and record.offset not in seen
+    ]
     return complaints + [
         f"the {name}'s record at {record.offset} lies outside its log"
         for name, log in (("source", truth.source), ("target", truth.target))

@@ -18,6 +18,7 @@ from confluent_kafka import (
     Producer,
 )
 
+from tests.integration import oracle
 from tests.integration.clusters import (
     CALL_SECONDS,
     QUIET,
@@ -250,6 +251,14 @@ class Scene:
         self.lab.mirror.wait_until_replicated(self.topics, compare_last=compare_last)
 
     # Truth
+
+    def contradictions(self, truth: Mapping[Partition, Truth]) -> list[str]:
+        """What is wrong with a truth that was read: then nothing may be judged by it."""
+        return [
+            f"{topic}-{p}: {complaint}"
+            for (topic, p), place in truth.items()
+            for complaint in oracle.contradictions(place, topic in self.compacted)
+        ]
 
     def truth(self) -> dict[Partition, Truth]:
         """Read both logs as they are now, and put them beside what was written; by source partition."""

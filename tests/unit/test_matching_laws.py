@@ -4,13 +4,100 @@ What each kind of violation means stands in `tests/world/kinds.py`; a failure pr
 and the command that finds it again.
 """
 
+from functools import cache
+from pathlib import Path
+
 import pytest
 
+import tests.world
+from tests.world.broken import BROKEN
+from tests.world.budget import Budget, overdrawn
+from tests.world.kinds import EXCUSED
 from tests.world.tally import Asked, Draw, Tally, tally
 from tests.world.troubles import LOSSY, TROUBLES
 
 ROWS, LONG_ROWS = 1_000, 2_000
 SEEDS, LONG_SEEDS = 10, 100
+FRESH_ROWS = 20_000
+# Worlds that fresh draws found: seed, match limit, size. A seed means nothing any more once the simulation changes.
+FOUND = Path(tests.world.__file__).with_name("found.txt")
+
+# What the matching uses of each excuse, counted on these very seeds.
+CROSSED = Budget(
+    {
+        "exact-not-best-alike": 19,
+        "missing-alike": 28,
+        "missing-invented-changed": 212,
+        "missing-invented-uncalibrated": 40,
+        "missing-superseded": 187,
+    },
+    placed=0.95,
+    drained_told=0.94,
+    undrained_told=0.85,
+)
+CROSSED_LONG = CROSSED
+# Seed 1 alone, 2,000 rows: what broken matchers are held against.
+CROSSED_ONCE = Budget(
+    {
+        "exact-not-best-alike": 7,
+        "missing-alike": 10,
+        "missing-invented-changed": 35,
+        "missing-invented-uncalibrated": 7,
+        "missing-superseded": 41,
+    },
+    placed=0.95,
+    drained_told=0.95,
+    undrained_told=0.9,
+)
+# Where little may be read, whole families have no place: that is what the limit is for.
+LITTLE_READ = {
+    0: Budget({"missing-not-read": 44, "missing-superseded": 10}, 0.0, 0.0, 0.0),
+    10: Budget(
+        {
+            "missing-alike": 1,
+            "missing-invented-uncalibrated": 5,
+            "missing-not-read": 87,
+            "missing-superseded": 10,
+        },
+        0.0, 0.12, 0.05,
+    ),
+    40: Budget(
+        {
+            "exact-not-best-alike": 1,
+            "lost-pending": 1,
+            "missing-alike": 16,
+            "missing-invented-changed": 8,
+            "missing-invented-uncalibrated": 9,
+            "missing-not-read": 29,
+            "missing-superseded": 5,
+        },
+        0.55, 0.7, 0.5,
+    ),
+}  # fmt: skip
+LITTLE_READ_ONCE = Budget(
+    {
+        "exact-not-best-pending": 7,
+        "lost-pending": 7,
+        "missing-invented-uncalibrated": 3,
+        "missing-not-read": 76,
+        "missing-superseded": 22,
+    },
+    0.0, 0.15, 0.0,
+)  # fmt: skip
+TINY = Budget(
+    {
+        "bound-exceeded-alike": 2,
+        "exact-not-best-alike": 5,
+        "lost-pending": 1,
+        "missing-alike": 21,
+        "missing-invented-changed": 12,
+        "missing-invented-uncalibrated": 3,
+        "missing-superseded": 32,
+    },
+    placed=0.9,
+    drained_told=0.85,
+    undrained_told=0.85,
+)
 AIM, ALONE = 0.95, 0.99
 
 # Residues of an earlier log equal no record of the present one, and may be owed ones in another shape; what retention
@@ -46,17 +133,65 @@ def assert_lawful(ask: Asked, draw: Draw, seed: int, rows: int, options: str = "
     return sums
 
 
+@cache
+def crossed_worlds(seed: int, rows: int) -> Tally:
+    return tally(Asked(), Draw(), seed, rows)
+
+
 def test_no_law_is_broken_where_troubles_cross(seed, rows):
-    assert_lawful(Asked(), Draw(), seed, rows)
+    sums = crossed_worlds(seed, rows)
+    assert sums.rows >= rows
+    assert not sums.failures, told(sums, Asked(), f"--seed {seed} --rows {rows}")
 
 
-def test_no_law_is_broken_where_little_may_be_read():
-    for match_limit in (0, 10, 40):
-        assert_lawful(Asked(match_limit=match_limit), Draw(), match_limit, 500, f"--match-limit {match_limit}")
+def test_no_excuse_is_used_more_often_than_its_ceiling_and_answers_say_enough(request, rows):
+    is_long = request.config.getoption("--long")
+    sums = [crossed_worlds(seed, rows) for seed in range(1, (LONG_SEEDS if is_long else SEEDS) + 1)]
+    assert not overdrawn(sums, CROSSED_LONG if is_long else CROSSED)
+
+
+@pytest.mark.parametrize("match_limit", LITTLE_READ)
+def test_no_law_is_broken_where_little_may_be_read(match_limit):
+    ask = Asked(match_limit=match_limit)
+    sums = assert_lawful(ask, Draw(), match_limit, 2_000, f"--match-limit {match_limit}")
+    assert not overdrawn([sums], LITTLE_READ[match_limit])
 
 
 def test_no_law_is_broken_in_tiny_worlds_whose_edges_are_near():
-    assert_lawful(Asked(), Draw(size=0.2), 1, 2_000, "--size 0.2")
+    sums = assert_lawful(Asked(), Draw(size=0.2), 1, 2_000, "--size 0.2")
+    assert not overdrawn([sums], TINY)
+
+
+@pytest.mark.parametrize("matcher", BROKEN)
+def test_a_matching_that_is_broken_in_some_worlds_only_is_caught(matcher):
+    draw, seed, rows = Draw(), 1, 2_000
+    match_limit, budget = (10, LITTLE_READ_ONCE) if matcher == "law-2-at-the-end" else (1_000_000, CROSSED_ONCE)
+    sound = tally(Asked(match_limit=match_limit), draw, seed, rows)
+    assert not sound.failures and not overdrawn([sound], budget)
+    broken = tally(Asked(BROKEN[matcher], match_limit), draw, seed, rows)
+    assert broken.failures or overdrawn([broken], budget)
+
+
+@pytest.mark.parametrize("line", FOUND.read_text().splitlines())
+def test_a_world_that_once_broke_a_law_breaks_none(line):
+    seed, match_limit, size = line.split("#")[0].split()
+    judged, _ = Asked(match_limit=int(match_limit))(Draw(size=float(size)).world(int(seed)))
+    assert not {violation.kind for violation in judged.violations} - EXCUSED
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("match_limit", [1_000_000, 10])
+def test_no_law_is_broken_in_worlds_that_nobody_has_seen(fresh_seed, match_limit):
+    ask = Asked(match_limit=match_limit)
+    sums = tally(ask, Draw(), fresh_seed, FRESH_ROWS)
+    if sums.failures:
+        found = {sums.smallest[kind].seed: kind for kind in sums.failures}
+        with FOUND.open("a", encoding="utf-8") as file:
+            file.writelines(f"{seed} {match_limit} 1.0  # {kind}\n" for seed, kind in found.items())
+    again = f"--seed {fresh_seed} --rows {FRESH_ROWS} --match-limit {match_limit}"
+    assert not sums.failures, f"{told(sums, ask, again)}\nkept in {FOUND}: commit it with what mends it"
+    budget, rows = (LITTLE_READ[10], 2_000) if match_limit == 10 else (CROSSED_LONG, LONG_SEEDS * LONG_ROWS)
+    assert not overdrawn([sums], budget.scaled(sums.rows, rows, slack=10)), again
 
 
 def test_without_trouble_every_row_is_exact():

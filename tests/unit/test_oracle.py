@@ -142,6 +142,9 @@ def test_a_truth_that_contradicts_itself_is_named() -> None:
     assert contradictions(partition("a b!", "a b", "")) == seen
     assert contradictions(partition("a a", "a", "")) == ["two written records share an identity"]
     assert "was not written there" in contradictions(partition("a b", "a x", ""))[0]
+    overlooked = partition("a b c", "a . c", "a c")
+    seen = ["source offset 1 holds b, which is committed, and no reader sees it"]
+    assert contradictions(overlooked) == seen and contradictions(overlooked, compacted=True) == []
     outside = Truth((), Log(0, 0, ()), Log(5, 6, (Found(4, "a"),)))
     assert contradictions(outside) == ["the target's record at 4 lies outside its log"]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from tests.world.broken import BROKEN
 from tests.world.kinds import EXCUSED, KINDS
 from tests.world.notation import explained
 from tests.world.reference import MATCHERS
@@ -22,7 +23,7 @@ Names = click.Choice(sorted(TROUBLES))
 @click.option("--only", is_flag=True, help="Worlds have the troubles of --trouble and no other.")
 @click.option("--size", default=1.0, show_default=True, help="How much happens in a world; 0.2 makes tiny ones.")
 @click.option("--match-limit", default=1_000_000)
-@click.option("--matcher", type=click.Choice(["matching", *MATCHERS]), default="matching", show_default=True)
+@click.option("--matcher", type=click.Choice(["matching", *MATCHERS, *BROKEN]), default="matching", show_default=True)
 @click.option("--short", is_flag=True, help="Show the smallest rows that are short of the best, too.")
 @click.option("--excused", is_flag=True, help="Show examples of excused kinds, too.")
 @click.option("--shrink/--no-shrink", default=True, help="Make the examples as small as they go.")
@@ -39,7 +40,7 @@ def main(
             print(f"{title}\n" + "\n".join(f"  {name:24} {what}" for name, what in names.items()))
         return
     draw = Draw(wanted, frozenset(without), only, size)
-    ask = Asked(None if matcher == "matching" else MATCHERS[matcher], match_limit)
+    ask = Asked(None if matcher == "matching" else {**MATCHERS, **BROKEN}[matcher], match_limit)
     for number in show:
         _show(draw, ask, number)
     if show:
@@ -86,6 +87,12 @@ def _print(sums: Tally, seconds: float) -> None:
         f"read {read} of {sums.logs} offsets ({share(read, sums.logs)}), {sums.read_twice} of them twice; "
         f"worlds by rounds: {', '.join(f'{n}: {many}' for n, many in sorted(sums.rounds.items())[:8])} ..."
     )
+    print(
+        f"tails of {sums.drained} drained worlds: {sums.drained_told} tell it; "
+        f"of {sums.undrained} that are not: {sums.undrained_told} tell it"
+    )
+    least = sorted((sums.matched_by_trouble[n] / many, n) for n, many in sums.rows_by_trouble.items())[:4]
+    print("least rows matched: " + ", ".join(f"{name} {100 * rate:.1f} %" for rate, name in least))
     print("\nrows by reason (at the best):")
     for why, many in sums.whys.most_common():
         print(f"  {why:32} {many:8}  {share(sums.best_by_why[why], many)}")

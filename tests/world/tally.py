@@ -8,10 +8,11 @@ from random import Random
 
 from migrate.matcher import matching
 from migrate.matching import Matched
-from tests.world.judge import Judgement, Violation, judge, well_calibrated
+from tests.world.judge import Judgement, judge
 from tests.world.kinds import EXCUSED
 from tests.world.model import World
 from tests.world.notation import drawn, explained
+from tests.world.rowjudge import Violation, well_calibrated
 from tests.world.runner import BadNeeds, Matcher, Run, answer
 from tests.world.shrinking import shrunk
 from tests.world.simulation import simulate
@@ -84,6 +85,11 @@ class Tally:
     broken: Counter[str] = field(default_factory=Counter)
     broken_by_trouble: Counter[tuple[str, str]] = field(default_factory=Counter)
     rows_by_trouble: Counter[str] = field(default_factory=Counter)
+    matched_by_trouble: Counter[str] = field(default_factory=Counter)
+    drained: int = 0
+    drained_told: int = 0
+    undrained: int = 0
+    undrained_told: int = 0
     kept_by_trouble: Counter[str] = field(default_factory=Counter)
     short_by_trouble: Counter[str] = field(default_factory=Counter)
     smallest: dict[str, World] = field(default_factory=dict)
@@ -104,11 +110,22 @@ class Tally:
                 self.broken_by_trouble[violation.kind, name] += 1
             self._keep(violation.kind, world)
         if run:
+            self._add_tail(world, run)
             self.rounds[run.rounds] += 1
             self.source_read += run.source_read
             self.target_read += run.target_read
             self.read_twice += run.read_twice
             self.logs += world.source_log.end - world.source_log.start + world.target_log.end - world.target_log.start
+
+    def _add_tail(self, world: World, run: Run) -> None:
+        """A tail may say that it does not know; how often it does know is what a test asks."""
+        if world.source_open or world.target_open or world.troubles & LOSSY or not well_calibrated(world, run):
+            return
+        uncopied, is_drained = run.answer.tail.uncopied, world.reached >= world.source_log.end
+        self.drained += is_drained
+        self.drained_told += is_drained and uncopied == 0
+        self.undrained += not is_drained
+        self.undrained_told += not is_drained and bool(uncopied)
 
     def _add_rows(self, judged: Judgement, names: list[str]) -> None:
         kept = not judged.world.troubles & LOSSY
@@ -117,6 +134,8 @@ class Tally:
             if isinstance(row.place, Matched):
                 why = str(row.place.why)
                 self.exact += row.place.exact
+                for name in names:
+                    self.matched_by_trouble[name] += 1
             else:
                 why = f"unmatched: {row.place.reason}"
                 self.unmatched[row.place.reason] += 1
