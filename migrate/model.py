@@ -111,13 +111,15 @@ class Failure:
     """A call's answer for one group or partition that is not a result.
 
     `code` is Kafka's name of the error ("GROUP_AUTHORIZATION_FAILED", "_TIMED_OUT").
-    `outcome_unknown` is True where a write may have been carried out: read back before deciding.
+    `outcome_unknown` is True where a write may have been carried out: read back before deciding. `first_doubt` is how
+    the first try that may have been carried out ended, where this is the answer to a later one; "" else.
     """
 
     code: str
     message: str
     retriable: bool = False
     outcome_unknown: bool = False
+    first_doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -309,10 +309,15 @@ def _merge(answers: Answers, new: Answers) -> None:
 
 
 def _later(before: Answer | None, answer: Answer) -> Answer:
-    """Return the newer answer; a failure for sure does not tell what became of an earlier try that may be written."""
-    if isinstance(answer, Failure) and isinstance(before, Failure) and before.outcome_unknown:
-        return replace(answer, outcome_unknown=True)
-    return answer
+    """Return the newer answer; a failure for sure does not tell what became of an earlier try that may be written.
+
+    How the first such try ended stays in the message: that is why the outcome is unknown.
+    """
+    if not (isinstance(answer, Failure) and isinstance(before, Failure) and before.outcome_unknown):
+        return answer
+    first = before.first_doubt or before.message
+    message = answer.message if answer.message == first else f"{first.rstrip('.')}. After that: {answer.message}"
+    return replace(answer, message=message, outcome_unknown=True, first_doubt=first)
 
 
 def _chunks(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:

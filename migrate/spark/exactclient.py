@@ -8,12 +8,10 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeVar
 
-from migrate.errors import MigrateError
-from migrate.exactadmin import failure_of
 from migrate.flow import Cluster
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.ports import Outcomes, Progress
@@ -80,8 +78,6 @@ class JavaExactClient:
         self._cluster = cluster
         self._deadline_seconds = deadline_seconds
         self._made: _Made | None = None
-        # Groups that a JVM died over while it wrote them, and that none has written since; and how it died.
-        self._in_doubt: dict[str, str] = {}
 
     def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
         """Return all committed offsets of each group, with metadata as it is stored."""
@@ -105,34 +101,13 @@ class JavaExactClient:
     def _written(
         self, wanted: Mapping[str, Collection[TopicPartition]], write: Callable[[JavaOffsetWriter], Outcomes]
     ) -> Outcomes:
-        try:
-            made = self._asked(lambda made: made)
-        except MigrateError as error:
-            if not self._in_doubt.keys() & wanted.keys():
-                raise
-            return self._doubted({group: dict.fromkeys(places, failure_of(error)) for group, places in wanted.items()})
+        made = self._asked(lambda made: made)
         try:
             with self._asking(made.jvm):
-                answers = write(made.writer)
+                return write(made.writer)
         except LostMachine as lost:
-            self._in_doubt |= dict.fromkeys(wanted, lost.problem)
             unknown = Failure(LOST, lost.problem, retriable=True, outcome_unknown=True)
             return {group: dict.fromkeys(places, unknown) for group, places in wanted.items()}
-        self._in_doubt = {g: how for g, how in self._in_doubt.items() if g not in answers or any(answers[g].values())}
-        return self._doubted(answers)
-
-    def _doubted(self, answers: Outcomes) -> Outcomes:
-        """Make failures of groups in doubt unknown outcomes."""
-
-        def doubted(answer: Failure | None, how: str) -> Failure | None:
-            return answer and replace(answer, message=f"{how} After that: {answer.message}", outcome_unknown=True)
-
-        return {
-            group: {p: doubted(answer, self._in_doubt[group]) for p, answer in told.items()}
-            if group in self._in_doubt
-            else told
-            for group, told in answers.items()
-        }
 
     def _asked(self, ask: Callable[[_Made], T]) -> T:
         """Ask, and ask again in a new JVM where one died over the question; raises `LostMachine` in the end."""

@@ -205,6 +205,17 @@ def test_a_later_failure_for_sure_leaves_an_attempt_that_was_killed_in_doubt(tmp
     assert scene.rollback().exit_code == 0 and scene.target.held("a") == {("A.orders", 0): 10}
 
 
+def test_how_the_first_try_in_doubt_ended_is_still_told_when_later_ones_fail_for_sure(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    killed = Failure("JVM_LOST", "Java ended by SIGKILL.", retriable=True, outcome_unknown=True)
+    loading = Failure("COORDINATOR_LOAD_IN_PROGRESS", "loading", retriable=True)
+    scene.target.script("alter", "a", Script(killed), Script(loading), Script(loading), Script(DENIED))
+    result = scene.apply()
+    assert result.exit_code == 4 and list(statuses(result).values()) == [RowStatus.UNKNOWN]
+    assert "Java ended by SIGKILL. After that: not allowed" in result.rows[0].error
+    assert "loading" not in result.rows[0].error
+
+
 def test_a_retry_that_was_killed_after_a_failure_stays_in_doubt_when_the_next_one_fails(tmp_path: Path) -> None:
     scene = Scene(plan(row("a", target_prior=10)), tmp_path)
     scene.target.script("alter", "a", Script(DENIED))
