@@ -17,10 +17,10 @@ from migrate.reportcommand import run_report
 from migrate.totals import totals
 from tests.browser.reading import Opened, Reader
 from tests.builders import make_check, make_plan, make_row
+from tests.unit.applyscene import Scene
 from tests.unit.goldenplan import golden_plan
 from tests.unit.plans import plan as small_plan
 from tests.unit.plans import row
-from tests.unit.test_application import Scene
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
 HOSTILE = "<img src=x onerror=document.title='owned'><script>document.title='owned'</script>&lt;b&gt;"

@@ -4,89 +4,32 @@ import shlex
 from dataclasses import replace
 
 from migrate import checklist
-from migrate.checks import CheckFacts, HiddenTopics, TopicShape
+from migrate.checks import HiddenTopics, TopicShape
 from migrate.connectors import Role
 from migrate.connecttopics import ConnectTopic, Purpose
-from migrate.drain import Drained
 from migrate.filters import Filters
-from migrate.groupfacts import BrokerSettings, GroupFacts
+from migrate.groupfacts import BrokerSettings
 from migrate.grouprecords import GroupKind, GroupRecord
 from migrate.mm2tasks import ConnectorTasks, Part
 from migrate.model import (
     Commit,
     Decision,
     Failure,
-    GroupPartition,
     GroupState,
     Level,
     LogRange,
     OffsetSync,
-    TopicPartition,
 )
-from migrate.place import RowFacts
 from migrate.policies import Policies, Waiver
-from migrate.producers import Growth
-from migrate.rows import build_row, with_blocks
 from migrate.streams import Application, InternalTopic
 from migrate.translation import Window
+from tests.unit.checkscene import FACTS, HOUR, NOW, ROWS, asked, blocked, found, row, shape
 
-
-def shape(wanted="checkpoint", found=True, named=False, **counts):
-    return TopicShape(
-        "B", f"{wanted}s-topic", wanted, found, named, {k.replace("_", "-"): n for k, n in counts.items()}
-    )
-
-
-NOW = 1_785_553_200_000  # 2026-08-01 03:00 UTC
-HOUR = 3_600_000
-WEEK = BrokerSettings(7 * 24 * HOUR, True)
 FORBIDDEN = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
-FACTS = CheckFacts(
-    source_alias="A",
-    target_alias="B",
-    source_cluster_id="id-a",
-    target_cluster_id="id-b",
-    source_down=False,
-    may_describe={"A": True, "B": True},
-    shapes=(shape(checkpoint=3), shape("offset-sync", offset_sync=5)),
-    source_states={"g": GroupState("Empty"), "h": GroupState("Empty")},
-    target_states={"g": GroupState("Absent"), "h": GroupState("Empty")},
-    topic_partitions={"t": (2, "A.t", 2), "u": (1, "A.u", 1)},
-    drains={TopicPartition(topic, partition): Drained(True) for topic in "tu" for partition in (0, 1)},
-    growth={TopicPartition(topic, partition): Growth(0, 15.0) for topic in "tu" for partition in (0, 1)},
-    groups=GroupFacts({"g": "consumer", "h": "consumer"}, WEEK, {}, NOW),
-    other_kinds={},
-    group_sync=False,
-    newest_checkpoint_ms=NOW,
-    looks_apart={"A": 15.0, "B": 15.0},
-    now_ms=NOW,
-)
-
-
-def row(group="g", topic="t", partition=0, policies=None, **changes):
-    facts = RowFacts(
-        GroupPartition(group, topic, partition), f"A.{topic}", Commit(50), LogRange(0, 100), LogRange(0, 100), 2,
-        "", None, Window(OffsetSync(0, 40, 40), None), None,
-    )  # fmt: skip
-    return build_row(replace(facts, **changes), policies or Policies(), False)
-
-
-ROWS = (row("g", "t"), row("h", "u"))
-
-
-def found(check, rows=ROWS, policies=None, **changes):
-    results = checklist.run(replace(FACTS, **changes), rows, policies or Policies())
-    return [r for r in results if r.check == check]
 
 
 def levels(check, **arguments):
     return {r.subject: r.level for r in found(check, **arguments)}
-
-
-def blocked(rows=ROWS, policies=None, **changes):
-    results = checklist.run(replace(FACTS, **changes), rows, policies or Policies())
-    laid = with_blocks(rows, checklist.blocked_groups(results, rows))
-    return {r.group for r in laid if r.decision is Decision.BLOCK}
 
 
 def test_a_sound_cutover_has_no_block_and_says_that_its_rows_are_estimated():
@@ -326,10 +269,6 @@ def test_groups_that_mm2_leaves_out_are_named():
 
 def test_groups_only_mm2_remembers_are_named():
     assert "gone" in found("checkpointed-groups-listed", checkpointed_only=("gone",))[0].seen
-
-
-def asked(**changes):
-    return {"groups": replace(FACTS.groups, **changes)}
 
 
 def test_mm2s_group_sync_blocks_the_groups_that_it_touches_and_unknown_is_no_pass():

@@ -15,7 +15,7 @@ from migrate.policies import Policies
 from migrate.survey import Timer
 from tests.builders import make_row
 from tests.fakes import FakeClock, FakeGroupFacts, NoProgress
-from tests.unit.test_checks import FACTS
+from tests.unit.checkscene import FACTS
 
 NOW = 1_785_553_200_000  # 2026-08-01 03:00 UTC
 HOUR = 3_600_000

@@ -32,8 +32,8 @@ from migrate.translation import chain, window
 from migrate.undo import undo_plan
 from tests.builders import make_plan
 from tests.fakes import ALIVE, FakeClock, FakeCluster, FakeComparer, NoProgress
-from tests.unit.test_naming import POLICIES, TOPICS
-from tests.unit.test_planning import SYNCS, FakeMirror, checks_of
+from tests.unit.names import POLICIES, TOPICS
+from tests.unit.planscene import SYNCS, FakeMirror, checks_of
 
 WAY_THERE = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
 

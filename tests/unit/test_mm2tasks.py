@@ -15,7 +15,7 @@ from migrate.options import resolve_flow
 from migrate.wiring import task_reader_of
 from tests.facts import options
 from tests.fakeworker import worker
-from tests.unit.test_sources import connectors, rest
+from tests.unit.connectscene import connectors, rest
 
 LOGIN = "PlainLoginModule required username='u' password='hunter2';"
 SECRETS = ("hunter2", "s3cret")

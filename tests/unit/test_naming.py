@@ -6,21 +6,10 @@ from hypothesis import strategies as st
 
 from migrate.model import Side
 from migrate.naming import PolicyKind, ReplicationPolicy
+from tests.unit.names import POLICIES, SEPARATORS, TOPICS
 
 DEFAULT = ReplicationPolicy(PolicyKind.DEFAULT, "source1", "target2")
 IDENTITY = ReplicationPolicy(PolicyKind.IDENTITY, "source1", "target2")
-SEPARATORS = st.sampled_from([".", "-", "__", "_", ""])
-POLICIES = st.builds(
-    ReplicationPolicy,
-    st.sampled_from(PolicyKind),
-    st.sampled_from(["A", "source1"]),
-    st.sampled_from(["B", "target2"]),
-    SEPARATORS,
-    st.booleans(),
-)
-TOPICS = st.text("AB12srcetag._-", min_size=1, max_size=14) | st.sampled_from(
-    ["heartbeats", "B.heartbeats", "A.t", "B.t", "source1.t", "target2.t", "a.", "..a", "xheartbeats"]
-)
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ from tests.builders import make_plan, make_row
 from tests.fakes import FakeClock, NoProgress
 from tests.notebooks import NOTEBOOKS, Tables, facts, outputs, run
 from tests.unit.goldenplan import golden_plan
+from tests.unit.pages import squeezed
 from tests.unit.plans import clusters, plan, row
-from tests.unit.test_report import squeezed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -6,7 +6,7 @@ from migrate.model import Commit, Decision, Failure, Level, LogRange, TopicParti
 from migrate.otherlog import OtherLog, other_log
 from migrate.policies import Policies, Untranslatable, Waiver
 from migrate.showtable import Page, table
-from tests.unit.test_planning import planned, rows_of, world
+from tests.unit.planscene import planned, rows_of, world
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -13,7 +13,7 @@ from migrate.place import Place, place
 from migrate.policies import Policies, Rewind
 from migrate.rows import build_row
 from migrate.translation import Window
-from tests.unit.test_rows import FACTS
+from tests.unit.rowfacts import FACTS
 
 BOUNDED = [why for why in Why if why is not Why.PROVEN]
 

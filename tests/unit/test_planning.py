@@ -1,114 +1,20 @@
 """From two clusters and MM2's topics to a plan: every commit one row, in the order that safety needs."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-
 import pytest
 
 from migrate.connectors import Role
 from migrate.errors import ClusterError
 from migrate.filters import Filters
 from migrate.grouprecords import GroupKind, GroupRecord
-from migrate.mirror import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
+from migrate.mirror import CheckpointKey, CheckpointRecord
 from migrate.mm2config import client_flow
 from migrate.mm2tasks import ConnectorTasks, Part
-from migrate.model import Decision, GroupState, Level, LogRange, OffsetSync, Side, TopicPartition
-from migrate.plan import Plan
-from migrate.planning import plan_of
+from migrate.model import Decision, GroupState, Level, LogRange, TopicPartition
 from migrate.policies import Policies, Uncommitted, Untranslatable, Waiver
 from migrate.survey import Clusters, PlanRequest
 from migrate.surveyor import take_survey
-from migrate.translation import chain, window
 from tests.fakes import ALIVE, FakeClock, FakeCluster, FakeGroupFacts, NoProgress
-
-CHECKPOINTS, SYNCS = "A.checkpoints.internal", "mm2-offset-syncs.B.internal"
-
-
-@dataclass
-class FakeMirror:
-    """MM2's topics as values; the windows are those of the pure functions."""
-
-    history: dict[tuple[str, int], list[OffsetSync]] = field(default_factory=dict)
-    latest: dict[CheckpointKey, CheckpointRecord] = field(default_factory=dict)
-    asked: list[WindowQuestion] = field(default_factory=list)
-    copied_to: dict[TopicPartition, int] = field(default_factory=dict)
-
-    def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
-        return CheckpointReading(self.latest, {"checkpoint": len(self.latest) or 1})
-
-    def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
-        self.asked = list(questions)
-        found = {}
-        for q in questions:
-            links = chain(self.history.get((q.source_topic, q.partition), []), q.source_end or 10**9, q.target_end)
-            found[q] = window(links, q.source_committed)
-        return SyncReading(found, {"offset-sync": 1})
-
-    def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
-        return self.copied_to
-
-
-def world() -> tuple[FakeCluster, FakeCluster, FakeMirror]:
-    """A source with topics t (2 partitions) and u (1), copied in full to B one to one, a sync every ten records."""
-    source = FakeCluster(Side.SOURCE, "A", "id-a")
-    target = FakeCluster(Side.TARGET, "B", "id-b")
-    mirror = FakeMirror()
-    for topic, partition in (("t", 0), ("t", 1), ("u", 0)):
-        source.ranges[TopicPartition(topic, partition)] = LogRange(0, 100)
-        target.ranges[TopicPartition(f"A.{topic}", partition)] = LogRange(0, 100)
-        mirror.history[topic, partition] = [OffsetSync(i, 10 * i, 10 * i) for i in range(10)]
-    source.ranges[TopicPartition(SYNCS, 0)] = LogRange(0, 30)
-    target.ranges[TopicPartition(CHECKPOINTS, 0)] = LogRange(0, 5)
-    target.ranges[TopicPartition("mm2-offsets.A.internal", 0)] = LogRange(0, 7)
-    mirror.copied_to = dict.fromkeys([p for p in source.ranges if p.topic in "tu"], 99)
-    target.ids = {"A.t": "id-of-t", "A.u": "id-of-u"}
-    source.ids = {"t": "id-of-source-t", "u": "id-of-source-u", "untouched": "id-of-source-v"}
-    source.commit("g", "t", 0, 55)
-    source.commit("g", "t", 1, 60)
-    source.commit("h", "u", 0, 100)
-    return source, target, mirror
-
-
-def planned(
-    source,
-    target,
-    mirror,
-    filters=None,
-    policies=None,
-    settle=15.0,
-    clock=None,
-    down=False,
-    comparer=None,
-    progress=None,
-    source_groups=None,
-    target_groups=None,
-    tasks=None,
-) -> Plan:
-    properties = {"bootstrap.servers": "x:1"}
-    request = PlanRequest(
-        flow=client_flow(properties, properties, "A", "B"),
-        filters=filters or Filters(),
-        policies=policies or Policies(),
-        source_down=down,
-        settle_seconds=settle,
-        settings={},
-    )
-    reader = None if down else source
-    clusters = Clusters(
-        reader, target, reader, target, mirror, comparer, source_groups=source_groups, target_groups=target_groups,
-        tasks=tasks,
-    )  # fmt: skip
-    clock = clock or FakeClock()
-    survey = take_survey(request, clusters, clock, progress or NoProgress())
-    return plan_of(request, survey, clock.now_ms())
-
-
-def rows_of(plan: Plan) -> dict[tuple[str, str, int], tuple[Decision, int | None, str]]:
-    return {row.key: (row.decision, row.target_offset, row.reason) for row in plan.rows}
-
-
-def checks_of(plan: Plan, name: str) -> list[str]:
-    return [c.subject for c in plan.header.checks if c.check == name]
+from tests.unit.planscene import SYNCS, FakeMirror, checks_of, planned, rows_of, world
 
 
 def test_what_a_worker_tells_of_mm2s_tasks_is_in_the_plan():

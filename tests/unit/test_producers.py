@@ -6,8 +6,8 @@ from migrate.policies import Policies, Waiver
 from migrate.producers import Growth, growth_of, rate_text
 from tests.builders import make_check, make_plan, make_row
 from tests.fakes import FakeClock
-from tests.unit.test_checks import found, row
-from tests.unit.test_planning import planned, rows_of, world
+from tests.unit.checkscene import found, row
+from tests.unit.planscene import planned, rows_of, world
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 ROWS = (row("g", "t", 0), row("g", "t", 1), row("h", "u", 0))

@@ -10,7 +10,7 @@ from migrate.matching import Matched, Unmatched, Why
 from migrate.model import Decision, Failure, Grade, LogRange, Method, TopicPartition
 from migrate.recordsurvey import estimate_text
 from tests.fakes import FakeComparer, NoProgress
-from tests.unit.test_planning import planned, rows_of, world
+from tests.unit.planscene import planned, rows_of, world
 
 
 def compared(comparer, **options):

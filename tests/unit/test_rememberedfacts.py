@@ -14,7 +14,7 @@ from migrate.policies import Policies
 from migrate.statuscommand import Lookout
 from migrate.survey import PlanRequest
 from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
-from tests.unit.test_planning import planned, world
+from tests.unit.planscene import planned, world
 
 HOUR_MS = 3_600_000
 REFUSED = Failure("_TIMED_OUT", "no answer within 60 s")

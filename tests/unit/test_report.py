@@ -2,10 +2,8 @@
 
 import base64
 import hashlib
-import html
 import json
 import os
-import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -30,6 +28,7 @@ from migrate.terminal import safe
 from migrate.totals import group_totals, lag, totals
 from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
+from tests.unit.pages import squeezed
 
 NOTHING = Aftermath()
 HOSTILE = "</script><img src=x onerror=alert(1)>&amp;\"'`\x1b[2J\u202e{{7*7}}<!--"
@@ -55,10 +54,6 @@ class Elements(HTMLParser):
 
 def page(plan: Plan, **options: Any) -> str:
     return report(plan, "cutover.plan", NOTHING, **options).html
-
-
-def squeezed(text: str) -> str:
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", "", text)))
 
 
 def rows_in(made: str) -> list[dict[str, Any]]:

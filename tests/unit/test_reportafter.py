@@ -20,8 +20,9 @@ from migrate.showproof import verify_document
 from migrate.verification import Known, compare
 from tests.builders import make_check
 from tests.fakes import Crash, NoProgress, Script
+from tests.unit.applyscene import Scene
 from tests.unit.plans import plan, row
-from tests.unit.test_application import DENIED, TIMED_OUT, UNSURE, Scene
+from tests.unit.test_application import DENIED, TIMED_OUT, UNSURE
 
 SAME_WORD = {RowStatus.SET, RowStatus.ALREADY, RowStatus.FAILED, RowStatus.UNKNOWN, RowStatus.REMOVED,
              RowStatus.KEPT, RowStatus.SKIPPED}  # fmt: skip

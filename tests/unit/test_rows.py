@@ -5,24 +5,11 @@ from dataclasses import replace
 import pytest
 
 from migrate.model import Commit, Decision, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
-from migrate.place import CheckpointHint, RowFacts
+from migrate.place import CheckpointHint
 from migrate.policies import Policies, Rewind, Untranslatable
 from migrate.rows import build_row, uncommitted_row, with_blocks
 from migrate.translation import Window
-
-BELOW, ABOVE = OffsetSync(1, 100, 110), OffsetSync(2, 200, 208)
-FACTS = RowFacts(
-    key=GroupPartition("g", "t", 0),
-    target_topic="A.t",
-    commit=Commit(150),
-    source_log=LogRange(0, 1000),
-    target_log=LogRange(0, 1100),
-    target_partitions=1,
-    not_replicated="",
-    prior=None,
-    around=Window(BELOW, ABOVE),
-    checkpoint=CheckpointHint(150, 105),
-)
+from tests.unit.rowfacts import ABOVE, FACTS
 
 
 def row(policies: Policies | None = None, source_down: bool = False, **changes):

@@ -13,8 +13,8 @@ from migrate.naming import PolicyKind
 from migrate.options import resolve_flow
 from tests.facts import facts, options
 from tests.fakeworker import worker
+from tests.unit.connectscene import MIRROR, connectors, rest
 
-MIRROR = "org.apache.kafka.connect.mirror"
 IDENTITY = f"{MIRROR}.IdentityReplicationPolicy"
 SECRETS = ("hunter2", "s3cret", "${file:/x:pw}")
 
@@ -42,29 +42,6 @@ def properties(tmp_path, settings):
     path = tmp_path / "mm2.properties"
     path.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
     return path
-
-
-def connectors(settings, source="A", target="B", name="copy", **more):
-    """What `GET /connectors?expand=info` answers."""
-    common = {
-        "source.cluster.alias": source,
-        "target.cluster.alias": target,
-        "source.cluster.bootstrap.servers": "a:1",
-        "target.cluster.bootstrap.servers": "b:1",
-        **settings,
-        **more,
-    }
-    kinds = ("Source", "Checkpoint", "Heartbeat")
-    return {
-        f"{name}-{kind}": {
-            "info": {"config": common | {"connector.class": f"{MIRROR}.Mirror{kind}Connector"}, "type": "source"}
-        }
-        for kind in kinds
-    } | {"other": {"info": {"config": {"connector.class": "io.x.S3Sink", "aws.secret": "hunter2"}}}}
-
-
-def rest(listed, **more):
-    return {"/": {"version": "4.1.0", "commit": "x", "kafka_cluster_id": "y"}, "/connectors?expand=info": listed} | more
 
 
 def strimzi(settings, form="v1beta2", **cluster):

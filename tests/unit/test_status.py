@@ -31,7 +31,7 @@ from migrate.surveyor import take_survey
 from migrate.terminal import Colour, paint
 from migrate.watching import Sight, Waiting, Watch
 from tests.fakes import ALIVE, FakeClock, FakeComparer, NoProgress
-from tests.unit.test_planning import SYNCS, planned, world
+from tests.unit.planscene import SYNCS, planned, world
 
 GREEN = paint("|", Colour.GREEN, True).split("|")[0]
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)

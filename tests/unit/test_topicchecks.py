@@ -11,8 +11,8 @@ from migrate.model import Decision, Level, LogRange, Scope, TopicPartition
 from migrate.policies import Policies, Waiver, parse_waiver
 from migrate.rows import with_blocks
 from tests.fakes import FakeComparer
-from tests.unit.test_checks import found, row
-from tests.unit.test_planning import planned, rows_of, world
+from tests.unit.checkscene import found, row
+from tests.unit.planscene import planned, rows_of, world
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 ROWS = (row("g", "t", 0), row("g", "t", 1), row("h", "u", 0))

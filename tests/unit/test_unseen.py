@@ -23,11 +23,11 @@ from migrate.survey import Clusters, PlanRequest
 from migrate.surveyor import take_survey
 from tests.builders import make_check
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress, Script
+from tests.unit.applyscene import Scene
+from tests.unit.checkscene import WEEK, asked, blocked, found, row
 from tests.unit.plans import plan
 from tests.unit.plans import row as planned_row
-from tests.unit.test_application import Scene
-from tests.unit.test_checks import WEEK, asked, blocked, found, row
-from tests.unit.test_planning import planned, rows_of, world
+from tests.unit.planscene import planned, rows_of, world
 
 REFUSED = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
 UNSEEN_WARN, UNSEEN_BLOCK = (Level.NOT_VISIBLE, Level.WARN), (Level.NOT_VISIBLE, Level.BLOCK)

@@ -28,7 +28,7 @@ KINDS = {
     "missing-beyond-window": "so, but all of them beyond the window that was compared; other groups' rows may tell",
     "missing-invented": "an exact row counts more missing records than there are",
     "missing-invented-bounded": "so, of a row that does not say exact",
-    "missing-invented-changed": "so, where records are changed on the way",
+    "missing-invented-changed": "so, but the copies of no fewer are changed on the way, and not recognised",
     "missing-invented-uncalibrated": "so, where what the way keeps was guessed wrong",
     "outside-log": "the row stands outside the target's log",
     "estimated-lost": "a row of Law 2, beside which a proven sync or a timestamp stands, loses a record",

@@ -281,7 +281,10 @@ class Row:
         return excused
 
     def _kind_of_invented(self) -> str:
-        if "changes" in self.world.troubles:
+        plain = {e.identity for e in self.world.target_seen if not e.altered}
+        changed = {e.identity for e in self.world.target_seen if e.altered} - plain
+        unknown = oracle.missing(self.truth, self.g) | (changed & oracle.owed(self.truth, self.g))
+        if self.place.missing_on_target <= len(unknown):
             return "missing-invented-changed"
         if not well_calibrated(self.world, self.run):
             return "missing-invented-uncalibrated"

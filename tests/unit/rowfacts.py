@@ -1,0 +1,21 @@
+"""Facts about one commit that a row is made of."""
+
+from migrate.model import Commit, GroupPartition, LogRange, OffsetSync
+from migrate.place import CheckpointHint, RowFacts
+from migrate.translation import Window
+
+BELOW, ABOVE = OffsetSync(1, 100, 110), OffsetSync(2, 200, 208)
+
+
+FACTS = RowFacts(
+    key=GroupPartition("g", "t", 0),
+    target_topic="A.t",
+    commit=Commit(150),
+    source_log=LogRange(0, 1000),
+    target_log=LogRange(0, 1100),
+    target_partitions=1,
+    not_replicated="",
+    prior=None,
+    around=Window(BELOW, ABOVE),
+    checkpoint=CheckpointHint(150, 105),
+)
