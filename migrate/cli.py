@@ -52,7 +52,8 @@ def cli() -> None:
     """Move Kafka consumer groups to the cluster that MirrorMaker 2 has been filling.
 
     Stop producers and consumers, `status --watch`, `plan`, read it with `show`, `apply` the very plan you approved,
-    `verify`, start the consumers on the target. `rollback` undoes it. Nothing is written without --execute.
+    `verify`, start the consumers on the target. `rollback` undoes it. No cluster is written to
+    without --execute.
     """
 
 
@@ -115,7 +116,8 @@ def plan(out: Path, **options: Any) -> int:
              "one, and it is never ready.")  # fmt: skip
 @option("--watch", is_flag=True, help="Look again until everything is ready, with progress and the time left.")
 @option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS",
-        help="With --watch: give up after so long (exit 3).  [default: never]")  # fmt: skip
+        help="With --watch: give up after so long (exit 3; 1 where a cluster does not answer).  "
+             "[default: never]")  # fmt: skip
 @option("--rehearsal", type=FILE, metavar="PLAN", help="Say how long plan, apply and verify will take, from this plan.")
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
         help="json: one document; with --watch one a line, every look.")  # fmt: skip
@@ -126,7 +128,7 @@ def status(watch: bool, **options: Any) -> int:
 
     Takes the filters and policies of `plan`, starts no Spark, and changes nothing. Exits 0 if everything is ready,
     else 3, also where no commit is inside the filters. If the source does not answer, it says what the target alone
-    tells.
+    tells; if the target does not, it exits 1.
     """
     from migrate.statuscommand import run_status
 
@@ -247,7 +249,8 @@ def _with_plan(run: Callable[..., tuple[list[str], int]], plan: Path, options: d
 @cluster_options
 @writing_options
 @option("--allow-partial", is_flag=True,
-        help="Leave out whole groups that are blocked or have changed, and apply the others (exit 4).")  # fmt: skip
+        help="Leave out whole groups that are blocked or have changed, pass over blocks that no row shows, and apply "
+             "the rest (exit 4).")  # fmt: skip
 @option("--source-unreachable", is_flag=True,
         help="Go on although the source does not answer: whether its groups are stopped, or were reset since the plan, "
              "is not looked at.")  # fmt: skip
@@ -274,14 +277,15 @@ def apply(plan: Path, **options: Any) -> int:
         help="Where consumers have moved on since the apply: refuse, or restore all the same (they must be stopped), "
              "saying what is read again or skipped.")  # fmt: skip
 @option("--out", type=FILE, metavar="PLAN",
-        help="Save the undo as a plan of its own, with its own fingerprint, for apply.")  # fmt: skip
+        help="Instead of restoring, save the undo as a plan of its own, with its own fingerprint, for "
+             "apply.")  # fmt: skip
 @common_options
 @one_paragraph
 def rollback(plan: Path, **options: Any) -> int:
     """Restore what stood on the target before `apply` ran, from the journal beside the plan.
 
     Without --execute this is a dry run. Rows that have moved since are refused. After a rollback the plan is
-    spent.
+    spent. Exits 4, and names them, where offsets are as planned that this journal did not write.
     """
     from migrate.writecommands import run_rollback
 

@@ -86,6 +86,12 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
         raise UsageError(
             f"{path} is itself an undo.", "Apply it with `mm2-migrate apply`, or make a new plan to go forward."
         )
+    if options["out"] is not None and options["execute"]:
+        # An --out of the environment would turn every rollback into a file, and end it with 0.
+        raise UsageError(
+            f"--execute restores what was there, and --out (or MM2_MIGRATE_OUT) saves how in {options['out']}.",
+            "Give one of the two. What --out saves is carried out by `mm2-migrate apply`.",
+        )
     flow = _roles(flow, plan)
     approval = _approved(plan, options["approve"], options["execute"])
     _refuse_other_name(plan, path, rolling_back=True)

@@ -106,6 +106,16 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
 # --- a saved undo and a journal that has gone on ----------------------------------------------------------
 
 
+def test_a_rollback_that_is_to_be_executed_is_never_only_saved(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    saved = night.folder / UNDO
+    ends(night.execute("rollback", "cutover.plan", "--out", str(saved)), 2, "Give one of the two")
+    monkeypatch.setenv("MM2_MIGRATE_OUT", str(saved))
+    ends(night.execute("rollback", "cutover.plan"), 2, "MM2_MIGRATE_OUT")
+    assert night.all_at(PLANNED) and not saved.exists()
+
+
 def test_an_undo_that_was_saved_after_a_kill_is_refused_once_the_apply_was_finished(night: Night) -> None:
     night.plan()
     night.killed("apply", "cutover.plan", 2)
