@@ -25,7 +25,6 @@ ONLY_PLAN_TELLS = frozenset(
         "missing-on-target",
         "re-read-limit",
         "rewind",
-        "rollback-limits",
         "timestamps-not-kept",
         "topics-visible",
         "unread-on-target-only",
