@@ -61,6 +61,12 @@ def test_what_decides_over_data_is_never_taken_from_the_environment(command):
                 assert parameter.envvar is None, name
 
 
+def test_the_readme_names_what_the_environment_does_not_set():
+    named = re.search(r"those\nthat decide over data \(([^)]+)\)", README)
+    assert named and set(re.findall(r"`(--[a-z-]+)`", named[1])) == NEVER_FROM_ENVIRONMENT
+    assert {"--source-unreachable", "--consumers-ran"} <= NEVER_FROM_ENVIRONMENT
+
+
 def test_any_other_option_is(tmp_path):
     wanted = tmp_path / "absent.properties"
     shown = run("doctor", MM2_MIGRATE_MM2_CONFIG=str(wanted), MM2_MIGRATE_SOURCE="A", MM2_MIGRATE_TARGET="B")
@@ -219,6 +225,15 @@ def test_a_closed_pipe_is_no_error(plan_file):
     command = f"{sys.executable} -m migrate show {plan_file} | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60)
     assert done.stderr == "" and done.stdout.count("\n") == 1
+
+
+def test_no_command_can_dump_its_memory():
+    told = "import resource, sys; sys.argv = ['x', '--version']; from migrate.cli import main\n"
+    told += "try: main()\nfinally: print(*resource.getrlimit(resource.RLIMIT_CORE))"
+    words = ["sh", "-c", 'ulimit -c unlimited 2>/dev/null; exec "$0" "$@"', sys.executable, "-c", told]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    soft, hard = map(int, done.stdout.splitlines()[-1].split())
+    assert 0 <= soft <= hard < 4096, "less than a page: none is written, not even to a program that takes them"
 
 
 def test_python_m_migrate_is_the_same_command():

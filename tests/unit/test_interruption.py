@@ -1,3 +1,4 @@
+import logging
 import os
 import signal
 import threading
@@ -5,6 +6,7 @@ import threading
 import pytest
 
 from migrate.interruption import SIGNALS, Interruption
+from migrate.spark.session import _quieten_py4j
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -40,3 +42,18 @@ def test_outside_the_main_thread_it_is_never_true() -> None:
     thread.start()
     thread.join()
     assert seen == [False]
+
+
+def test_what_py4j_logs_by_the_root_logger_is_kept_off_the_terminal_and_nothing_else_is() -> None:
+    root, before = logging.getLogger(), list(logging.getLogger().filters)
+
+    def shown(path: str) -> bool:
+        said = "KeyboardInterrupt while sending command."
+        return bool(root.filter(logging.LogRecord("root", logging.INFO, path, 1, said, None, None)))
+
+    try:
+        _quieten_py4j()
+        assert not shown("/venv/site-packages/py4j/clientserver.py")
+        assert shown("/app/migrate/py4j_like.py") and not logging.getLogger("py4j").propagate
+    finally:
+        root.filters[:] = before

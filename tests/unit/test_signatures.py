@@ -167,6 +167,7 @@ def test_a_name_with_a_character_that_nobody_sees_is_refused_and_counts_for_nobo
     ("one", "other"),
     [
         ("\u01f0", "J\u030c"),
+        ("\u0390", "\u0399\u0308\u0301"),
         ("\uff21\uff44\uff41", "ada"),
         ("Stra\u00dfe", "STRASSE"),
         ("\u1fb3\u0301", "\u0391\u0345\u0301"),

@@ -97,13 +97,15 @@ def test_an_append_that_becomes_visible_after_the_rollback_began_is_overwritten(
     scene.target.script("alter", "a", Script(HIDDEN))
     assert scene.apply(group_timeout_seconds=0.0).exit_code == 4
     assert scene.target.held("a") == {("A.orders", 0): 10}
+    hidden = [Commit(60)]
 
     def appear(call: str) -> None:
         if call == "alter":
-            scene.target.offsets["a"][P0] = Commit(60)
+            scene.target.offsets["a"][P0] = hidden.pop()
 
     scene.target.on_call = appear
     assert scene.rollback().exit_code == 0
+    assert not hidden, "nothing was written, so that the append may still appear"
     assert scene.target.held("a") == {("A.orders", 0): 10}
 
 
