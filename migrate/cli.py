@@ -332,7 +332,8 @@ def doctor(**options: Any) -> int:
     """Check, now and not on the night: Java, Spark's jars (fetched into the cache), both clusters, MM2's topics.
 
     And the rights of this principal: for each command and side, those that are missing, by resource. The filters say
-    on which groups and topics; without any, on all groups and what they have committed on.
+    on which groups and topics; without any, on all groups and what they have committed on. Exits 1 if something that
+    a command needs is not there.
     """
     from migrate.doctor import examine
 
