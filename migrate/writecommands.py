@@ -15,6 +15,7 @@ from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, R
 from migrate.exactadmin import groups_with_metadata
 from migrate.flow import Flow
 from migrate.history import ROLLBACK, GroupTrace, JournalState
+from migrate.interruption import Interruption
 from migrate.journal import Journal, journal_path, journal_to_read, journals_under_any_name
 from migrate.kafka.hosted import get_ready
 from migrate.model import Row
@@ -137,11 +138,13 @@ def _look_elsewhere(
     plan: Plan, rows: Sequence[Row], target: ClusterAdmin, clock: SystemClock, timeout: float, progress: Progress
 ) -> Elsewhere:
     try:
-        return look_elsewhere(plan, rows, target, clock, timeout, progress)
+        # A signal ends nothing here: what was written before must be printed.
+        with Interruption():
+            return look_elsewhere(plan, rows, target, clock, timeout, progress)
     except Refused:
         raise
     except Exception as error:
-        # What was written before must be printed, whatever breaks while looking further.
+        # Nor does what breaks while looking further.
         return Elsewhere(unread=tuple(sorted({row.group for row in rows})), why=f"{type(error).__name__}: {error}")
 
 

@@ -4,7 +4,9 @@ Commands as they are typed, on a cluster in memory.
 """
 
 import itertools
+import os
 import shutil
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -325,6 +327,21 @@ def test_groups_that_cannot_be_looked_at_are_not_taken_for_untouched(night: Nigh
     denied = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
     night.target.script("commits", "g11", *[Script(denied)] * 99)
     ends(night.execute("rollback", "cutover.plan"), 4, "NOT LOOKED AT: 1 group", "g11: GROUP_AUTHORIZATION_FAILED")
+
+
+def test_a_signal_after_the_last_write_does_not_hide_what_was_restored(night: Night) -> None:
+    night.plan()
+    night.killed("apply", "cutover.plan", 2)
+    asked: list[str] = []
+
+    def interrupt(call: str) -> None:
+        asked.append(call)
+        if call == "facts" and "alter" in asked:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    night.target.on_call = interrupt
+    ends(night.execute("rollback", "cutover.plan"), 0, "RESTORED: 10 offsets")
+    assert asked.count("facts") == 2
 
 
 def test_the_rollback_of_a_killed_apply_alone_is_done(night: Night) -> None:
