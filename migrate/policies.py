@@ -26,7 +26,6 @@ TWO_LOOKS = "two-looks"
 OTHER_LOG = "commit-of-another-log"
 UNREAD_ON_TARGET_ONLY = "unread-on-target-only"
 ACCEPTABLE_CHECKS = (
-    "checkpointed-groups-listed",
     "checkpointed-topics-listed",
     OTHER_LOG,
     GROUP_SYNC,
