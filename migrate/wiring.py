@@ -1,7 +1,7 @@
 """Where the real things are plugged in: clients from a flow, and a Spark session that starts in the background."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -125,9 +125,11 @@ class BackgroundSpark:
         return self._session.result()
 
     def stop(self) -> None:
-        """Stop the session, if it started, and end its JVM."""
-        from migrate.spark.session import stop_session
+        """Stop the session, if it started, and end its JVM. A start that nobody waits for any more is broken off."""
+        from migrate.spark.session import break_off_start, stop_session
 
+        if not self._session.done():
+            break_off_start(lambda seconds: bool(wait([self._session], seconds).done))
         self._pool.shutdown(wait=True)
         if self._session.exception() is None:
             stop_session(self._session.result())

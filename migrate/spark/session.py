@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ LOCAL_MASTER = "local[*]"
 STOP_DEADLINE_SECONDS = 20
 # A JVM that dies closes its sockets before its parent can see that it has ended.
 ENDING_SECONDS = 5.0
+_LOOK_SECONDS = 0.1
 CONNECTOR_CLASS = "org/apache/spark/sql/kafka010/KafkaSourceProvider.class"
 ADMIN_CLASS = "org/apache/kafka/clients/admin/Admin.class"
 
@@ -145,6 +146,29 @@ def stop_java_machine() -> None:
         process.kill()
         process.wait()
     if process.returncode == 0:
+        log_file().unlink(missing_ok=True)
+
+
+def break_off_start(has_ended: Callable[[float], bool]) -> None:
+    """End the JVM of a start that is under way in another thread, which then fails; return when it has ended.
+
+    `has_ended` waits so many seconds at most, and returns True once the start is over. Who has pressed Ctrl-C, or whose
+    password is wrong, does not wait for a Spark that nobody will use. SIGTERM lets Spark delete its temporary folders.
+    """
+    from pyspark import SparkContext
+
+    ended: subprocess.Popen[bytes] | None = None
+    while not has_ended(_LOOK_SECONDS):
+        process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+        if process is not None and process is not ended:
+            ended = process
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(STOP_DEADLINE_SECONDS)
+            process.kill()
+    if ended is not None:
+        SparkContext._active_spark_context = None
+        stop_java_machine()
         log_file().unlink(missing_ok=True)
 
 

@@ -20,17 +20,25 @@ RESET = struct.pack("ii", 1, 0)
 
 
 class Network:
-    """The lines to every broker, as one: `latency_seconds` each way; `stall`, `flow` and `reset` act at once."""
+    """The lines to every broker, as one: `latency_seconds` each way; `stall`, `flow` and `reset` act at once.
+
+    `held` counts the pieces that a stall has held back, `resets` the connections that `reset` has broken.
+    """
 
     def __init__(self) -> None:
         self.latency_seconds = 0.0
-        self.resets = 0
+        self.held = self.resets = 0
         self._loop = asyncio.new_event_loop()
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._lines: set[asyncio.StreamWriter] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, name="network", daemon=True)
         self._thread.start()
+
+    @property
+    def is_idle(self) -> bool:
+        """True if nobody is connected."""
+        return not self._lines
 
     def add(self, port: int, upstream_port: int) -> None:
         """Take connections on `port` and lead them to `upstream_port`."""
@@ -107,6 +115,7 @@ class Network:
             while True:
                 due, chunk = await under_way.get()
                 await asyncio.sleep(due - self._loop.time())
+                self.held += bool(chunk) and not self._flowing.is_set()
                 await self._flowing.wait()
                 if not chunk:
                     writer.close()

@@ -35,6 +35,33 @@ def test_spark_starts_works_and_stops_without_a_word_on_the_terminal():
     assert done.stdout == "5 UTC None\nFalse\n"
 
 
+BROKEN_OFF = """
+from pathlib import Path
+from pyspark import SparkContext
+from migrate.spark.session import log_file
+from migrate.wiring import BackgroundSpark
+from tests.lab.waiting import wait_until
+spark = BackgroundSpark("local[1]", {})
+wait_until(lambda: SparkContext._gateway, 120, "a JVM")
+java = SparkContext._gateway.proc
+spark.stop()
+print(java.poll() is not None, SparkContext._gateway, log_file().exists())
+again = BackgroundSpark("local[1]", {})
+print(again.session().range(3).count())
+again.stop()
+"""
+
+
+def test_a_start_that_nobody_waits_for_is_broken_off_and_spark_can_be_started_again(tmp_path):
+    """Ctrl-C, or a wrong password, need not wait until Spark has come up."""
+    temporary = {**with_our_package(), "TMPDIR": str(tmp_path), "SPARK_LOCAL_DIRS": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN_OFF], capture_output=True, text=True, timeout=180, env=temporary
+    )
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "True None False\n3\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 # Runs `then` once the main thread waits for an answer of the JVM that never comes.
 HANGING = """
 import os, signal, threading
