@@ -14,7 +14,7 @@ from migrate.assessment import Fate
 from migrate.errors import ClusterError, MigrateError, Refused
 from migrate.groupfacts import BrokerSettings
 from migrate.grouprecords import GroupKind, GroupRecord
-from migrate.history import APPLY, ROLLBACK, SET
+from migrate.history import APPLY, ROLLBACK, SET, read_history
 from migrate.journal import Journal, journal_path
 from migrate.model import Decision, Failure, Level, LogRange, Method, TopicPartition
 from migrate.plan import Plan
@@ -77,6 +77,36 @@ def test_prior_offsets_and_the_intent_are_on_disk_before_the_first_write(folder:
     assert at_first_write.applied["a"].planned == {
         TopicPartition("A.orders", 0): 60, TopicPartition("A.orders", 1): 61,
     }  # fmt: skip
+
+
+def test_all_that_the_journal_says_is_on_disk_at_every_write(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = three_chunks(folder)
+    sync, on_disk, at_writes = os.fsync, [0], []
+
+    def syncing(descriptor: int) -> None:
+        sync(descriptor)
+        if os.path.samestat(os.fstat(descriptor), scene.journal.path.stat()):
+            on_disk[0] = os.fstat(descriptor).st_size
+
+    def look(call: str) -> None:
+        if call in ("alter", "delete", "delete_offsets"):
+            at_writes.append(read_history(scene.journal.path.read_bytes()[: on_disk[0]], "", scene.plan.fingerprint))
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    scene.target.on_call = look
+    scene.apply(concurrency=1)
+    assert [len(state.prior) for state in at_writes] == [15, 15, 15]
+    assert all(len(state.applied) >= WINDOWS_PER_CHUNK * n for n, state in enumerate(at_writes, 1))
+    at_writes.clear()
+    scene.rollback(concurrency=1)
+    assert len(at_writes) == 3
+    assert all(len(state.rolled_back) >= WINDOWS_PER_CHUNK * n for n, state in enumerate(at_writes, 1))
+
+
+def test_an_offset_of_0_is_set_like_any_other(folder: Path) -> None:
+    scene = Scene(plan(row("a", offset=0), row("a", partition=1, target_prior=0)), folder)
+    assert scene.apply().exit_code == 0 and scene.target.held("a") == {("A.orders", 0): 0, ("A.orders", 1): 60}
+    assert scene.rollback().exit_code == 0 and scene.target.held("a") == {("A.orders", 1): 0}
 
 
 def test_the_same_command_again_does_nothing_even_when_consumers_have_started(folder: Path) -> None:

@@ -92,3 +92,12 @@ def test_dropping_twice_destroys_once_and_the_next_call_has_a_client(bootstrap, 
     assert connection.metadata().brokers
     connection.drop()
     assert destroyers() == DESTROYER
+
+
+def test_what_librdkafka_says_of_a_cluster_shows_no_secret():
+    told = "Connection refused"  # what it says of this cluster: now a password as well
+    for config, secrets in (({}, (told,)), ({"sasl.password": told}, ())):
+        connection = Connection(Cluster(Side.TARGET, "B", {}), {"bootstrap.servers": NOWHERE} | config, 2.0, secrets)
+        with pytest.raises(ClusterError, match="cannot be reached") as found:
+            connection.metadata()
+        assert told not in str(found.value)

@@ -109,6 +109,12 @@ def test_c4_where_the_syncs_of_the_replay_are_lost():
     assert found.tail.uncopied != 0
 
 
+def test_c4_where_the_replay_stopped_behind_a_sync_that_still_counts():
+    """Every record has a copy, in order, and yet the newest run of MM2 has to copy 2 again."""
+    world = hand(source="0..2", target="0..2@0..2 1@3", syncs=[(0, 0)], reached=2)
+    assert judged(world).tail.uncopied == 1
+
+
 def test_c5_a_replay_after_a_truncation_that_was_broken_off_is_not_taken_for_the_whole():
     # Truncated to 10; MM2 resets, copies 0 to 4 again, dies before a flush, and resumes from its old commit 9.
     world = hand(
@@ -243,6 +249,12 @@ def test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_m
     assert (untold.target_offset, untold.why) == (5, Why.LOOK_ALIKES)
 
 
+def test_of_records_that_nothing_tells_apart_the_lowest_counts():
+    """Records 2 and 3 look alike, and 3 was aborted: its copy may be that of 2, and is not taken for it."""
+    row = planned(hand("0..2 3! 4", "0..4@0..4", [(0, 0), (4, 4)], like={"2": "0", "3": "0"}), 2)
+    assert (row.target_offset, row.why) == (2, Why.LOOK_ALIKES)
+
+
 def test_a_sync_whose_record_is_gone_names_no_other_records_copy():
     """The copy at 6 is that of record 5, which was removed since; record 6 looks like it, and has the copy at 5."""
     syncs = [(0, 0), (4, 4), (5, 6), (8, 7), (9, 8)]
@@ -264,6 +276,39 @@ def test_a_record_in_another_shape_before_a_replay_that_stopped_is_not_passed_ov
 def test_below_the_log_start_nothing_is_counted_where_a_record_that_is_left_has_no_copy():
     world = hand("~0 1..2", "0..1A@0..1 0A@2", syncs=[(0, 2)], commits=[0], reached=3)
     assert planned(world, 0).target_offset <= 1
+
+
+def test_below_the_log_start_nothing_is_counted_where_a_removed_record_has_no_copy():
+    world = hand("~0..3 4", "0@0 2..4@1..3", syncs=[(0, 0)], commits=[2], source_start=4)
+    assert planned(world, 2).target_offset <= 1
+
+
+def test_a_group_ahead_of_mm2_reads_again_what_is_still_to_come():
+    row = planned(hand("0..4", "0..1@0..1", [(0, 0)], commits=[4], reached=2), 4)
+    assert (row.target_offset, row.why, row.rereads_at_most) == (2, Why.NOT_COPIED_YET, 2)
+
+
+@pytest.mark.parametrize("on_source", [True, False])
+def test_a_row_whose_log_lost_its_beginning_while_it_was_read_is_not_exact(on_source):
+    world = hand("0..5", "0..5@0..5", [(0, 0)], commits=[4], retention=[(1, on_source, 2)])
+    row = planned(world, 4)
+    assert (row.target_offset, row.why) == (4, Why.RETENTION)
+
+
+def test_where_contents_are_changed_on_the_way_time_and_key_place_a_commit():
+    masked = (Content(1, b"k", b"v", ()), Content(1, b"k", b"masked", ()))
+    world = hand("0..4", "0A@0 1A@1 2A@2 3A@3 4A@4", [(0, 0), (4, 4)])
+    row = planned(replace(world, elsewhere=(masked,) * 5), 2)
+    assert (row.target_offset, row.why) == (2, Why.CHANGED_IN_FLIGHT)
+
+
+def test_where_all_is_copied_the_tail_says_so():
+    for world in (
+        hand("0..4", "0..4@0..4", syncs=[(0, 0)]),
+        hand("0..4", "0..4@0..4"),
+        hand("0..4", "0..2@0..2 1..4@3..6", syncs=[(0, 0)]),
+    ):
+        assert judged(world).tail.uncopied == 0
 
 
 def test_an_anchor_that_retention_removes_after_it_was_compared_closes_no_window():

@@ -47,6 +47,14 @@ def test_every_commit_becomes_one_row():
     }
 
 
+def test_a_commit_at_offset_0_is_a_commit():
+    source, target, mirror = world()
+    source.commit("g", "t", 0, 0)
+    made = planned(source, target, mirror)
+    assert rows_of(made).keys() == {("g", "t", 0), ("g", "t", 1), ("h", "u", 0)}
+    assert [row.source_committed for row in made.rows] == [0, 60, 100]
+
+
 def test_a_sound_world_gives_a_clean_plan():
     plan = planned(*world())
     assert plan.is_clean()

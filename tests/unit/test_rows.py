@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from migrate.matching import Matched, Why
 from migrate.model import Commit, Decision, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
 from migrate.place import CheckpointHint
 from migrate.policies import Policies, Rewind, Untranslatable
@@ -60,6 +61,14 @@ def test_what_no_law_vouches_for_is_blocked_by_name_and_has_no_grade(changes, re
     made = row(**changes)
     assert (made.decision, made.reason, made.target_offset, made.grade) == (Decision.BLOCK, reason, None, None)
     assert made.sentence.endswith(".")
+
+
+@pytest.mark.parametrize("offset", [6, 1101])
+def test_no_row_is_set_outside_the_targets_log(offset):
+    made = row(answer=Matched(offset, Why.PROVEN, 0), target_log=LogRange(7, 1100))
+    assert (made.decision, made.reason) == (Decision.BLOCK, "inside-target-log")
+    for inside in (7, 1100):
+        assert row(answer=Matched(inside, Why.PROVEN, 0), target_log=LogRange(7, 1100)).decision is Decision.SET
 
 
 def test_a_commit_at_the_sources_end_is_not_beyond_it():
@@ -178,10 +187,12 @@ def test_one_blocked_row_blocks_its_whole_group_and_no_other():
     rows = [
         row(),
         row(key=GroupPartition("g", "t", 1), target_partitions=1, target_log=None),
+        row(key=GroupPartition("g", "u", 0), target_topic="A.u"),
         row(key=GroupPartition("other", "t", 0)),
     ]
     laid = {r.key: r for r in with_blocks(rows, {})}
     assert laid["g", "t", 0].decision is Decision.BLOCK and laid["g", "t", 0].reason == "group-blocked"
+    assert laid["g", "u", 0].decision is Decision.BLOCK and laid["g", "u", 0].reason == "group-blocked"
     assert laid["g", "t", 0].target_offset == 111
     assert laid["g", "t", 1].reason == "target-partition-missing"
     assert laid["other", "t", 0].decision is Decision.SET

@@ -1,5 +1,6 @@
 """What becomes of writes whose outcome nobody knows: brokers hide errors that arise after the append."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,9 @@ from migrate.errors import Refused
 from migrate.history import APPLY, FAILED, REMOVED, SET, UNKNOWN
 from migrate.journal import Journal
 from migrate.kafka.errors import failure_of
-from migrate.model import UNACKNOWLEDGED, Commit, Decision, Failure, TopicPartition
+from migrate.model import UNACKNOWLEDGED, Commit, Commits, Decision, Failure, TopicPartition
 from migrate.outcome import NOT_WRITTEN, may_be_written
+from migrate.ports import Outcomes
 from migrate.rowresults import RowStatus
 from migrate.undo import refuse_stale
 from tests.fakes import Crash, FakeClock, Script
@@ -263,3 +265,18 @@ def test_what_a_colleague_set_after_our_failure_is_not_taken_back_by_rollback(tm
     assert scene.apply().exit_code == 0
     assert [r.group for r in scene.undo().rows] == ["h"]
     assert scene.rollback().exit_code == 0 and scene.target.held("g") == {("A.orders", 0): 60}
+
+
+def test_a_partition_that_the_answer_leaves_out_is_unknown_and_written_again(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10), row("a", partition=1, target_prior=11)), tmp_path)
+    alter = scene.target.alter
+
+    def forgetful(wanted: Mapping[str, Commits]) -> Outcomes:
+        # Neither carried out nor answered.
+        first = scene.target.calls["alter"] == 0
+        return alter({g: {p: c for p, c in commits.items() if p == P0 or not first} for g, commits in wanted.items()})
+
+    scene.target.alter = forgetful  # type: ignore[method-assign]
+    result = scene.apply()
+    assert result.exit_code == 0 and scene.target.calls["alter"] == 2
+    assert scene.target.held("a") == {("A.orders", 0): 60, ("A.orders", 1): 60}
