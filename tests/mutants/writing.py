@@ -214,8 +214,8 @@ WRITING = (
         "later-failure-settles-the-unknown",
         "A failure for sure does not tell what became of an earlier try.",
         "migrate/writing.py",
-        "    if isinstance(answer, Failure) and isinstance(before, Failure) and before.outcome_unknown:\n",
-        "    if isinstance(answer, Failure) and isinstance(before, Failure) and answer.outcome_unknown:\n",
+        "    return replace(answer, message=message, outcome_unknown=True, first_doubt=first)\n",
+        "    return replace(answer, message=message, first_doubt=first)\n",
         (
             "tests/unit/test_unknown_outcomes.py::test_a_failure_for_sure_does_not_undo_that_an_earlier_try_may_be_written",
         ),
