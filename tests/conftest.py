@@ -1,12 +1,13 @@
 """Options and a browser that all suites share."""
 
 import os
-import secrets
 import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.seeds import VARIABLE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from tests.browser.reading import Reader
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    if (seed := config.getoption("--seed")) is not None:
+        os.environ[VARIABLE] = str(seed)
     # A background job, and what runs under nohup, inherit that they ignore these; tests send them to themselves.
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
@@ -26,7 +29,7 @@ def pytest_configure() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run every count in full")
-    parser.addoption("--world-seed", type=int, help="draw the fresh simulated worlds of --long from this seed")
+    parser.addoption("--seed", type=int, help="draw scenes, worlds and kills from this seed; a failure names its own")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -36,13 +39,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "long" in item.keywords:
             item.add_marker(skip)
-
-
-@pytest.fixture(scope="session")
-def fresh_seed(pytestconfig: pytest.Config) -> int:
-    """A seed that no run has had before, or the one of --world-seed; a failure names it."""
-    given: int | None = pytestconfig.getoption("--world-seed")
-    return secrets.randbelow(10**9) + 10**6 if given is None else given
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from random import SystemRandom
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from tests.integration.killedscene import killed
 from tests.integration.oracle import Found, Truth
 from tests.integration.scene import Scene
 from tests.lab.fixtures import external_lab, lab, lab_factory
+from tests.seeds import new_seed
 
 __all__ = ["Cutover", "external_lab", "lab", "lab_factory"]
 
@@ -91,7 +91,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def killed_scene(lab: AnyLab, request: pytest.FixtureRequest) -> Scene:
-    return killed(lab, SystemRandom().randrange(10**6))
+    return killed(lab, new_seed())
 
 
 @pytest.fixture(scope="session")

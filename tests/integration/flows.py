@@ -5,7 +5,6 @@ A flow has aliases and topics of its own, so that many run one after the other b
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from random import SystemRandom
 from typing import Any
 
 from tests.integration.clusters import (
@@ -25,6 +24,7 @@ from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.reading import replicated_offsets, topic_reader
 from tests.lab.waiting import wait_until
+from tests.seeds import new_seed
 
 EVERY = range(8)
 HALF = range(4)
@@ -68,7 +68,7 @@ class Flow:
     def run(self, lab: Lab, run: int) -> list[Staged]:
         """Stage every scene of the flow between the lab's clusters, with seeds that nobody chose."""
         lab.change_mirror(self.options(run))
-        scenes = [Scene(lab, f"{scene}{run}", SystemRandom().randrange(10**6)) for scene in self.scenes]
+        scenes = [Scene(lab, f"{scene}{run}", new_seed()) for scene in self.scenes]
         staged = self.stage(lab, scenes)
         for ready in staged:
             commit_densely(ready.scene)

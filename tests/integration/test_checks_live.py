@@ -5,7 +5,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from random import SystemRandom
 from typing import Any
 
 import pytest
@@ -29,6 +28,7 @@ from tests.lab.fixtures import VARIABLES
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
+from tests.seeds import new_seed
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
@@ -130,7 +130,7 @@ def delete_group(bootstrap: str, group: str) -> None:
 
 @pytest.fixture(scope="module")
 def night(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Night:
-    lab, scene = own_lab, Scene(own_lab, "night", SystemRandom().randrange(10**6))
+    lab, scene = own_lab, Scene(own_lab, "night", new_seed())
     source, target = lab.source_bootstrap, lab.target_bootstrap
     group = scene.group
     pool, small, tx, local = (scene.create(name, 1) for name in ("pool", "small", "tx", "local"))

@@ -7,7 +7,6 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from random import SystemRandom
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from tests.lab.fixtures import VARIABLES
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
+from tests.seeds import new_seed
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
@@ -67,7 +67,7 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     )
     folder = tmp_path_factory.mktemp("worker")
     with Lab(folder, mirror=mirror) as lab:
-        scene = Scene(lab, "worker", SystemRandom().randrange(10**6))
+        scene = Scene(lab, "worker", new_seed())
         topic = scene.create("plain", 2)
         scene.write([(topic, 0), (topic, 1)], 600)
         ends = scene.source_ends()

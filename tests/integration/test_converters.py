@@ -7,7 +7,6 @@ import os
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from random import SystemRandom
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from tests.lab.fixtures import VARIABLES
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.reading import as_bytes
+from tests.seeds import new_seed
 
 pytestmark = pytest.mark.kafka
 
@@ -210,7 +210,7 @@ LONG_WAYS = {"change"}
     scope="module", params=[pytest.param(way, marks=pytest.mark.long if way in LONG_WAYS else ()) for way in WAYS]
 )
 def rehearsal(request: pytest.FixtureRequest, clusters: Lab, tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
-    scene = converted(clusters, request.param, SystemRandom().randrange(10**6))
+    scene = converted(clusters, request.param, new_seed())
     way, commands = WAYS[request.param], CommandLine.of(clusters, tmp_path_factory.mktemp(request.param))
     accepted = [word for check in way.accept for word in ("--accept", check)]
     commands.plan("c.plan", "--group", f".*{scene.suffix}", *accepted).expect(0)

@@ -90,10 +90,9 @@ def test_the_kcg_form_holds_the_set_rows_and_nothing_else(cutover: Cutover) -> N
     }
 
 
-@pytest.mark.parametrize("rows", ["rows", "estimated_rows"])
-def test_every_planned_offset_is_loss_free(cutover: Cutover, rows: str) -> None:
+def test_every_offset_planned_without_comparing_records_is_loss_free(cutover: Cutover) -> None:
     losing = {}
-    for (group, topic, p), row in getattr(cutover, rows).items():
+    for (group, topic, p), row in cutover.estimated_rows.items():
         truth, committed = cutover.truth[topic, p], row["source_committed"]
         lost = oracle.lost(truth, committed, row["target_offset"])
         if lost:

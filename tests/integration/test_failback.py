@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from random import SystemRandom
 from typing import Any
 
 import pytest
@@ -26,6 +25,7 @@ from tests.integration.clusters import (
 from tests.integration.killedscene import kill_mid_stream
 from tests.integration.oracle import Log, Truth, Written
 from tests.integration.scene import Scene
+from tests.seeds import new_seed
 
 pytestmark = pytest.mark.kafka
 GROUPS = 24
@@ -95,7 +95,7 @@ def written_of(log: Log) -> tuple[Written, ...]:
 
 @pytest.fixture(scope="module")
 def way_back(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> WayBack:
-    scene = Scene(lab, "back", SystemRandom().randrange(10**6))
+    scene = Scene(lab, "back", new_seed())
     plain, tx = scene.create("plain", 3), scene.create("tx", 2)
 
     def write() -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random, SystemRandom
+from random import Random
 
 import pytest
 
@@ -21,6 +21,7 @@ from tests.integration.javajudge import HeldByGroup, JavaJudge
 from tests.integration.madeplan import made_plan, options_for, saved
 from tests.lab.cluster import Cluster
 from tests.lab.waiting import wait_until
+from tests.seeds import new_seed
 
 pytestmark = pytest.mark.kafka
 
@@ -47,7 +48,7 @@ class Ground:
 
     cluster: Cluster
     judge: JavaJudge
-    seed: int = field(default_factory=lambda: SystemRandom().randrange(10**6))
+    seed: int = field(default_factory=new_seed)
     plans: int = 0
 
     def plan(self, offsets: Planned) -> Plan:

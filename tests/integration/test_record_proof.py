@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from random import SystemRandom
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from tests.integration.cli import CommandLine, Place, Ran
 from tests.integration.clusters import AnyLab, Partition, commit, delete_before, portrait
 from tests.integration.oracle import Found, Log, Truth
 from tests.integration.scene import Scene
+from tests.seeds import new_seed
 
 pytestmark = pytest.mark.kafka
 GROUPS = 12
@@ -40,7 +40,7 @@ def by_place(document: dict[str, Any]) -> dict[Place, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def proved(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> Proved:
-    scene = Scene(lab, "proof", SystemRandom().randrange(10**6))
+    scene = Scene(lab, "proof", new_seed())
     plain, tx = scene.create("plain", 3), scene.create("tx", 2)
     scene.write([(plain, 0), (plain, 1)], 1500)
     scene.write_transactions([(tx, 0), (tx, 1)], 900)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from random import Random, SystemRandom
+from random import Random
 
 import pytest
 from confluent_kafka import KafkaException
@@ -25,6 +25,7 @@ from tests.integration.javajudge import JavaJudge
 from tests.integration.madeplan import made_plan, options_for, saved
 from tests.lab.cluster import Cluster
 from tests.lab.waiting import wait_until
+from tests.seeds import new_seed
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
@@ -96,7 +97,7 @@ def well(cluster: Cluster) -> None:
 def test_applied_under_a_rolling_kill_nothing_is_wrong_and_the_journal_says_where_it_stood(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    seed = SystemRandom().randrange(10**6)
+    seed = new_seed()
     names = [f"g{n:04}" for n in range(GROUPS)]
     offsets = {g: {p: (1000 + 10 * n + p, None) for p in range(PARTITIONS)} for n, g in enumerate(names)}
     plan = made_plan(cluster.bootstrap, TOPIC, offsets, 1_700_000_000_000)
@@ -190,7 +191,7 @@ def test_offsets_read_under_a_rolling_kill_are_right_or_a_failure_whatever_librd
     cluster: Cluster, pytestconfig: pytest.Config
 ) -> None:
     """Reading while coordinators move is what librdkafka dies of: the fault that the client process is there for."""
-    seed = SystemRandom().randrange(10**6)
+    seed = new_seed()
     groups = {f"read-{n:04}": {p: 500 + 10 * n + p for p in range(PARTITIONS)} for n in range(READ_GROUPS)}
     well(cluster)
     config = {"bootstrap.servers": cluster.bootstrap}

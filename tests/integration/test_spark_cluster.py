@@ -10,7 +10,6 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from random import SystemRandom
 
 import pyspark
 import pytest
@@ -21,6 +20,7 @@ from tests.integration.scene import Scene
 from tests.lab.cluster import HOST, free_ports
 from tests.lab.jars import java_executable
 from tests.lab.process import GuardedProcess
+from tests.seeds import new_seed
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
@@ -87,7 +87,7 @@ def bare_python(folder: Path) -> Path:
 def test_a_plan_made_on_a_spark_cluster_is_the_plan_made_on_this_machine(
     lab: AnyLab, standalone: Standalone, tmp_path: Path
 ) -> None:
-    scene = Scene(lab, "cluster", SystemRandom().randrange(10**6))
+    scene = Scene(lab, "cluster", new_seed())
     plain = scene.create("plain", 4)
     scene.write([(plain, p) for p in range(4)], 800)
     ends = scene.source_ends()

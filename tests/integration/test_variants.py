@@ -6,7 +6,6 @@ What differs is what MM2 names its topics, where it keeps its syncs, and how it 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from random import SystemRandom
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from tests.integration.cli import CommandLine
 from tests.integration.clusters import Partition, commits_on
 from tests.integration.scene import Scene
 from tests.lab.options import MirrorOptions
+from tests.seeds import new_seed
 
 pytestmark = pytest.mark.kafka
 
@@ -66,7 +66,7 @@ def clusters_by_option(lab: Any) -> tuple[str, ...]:
 def test_a_cutover_is_loss_free(name: str, lab_factory: Any, tmp_path: Path) -> None:
     variant = VARIANTS[name]
     lab = lab_factory(version=variant.version, mirror=variant.options)
-    scene = Scene(lab, "variant", SystemRandom().randrange(10**6))
+    scene = Scene(lab, "variant", new_seed())
     plain, tx = scene.create("pla.in", 2), scene.create("tx", 1)
     scene.write([(plain, 0), (plain, 1)], 2000)
     scene.write_transactions([(tx, 0)], 800)

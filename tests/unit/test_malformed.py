@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from random import Random, SystemRandom
+from random import Random
 
 import pytest
 from click.testing import CliRunner, Result
@@ -29,6 +29,7 @@ from migrate.wire import (
     encode_sync,
     label,
 )
+from tests.seeds import new_seed
 from tests.unit.plans import plan, row
 
 # Of each of the four kinds.
@@ -57,7 +58,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def seed() -> int:
-    return SystemRandom().randrange(10**6)
+    return new_seed()
 
 
 @contextmanager

@@ -9,7 +9,7 @@ KINDS = {
     "lost-changed": "so, where contents are changed, and a record with its time and key is taken for its copy",
     "lost-superseded": "so, but the target is compacted, and the group reads a newer record of that key",
     "lost-counted": "so, below the source's log start, and local records make up for those that were never copied",
-    "lost-second-writer": "so, where a sync of two writers at once is believed, unread, and timestamps fall",
+    "lost-replay-believed": "so, below the sync of a replay that stopped midway, where little is read, and times fall",
     "lost-alike": "so by identity, but the group reads as many records of that very content as it is owed",
     "exact-not-best": "the row says exact, and stands not at the greatest loss-free offset",
     "exact-before-deletion": "so, but retention deleted records after they were compared, which apply sees",

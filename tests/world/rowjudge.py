@@ -76,8 +76,8 @@ class Row:
             return "lost-pending"
         if self._is_miscounted(really):
             return "lost-counted"
-        if self._is_second_writer_believed():
-            return "lost-second-writer"
+        if self._is_replay_believed(really):
+            return "lost-replay-believed"
         is_guess = len(self.world.syncs) <= FEW or self.equality is Equality.TIME_AND_KEY
         if is_guess and not well_calibrated(self.world, self.run) and not really & self._recognised():
             return "lost-uncalibrated"
@@ -129,12 +129,15 @@ class Row:
         uncopied = (self.world.source_log.start - first) - len({e.identity for e in copied})
         return len(amid) > 0 and uncopied > 0
 
-    def _is_second_writer_believed(self) -> bool:
-        """True if the row rests on the sync of an MM2 that was thought dead and did not go on, nothing above it was
-        read, and timestamps that fall hide the rest."""
-        times = [e.content.timestamp for e in self.world.source_seen]
-        is_believed = self.place.why is Why.NOT_ALL_READ and "paused-writer" in self.world.troubles
-        return is_believed and times != sorted(times)
+    def _is_replay_believed(self, lost: Set[str]) -> bool:
+        """True if the row rests on the sync of a replay that stopped midway, nothing else was read, all that is lost
+        stands below that sync, and timestamps that fall hide it."""
+        lower, times = self.place.lower, [e.content.timestamp for e in self.world.source_seen]
+        if self.place.why is not Why.NOT_ALL_READ or lower is None or times == sorted(times):
+            return False
+        stopped = self.world.troubles & {"paused-writer", "stopped-mid-replay"}
+        copies = [found.offset for found in self.truth.target.records if found.identity in lost]
+        return bool(stopped) and max(copies) < lower[1]
 
     # Rows that say exact
 
