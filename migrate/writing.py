@@ -29,9 +29,7 @@ READ_CHUNK = 1000
 Answer = str | Failure
 Answers = dict[str, dict[TopicPartition, Answer]]
 Left = Mapping[str, Mapping[TopicPartition, Row]]
-_MOVED = Failure(
-    "GROUP_CHANGED", "somebody else has committed there meanwhile: not written again", outcome_unknown=True
-)
+_MOVED = Failure("GROUP_CHANGED", "somebody else has committed there meanwhile: not written again")
 _LEFT_OUT = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
 # For the journal only, where the intent stands already: what is known of these rows is what was known before.
 _NOT_SENT = Failure("NOT_SENT", "not tried: nobody answered for the groups before", retriable=True)
@@ -209,29 +207,22 @@ class GroupWriter:
         """Return what turns out to be written of the rows whose outcome is unknown, and what somebody else has moved.
 
         Of rows that need an acknowledgement no reading tells it. `before` are the commits that the rows were judged by:
-        what is neither there nor as planned is not ours to overwrite.
+        what is neither there nor as planned is not ours to overwrite, whatever the last try was answered.
         """
-        unknown = [
-            group
-            for group, rows in left.items()
-            if any(isinstance(a := answers.get(group, {}).get(p), Failure) and a.outcome_unknown for p in rows)
-        ]
-        if not unknown:
-            return {}
         try:
-            seen = self._admin.commits(unknown)
+            seen = self._admin.commits(list(left))
         except Exception:
             # Nothing is settled then; the next try, or the reading at the end, says more.
             return {}
         settled: Answers = {}
-        for group in unknown:
-            commits = seen[group]
+        for group, commits in seen.items():
             if isinstance(commits, Failure):
                 continue
             found: dict[TopicPartition, Answer] = {}
             for p, row in left[group].items():
+                answer = answers.get(group, {}).get(p)
                 if stands(row, commits):
-                    if not row.needs_acknowledgement:
+                    if isinstance(answer, Failure) and answer.outcome_unknown and not row.needs_acknowledgement:
                         found[p] = REMOVED if row.target_commit is None else SET
                 elif committed(row, commits) not in (committed(row, before.get(group, {})), row.target_prior):
                     found[p] = _MOVED

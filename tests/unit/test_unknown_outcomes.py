@@ -22,6 +22,7 @@ from tests.unit.plans import plan, row
 
 P0 = TopicPartition("A.orders", 0)
 HIDDEN = Failure("COORDINATOR_NOT_AVAILABLE", "not available", retriable=True, outcome_unknown=True)
+LOADING = Failure("COORDINATOR_LOAD_IN_PROGRESS", "loading", retriable=True)
 ALIVE = Failure("UNKNOWN_MEMBER_ID", "the group has active members")
 
 
@@ -243,9 +244,12 @@ def test_a_second_write_that_was_killed_is_in_doubt_although_the_first_was_set(t
     assert scene.rollback().exit_code == 0 and scene.target.calls["alter"] == before + 1
 
 
-def test_what_somebody_has_committed_between_two_tries_is_not_overwritten(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("answer", "exit_code"), [(HIDDEN, 4), (LOADING, 1)])
+def test_what_somebody_has_committed_between_two_tries_is_not_overwritten(
+    tmp_path: Path, answer: Failure, exit_code: int
+) -> None:
     scene = Scene(plan(row("a", target_prior=10)), tmp_path)
-    scene.target.script("alter", "a", Script(HIDDEN))
+    scene.target.script("alter", "a", Script(answer))
 
     def move(call: str) -> None:
         if call == "commits" and scene.target.calls["alter"]:
@@ -253,7 +257,7 @@ def test_what_somebody_has_committed_between_two_tries_is_not_overwritten(tmp_pa
 
     scene.target.on_call = move
     result = scene.apply()
-    assert result.exit_code == 4 and scene.target.held("a") == {("A.orders", 0): 65}
+    assert result.exit_code == exit_code and scene.target.held("a") == {("A.orders", 0): 65}
     assert "somebody else has committed there" in result.rows[0].error and scene.target.calls["alter"] == 1
 
 
