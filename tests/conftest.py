@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from tests.seeds import VARIABLE
 
@@ -15,7 +16,14 @@ if TYPE_CHECKING:
     from tests.browser.reading import Reader
 
 
+# No deadline: a busy machine is no failure. Default runs draw the same examples every time, --long draws new ones, and
+# keeps those that fail in .hypothesis/examples.
+settings.register_profile("default-run", deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("long-run", deadline=None, print_blob=True)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("long-run" if config.getoption("--long") else "default-run")
     if (seed := config.getoption("--seed")) is not None:
         os.environ[VARIABLE] = str(seed)
     # A background job, and what runs under nohup, inherit that they ignore these; tests send them to themselves.

@@ -25,6 +25,9 @@ from migrate.ports import Outcomes
 EMPTY = GroupState("Empty")
 ALIVE = GroupState("Stable", 1, ("app@10.0.0.7",))
 
+# What one write sets, with None for what it removes.
+Appended = Mapping[TopicPartition, Commit | None]
+
 
 class Crash(BaseException):
     """The process is gone: nothing in the product may catch it."""
@@ -32,10 +35,14 @@ class Crash(BaseException):
 
 @dataclass
 class Script:
-    """One answer given instead of the real one. `applied` writes all the same: an unknown outcome."""
+    """One answer given instead of the real one. `applied` writes all the same: an unknown outcome.
+
+    `late` appends all the same, and nobody sees it until `FakeCluster.surface` is called.
+    """
 
     failure: Failure
     applied: bool = False
+    late: bool = False
 
 
 @dataclass
@@ -46,7 +53,8 @@ class FakeCluster:
     "states", "delete_offsets"). `lacking` is why metadata and single removals are out of reach. `crash_after` raises
     `Crash` right after so many groups were written, before any answer. `watermarks` are high watermarks, where they
     differ from the log's end: a transaction is open. `on_call` is told each call's name before it is carried out.
-    `down` makes every call a `ClusterError`.
+    `down` makes every call a `ClusterError`. `unseen` are appends that were not acknowledged and may become visible,
+    oldest first, with None for a removal: a later write to the same partition stands behind them in the log.
     """
 
     side: Side = Side.TARGET
@@ -59,6 +67,7 @@ class FakeCluster:
     scripts: dict[tuple[str, str], list[Script]] = field(default_factory=dict)
     unstable: set[str] = field(default_factory=set)
     watermarks: dict[TopicPartition, int] = field(default_factory=dict)
+    unseen: dict[str, list[Appended]] = field(default_factory=dict)
     crash_after: int | None = None
     down: bool = False
     on_call: Callable[[str], None] = lambda call: None
@@ -68,8 +77,9 @@ class FakeCluster:
     clients: int = 1
 
     def commit(self, group: str, topic: str, partition: int, offset: int, metadata: str = "") -> None:
-        self.offsets.setdefault(group, {})[TopicPartition(topic, partition)] = Commit(offset, metadata)
-        self.states.setdefault(group, EMPTY)
+        place = TopicPartition(topic, partition)
+        self._put(group, {place: Commit(offset, metadata)})
+        self.overtake(group, [place])
 
     def script(self, call: str, group: str, *answers: Script) -> None:
         self.scripts.setdefault((call, group), []).extend(answers)
@@ -147,14 +157,24 @@ class FakeCluster:
             failure = Failure("UNSTABLE_OFFSET_COMMIT", "open transaction", retriable=True)
         return failure or dict(self.offsets.get(group, {}))
 
+    def surface(self, group: str) -> None:
+        """Let the oldest append of a group that nobody has seen become visible."""
+        self._put(group, self.unseen[group].pop(0))
+
+    def overtake(self, group: str, partitions: Collection[TopicPartition]) -> None:
+        """Take away what is unseen of these partitions: a later write stands behind it in the log."""
+        left = [{p: c for p, c in late.items() if p not in partitions} for late in self.unseen.get(group, ())]
+        self.unseen[group] = [late for late in left if late]
+
     def _delete(self, group: str) -> Failure | None:
-        script = self._script("delete", group)
+        if self.states.get(group, EMPTY).member_count:
+            return Failure("NON_EMPTY_GROUP", "the group is not empty")
+        unseen = (p for appended in self.unseen.get(group, ()) for p in appended)
+        script = self._written("delete", group, dict.fromkeys([*self.offsets.get(group, {}), *unseen]))
         if script is None or script.applied:
-            if self.states.get(group, EMPTY).member_count:
-                return Failure("NON_EMPTY_GROUP", "the group is not empty")
             self.offsets.pop(group, None)
             self.states.pop(group, None)
-            self._crash()
+        self._crash(script)
         return script.failure if script else None
 
     def _delete_offsets(
@@ -162,11 +182,8 @@ class FakeCluster:
     ) -> dict[TopicPartition, Failure | None]:
         if self.lacking is not None:
             return dict.fromkeys(partitions, self.lacking)
-        script = self._script("delete_offsets", group)
-        if script is None or script.applied:
-            for partition in partitions:
-                self.offsets.get(group, {}).pop(partition, None)
-            self._crash()
+        script = self._written("delete_offsets", group, dict.fromkeys(partitions))
+        self._crash(script)
         return dict.fromkeys(partitions, script.failure if script else None)
 
     def _alter(self, group: str, commits: Commits) -> dict[TopicPartition, Failure | None]:
@@ -174,15 +191,30 @@ class FakeCluster:
             return dict.fromkeys(commits, self.lacking)
         if self.states.get(group, EMPTY).member_count:
             return dict.fromkeys(commits, Failure("UNKNOWN_MEMBER_ID", "the group has active members"))
-        script = self._script("alter", group)
-        if script is None or script.applied:
-            for partition, commit in commits.items():
-                self.commit(group, partition.topic, partition.partition, commit.offset, commit.metadata)
-            self._crash()
+        script = self._written("alter", group, commits)
+        self._crash(script)
         return dict.fromkeys(commits, script.failure if script else None)
 
-    def _crash(self) -> None:
-        if self.crash_after is not None:
+    def _written(self, call: str, group: str, wanted: Appended) -> Script | None:
+        """Carry a write out as the next script says; return that script."""
+        script = self._script(call, group)
+        if script is None or script.applied:
+            self._put(group, wanted)
+            self.overtake(group, wanted.keys())
+        elif script.late:
+            self.unseen.setdefault(group, []).append(wanted)
+        return script
+
+    def _put(self, group: str, wanted: Appended) -> None:
+        for partition, commit in wanted.items():
+            if commit is None:
+                self.offsets.get(group, {}).pop(partition, None)
+            else:
+                self.offsets.setdefault(group, {})[partition] = commit
+                self.states.setdefault(group, EMPTY)
+
+    def _crash(self, script: Script | None) -> None:
+        if self.crash_after is not None and (script is None or script.applied or script.late):
             self.crash_after -= 1
             if self.crash_after <= 0:
                 self.crash_after = None

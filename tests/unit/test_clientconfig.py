@@ -280,7 +280,7 @@ WORDS = st.fixed_dictionaries(
 SECURITY = st.sampled_from([BROKERS, PLAIN, OAUTH, TLS])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(SECURITY, st.booleans(), NUMERIC, WORDS)
 def test_whatever_is_mapped_librdkafka_accepts_in_silence(capfd, security, tls, numbers, words):
     properties = security | numbers | words

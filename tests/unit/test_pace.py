@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.pace import Pace, Reading, time_left
@@ -45,7 +45,6 @@ def judged(readings):
     return ratios
 
 
-@settings(deadline=None)
 @given(
     st.integers(1_000, 10_000_000), st.floats(20, 600), st.floats(0.3, 3.0), st.floats(0, 0.5), st.floats(0, 200),
     st.integers(0, 9),
@@ -130,7 +129,6 @@ def test_what_came_in_on_the_way_begins_the_drain_anew():
     assert told.per_second == pytest.approx(100)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(0.1, 60), st.integers(0, 10**9)), max_size=40))
 def test_an_estimate_is_a_number_of_seconds_or_a_reason_whatever_was_read(steps):
     now, readings = 0.0, []

@@ -1,0 +1,270 @@
+"""What the README promises of apply, rollback, undo plans and verify, as laws over one command and the truth.
+
+`ALWAYS` are those that hold at any moment, `OF_A_COMMAND` those that a command that has just ended must keep.
+"""
+
+from migrate.drift import stands
+from migrate.history import APPLY, ROLLBACK
+from migrate.model import Commit, Decision, Failure, Row
+from migrate.rowresults import RowResult, RowStatus
+from tests.unit.lifefakes import Place
+from tests.unit.planlife import FOLDERS, Life, Ran, told
+
+
+def before(row: Row) -> Commit | None:
+    return None if row.target_prior is None else Commit(row.target_prior, row.target_prior_metadata)
+
+
+def journals_can_be_read_and_tell_of_the_first_state(life: Life) -> None:
+    """Whatever broke, each journal can be read, and its prior offsets are those from before our first write."""
+    for folder in FOLDERS:
+        state = life.journal(folder)
+        assert state.prior == life.first[folder], f"{folder}: {state.prior} != {life.first[folder]}"
+
+
+def what_may_have_been_written_is_never_forgotten(life: Life) -> None:
+    """Each row that apply has appended, seen or not, is one that its journal would undo."""
+    for folder in FOLDERS:
+        told = life.journal(folder).applied
+        for group, p in life.written(folder):
+            assert group in told and p in told[group].written(), f"{folder}: {group} {p}"
+
+
+def what_was_restored_stays_restored(life: Life) -> None:
+    """No late append brings back what a rollback that exited 0 has taken away."""
+    for place, (_, commit) in life.restored.items():
+        assert life.at(place) == commit, f"{place}: {life.at(place)} != {commit}"
+
+
+def nothing_stands_that_nobody_wrote(life: Life) -> None:
+    """A row is where it was first, where it was planned, or where a colleague put it."""
+    for place, row in life.rows.items():
+        if life.at(place) not in (before(row), row.target_commit):
+            assert life.target.authors.get(place) not in FOLDERS or any(
+                life.at(place) == first.get(row.group, {}).get(row.target_partition) for first in life.first.values()
+            ), place
+
+
+def no_commit_of_others_is_written_over(life: Life, ran: Ran) -> None:
+    """What this run read last is as planned from, or as set by us; else it was asked to restore all the same."""
+    for write in ran.writes:
+        met = ran.seen(write.group, write.tick)
+        assert met is not None and ran.plan is not None, f"{write.group} was written unread"
+        rows = {r.target_partition: r for r in ran.plan.groups()[write.group]}
+        for p in {*write.wanted, *(met if write.whole else ())}:
+            if ran.restores and ran.moved == "restore" and p in rows:
+                continue
+            allowed = (before(rows[p]), rows[p].target_commit) if p in rows else (None,)
+            assert met.get(p) in allowed, f"{write.group} {p}: {met.get(p)} is somebody else's"
+
+
+def no_second_try_is_made_unseen(life: Life, ran: Ran) -> None:
+    """Between two tries to write a group, it is read again: somebody may have committed there meanwhile."""
+    tried: dict[Place, int] = {}
+    for write in ran.writes:
+        reads = [tick for tick, group, _ in ran.readings if group == write.group]
+        for place in ((write.group, p) for p in write.wanted):
+            last = tried.get(place)
+            assert last is None or any(last < tick < write.tick for tick in reads), f"{place} was written unread"
+            tried[place] = write.tick
+
+
+def no_living_group_is_written(life: Life, ran: Ran) -> None:
+    """A group that had members when this run looked is not asked to change."""
+    for group in ran.asked:
+        state = ran.states[group]
+        assert not isinstance(state, Failure) and not state.member_count, group
+
+
+def nothing_is_written_before_the_way_back_is_on_disk(life: Life, ran: Ran) -> None:
+    """Prior offsets, the intent, and for an undo that the plan is spent, are synced before a write."""
+    for write in ran.writes:
+        own, *undone = (told(content, fingerprint) for fingerprint, content in write.on_disk.items())
+        trace = own.traces(ROLLBACK if ran.command == "rollback" else APPLY)[write.group]
+        assert write.group in own.prior
+        for p, commit in write.wanted.items():
+            assert p in trace.planned or write.whole
+            assert trace.planned.get(p) == (None if commit is None else commit.offset)
+        if ran.restores:
+            assert (undone or [own])[0].is_spent
+
+
+def a_row_called_set_was_seen_there(life: Life, ran: Ran) -> None:
+    """Set, removed, already, kept: this very run has read it so, after its last write to the group."""
+    for result, row in _results(ran):
+        if result.status in (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY):
+            assert ran.seen_after_writing(row.group), row.key
+            assert stands(row, ran.seen(row.group) or {}), row.key
+        elif result.status is RowStatus.MOVED_ON:
+            seen, claims = ran.seen_at(row), life.brought_back if ran.restores else life.stood
+            assert (row.group, row.target_partition) in claims[ran.folder], row.key
+            assert row.decision is Decision.REMOVE or (seen and seen.offset >= (row.target_offset or 0)), row.key
+        elif result.status is RowStatus.KEPT:
+            seen = ran.seen_at(row)
+            assert seen == before(row) or (seen and seen.offset >= (row.target_prior or 0)), row.key
+
+
+def exit_0_is_for_all_of_it(life: Life, ran: Ran) -> None:
+    """0 only if every row is as planned, or would be, or was skipped; 1, 3 and 4 are the only other ends."""
+    assert ran.code in (None, 0, 1, 3, 4), ran.said
+    if ran.code == 0:
+        good = {RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY, RowStatus.KEPT, RowStatus.MOVED_ON}
+        good |= {RowStatus.SKIPPED} if ran.execute else {RowStatus.SKIPPED, RowStatus.PLANNED}
+        assert {result.status for result, _ in _results(ran)} <= good
+
+
+def what_is_said_not_to_be_written_was_not(life: Life, ran: Ran) -> None:
+    """A failed row stands elsewhere, and nothing of ours can still appear there; who is left out is not touched."""
+    for result, row in _results(ran):
+        mine = [w for w in ran.writes if w.group == row.group and row.target_partition in w.wanted]
+        if result.status in (RowStatus.LEFT_OUT, RowStatus.PLANNED, RowStatus.SKIPPED):
+            assert not mine, row.key
+        elif result.status is RowStatus.FAILED and not result.acknowledged:
+            late = life.unseen((row.group, row.target_partition))
+            assert (ran.folder, row.target_commit) not in late, row.key
+            if ran.seen(row.group) is not None and row.decision is not Decision.KEEP:
+                assert row.needs_acknowledgement or not stands(row, ran.seen(row.group) or {}), row.key
+
+
+def who_refuses_has_written_nothing(life: Life, ran: Ran) -> None:
+    """A dry run, a verification, a refusal and a failure leave the target as it is; a dry run the disk as well."""
+    if not ran.execute or ran.code == 3:
+        assert not ran.asked, ran.said
+    if ran.code == 1:
+        assert not any(w.carried_out for w in ran.writes), ran.said
+    if not ran.execute:
+        assert ran.journal == life.journal(ran.folder)
+
+
+def a_spent_plan_is_not_applied(life: Life, ran: Ran) -> None:
+    """Once a rollback or an undo has written, apply refuses."""
+    spent = ran.journal.is_spent
+    assert spent or not any(d.restores for d in life.deeds[ran.folder] if not ran.restores)
+    if ran.command == "apply" and spent:
+        assert ran.code in (3, None) and not ran.asked
+
+
+def the_same_command_again_finishes(life: Life, ran: Ran) -> None:
+    """Without errors apply ends with 0, or with 3 for a group that is blocked, alive, or moved by others."""
+    if ran.command != "apply" or not ran.calm or ran.journal.is_spent or ran.code == 4:
+        return
+    assert ran.code in (0, 3), ran.said
+    refused = {g.group for g in ran.result.assessment.refused} if ran.result else set()
+    assert bool(refused) == (ran.code == 3), ran.said
+    for group in refused:
+        rows = life.plan.groups()[group]
+        held = ran.before.get(group, {})
+        assert (
+            any(r.decision is Decision.BLOCK for r in rows)
+            or life.is_alive(group)
+            or any(held.get(r.target_partition) not in (before(r), r.target_commit) for r in rows if _is_held(r))
+            or any(r.decision is Decision.KEEP and held.get(r.target_partition) != before(r) for r in rows)
+        ), f"{group}: {ran.said}"
+
+
+def rollback_brings_back_the_first_state(life: Life, ran: Ran) -> None:
+    """0 only if all that apply wrote is what it was before, metadata too, or was moved on since, and stays so."""
+    if not ran.restores or ran.code != 0 or not ran.execute or ran.trouble.is_meddled:
+        return
+    places = life.written(ran.folder)
+    if ran.undo is not None:
+        places &= {(r.group, r.target_partition) for r in ran.undo.plan.rows}
+    for place in places:
+        first = life.first[ran.folder][place[0]].get(place[1])
+        moved_on = place in life.brought_back[ran.folder]
+        assert life.at(place) == first or moved_on, f"{place}: {life.at(place)}, first {first}"
+        late = [commit for by, commit in life.unseen(place) if by == ran.folder]
+        assert all(commit == first for commit in late), f"{place}: {late} can still become visible"
+
+
+def rollback_finishes(life: Life, ran: Ran) -> None:
+    """Without errors it ends with 0, or 3 for what is alive or moved on, or 4 for what a copy has written."""
+    if ran.command != "rollback" or not ran.calm or ran.result is None or ran.code == 4:
+        return
+    assert ran.code in (0, 3), ran.said
+    refused = {g.group for g in ran.result.assessment.refused}
+    assert bool(refused) == (ran.code == 3), ran.said
+    for group in refused:
+        rows, held = ran.result.assessment.plan.groups()[group], ran.before.get(group, {})
+        moved = any(held.get(r.target_partition) not in (before(r), r.target_commit) for r in rows)
+        assert life.is_alive(group) or (moved and ran.moved == "refuse"), f"{group}: {ran.said}"
+
+
+def what_a_copy_has_written_is_named(life: Life, ran: Ran) -> None:
+    """While rows stand that another folder's journal set, and not this one's, no way back is done."""
+    if (ran.restores or ran.command == "save undo") and ran.code == 0 and ran.journal.events:
+        told = life.journal(ran.folder).applied
+        for (group, p), row in life.rows.items():
+            other = life.target.authors.get((group, p)) in {*FOLDERS} - {ran.folder}
+            ours = group in told and p in told[group].written()
+            there = row.decision is Decision.SET and life.at((group, p)) == row.target_commit
+            assert not (other and there and not ours and row.target_prior != row.target_offset), row.key
+
+
+def a_stale_undo_is_refused(life: Life, ran: Ran) -> None:
+    """An undo is not applied once more was written than it undoes, or anything was restored in another way."""
+    if ran.undo is None or ran.command != "apply undo":
+        return
+    rows = {(r.group, r.target_partition) for r in ran.undo.plan.rows}
+    since = life.deeds[ran.folder][ran.undo.deeds : len(life.deeds[ran.folder]) - _carried_out(ran)]
+    stale = any(d.by != str(ran.undo.path) if d.restores else d.places - rows for d in since)
+    if stale:
+        assert ran.code in (3, None) and not ran.asked, ran.said
+    if ran.journal.events == ran.undo.plan.header.undoes_events:
+        assert "is not as it was when this undo was made" not in ran.said
+
+
+def verified_means_as_planned(life: Life, ran: Ran) -> None:
+    """0 only if all is as planned, or beyond while consumers run, and nothing was left out, in doubt or taken back."""
+    if ran.command != "verify" or ran.plan is None:
+        return
+    good = ran.undo is None and not ran.journal.is_spent
+    for row in ran.plan.rows:
+        seen = ran.before.get(row.group, {}).get(row.target_partition)
+        wanted = before(row) if row.decision is Decision.KEEP else row.target_commit
+        as_planned = seen == wanted and row.decision not in (Decision.SKIP, Decision.BLOCK)
+        consumed = wanted and seen and seen.offset >= wanted.offset and life.is_alive(row.group)
+        late = [commit for by, commit in life.unseen((row.group, row.target_partition)) if by == ran.folder]
+        assert ran.code != 0 or as_planned or consumed, row.key
+        assert ran.code != 0 or ran.undo is None or all(commit == wanted for commit in late), row.key
+        good = good and as_planned
+    assert not good or ran.code == 0, ran.said
+
+
+def _is_held(row: Row) -> bool:
+    return row.decision in (Decision.SET, Decision.KEEP)
+
+
+def _carried_out(ran: Ran) -> int:
+    return sum(write.carried_out for write in ran.writes)
+
+
+def _results(ran: Ran) -> list[tuple[RowResult, Row]]:
+    if ran.result is None or ran.plan is None:
+        return []
+    return list(zip(ran.result.rows, ran.plan.rows, strict=True))
+
+
+ALWAYS = (
+    journals_can_be_read_and_tell_of_the_first_state,
+    what_may_have_been_written_is_never_forgotten,
+    what_was_restored_stays_restored,
+    nothing_stands_that_nobody_wrote,
+)
+OF_A_COMMAND = (
+    no_commit_of_others_is_written_over,
+    no_second_try_is_made_unseen,
+    no_living_group_is_written,
+    nothing_is_written_before_the_way_back_is_on_disk,
+    a_row_called_set_was_seen_there,
+    exit_0_is_for_all_of_it,
+    what_is_said_not_to_be_written_was_not,
+    who_refuses_has_written_nothing,
+    a_spent_plan_is_not_applied,
+    the_same_command_again_finishes,
+    rollback_brings_back_the_first_state,
+    rollback_finishes,
+    what_a_copy_has_written_is_named,
+    a_stale_undo_is_refused,
+    verified_means_as_planned,
+)

@@ -1,0 +1,184 @@
+"""What the README promises of apply, rollback, undo plans and verify, in whatever order they come and whatever breaks.
+
+Hypothesis types commands, breaks them, and lets colleagues and consumers commit in between; the laws of `lifelaws` are
+held against the truth that `planlife.Life` keeps. A failing run is printed step by step, in the least steps that fail.
+"""
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from migrate.model import Commit, Decision, Method, TopicPartition
+from migrate.plan import Plan
+from tests.fakes import ALIVE, EMPTY
+from tests.unit import plans
+from tests.unit.lifefakes import ANSWERS, CALM, LATE, Kind, Trouble
+from tests.unit.lifelaws import ALWAYS, OF_A_COMMAND
+from tests.unit.planlife import COPY, FOLDERS, HERE, Life, Ran, Saved
+
+GROUPS = "abcd"
+ROWS: dict[str, dict[str, Any]] = {
+    "new": {},
+    "moved": {"target_prior": 10},
+    "moved, metadata before": {"target_prior": 10, "target_prior_metadata": "old"},
+    "moved, metadata planned": {"target_prior": 10, "target_metadata": "time", "source_metadata": "time"},
+    "there already": {"target_prior": 60},
+    "there with other metadata": {"target_prior": 60, "target_prior_metadata": "old"},
+    "rewound": {"target_prior": 80},
+    "kept": {"target_prior": 60, "decision": Decision.KEEP, "reason": "already-there"},
+    "kept with metadata": {
+        "target_prior": 70, "target_prior_metadata": "old", "decision": Decision.KEEP, "reason": "ahead-kept",
+    },
+    "skipped": {"decision": Decision.SKIP, "offset": None, "method": Method.EXPLICIT},
+}  # fmt: skip
+BLOCKED = {"decision": Decision.BLOCK, "reason": "rewind", "target_prior": 80}
+OFTEN = ["new", "moved", "moved, metadata before"]
+METADATA = st.sampled_from(["", "", "theirs"])
+
+kinds = st.sampled_from([*OFTEN, *ROWS, *OFTEN])
+groups_drawn = st.lists(st.lists(kinds, min_size=1, max_size=4), min_size=1, max_size=4)
+one_in_eight = st.sampled_from([False] * 7 + [True])
+folders = st.sampled_from([HERE, HERE, HERE, COPY])
+which = st.integers(0, 3)
+troubles = st.builds(
+    Trouble, kind=st.sampled_from(Kind), at=st.integers(0, 13), group=which,
+    answers=st.lists(st.tuples(which, st.sampled_from([*ANSWERS, *LATE])), max_size=3).map(tuple),
+)  # fmt: skip
+options = st.fixed_dictionaries(
+    {
+        "execute": one_in_eight.map(lambda dry: not dry),
+        "allow_partial": st.booleans(),
+        "concurrency": st.integers(1, 3),
+        "group_timeout": st.sampled_from([0.0, 1.0]),
+    }
+)
+moves = st.sampled_from(["refuse", "refuse", "restore"])
+
+
+def made(groups: list[list[str]], blocked: bool = False) -> Plan:
+    rows = [
+        plans.row(group, partition=number, source_log_start=None, source_log_end=None, **ROWS[kind])
+        for group, kinds in zip(GROUPS, groups, strict=False)
+        for number, kind in enumerate(kinds)
+    ]
+    if blocked:
+        rows[0] = plans.row(GROUPS[0], source_log_start=None, source_log_end=None, **BLOCKED)
+    return plans.plan(*rows, source_down=True, source_cluster_id="")
+
+
+class LifeOfAPlan(RuleBasedStateMachine):
+    """The rules are what people and clusters do; after each of them the laws must hold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.life = Life(self.folder, made([["new"]]))
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.folder)
+
+    @initialize(groups=groups_drawn, blocked=one_in_eight)
+    def a_plan(self, groups: list[list[str]], blocked: bool) -> None:
+        shutil.rmtree(self.folder)
+        self.folder.mkdir()
+        self.life = Life(self.folder, made(groups, blocked))
+
+    def begun(self) -> list[str]:
+        return [folder for folder in FOLDERS if self.life.journals[folder].exists()]
+
+    def saved(self) -> list[Saved]:
+        return self.life.saved
+
+    # --- what people type -----------------------------------------------------------------------------------
+
+    @rule(folder=folders, trouble=troubles, options=options)
+    def apply_in_trouble(self, folder: str, trouble: Trouble, options: dict[str, Any]) -> None:
+        self.holds(self.life.run("apply", folder, trouble, **options))
+
+    @rule(folder=folders, options=options)
+    def apply(self, folder: str, options: dict[str, Any]) -> None:
+        self.holds(self.life.run("apply", folder, **options))
+
+    @precondition(begun)
+    @rule(folder=folders, trouble=troubles, options=options, moved=moves)
+    def roll_back_in_trouble(self, folder: str, trouble: Trouble, options: dict[str, Any], moved: str) -> None:
+        self.holds(self.life.run("rollback", self.one_begun(folder), trouble, moved=moved, **options))
+
+    @precondition(begun)
+    @rule(folder=folders, options=options, moved=moves)
+    def roll_back(self, folder: str, options: dict[str, Any], moved: str) -> None:
+        self.holds(self.life.run("rollback", self.one_begun(folder), moved=moved, **options))
+
+    @precondition(begun)
+    @rule(folder=folders, moved=moves)
+    def save_an_undo(self, folder: str, moved: str) -> None:
+        self.holds(self.life.save_undo(self.one_begun(folder), moved))
+
+    @precondition(saved)
+    @rule(which=which, options=options)
+    def apply_an_undo(self, which: int, options: dict[str, Any], trouble: Trouble = CALM) -> None:
+        undo = self.life.saved[-1 - which % len(self.life.saved)]
+        self.holds(self.life.run("apply undo", undo.folder, trouble, undo, moved=undo.moved, **options))
+
+    @precondition(saved)
+    @rule(which=which, trouble=troubles, options=options)
+    def apply_an_undo_in_trouble(self, which: int, trouble: Trouble, options: dict[str, Any]) -> None:
+        self.apply_an_undo(which, options, trouble)
+
+    @rule(folder=folders, which=which)
+    def verify(self, folder: str, which: int = 0) -> None:
+        """Verify the plan, or one of the last undos of it."""
+        undo = ([None, *self.life.saved[-3:]] * 4)[which]
+        self.holds(self.life.run("verify", undo.folder if undo else folder, undo=undo))
+
+    def one_begun(self, folder: str) -> str:
+        return folder if folder in self.begun() else self.begun()[0]
+
+    # --- what others do -------------------------------------------------------------------------------------
+
+    @rule(
+        which=which, partition=st.integers(0, 4), offset=st.sampled_from([10, 60, 66, 5]), metadata=METADATA,
+        looked=one_in_eight,
+    )  # fmt: skip
+    def somebody_commits(self, which: int, partition: int, offset: int, metadata: str, looked: bool) -> None:
+        self.life.meddle(self.life.group(which), {TopicPartition("A.orders", partition): Commit(offset, metadata)})
+        if looked:
+            self.verify(HERE)
+
+    @rule(which=which, what=st.sampled_from(["stop", "stop", "start", "delete"]))
+    def groups_change(self, which: int, what: str) -> None:
+        """All consumers stop, those of a group start, or somebody deletes a group."""
+        group, target = self.life.group(which), self.life.target
+        if what == "start":
+            target.states[group] = ALIVE
+        elif what == "stop":
+            target.states |= dict.fromkeys(target.states, EMPTY)
+        elif not self.life.is_alive(group):
+            self.life.meddle(group, dict.fromkeys(target.offsets.get(group, {})))
+            target.states.pop(group, None)
+
+    @precondition(lambda self: any(self.life.target.unseen.values()))
+    @rule(which=which)
+    def an_append_becomes_visible(self, which: int) -> None:
+        waiting = [group for group, late in self.life.target.unseen.items() if late]
+        self.life.surface(waiting[which % len(waiting)])
+        self.goes_on_holding()
+
+    def holds(self, ran: Ran) -> None:
+        for law in OF_A_COMMAND:
+            law(self.life, ran)
+        self.goes_on_holding()
+
+    def goes_on_holding(self) -> None:
+        for law in ALWAYS:
+            law(self.life)
+
+
+TestLifeOfAPlan = LifeOfAPlan.TestCase
+LONG = settings.get_current_profile_name() == "long-run"
+TestLifeOfAPlan.settings = settings(max_examples=2000 if LONG else 200, stateful_step_count=40 if LONG else 25)
