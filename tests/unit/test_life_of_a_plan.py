@@ -181,4 +181,4 @@ class LifeOfAPlan(RuleBasedStateMachine):
 
 TestLifeOfAPlan = LifeOfAPlan.TestCase
 LONG = settings.get_current_profile_name() == "long-run"
-TestLifeOfAPlan.settings = settings(max_examples=2000 if LONG else 200, stateful_step_count=40 if LONG else 25)
+TestLifeOfAPlan.settings = settings(max_examples=1000 if LONG else 200, stateful_step_count=40 if LONG else 25)
