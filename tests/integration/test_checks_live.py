@@ -257,7 +257,7 @@ def test_a_streams_application_is_named_by_its_assignor_and_its_internal_topics(
 def test_groups_that_mm2_leaves_out_and_connect_sinks_are_named(night: Night) -> None:
     connect = f"connect-{night.scene.suffix}"
     assert set(night.of("mm2-group-filter")) == {night.group("left-out"), connect}
-    warned_by(night, "connect-sink", connect, night.scene.suffix)
+    warned_by(night, "connect-sink", connect, "the Connect sink in its name")
 
 
 def test_commits_that_move_without_a_member_are_named(night: Night) -> None:
