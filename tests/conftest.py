@@ -35,6 +35,11 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
 
 
+def pytest_runtest_setup() -> None:
+    # A Spark that a file before has started in this process leaves its own handler, which fails once Spark is stopped.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run every count in full")
     parser.addoption("--seed", type=int, help="draw scenes, worlds and kills from this seed; a failure names its own")

@@ -18,7 +18,7 @@ from tests.lab.waiting import wait_until
 KILLED_COMMITS = 600
 KILLED_GROUPS = 80
 EARLY_GROUPS = 25
-KILL_TRIES = 3
+KILL_TRIES = 6
 MID_STREAM_RECORDS = 1500
 
 
