@@ -23,7 +23,7 @@ from tests.integration.cli import REPOSITORY, CommandLine
 from tests.integration.clusters import commits_on
 from tests.integration.javajudge import JavaJudge
 from tests.integration.madeplan import made_plan, options_for, saved
-from tests.lab.cluster import Cluster
+from tests.lab.cluster import Broker, Cluster
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
@@ -151,12 +151,13 @@ def test_an_append_that_was_never_acknowledged_and_becomes_visible_later_is_roll
     def holds(word: bytes) -> bool:
         return process.poll() is not None or (journal.exists() and word in journal.read_bytes())
 
-    # Kills before may have moved every coordinator to another broker: the one that stays must have some.
-    led = cluster.admin().list_topics(timeout=30).topics["__consumer_offsets"].partitions.values()
-    ((staying, _),) = Counter(partition.leader for partition in led).most_common(1)
-    paused = [broker for broker in cluster.brokers if broker.node_id != staying]
+    paused: list[Broker] = []
     try:
         wait_until(lambda: holds(b'"outcome"'), 60, "the first outcome in the journal")
+        # Kills before may have moved every coordinator to another broker: the one that stays must have some.
+        led = cluster.admin().list_topics(timeout=30).topics["__consumer_offsets"].partitions.values()
+        ((staying, _),) = Counter(partition.leader for partition in led).most_common(1)
+        paused = [broker for broker in cluster.brokers if broker.node_id != staying]
         for broker in paused:
             broker.process.pause()
         wait_until(lambda: holds(b"COORDINATOR_NOT_AVAILABLE"), 120, "an error that hides an append")
