@@ -161,7 +161,13 @@ class GroupWriter:
                 wanted[group] = commits
             if removals := {p: r for p, r in rows.items() if r.decision is Decision.REMOVE}:
                 removed[group] = removals
-        results = self._removals(removed, before) if removed else {}
+        results = self._removals(removed, left, before) if removed else {}
+        # Where the reading before a removal showed that a group has changed, or nothing, all of the group stays.
+        wanted = {
+            group: rest
+            for group, commits in wanted.items()
+            if (rest := {p: c for p, c in commits.items() if p not in results.get(group, {})})
+        }
         if wanted:
             try:
                 altered = self._admin.alter(wanted)
@@ -173,8 +179,11 @@ class GroupWriter:
                 results.setdefault(group, {}).update({p: _answer(altered, group, p) for p in commits})
         return results
 
-    def _removals(self, left: Left, before: Mapping[str, Commits]) -> Answers:
-        """Delete groups, or single offsets of those that keep others, if what goes is what was there when judged."""
+    def _removals(self, left: Left, all_left: Left, before: Mapping[str, Commits]) -> Answers:
+        """Delete groups, or single offsets of those that keep others, if what goes is what was there when judged.
+
+        A group that has changed since, or that can not be read, is answered with all its rows of `all_left`.
+        """
         answers: Answers = {}
         empty: list[str] = []
         single: dict[str, list[TopicPartition]] = {}
@@ -183,12 +192,15 @@ class GroupWriter:
                 rows, whole, judged = left[group], group in self._whole, before.get(group, {})
                 going = [] if isinstance(now, Failure) else [p for p in now if whole or p in rows]
                 if isinstance(now, Failure):
-                    answers[group] = dict.fromkeys(rows, Failure(now.code, now.message, now.retriable))
+                    answers[group] = dict.fromkeys(all_left[group], Failure(now.code, now.message, now.retriable))
+                elif any(now[p].offset != (judged[p].offset if p in judged else None) for p in going) or any(
+                    committed(row, now) not in (committed(row, judged), row.target_offset)
+                    for row in all_left[group].values()
+                ):
+                    changed = Failure("GROUP_CHANGED", "its offsets changed meanwhile: left as they are")
+                    answers[group] = dict.fromkeys(all_left[group], changed)
                 elif not going and not any(row.needs_acknowledgement for row in rows.values()):
                     answers[group] = dict.fromkeys(rows, REMOVED)
-                elif any(now[p].offset != (judged[p].offset if p in judged else None) for p in going):
-                    changed = Failure("GROUP_CHANGED", "its offsets changed meanwhile: not deleted")
-                    answers[group] = dict.fromkeys(rows, changed)
                 elif whole:
                     empty.append(group)
                 else:
@@ -200,7 +212,7 @@ class GroupWriter:
             answers |= {g: {p: _answer(told, g, p, REMOVED) for p in places} for g, places in single.items()}
         except Exception as error:
             lost = _no_answer(error)
-            answers = {group: answers.get(group, dict.fromkeys(rows, lost)) for group, rows in left.items()}
+            answers = {group: answers.get(group, dict.fromkeys(all_left[group], lost)) for group in left}
         return answers
 
     def _settled(self, left: Left, answers: Answers, before: Mapping[str, Commits]) -> Answers:

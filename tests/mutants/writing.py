@@ -260,10 +260,21 @@ WRITING = (
         "group-deleted-unread",
         "A rollback deletes a group only if it holds nothing but what was judged.",
         "migrate/writing.py",
-        "                elif any(now[p].offset != (judged[p].offset if p in judged else None) for p in going):\n",
-        "                elif any(p in judged and now[p].offset != judged[p].offset for p in going):\n",
+        "any(now[p].offset != (judged[p].offset if p in judged else None) for p in going)",
+        "any(p in judged and now[p].offset != judged[p].offset for p in going)",
         (
             "tests/unit/test_application.py::test_a_group_that_changes_between_the_check_and_the_deletion_is_not_deleted",
+        ),
+    ),
+    Mutant(
+        "changed-group-restored-in-part",
+        "A rollback leaves all of a group as it is where somebody commits to it before an offset of it is removed.",
+        "migrate/writing.py",
+        "                    answers[group] = dict.fromkeys(all_left[group], changed)\n",
+        "                    answers[group] = dict.fromkeys(rows, changed)\n",
+        (
+            "tests/unit/test_application.py::"
+            "test_a_group_that_changes_before_a_removal_is_left_as_it_is_with_all_its_rows",
         ),
     ),
     Mutant(

@@ -39,15 +39,16 @@ DENIED = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
 LOADING = Failure("COORDINATOR_LOAD_IN_PROGRESS", "loading", retriable=True)
 LOST = Failure("COORDINATOR_NOT_AVAILABLE", "not available", retriable=True, outcome_unknown=True)
 UNSURE = Failure("UNKNOWN_SERVER_ERROR", "?", outcome_unknown=True)
+# What the first tries to write a group are answered.
 ANSWERS = {
-    "denied": Script(DENIED),
-    "loading": Script(LOADING),
-    "lost": Script(LOST),
-    "lost, applied": Script(LOST, applied=True),
-    "lost, applied later": Script(LOST, late=True),
-    "unsure, applied later": Script(UNSURE, late=True),
+    "denied": [Script(DENIED)],
+    "loading": [Script(LOADING)],
+    "lost": [Script(LOST)],
+    "lost, applied": [Script(LOST, applied=True)],
+    "lost, applied later": [Script(LOST, late=True)],
+    "unsure, applied later": [Script(UNSURE, late=True)],
+    "lost, applied later, then denied": [Script(LOST, late=True), Script(DENIED)],
 }
-LATE = [name for name, script in ANSWERS.items() if script.late]
 WRITES = ("alter", "delete", "delete_offsets")
 
 
@@ -203,7 +204,10 @@ def befall(trouble: Trouble, target: Target, disk: Disk, groups: list[str], medd
     """Let the next command meet this trouble; `meddle` commits to a group as a colleague does."""
     for which, answer in trouble.answers:
         for call in WRITES:
-            target.script(call, groups[which % len(groups)], ANSWERS[answer])
+            target.script(call, groups[which % len(groups)], *ANSWERS[answer])
+    if trouble.kind is Kind.MEDDLED_BETWEEN:
+        for group in groups:
+            target.script("alter", group, Script(LOST))
     if trouble.kind is Kind.KILLED_AFTER_WRITE:
         target.crash_after = trouble.at + 1
     left, met = trouble.at, False

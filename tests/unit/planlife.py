@@ -115,7 +115,9 @@ class Life:
         self.plan = plan
         self.folders = {HERE: folder / "here", COPY: folder / "copy"}
         for path in self.folders.values():
-            path.mkdir()
+            path.mkdir(exist_ok=True)
+            for left in path.iterdir():
+                left.unlink()
         facts, _ = clusters(plan)
         self.target = Target(offsets=facts.offsets, states=facts.states, ranges=facts.ranges, ids=facts.ids)
         self.clock, self.disk = FakeClock(), Disk()
@@ -273,8 +275,13 @@ class Life:
     def _lose_what_was_not_synced(self) -> None:
         for path in self.folders.values():
             for journal in path.glob("*.journal.jsonl"):
-                size = len(self.disk.durable(journal))
-                os.truncate(journal, size)
+                os.truncate(journal, len(self.disk.durable(journal)))
+        for folder, first in self.first.items():
+            # A backup that a kill left unsynced may go, as long as nothing was written after it.
+            for group in (
+                first.keys() - self.journal(folder).prior.keys() - {group for group, _ in self.written(folder)}
+            ):
+                del first[group]
 
     # --- the truth ------------------------------------------------------------------------------------------
 
