@@ -172,6 +172,7 @@ def test_nothing_outlives_a_killed_owner(tmp_path: Path) -> None:
 
 
 @pytest.mark.kafka
+@pytest.mark.long
 def test_the_script_starts_reports_and_stops_a_background_lab(tmp_path: Path) -> None:
     def lab_script(*args: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "tests.lab", *args, "--dir", str(tmp_path / "lab")]

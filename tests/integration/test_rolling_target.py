@@ -27,12 +27,13 @@ from tests.lab.cluster import Broker, Cluster
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.kafka
 
 TOPIC, COPY = "orders", "A.orders"
 PARTITIONS = 3
-GROUPS = 1000
+GROUPS, FEW_GROUPS = 1000, 300
 READ_GROUPS = 150
+ROUNDS = 9
 DEADLINE_SECONDS = 300.0
 
 
@@ -95,10 +96,10 @@ def well(cluster: Cluster) -> None:
 
 
 def test_applied_under_a_rolling_kill_nothing_is_wrong_and_the_journal_says_where_it_stood(
-    cluster: Cluster, tmp_path: Path
+    cluster: Cluster, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     seed = new_seed()
-    names = [f"g{n:04}" for n in range(GROUPS)]
+    names = [f"g{n:04}" for n in range(GROUPS if pytestconfig.getoption("--long") else FEW_GROUPS)]
     offsets = {g: {p: (1000 + 10 * n + p, None) for p in range(PARTITIONS)} for n, g in enumerate(names)}
     plan = made_plan(cluster.bootstrap, TOPIC, offsets, 1_700_000_000_000)
     path = saved(plan, tmp_path / "cutover.plan")
@@ -135,6 +136,7 @@ def test_applied_under_a_rolling_kill_nothing_is_wrong_and_the_journal_says_wher
         assert not judge.held().keys() & planned.keys(), f"seed {seed}"
 
 
+@pytest.mark.long
 def test_an_append_that_was_never_acknowledged_and_becomes_visible_later_is_rolled_back(
     cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -191,8 +193,9 @@ def start_slowly(commands: CommandLine, plan: Plan, concurrency: str = "2") -> "
     )
 
 
+@pytest.mark.long
 def test_offsets_read_under_a_rolling_kill_are_right_or_a_failure_whatever_librdkafka_dies_of(
-    cluster: Cluster, pytestconfig: pytest.Config
+    cluster: Cluster,
 ) -> None:
     """Reading while coordinators move is what librdkafka dies of: the fault that the client process is there for."""
     seed = new_seed()
@@ -203,11 +206,10 @@ def test_offsets_read_under_a_rolling_kill_are_right_or_a_failure_whatever_librd
     with JavaJudge(cluster) as judge:
         judge.commit({g: {(COPY, p): (o, "") for p, o in places.items()} for g, places in groups.items()})
     told: Counter[str] = Counter()
-    rounds = 9 if pytestconfig.getoption("--long") else 2
     end = time.monotonic() + DEADLINE_SECONDS
     try:
         with rolling(cluster, Random(seed)) as killed:
-            while len(killed) <= rounds:
+            while len(killed) <= ROUNDS:
                 assert time.monotonic() < end, f"seed {seed}: brokers killed {killed}, answers {dict(told)}"
                 try:
                     answers = hosted.renewed().commits(groups)
@@ -227,6 +229,7 @@ def test_offsets_read_under_a_rolling_kill_are_right_or_a_failure_whatever_librd
     assert not told["wrong"] and told["right"]
 
 
+@pytest.mark.long
 def test_where_three_vote_the_cluster_elects_new_leaders_without_any_one_of_them(cluster: Cluster) -> None:
     well(cluster)
     first, *others = cluster.brokers

@@ -29,7 +29,8 @@ from tests.lab.fixtures import VARIABLES
 from tests.lab.lab import Lab
 from tests.lab.tokens import TokenServer
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.kafka
+LONG = pytest.mark.long
 
 PLAN = "cutover.plan"
 TOKENS = "OAUTHBEARER"
@@ -73,8 +74,11 @@ Login = Callable[[SecureScene, Path], CommandLine]
 
 @pytest.mark.parametrize(
     ("name", "login"),
-    [("scram", SecureScene.sasl), ("tls", SecureScene.tls), ("oauth", partial(SecureScene.sasl, mechanism=TOKENS))],
-    ids=["SCRAM over TLS", "client certificates", "tokens over TLS"],
+    [
+        pytest.param("scram", SecureScene.sasl, id="SCRAM over TLS"),
+        pytest.param("tls", SecureScene.tls, id="client certificates", marks=LONG),
+        pytest.param("oauth", partial(SecureScene.sasl, mechanism=TOKENS), id="tokens over TLS", marks=LONG),
+    ],
 )
 def test_a_whole_cutover_needs_just_the_listed_rights_and_tells_no_secret(
     secure: SecureScene, tmp_path: Path, name: str, login: Login
@@ -117,6 +121,7 @@ def logged(folder: Path) -> tuple[str, ...]:
             "--spark-conf", "spark.eventLog.compress=false")  # fmt: skip
 
 
+@pytest.mark.long
 def test_the_doctor_finds_all_rights_and_names_each_that_is_missing(secure: SecureScene, tmp_path: Path) -> None:
     group = secure.scene.group("rights")
     commands = secure.sasl(tmp_path, "PLAIN")
@@ -145,18 +150,17 @@ def test_the_doctor_finds_all_rights_and_names_each_that_is_missing(secure: Secu
     assert not found_in(SECRETS, text=said(well, ill))
 
 
-LONG = pytest.mark.long
 # One right too few: command, side, resource, what is taken away, what is left of it, and which of them is named. Of
 # what may not even be described brokers tell nothing: lists are shorter, and answers emptier.
 LACKS = [
-    pytest.param("plan", Side.SOURCE, "CLUSTER", "DESCRIBE", "", "DESCRIBE", marks=LONG),
+    ("plan", Side.SOURCE, "CLUSTER", "DESCRIBE", "", "DESCRIBE"),
     ("plan", Side.SOURCE, "TOPIC pool", "READ", "", "DESCRIBE"),
     ("plan", Side.SOURCE, "GROUP", "DESCRIBE", "", "DESCRIBE"),
-    pytest.param("plan", Side.TARGET, "TOPIC copy", "READ", "", "DESCRIBE", marks=LONG),
-    pytest.param("plan", Side.TARGET, "TOPIC A.checkpoints.internal", "READ", "", "READ", marks=LONG),
-    pytest.param("plan", Side.TARGET, "TOPIC A.checkpoints.internal", "READ", "DESCRIBE", "READ", marks=LONG),
-    pytest.param("plan", Side.SOURCE, "TOPIC mm2-offset-syncs.B.internal", "READ", "DESCRIBE", "READ", marks=LONG),
-    pytest.param("plan", Side.TARGET, "GROUP", "DESCRIBE", "", "DESCRIBE", marks=LONG),
+    ("plan", Side.TARGET, "TOPIC copy", "READ", "", "DESCRIBE"),
+    ("plan", Side.TARGET, "TOPIC A.checkpoints.internal", "READ", "", "READ"),
+    ("plan", Side.TARGET, "TOPIC A.checkpoints.internal", "READ", "DESCRIBE", "READ"),
+    ("plan", Side.SOURCE, "TOPIC mm2-offset-syncs.B.internal", "READ", "DESCRIBE", "READ"),
+    ("plan", Side.TARGET, "GROUP", "DESCRIBE", "", "DESCRIBE"),
     ("apply", Side.SOURCE, "TOPIC pool", "DESCRIBE", "", "DESCRIBE"),
     ("apply", Side.SOURCE, "GROUP", "DESCRIBE", "", "DESCRIBE"),
     ("apply", Side.TARGET, "GROUP", "READ", "", "DESCRIBE"),
@@ -181,6 +185,7 @@ def planned(secure: SecureScene, tmp_path_factory: pytest.TempPathFactory) -> Co
     return commands
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("command", "side", "resource", "operation", "left", "names"), LACKS, ids=lambda v: str(v))
 def test_a_missing_right_is_named_with_its_resource_and_side(
     secure: SecureScene, planned: CommandLine,
@@ -206,6 +211,7 @@ def test_a_missing_right_is_named_with_its_resource_and_side(
     assert not found_in(SECRETS, planned.folder, text=text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("side", list(Side))
 def test_a_topic_that_may_not_be_read_makes_rows_less_than_exact_and_never_fails_the_plan(
     secure: SecureScene, tmp_path: Path, side: Side
@@ -235,6 +241,7 @@ def run_with(commands: CommandLine, command: str, group: str) -> Ran:
             return commands.verify(PLAN, "--records")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-512", TOKENS])
 @pytest.mark.parametrize("command", ["plan", "doctor"])
 def test_a_wrong_password_ends_soon_names_the_side_and_is_never_shown(

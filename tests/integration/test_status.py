@@ -22,7 +22,7 @@ from tests.lab.cluster import free_ports
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.kafka
 CONFIG_TOOL = "kafka.admin.ConfigCommand"
 # What MM2 may write in a second in a drain that takes several looks, in bytes; ten seconds of it at once to begin with.
 SLOW = 80_000
@@ -105,6 +105,7 @@ def test_a_quiet_drained_flow_is_ready_and_what_it_says_is_true(
     assert portrait(lab.source_bootstrap) == before and not groups_on(lab.target_bootstrap) & set(quiet.commits)
 
 
+@pytest.mark.long
 def test_a_forgotten_producer_blocks_its_topic_in_status_and_in_plan_until_it_is_stopped(
     lab: AnyLab, quiet: Scene, commands: CommandLine
 ) -> None:
@@ -145,6 +146,7 @@ def test_a_group_that_is_alive_is_shown_with_its_members_and_hosts_on_either_sid
         assert table.startswith("NOT READY: ") and f"{group}: Stable on A, 1 member: " in table, table
 
 
+@pytest.mark.long
 def test_with_the_source_dead_the_target_alone_is_told_and_what_is_not_known(
     quiet: Scene, commands: CommandLine, tmp_path: Path
 ) -> None:
@@ -208,6 +210,7 @@ def watching(commands: CommandLine, *options: str) -> Iterator[Callable[[], list
             process.wait()
 
 
+@pytest.mark.long
 def test_a_watch_over_a_paused_mm2_moves_ends_by_itself_and_the_plan_after_it_is_clean_and_exact(
     own: Lab, tmp_path: Path
 ) -> None:
@@ -249,6 +252,7 @@ def test_a_watch_over_a_paused_mm2_moves_ends_by_itself_and_the_plan_after_it_is
     assert {row["grade"] for row in commands.document("after.plan")["rows"]} == {"exact"}
 
 
+@pytest.mark.long
 def test_while_a_broker_does_not_answer_a_watch_says_so_and_calls_nothing_ready(
     own: Lab, quiet: Scene, commands: CommandLine
 ) -> None:
@@ -273,6 +277,7 @@ def test_while_a_broker_does_not_answer_a_watch_says_so_and_calls_nothing_ready(
     assert told[-1]["ready"] and told[-1]["waiting"] is None and told[-1]["problem"] is None
 
 
+@pytest.mark.long
 def test_on_a_terminal_the_screen_is_drawn_in_place_and_given_back(quiet: Scene, commands: CommandLine) -> None:
     words = [
         sys.executable, "-m", "migrate", "status", *commands.clusters, "--group", f".*{quiet.suffix}", "--watch",
