@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from migrate.model import CheckResult, Decision, Level, Row, Scope
+from migrate.model import CheckResult, Decision, Level, Row, Scope, may_skip, rewinds
 from migrate.plan import Header, Plan
 from migrate.terminal import many, name, safe
-from migrate.totals import may_skip, rewinds
 
 
 class Kind(StrEnum):

@@ -1,25 +1,19 @@
-"""Java client properties, as people have them, turned into what each of the tool's Kafka clients takes.
+"""Java client properties, as people have them, turned into what librdkafka takes: its own names, by a fixed table.
 
-librdkafka gets its own names by a fixed table; what has no counterpart is refused by name, because a setting
-left out in silence may be the one that keeps a connection safe. Spark's Kafka source and Kafka's Java Admin
-read the properties nearly as they are. Values never reach a message.
+What has no counterpart is refused by name, because a setting left out in silence may be the one that keeps a connection
+safe. Values never reach a message.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from migrate.clientsecurity import Settings, map_sasl, map_tls
 from migrate.errors import ConfigError
-from migrate.jaas import parse_jaas
-from migrate.properties import BLANKS, PROVIDERS
-from migrate.providers import without_providers
-
-CLIENT_ID = "mm2-migrate"
-HIDDEN = "[hidden]"
+from migrate.flow import CLIENT_ID, NEVER_CREATE
+from migrate.properties import PROVIDERS
 
 _QUIET = {"log_level": "0", "log.connection.close": "false"}
-_NEVER_CREATE = {"allow.auto.create.topics": "false"}
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _DNS_LOOKUPS = ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")
 
@@ -64,23 +58,6 @@ _JAVA_ONLY_TEXT = """
     ssl.protocol ssl.provider ssl.secure.random.implementation ssl.trustmanager.algorithm
 """
 _JAVA_ONLY = frozenset(_JAVA_ONLY_TEXT.split())
-# Spark rejects most of these; interceptors and reporters make Java load classes that are not there.
-_NOT_FOR_SPARK = frozenset(
-    (
-        "auto.offset.reset",
-        "enable.auto.commit",
-        "group.id",
-        "interceptor.classes",
-        "key.deserializer",
-        "metric.reporters",
-        "value.deserializer",
-    )
-)
-_NOT_FOR_ADMIN = _NOT_FOR_SPARK | {"key.serializer", "value.serializer"}
-
-_SECRET_NAME = re.compile(r"password|passphrase|secret|token(?!\.endpoint)|\.key$|jaas|user\.info", re.IGNORECASE)
-_QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"|\'([^\']*)\'')
-_SECRET_OPTION = re.compile(r"password|secret|token|key", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,48 +85,7 @@ def librdkafka_config(properties: Mapping[str, str], origin: str) -> Mapped:
     if protocol.endswith("SSL"):
         map_tls(settings)
     ignored = _left_over(settings, protocol)
-    return Mapped({"client.id": CLIENT_ID} | settings.config | _NEVER_CREATE | _QUIET, ignored)
-
-
-def spark_options(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return options for Spark's Kafka source; the settings that it rejects are left out."""
-    return {f"kafka.{key}": value for key, value in _for_java(properties, _NOT_FOR_SPARK).items()}
-
-
-def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties for Kafka's Java Admin client."""
-    return _for_java(properties, _NOT_FOR_ADMIN)
-
-
-def secret_values(properties: Mapping[str, str]) -> frozenset[str]:
-    """Return every value that must not be printed, in each form in which a library may quote it."""
-    secrets: set[str] = set()
-    for key, value in properties.items():
-        if not _SECRET_NAME.search(key):
-            continue
-        secrets.add(value.strip(BLANKS))
-        if key.endswith("sasl.jaas.config"):
-            secrets.update(text for pair in _QUOTED.findall(value) for text in pair)
-            try:
-                options = parse_jaas(value, "").options
-            except ConfigError:
-                continue
-            # The user's name is no secret, and hiding it would hide whom the broker refused.
-            secrets.difference_update(v for k, v in options.items() if not _SECRET_OPTION.search(k))
-            secrets.update(v for k, v in options.items() if _SECRET_OPTION.search(k))
-    return frozenset(secret for secret in secrets if secret.strip())
-
-
-def redact(text: str, secrets: Iterable[str]) -> str:
-    """Return the text with every secret in it hidden; longer ones first, as one may be part of another."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
-    return text
-
-
-def _for_java(properties: Mapping[str, str], left_out: frozenset[str]) -> dict[str, str]:
-    kept = {k: v for k, v in without_providers(properties).items() if k not in left_out}
-    return {"client.id": CLIENT_ID} | kept | _NEVER_CREATE
+    return Mapped({"client.id": CLIENT_ID} | settings.config | NEVER_CREATE | _QUIET, ignored)
 
 
 def _map_connection(settings: Settings) -> None:

@@ -6,13 +6,18 @@ Invariants:
   share; a file with such a name counts only if its first line names the whole fingerprint.
 """
 
+import json
 import os
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from migrate.errors import MigrateError, Refused
 from migrate.plan import SHORT_DIGITS
+
+_SEAL = b',"crc":"'
 
 NAME_DIGITS = 32
 OLD_NAME_DIGITS = SHORT_DIGITS
@@ -98,3 +103,35 @@ def real_path(path: Path) -> Path:
     """Return the path itself where no symbolic link is on the way, else what it leads to."""
     real = os.path.realpath(path)
     return path if real == os.path.normpath(path.absolute()) else Path(real)
+
+
+def sealed(event: Mapping[str, Any]) -> bytes:
+    """Return an event as a journal's line with its checksum (CRC-32 of what stands before it), without line feed."""
+    # ASCII: names that are not UTF-8 come as lone surrogates, which JSON escapes can carry.
+    body = json.dumps(event, separators=(",", ":")).encode("ascii")[:-1]
+    return body + _SEAL + b'%08x"}' % zlib.crc32(body)
+
+
+def unsealed(line: bytes) -> dict[str, Any]:
+    """Return the event of a line; raises `ValueError` for one that is not just as it was written."""
+    body, _, _ = line.rpartition(_SEAL)
+    if line != body + _SEAL + b'%08x"}' % zlib.crc32(body):
+        raise ValueError("checksum")
+    event: dict[str, Any] = json.loads(line)
+    return event
+
+
+_JOURNAL = Companion("journal.jsonl", "journal", lambda line: str(unsealed(line)["fingerprint"]))
+
+
+def journal_path(plan_path: Path, fingerprint: str) -> Path:
+    """Return where the journal of a plan file lies: "PLAN.<first 32 of the fingerprint>.journal.jsonl".
+
+    Raises and finds journals of earlier versions as `Companion.path` does.
+    """
+    return _JOURNAL.path(plan_path, fingerprint)
+
+
+def journals_under_any_name(folder: Path, fingerprint: str) -> tuple[Path, ...]:
+    """Return the journals in a folder that belong to this fingerprint, whatever the plan file was called."""
+    return _JOURNAL.under_any_name(folder, fingerprint)

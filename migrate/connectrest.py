@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import quote, urlsplit
 
-from migrate.clientconfig import redact, secret_values
 from migrate.connectoffsets import positions_in
 from migrate.connectors import Described, Role, connector_of
 from migrate.errors import ClusterError, UsageError
 from migrate.flow import Mm2Home, Mm2Runtime
 from migrate.mm2tasks import ConnectorTasks, Mm2Tasks, Part, exception_name, first_line, parts_of
 from migrate.model import Failure, TopicPartition
+from migrate.secrets import redact, secret_values
 
 # Never an option: a process list shows what is typed.
 LOGIN = "MM2_MIGRATE_CONNECT_LOGIN"

@@ -21,8 +21,9 @@ from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.options import ClusterOptions, filters_of, resolve_flow
 from migrate.ports import ClusterAdmin, Progress
 from migrate.recordsurvey import ASK_FOR_TOPIC
-from migrate.rights import Resources, in_full, is_infrastructure
+from migrate.rights import Resources, is_infrastructure
 from migrate.rightsexam import Subjects, examine_rights, names_to_ask, subjects_of
+from migrate.surveyor import in_full
 from migrate.table import wrapped
 from migrate.terminal import Colour, capital, many, paint
 from migrate.wiring import (

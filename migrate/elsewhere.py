@@ -4,7 +4,7 @@ A plan that was copied to another folder has a journal of its own there. Whoever
 finished in the other has two journals, each of which knows half; the target has all of it.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from migrate.clock import Clock
@@ -14,11 +14,7 @@ from migrate.history import JournalState
 from migrate.model import Commits, Decision, Failure, Row
 from migrate.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
-from migrate.table import wrapped
-from migrate.terminal import Colour, many, name, paint, safe
 from migrate.writing import read_commits
-
-NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,33 +74,3 @@ def look_elsewhere(
     commits = {group: answer for group, answer in found.items() if not isinstance(answer, Failure)}
     why = next((f"{answer.code}: {answer.message}" for answer in failed.values()), "")
     return Elsewhere(as_planned(rows, commits), tuple(failed), why)
-
-
-def elsewhere_lines(found: Elsewhere, width: int, colour: bool) -> Iterator[str]:
-    """Yield what is to be said before the outcome of a rollback; nothing where nothing was found."""
-    if found.rows:
-        groups = len({row.group for row in found.rows})
-        verdict = (
-            f"NOT ALL OF IT: {many(len(found.rows), 'offset')} of {many(groups, 'group')} "
-            f"{'is' if len(found.rows) == 1 else 'are'} as planned, and this journal did not write "
-            f"{'it' if len(found.rows) == 1 else 'them'}"
-        )
-        yield from wrapped(paint(verdict, Colour.YELLOW, colour), width, "", "  ")
-        for row in found.rows[:NAMED]:
-            place = f"{name(row.group)} {name(row.target_topic)}:{row.partition}"
-            yield from wrapped(f"{place}: at {row.target_offset}", width, "  ", "    ")
-        if len(found.rows) > NAMED:
-            yield f"  and {len(found.rows) - NAMED} more"
-        yield from wrapped(
-            "Was the plan applied from a copy in another folder? Roll back there too: that journal has what was there "
-            "before. Another plan, or MM2, may have written them as well.", width, "  > ",
-        )  # fmt: skip
-    if found.unread:
-        verdict = f"NOT LOOKED AT: {many(len(found.unread), 'group')} that this journal did not write"
-        yield from wrapped(paint(verdict, Colour.YELLOW, colour), width, "", "  ")
-        more = f" and {len(found.unread) - NAMED} more" if len(found.unread) > NAMED else ""
-        named = ", ".join(name(group) for group in found.unread[:NAMED])
-        yield from wrapped(f"{named}{more}: {safe(found.why)}", width, "  ", "    ")
-        yield from wrapped("Run the same command again to know whether they are as planned.", width, "  > ")
-    if found:
-        yield ""

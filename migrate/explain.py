@@ -9,12 +9,26 @@ from collections.abc import Iterator, Sequence
 from migrate.equality import Equality
 from migrate.errors import UsageError
 from migrate.flow import RuntimeWord
-from migrate.model import CheckResult, Decision, Grade, Level, LogRange, Method, OffsetSync, Row, Scope, TopicPartition
-from migrate.place import PROVEN_SYNC, why_text
+from migrate.mm2commands import Mm2Site
+from migrate.model import (
+    PROVEN_SYNC,
+    CheckResult,
+    Decision,
+    Grade,
+    Level,
+    LogRange,
+    Method,
+    OffsetSync,
+    Row,
+    Scope,
+    TopicPartition,
+    lag,
+    may_skip,
+)
+from migrate.place import why_text
 from migrate.plan import Header, Plan
 from migrate.policies import UNTRANSLATABLE_REASONS
 from migrate.terminal import many, name, safe
-from migrate.totals import lag, may_skip
 from migrate.translation import Window, lower_end
 
 Told = tuple[str, str]
@@ -265,3 +279,11 @@ def _check(check: CheckResult) -> Told:
 
 def _members(count: int) -> str:
     return f" ({many(count, 'member')})" if count else ""
+
+
+def site_of(header: Header) -> Mm2Site:
+    """Return MM2 of a plan: on a failback its source is what the plan writes."""
+    aliases, bootstrap = (header.source_alias, header.target_alias), header.flow.get("target_bootstrap", "")
+    if header.failback:
+        aliases, bootstrap = aliases[::-1], header.flow.get("source_bootstrap", "")
+    return Mm2Site(*aliases, bootstrap or "HOST:PORT", header.flow)

@@ -5,12 +5,12 @@ takes is counted by its name, so that rows + filtered = commits read.
 """
 
 import re
-import warnings
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.errors import UsageError
+from migrate.flowfacts import java_pattern
 
 DEFAULT_EXCLUDES = ("__.*", "console-consumer-.*")
 
@@ -118,22 +118,6 @@ def read_groups_file(path: Path) -> frozenset[str]:
     if not groups:
         raise UsageError(f"--groups-file {path} names no group.", "Write one group id per line.")
     return groups
-
-
-def java_pattern(text: str) -> re.Pattern[str]:
-    """Compile a regular expression that Java would read in the same way.
-
-    Raises `re.error` where Python's syntax differs or the expression is wrong; its text says where.
-    """
-    with warnings.catch_warnings():
-        # Character class operations (`[a-z&&[^x]]`) are read otherwise by Python, which only warns of them.
-        warnings.simplefilter("error", FutureWarning)
-        try:
-            return re.compile(text, re.ASCII)
-        except FutureWarning:
-            raise re.error("character class operations are not supported", text) from None
-        except (OverflowError, RecursionError):
-            raise re.error("the expression is too large", text) from None
 
 
 def _compiled(option: str, texts: Sequence[str]) -> tuple[re.Pattern[str], ...]:

@@ -11,6 +11,9 @@ from enum import StrEnum
 from migrate.model import Side
 from migrate.naming import ReplicationPolicy, ReversedPolicy
 
+CLIENT_ID = "mm2-migrate"
+NEVER_CREATE = {"allow.auto.create.topics": "false"}
+
 
 @dataclass(frozen=True)
 class Cluster:

@@ -6,11 +6,11 @@ is a connection or a credential.
 """
 
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from migrate.errors import ConfigError
-from migrate.filters import java_pattern
 from migrate.flow import TopicFilter
 from migrate.model import Side
 from migrate.naming import HEARTBEATS, PolicyKind, ReplicationPolicy
@@ -156,3 +156,19 @@ class FlowSettings:
                 f"{key} in {self.origin} has a regular expression that this version cannot read: {error}.",
                 "Write it without what only Java knows.",
             ) from None
+
+
+def java_pattern(text: str) -> re.Pattern[str]:
+    """Compile a regular expression that Java would read in the same way.
+
+    Raises `re.error` where Python's syntax differs or the expression is wrong; its text says where.
+    """
+    with warnings.catch_warnings():
+        # Character class operations (`[a-z&&[^x]]`) are read otherwise by Python, which only warns of them.
+        warnings.simplefilter("error", FutureWarning)
+        try:
+            return re.compile(text, re.ASCII)
+        except FutureWarning:
+            raise re.error("character class operations are not supported", text) from None
+        except (OverflowError, RecursionError):
+            raise re.error("the expression is too large", text) from None

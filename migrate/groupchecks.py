@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping
 
 from migrate.checks import CheckFacts, groups_of, result, some, unseen
 from migrate.expiry import BLOCK_BELOW_MS, EXPIRY_EXPECTED, UNKNOWN_TODO, WARN_BELOW_MS, Expiry, expiry_of, remedy
-from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, Scope, TopicPartition
+from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, Scope, TopicPartition, rereads
 from migrate.policies import OFFSETS_EXPIRY, TWO_LOOKS, Policies
 from migrate.producers import LEAST_SECONDS
 from migrate.terminal import many
-from migrate.totals import rereads
 
 
 def named_groups_exist(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:

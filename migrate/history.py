@@ -8,12 +8,11 @@
   unknown stays unknown. One without an answer makes unknown what was set.
 """
 
-import json
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from migrate.companions import unsealed
 from migrate.errors import UnreadablePlan
 from migrate.model import Commit, Commits, TopicPartition
 from migrate.outcome import may_be_written
@@ -26,7 +25,6 @@ FAILED = "failed"
 UNKNOWN = "unknown"
 _STRENGTH = {FAILED: 0, UNKNOWN: 1, SET: 2, REMOVED: 2}
 
-_SEAL = b',"crc":"'
 
 Offsets = Mapping[TopicPartition, int | None]
 
@@ -82,22 +80,6 @@ class JournalState:
     def traces(self, command: str) -> Mapping[str, GroupTrace]:
         """Return what `command` did, by group."""
         return self.rolled_back if command == ROLLBACK else self.applied
-
-
-def sealed(event: Mapping[str, Any]) -> bytes:
-    """Return an event as a journal's line with its checksum (CRC-32 of what stands before it), without line feed."""
-    # ASCII: names that are not UTF-8 come as lone surrogates, which JSON escapes can carry.
-    body = json.dumps(event, separators=(",", ":")).encode("ascii")[:-1]
-    return body + _SEAL + b'%08x"}' % zlib.crc32(body)
-
-
-def unsealed(line: bytes) -> dict[str, Any]:
-    """Return the event of a line; raises `ValueError` for one that is not just as it was written."""
-    body, _, _ = line.rpartition(_SEAL)
-    if line != body + _SEAL + b'%08x"}' % zlib.crc32(body):
-        raise ValueError("checksum")
-    event: dict[str, Any] = json.loads(line)
-    return event
 
 
 def read_history(content: bytes, name: str, fingerprint: str) -> JournalState:

@@ -19,31 +19,17 @@ from types import TracebackType
 from typing import Any, Self
 
 from migrate.clock import iso
-from migrate.companions import Companion
+from migrate.companions import journal_path, journals_under_any_name, sealed
 from migrate.errors import MigrateError, Refused, UnreadablePlan
-from migrate.history import FAILED, UNKNOWN, JournalState, Offsets, read_history, sealed, unsealed
+from migrate.history import FAILED, UNKNOWN, JournalState, Offsets, read_history
 from migrate.model import Commit, Commits, Failure, TopicPartition
 from migrate.plan import SHORT_DIGITS
 
 Results = Mapping[TopicPartition, "str | Failure"]
 
 
-_JOURNAL = Companion("journal.jsonl", "journal", lambda line: str(unsealed(line)["fingerprint"]))
 _IN_USE = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL})
-
-
-def journal_path(plan_path: Path, fingerprint: str) -> Path:
-    """Return where the journal of a plan file lies: "PLAN.<first 32 of the fingerprint>.journal.jsonl".
-
-    Raises and finds journals of earlier versions as `Companion.path` does.
-    """
-    return _JOURNAL.path(plan_path, fingerprint)
-
-
-def journals_under_any_name(folder: Path, fingerprint: str) -> tuple[Path, ...]:
-    """Return the journals in a folder that belong to this fingerprint, whatever the plan file was called."""
-    return _JOURNAL.under_any_name(folder, fingerprint)
 
 
 def journal_to_read(plan_path: Path, fingerprint: str) -> Path:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from migrate.checks import CheckFacts, groups_of, result, some, unseen
 from migrate.connecttopics import SINK_PREFIX
-from migrate.filters import java_pattern
+from migrate.flowfacts import java_pattern
 from migrate.groupfacts import BrokerSettings
 from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope
 from migrate.policies import CONNECT_INTERNAL_TOPICS, SHARE_GROUP, STREAMS_GROUP, Policies

@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 from migrate.flow import Mm2Home, RuntimeWord
 from migrate.model import Side, TopicPartition
-from migrate.plan import Header
 from migrate.terminal import name, shell_word
 
 COMMAND = "    "
@@ -77,14 +76,6 @@ class Mm2Site:
     def names(self, word: RuntimeWord) -> list[str]:
         """Return the connectors of one kind, as the offsets topic's keys and the REST name them."""
         return [name for name in self.known.get(word, "").split(", ") if name]
-
-
-def site_of(header: Header) -> Mm2Site:
-    """Return MM2 of a plan: on a failback its source is what the plan writes."""
-    aliases, bootstrap = (header.source_alias, header.target_alias), header.flow.get("target_bootstrap", "")
-    if header.failback:
-        aliases, bootstrap = aliases[::-1], header.flow.get("source_bootstrap", "")
-    return Mm2Site(*aliases, bootstrap or "HOST:PORT", header.flow)
 
 
 def stopping(site: Mm2Site) -> Iterator[str]:

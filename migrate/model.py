@@ -10,6 +10,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+PROVEN_SYNC = "proven-sync"
+
+# Kafka's default of `offset.metadata.max.bytes`, which counts UTF-16 units (OffsetMetadataManager).
+LONGEST_METADATA = 4096
+
 
 class Side(StrEnum):
     """Which cluster a fact was read from."""
@@ -294,3 +299,39 @@ class Row:
 
 
 Commits = Mapping[TopicPartition, Commit]
+
+
+def lag(row: Row) -> int | None:
+    """Return how many records lie between the committed offset and the source's end; None where either is not."""
+    if row.source_committed is None or row.source_log_end is None:
+        return None
+    return row.source_log_end - row.source_committed
+
+
+def rereads(row: Row) -> int | None:
+    """Return a row's re-reads: the proven bound if there is one, else the estimate, else None."""
+    return row.rereads_at_most if row.rereads_at_most is not None else row.rereads_estimate
+
+
+def rewinds(row: Row) -> bool:
+    """True if the row sets the target group back behind where it stands."""
+    return (
+        row.decision is Decision.SET
+        and row.target_prior is not None
+        and row.target_offset is not None
+        and row.target_offset < row.target_prior
+    )
+
+
+def may_skip(row: Row) -> bool:
+    """True if a reviewer's choice lets this row pass over records: skipped, kept ahead, or set to the log end."""
+    return (
+        row.decision is Decision.SKIP
+        or (row.decision is Decision.KEEP and row.reason == "ahead-kept")
+        or (row.decision is Decision.SET and row.lower_kind == "log-latest")
+    )
+
+
+def utf16_units(text: str) -> int:
+    """Return the text's length as Java counts it."""
+    return len(text) + sum(c > "\uffff" for c in text)

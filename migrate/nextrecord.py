@@ -4,13 +4,14 @@ No payload is kept: of each part of a record only its SHA-256 remains, from whic
 and nothing can be read.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
+from typing import Protocol
 
 from migrate.equality import Equality
-from migrate.model import TopicPartition
+from migrate.model import Failure, TopicPartition
 
 SHOWN_DIGITS = 12
 
@@ -98,3 +99,14 @@ def _digest(parts: Sequence[bytes | None]) -> bytes:
         digest.update(b"\xff" * 4 if part is None else len(part).to_bytes(4, "big"))
         digest.update(part or b"")
     return digest.digest()
+
+
+class NextRecordReader(Protocol):
+    """Reads single records of one cluster's logs, as a read_committed consumer finds them. Reads only."""
+
+    def next_records(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
+        """Return what stands at each position, reduced to digests: no payload leaves the reader.
+
+        Fewer records than asked for, or none, where the log ends before. Topics are never created.
+        """
+        ...

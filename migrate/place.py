@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from migrate.equality import Equality
 from migrate.matching import Link, Matched, Unmatched, Why
-from migrate.model import Commit, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
+from migrate.model import PROVEN_SYNC, Commit, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
 from migrate.policies import (
     BEYOND_LOG_END,
     NO_CHECKPOINT,
@@ -22,7 +22,6 @@ from migrate.terminal import capital, many
 from migrate.translation import Window, lower_end, rereads_estimate
 
 TRANSLATED = "translated"
-PROVEN_SYNC = "proven-sync"
 
 
 @dataclass(frozen=True, slots=True)

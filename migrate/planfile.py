@@ -17,9 +17,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
-from migrate.companions import real_path
+from migrate.companions import journal_path, journals_under_any_name, real_path
 from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
-from migrate.journal import journal_path, journals_under_any_name
 from migrate.model import CheckResult, Decision, Grade, Level, Method, Row, Scope
 from migrate.plan import (
     ADDED_IN,

@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from migrate.model import ClusterFacts, Commits, Failure, GroupState, LogRange, Side, TopicPartition
-from migrate.nextrecord import NextRecord, Position
 
 
 class CommitReader(Protocol):
@@ -111,17 +110,6 @@ class ClusterAdmin(CommitReader, Protocol):
 
     def close(self) -> None:
         """Give up the connections; a later call opens others."""
-        ...
-
-
-class NextRecordReader(Protocol):
-    """Reads single records of one cluster's logs, as a read_committed consumer finds them. Reads only."""
-
-    def next_records(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
-        """Return what stands at each position, reduced to digests: no payload leaves the reader.
-
-        Fewer records than asked for, or none, where the log ends before. Topics are never created.
-        """
         ...
 
 

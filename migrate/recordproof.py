@@ -18,8 +18,8 @@ from enum import StrEnum
 from migrate.equality import Equality
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.model import Decision, Failure, Grade, LogRange, Row, TopicPartition
-from migrate.nextrecord import ALL_PARTS, NextRecord, Part, Position, parts_of
-from migrate.ports import ClusterAdmin, NextRecordReader, Progress
+from migrate.nextrecord import ALL_PARTS, NextRecord, NextRecordReader, Part, Position, parts_of
+from migrate.ports import ClusterAdmin, Progress
 from migrate.terminal import capital, many
 from migrate.verification import Finding, Standing
 

@@ -34,8 +34,7 @@ from migrate.showtable import (
     totals_told,
     verdict,
 )
-from migrate.signatures import Signature, names_of, signatures_required
-from migrate.signing import standing
+from migrate.signatures import Signature, names_of, signatures_required, standing
 from migrate.terminal import Colour, many, name, safe, shell_word
 from migrate.totals import Totals, totals
 

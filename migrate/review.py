@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 from migrate.attention import findings
 from migrate.clock import iso
 from migrate.errors import MigrateError, UsageError
-from migrate.model import Decision, Method, Row
+from migrate.model import Decision, Method, Row, lag, may_skip, rereads, rewinds
 from migrate.plan import Plan, row_document
 from migrate.plandiff import diff, moved_by
 from migrate.planfile import read_plan
 from migrate.showtable import verdict
-from migrate.signatures import names_of, read_signatures, signatures_path
-from migrate.signing import standing
+from migrate.signatures import names_of, read_signatures, signatures_path, standing
 from migrate.terminal import shell_word
-from migrate.totals import lag, may_skip, rereads, rewinds, totals
+from migrate.totals import totals
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,14 +4,13 @@ Pure. A right is an operation of Kafka's authorizer on a set of resources. Broke
 DESCRIBE: lists lack it, in silence. READ and DELETE imply DESCRIBE (`AclOperation`).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from migrate.flow import Flow
 from migrate.model import Failure, Side
 from migrate.naming import HEARTBEATS
-from migrate.terminal import many
 
 CLUSTER_NAME = "kafka-cluster"
 
@@ -97,17 +96,6 @@ COMMANDS = tuple(dict.fromkeys(right.command for right in RIGHTS))
 def is_infrastructure(topic: str) -> bool:
     """True for topics of Kafka's and MM2's own working, which nobody's groups read; MM2's two topics are among them."""
     return topic == HEARTBEATS or topic.startswith(("__", "mm2-")) or topic.endswith((".internal", "-internal"))
-
-
-def in_full(hosted: frozenset[str] | Failure, shown: Collection[str]) -> frozenset[str] | Failure:
-    """Return the topics in log directories, a `Failure` where one that is shown is not among them: some are missing."""
-    if isinstance(hosted, Failure):
-        return hosted
-    lacking = sorted(set(shown) - hosted)
-    if lacking:
-        shown_only = f"{many(len(lacking), 'topic')} that it shows, such as {lacking[0]}"
-        return Failure("PARTIAL_ANSWER", f"its brokers' log directories do not list {shown_only}")
-    return hosted
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,19 @@ from collections import Counter
 from collections.abc import Iterable
 
 from migrate.checks import CheckFacts, result, unseen
-from migrate.model import CheckResult, Decision, Grade, GroupPartition, Level, Method, Row, Scope
+from migrate.model import (
+    LONGEST_METADATA,
+    CheckResult,
+    Decision,
+    Grade,
+    GroupPartition,
+    Level,
+    Method,
+    Row,
+    Scope,
+    utf16_units,
+)
 from migrate.policies import BEYOND_LOG_END, METADATA_TOO_LONG, OTHER_LOG, Policies
-from migrate.rows import LONGEST_METADATA, utf16_units
 from migrate.terminal import many
 
 

@@ -12,8 +12,6 @@ from migrate.place import Nowhere, Place, RowFacts, link_of, not_visible, place
 from migrate.policies import PARTITION_MISSING, Policies, Rewind, Untranslatable
 
 METADATA_CARRIED = "metadata-carried"
-# Kafka's default of `offset.metadata.max.bytes`, which counts UTF-16 units (OffsetMetadataManager).
-LONGEST_METADATA = 4096
 GROUP_BLOCKED = "group-blocked"
 
 
@@ -95,11 +93,6 @@ def _carried(facts: RowFacts, placed: Place | None) -> str:
     if facts.commit is None or placed.method is Method.EXPLICIT:
         return facts.prior.metadata if facts.prior and facts.prior.offset == placed.target_offset else ""
     return facts.commit.metadata
-
-
-def utf16_units(text: str) -> int:
-    """Return the text's length as Java counts it."""
-    return len(text) + sum(c > "\uffff" for c in text)
 
 
 def _row(facts: RowFacts, decision: Decision, placed: Place | None, reason: str, sentence: str) -> Row:

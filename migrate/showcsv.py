@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 
 from migrate.errors import UsageError
-from migrate.model import Decision, Row
+from migrate.model import Decision, Row, lag
 from migrate.plan import Plan
 from migrate.table import wrapped
 from migrate.terminal import name, safe, shell_word
-from migrate.totals import lag
 
 Value = str | int | None
 # The wide forms are what spreadsheets of East Asian locales take for the same.

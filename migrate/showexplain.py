@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from migrate.explain import Told, chosen_rows, group_told, row_title, row_told, source_partition
-from migrate.mm2commands import COMMAND, resetting, site_of, stopping
-from migrate.model import Decision, Row
+from migrate.explain import Told, chosen_rows, group_told, row_title, row_told, site_of, source_partition
+from migrate.mm2commands import COMMAND, resetting, stopping
+from migrate.model import Decision, Row, may_skip
 from migrate.plan import Header, Plan
 from migrate.table import aligned, wrapped
 from migrate.terminal import Colour, name, paint
-from migrate.totals import may_skip
 
 INDENT = "  "
 _PROBLEM = {"Block": Colour.RED, "Blocked": Colour.RED, "Warning": Colour.YELLOW, "Accepted": Colour.YELLOW}

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from migrate.matching import Why
-from migrate.model import Decision, Grade, Row
+from migrate.model import Decision, Grade, Row, lag, may_skip, rewinds
 from migrate.plan import Plan
 from migrate.table import Column, Layout, layout, wrapped
 from migrate.terminal import Colour, cells, many, name, paint, safe
-from migrate.totals import group_totals, lag, may_skip, rewinds
+from migrate.totals import group_totals
 
 NUMBERS = (
     "PARTITION",

@@ -19,7 +19,7 @@ from migrate.companions import Companion
 from migrate.errors import MigrateError, UnreadablePlan, UsageError
 from migrate.journal import no_locks, sync_folder
 from migrate.plan import Plan
-from migrate.terminal import safe
+from migrate.terminal import name, safe
 
 REQUIRED_SETTING = "require-signatures"
 LONGEST_NAME = 200
@@ -170,3 +170,10 @@ def _parsed(line: bytes, number: int, path: Path, fingerprint: str) -> Signature
             "Have this plan signed: a signature holds for one fingerprint only.",
         )
     return signature
+
+
+def standing(plan: Plan, names: Sequence[str]) -> str:
+    """Return "1 of 2 (Ada)": how many different names stand against how many are asked for."""
+    required = signatures_required(plan)
+    told = f" ({', '.join(map(name, names))})" if names else ""
+    return f"{len(names)}{f' of {required}' if required else ', none is required'}{told}"

@@ -18,6 +18,7 @@ from migrate.signatures import (
     signature_of,
     signatures_path,
     signatures_required,
+    standing,
 )
 from migrate.terminal import name as shown
 from migrate.terminal import shell_word
@@ -45,13 +46,6 @@ def run_sign(path: Path, by: str, note: str, clock: Clock | None = None) -> list
         f"Signatures   {standing(plan, names)}",
         f"File         {file.name}",
     ]
-
-
-def standing(plan: Plan, names: Sequence[str]) -> str:
-    """Return "1 of 2 (Ada)": how many different names stand against how many are asked for."""
-    required = signatures_required(plan)
-    told = f" ({', '.join(map(shown, names))})" if names else ""
-    return f"{len(names)}{f' of {required}' if required else ', none is required'}{told}"
 
 
 def refusal(plan: Plan, path: Path, signatures: Sequence[Signature]) -> Refused | None:

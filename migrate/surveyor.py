@@ -6,7 +6,7 @@ time apart, because groups vanish from listings while they rebalance. The source
 long after they were pinned: whether anybody still writes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from migrate.clock import Clock
@@ -23,7 +23,6 @@ from migrate.ports import ClusterAdmin, Progress
 from migrate.producers import Growth, growth_of
 from migrate.progress import LOGS_AT_ONCE
 from migrate.recordsurvey import compare, read_positions, read_watermarks, works_of
-from migrate.rights import in_full
 from migrate.survey import Clusters, Logs, Mm2Topic, PlanRequest, Survey, Timer, Watermarks, window_question
 from migrate.terminal import many
 
@@ -328,3 +327,14 @@ def _read_windows(
     text = f"reading MM2's offset syncs: {topic} on {admin.alias}, offsets {pinned.start} to {pinned.end}"
     reading = timer.run("syncs", text, lambda: clusters.mirror.windows(side, topic, pinned, asked))
     return reading, Mm2Topic(side, topic, True, pinned)
+
+
+def in_full(hosted: frozenset[str] | Failure, shown: Collection[str]) -> frozenset[str] | Failure:
+    """Return the topics in log directories, a `Failure` where one that is shown is not among them: some are missing."""
+    if isinstance(hosted, Failure):
+        return hosted
+    lacking = sorted(set(shown) - hosted)
+    if lacking:
+        shown_only = f"{many(len(lacking), 'topic')} that it shows, such as {lacking[0]}"
+        return Failure("PARTIAL_ANSWER", f"its brokers' log directories do not list {shown_only}")
+    return hosted

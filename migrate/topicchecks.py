@@ -8,8 +8,7 @@ from migrate.checks import CheckFacts, result, some, unseen
 from migrate.drain import Drained
 from migrate.equality import Equality
 from migrate.matching import Why
-from migrate.model import CheckResult, Failure, Grade, Level, Method, Row, Scope, TopicPartition
-from migrate.place import PROVEN_SYNC
+from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row, Scope, TopicPartition
 from migrate.policies import (
     MISSING_ON_TARGET,
     NOT_DRAINED,

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from migrate.model import Decision, Grade, Method, Row
+from migrate.model import Decision, Grade, Method, Row, lag, may_skip, rereads, rewinds
 from migrate.plan import Plan
 
 FILTERED = "filtered:"
@@ -170,34 +170,3 @@ def sums_of(rows: Iterable[Row]) -> dict[str, int]:
         "checkpoints_equal_rows": mm2.equal_rows,
         "checkpoints_absent_rows": mm2.absent_rows,
     }
-
-
-def lag(row: Row) -> int | None:
-    """Return how many records lie between the committed offset and the source's end; None where either is not."""
-    if row.source_committed is None or row.source_log_end is None:
-        return None
-    return row.source_log_end - row.source_committed
-
-
-def rereads(row: Row) -> int | None:
-    """Return a row's re-reads: the proven bound if there is one, else the estimate, else None."""
-    return row.rereads_at_most if row.rereads_at_most is not None else row.rereads_estimate
-
-
-def rewinds(row: Row) -> bool:
-    """True if the row sets the target group back behind where it stands."""
-    return (
-        row.decision is Decision.SET
-        and row.target_prior is not None
-        and row.target_offset is not None
-        and row.target_offset < row.target_prior
-    )
-
-
-def may_skip(row: Row) -> bool:
-    """True if a reviewer's choice lets this row pass over records: skipped, kept ahead, or set to the log end."""
-    return (
-        row.decision is Decision.SKIP
-        or (row.decision is Decision.KEEP and row.reason == "ahead-kept")
-        or (row.decision is Decision.SET and row.lower_kind == "log-latest")
-    )

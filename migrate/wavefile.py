@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from migrate.companions import real_path
+from migrate.companions import journals_under_any_name, real_path
 from migrate.history import ROLLBACK, GroupTrace, JournalState
-from migrate.journal import Journal, journal_to_read, journals_under_any_name
+from migrate.journal import Journal, journal_to_read
 from migrate.plan import Plan
 from migrate.planfile import read_plan
 from migrate.waves import Wave

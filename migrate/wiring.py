@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from migrate.clientconfig import librdkafka_config, secret_values
+from migrate.clientconfig import librdkafka_config
 from migrate.comparison import Comparison, Limits, Listener, Work
 from migrate.errors import UsageError
 from migrate.exactadmin import ExactAdmin
@@ -17,8 +17,10 @@ from migrate.kafka.rights import ConfluentRights
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
 from migrate.mm2tasks import TaskReader
 from migrate.model import Commits, Failure, LogRange, Side, TopicPartition
-from migrate.ports import CommitReader, NextRecordReader, PositionReader, Progress
+from migrate.nextrecord import NextRecordReader
+from migrate.ports import CommitReader, PositionReader, Progress
 from migrate.readerpair import KafkaReaders, ReaderSettings
+from migrate.secrets import secret_values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

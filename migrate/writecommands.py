@@ -8,15 +8,15 @@ from typing import Any
 from migrate import __version__
 from migrate.application import ApplyOptions, ApplyResult, apply_plan
 from migrate.clock import SystemClock
-from migrate.companions import real_path
+from migrate.companions import journal_path, journals_under_any_name, real_path
 from migrate.drift import UNDO
-from migrate.elsewhere import Elsewhere, elsewhere_lines, look_elsewhere, outside
+from migrate.elsewhere import Elsewhere, look_elsewhere, outside
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
 from migrate.exactadmin import groups_with_metadata
 from migrate.flow import Flow
 from migrate.history import ROLLBACK, GroupTrace, JournalState
 from migrate.interruption import Interruption
-from migrate.journal import Journal, journal_path, journal_to_read, journals_under_any_name
+from migrate.journal import Journal, journal_to_read
 from migrate.kafka.hosted import get_ready
 from migrate.model import Row
 from migrate.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, Plan, approves
@@ -25,6 +25,7 @@ from migrate.ports import ClusterAdmin, Progress
 from migrate.recordproof import LogSide, RecordProof, prove
 from migrate.results import Typed, apply_lines
 from migrate.show import select
+from migrate.showelsewhere import elsewhere_lines
 from migrate.showproof import proof_lines, verify_document
 from migrate.showverify import verify_lines
 from migrate.signatures import Signature

@@ -21,7 +21,6 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from migrate.clientconfig import redact
 from migrate.equality import Content
 from migrate.errors import ClusterError
 from migrate.kafka.errors import code_of, error_of, note_cause
@@ -31,6 +30,7 @@ from migrate.logreader import GAP, SHORT_FETCH, Run, Wanted, runs_of
 from migrate.matching import Unreadable
 from migrate.model import TopicPartition
 from migrate.records import Range, Stretch
+from migrate.secrets import redact
 
 # Up to how many offsets a run is short or long. A fetch brings more than is asked for, and the rest is thrown away.
 SHORT_RUN = 500

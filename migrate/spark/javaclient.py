@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from migrate.clientconfig import java_properties, redact, secret_values
 from migrate.errors import ClusterError
 from migrate.flow import Cluster
+from migrate.javasettings import java_properties
 from migrate.model import Failure
+from migrate.secrets import redact, secret_values
 from migrate.spark.failure import described, innermost, java_exception
 from migrate.spark.session import log_file
 

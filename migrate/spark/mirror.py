@@ -3,11 +3,12 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from migrate.clientconfig import redact, secret_values, spark_options
 from migrate.errors import ClusterError
 from migrate.flow import Cluster, Flow
+from migrate.javasettings import spark_options
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import LogRange, Side, TopicPartition
+from migrate.secrets import redact, secret_values
 from migrate.spark.checkpoints import read_checkpoints
 from migrate.spark.failure import root_cause
 from migrate.spark.positions import read_positions

@@ -23,9 +23,10 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from migrate.assessment import assess
 from migrate.clock import SystemClock
+from migrate.companions import journal_path
 from migrate.flow import Cluster as FlowCluster
 from migrate.history import APPLY, JournalState
-from migrate.journal import Journal, journal_path
+from migrate.journal import Journal
 from migrate.model import Side
 from migrate.plan import Plan
 from migrate.planfile import write_plan

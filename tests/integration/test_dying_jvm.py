@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from migrate.companions import journal_path
 from migrate.history import SET, read_history
-from migrate.journal import journal_path
 from migrate.plan import Plan
 from tests.integration.cli import REPOSITORY, CommandLine, Ran
 from tests.integration.javajudge import HeldByGroup, JavaJudge

@@ -12,8 +12,8 @@ from random import Random
 
 import pytest
 
+from migrate.companions import journal_path
 from migrate.history import SET, read_history
-from migrate.journal import journal_path
 from migrate.model import TopicPartition
 from migrate.plan import Plan
 from tests.integration.cli import REPOSITORY, CommandLine

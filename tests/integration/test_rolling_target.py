@@ -13,9 +13,9 @@ from random import Random
 import pytest
 from confluent_kafka import KafkaException
 
+from migrate.companions import journal_path
 from migrate.flow import Cluster as FlowCluster
 from migrate.history import read_history
-from migrate.journal import journal_path
 from migrate.kafka.hosted import HostedAdmin
 from migrate.model import Failure, Side
 from migrate.plan import Plan

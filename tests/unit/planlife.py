@@ -18,10 +18,10 @@ import pytest
 
 from migrate import writecommands as commands
 from migrate.application import ApplyResult
+from migrate.companions import journal_path
 from migrate.drift import stands, to_write
 from migrate.errors import MigrateError
 from migrate.history import JournalState, read_history
-from migrate.journal import journal_path
 from migrate.model import Commit, Commits, Failure, GroupState, Row
 from migrate.plan import Plan
 from migrate.planfile import read_plan, write_plan

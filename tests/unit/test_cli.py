@@ -11,7 +11,7 @@ from click import Group
 from click.testing import CliRunner, Result
 
 from migrate.cli import cli
-from migrate.journal import journal_path
+from migrate.companions import journal_path
 from migrate.options import NEVER_FROM_ENVIRONMENT
 from migrate.plan import approves
 from migrate.planfile import read_plan, write_plan

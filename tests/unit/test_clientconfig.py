@@ -9,15 +9,10 @@ from confluent_kafka.admin import AdminClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from migrate.clientconfig import (
-    CLIENT_ID,
-    java_properties,
-    librdkafka_config,
-    redact,
-    secret_values,
-    spark_options,
-)
+from migrate.clientconfig import CLIENT_ID, librdkafka_config
 from migrate.errors import ConfigError
+from migrate.javasettings import java_properties, spark_options
+from migrate.secrets import redact, secret_values
 
 PASSWORD = "hunter2"
 BROKERS = {"bootstrap.servers": "127.0.0.1:1"}

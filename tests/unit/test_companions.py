@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from migrate.cli import cli
+from migrate.companions import journal_path, journals_under_any_name
 from migrate.errors import MigrateError, Refused
 from migrate.history import APPLY, ROLLBACK
-from migrate.journal import Journal, journal_path, journal_to_read, journals_under_any_name
+from migrate.journal import Journal, journal_to_read
 from migrate.plan import Plan
 from migrate.planfile import write_plan
 from migrate.signatures import add_signature, signature_of, signatures_path

@@ -11,8 +11,9 @@ from hypothesis import given
 from migrate.application import ApplyOptions, apply_plan
 from migrate.cli import cli
 from migrate.errors import ClusterError
-from migrate.filters import Filters, java_pattern
+from migrate.filters import Filters
 from migrate.flow import Flow, TopicFilter
+from migrate.flowfacts import java_pattern
 from migrate.history import JournalState
 from migrate.journal import Journal
 from migrate.matching import Matched, Unmatched, Why

@@ -15,10 +15,11 @@ from typing import IO
 import pytest
 
 from migrate.clock import SystemClock
+from migrate.companions import journal_path
 from migrate.errors import ClusterError
 from migrate.flow import Cluster
 from migrate.history import APPLY, SET
-from migrate.journal import Journal, journal_path
+from migrate.journal import Journal
 from migrate.kafka.frames import ByGroup, receive, send
 from migrate.kafka.hosted import HostedAdmin
 from migrate.model import Commit, Failure, GroupState, Side, TopicPartition

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from migrate.companions import journal_path, sealed
 from migrate.errors import MigrateError, Refused, UnreadablePlan
-from migrate.history import APPLY, FAILED, ROLLBACK, SET, UNKNOWN, JournalState, sealed
-from migrate.journal import Journal, JournalWriter, journal_path
+from migrate.history import APPLY, FAILED, ROLLBACK, SET, UNKNOWN, JournalState
+from migrate.journal import Journal, JournalWriter
 from migrate.model import Commit, Failure, TopicPartition
 
 FINGERPRINT = "0123456789abcdef" * 4

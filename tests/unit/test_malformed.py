@@ -13,8 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from migrate.cli import cli
+from migrate.companions import journal_path
 from migrate.history import APPLY, SET
-from migrate.journal import Journal, journal_path
+from migrate.journal import Journal
 from migrate.model import Commit, Decision
 from migrate.planfile import read_plan, write_plan
 from migrate.wire import (

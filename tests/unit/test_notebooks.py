@@ -12,7 +12,8 @@ from nbclient.exceptions import CellExecutionError
 from migrate import review
 from migrate import reviewoutcome as outcome
 from migrate.application import ApplyOptions, apply_plan
-from migrate.journal import Journal, journal_path
+from migrate.companions import journal_path
+from migrate.journal import Journal
 from migrate.model import Decision
 from migrate.planfile import write_plan
 from migrate.reportafter import Aftermath

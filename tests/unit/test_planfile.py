@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrate.companions import journal_path
 from migrate.errors import EXIT_FAILED, EXIT_REFUSED, MigrateError, Refused, UnreadablePlan, UsageError
-from migrate.journal import journal_path
 from migrate.model import Row
 from migrate.plan import FORMAT_VERSION, PinnedRange, Plan, PlannedGroupState, canonical, row_document
 from migrate.planfile import FINGERPRINT_KEY, FORMAT_KEY, HEADER_KEY, read_plan, refuse_overwrite, write_plan

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import Refused, UnreadablePlan, UsageError
-from migrate.model import Decision, Grade
+from migrate.model import Decision, Grade, lag
 from migrate.plan import Plan, row_document
 from migrate.planfile import write_plan
 from migrate.reportafter import Aftermath
@@ -25,7 +25,7 @@ from migrate.show import render
 from migrate.showtable import Page, identity, next_steps, totals_told, verdict
 from migrate.signing import run_sign
 from migrate.terminal import safe
-from migrate.totals import group_totals, lag, totals
+from migrate.totals import group_totals, totals
 from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
 from tests.unit.pages import squeezed

@@ -17,10 +17,9 @@ from migrate.mm2config import client_flow
 from migrate.model import Decision, Failure, GroupState, Level, LogRange, Scope, Side, TopicPartition
 from migrate.planning import plan_of
 from migrate.policies import Policies, Waiver
-from migrate.rights import in_full
 from migrate.spark.hostedtopics import topics_of
 from migrate.survey import Clusters, PlanRequest
-from migrate.surveyor import take_survey
+from migrate.surveyor import in_full, take_survey
 from tests.builders import make_check
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress, Script
 from tests.unit.applyscene import Scene

@@ -8,8 +8,9 @@ from click.testing import CliRunner, Result
 
 from migrate.application import ApplyOptions, apply_plan
 from migrate.cli import cli
+from migrate.companions import journal_path
 from migrate.history import ROLLBACK
-from migrate.journal import Journal, journal_path
+from migrate.journal import Journal
 from migrate.model import Decision, Failure
 from migrate.plan import Plan
 from migrate.planfile import write_plan

@@ -16,8 +16,9 @@ from click.testing import CliRunner, Result
 
 from migrate import writecommands as commands
 from migrate.cli import cli
+from migrate.companions import journal_path
 from migrate.history import APPLY
-from migrate.journal import Journal, journal_path
+from migrate.journal import Journal
 from migrate.model import Failure, LogRange
 from migrate.plan import Plan
 from migrate.planfile import read_plan, write_plan

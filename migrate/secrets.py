@@ -1,0 +1,39 @@
+"""Which values of a client's properties are secret, and text without them."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from migrate.errors import ConfigError
+from migrate.jaas import parse_jaas
+from migrate.properties import BLANKS
+
+HIDDEN = "[hidden]"
+_SECRET_NAME = re.compile(r"password|passphrase|secret|token(?!\.endpoint)|\.key$|jaas|user\.info", re.IGNORECASE)
+_QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"|\'([^\']*)\'')
+_SECRET_OPTION = re.compile(r"password|secret|token|key", re.IGNORECASE)
+
+
+def secret_values(properties: Mapping[str, str]) -> frozenset[str]:
+    """Return every value that must not be printed, in each form in which a library may quote it."""
+    secrets: set[str] = set()
+    for key, value in properties.items():
+        if not _SECRET_NAME.search(key):
+            continue
+        secrets.add(value.strip(BLANKS))
+        if key.endswith("sasl.jaas.config"):
+            secrets.update(text for pair in _QUOTED.findall(value) for text in pair)
+            try:
+                options = parse_jaas(value, "").options
+            except ConfigError:
+                continue
+            # The user's name is no secret, and hiding it would hide whom the broker refused.
+            secrets.difference_update(v for k, v in options.items() if not _SECRET_OPTION.search(k))
+            secrets.update(v for k, v in options.items() if _SECRET_OPTION.search(k))
+    return frozenset(secret for secret in secrets if secret.strip())
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """Return the text with every secret in it hidden; longer ones first, as one may be part of another."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
