@@ -31,7 +31,7 @@ from migrate.plan import Plan
 from migrate.policies import GROUP_SYNC
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import LOGS_AT_ONCE, in_batches
-from migrate.terminal import many
+from migrate.text import many
 from migrate.writing import goes_whole
 
 

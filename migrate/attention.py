@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from migrate.model import CheckResult, Decision, Level, Row, Scope, may_skip, rewinds
 from migrate.plan import Header, Plan
-from migrate.terminal import many, name, safe
+from migrate.text import many, name, safe
 
 
 class Kind(StrEnum):

@@ -10,7 +10,7 @@ from migrate import clusterchecks, groupchecks, kindchecks, mm2checks, rowchecks
 from migrate.checks import Check, CheckFacts
 from migrate.model import CheckResult, Level, Row, Scope
 from migrate.policies import NEVER_ACCEPTABLE, Policies
-from migrate.terminal import capital
+from migrate.text import capital
 
 
 def run(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> tuple[CheckResult, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from migrate.errors import EXIT_FAILED, MigrateError
-from migrate.terminal import safe
+from migrate.text import safe
 
 _telling: list[tuple[Any, Any]] = []
 # Some 10,000 rows: from there on reading it takes seconds.
@@ -132,6 +132,6 @@ def terminal_width() -> int:
 
 def coloured() -> bool:
     """Return whether results may be coloured: on a terminal, unless NO_COLOR says otherwise."""
-    from migrate.terminal import wants_colour
+    from migrate.text import wants_colour
 
     return wants_colour(sys.stdout.isatty(), os.environ)

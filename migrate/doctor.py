@@ -25,7 +25,7 @@ from migrate.rights import Resources, is_infrastructure
 from migrate.rightsexam import Subjects, examine_rights, names_to_ask, subjects_of
 from migrate.surveyor import in_full
 from migrate.table import wrapped
-from migrate.terminal import Colour, capital, many, paint
+from migrate.text import Colour, capital, many, paint
 from migrate.wiring import (
     BackgroundSpark,
     background_spark,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from migrate.matching import Tail
 from migrate.model import Failure, LogRange
-from migrate.terminal import many
+from migrate.text import many
 
 
 @dataclass(frozen=True, slots=True)

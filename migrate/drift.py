@@ -36,7 +36,7 @@ from migrate.model import (
 )
 from migrate.plan import Header, Plan
 from migrate.policies import GROUP_SYNC, OFFSETS_EXPIRY, PRODUCERS_STOPPED
-from migrate.terminal import many
+from migrate.text import many
 
 ACCEPT_ALIVE = "source-group-stopped"
 ACCEPT_PENDING = "pending-transactions"

@@ -11,7 +11,7 @@ from migrate.errors import UsageError
 from migrate.mm2commands import COMMAND
 from migrate.plan import Header, Plan
 from migrate.table import wrapped
-from migrate.terminal import Colour, many, name, paint, shell_word
+from migrate.text import Colour, many, name, paint, shell_word
 
 EVERYBODY = "User:*"
 GROUPS_AT_ONCE = 50

@@ -7,7 +7,7 @@ from migrate.expiry import BLOCK_BELOW_MS, EXPIRY_EXPECTED, UNKNOWN_TODO, WARN_B
 from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, Scope, TopicPartition, rereads
 from migrate.policies import OFFSETS_EXPIRY, TWO_LOOKS, Policies
 from migrate.producers import LEAST_SECONDS
-from migrate.terminal import many
+from migrate.text import many
 
 
 def named_groups_exist(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:

@@ -13,7 +13,7 @@ from migrate.grouprecords import OFFSETS_TOPIC, GroupRecord
 from migrate.model import Commit, Commits, Decision, Failure, GroupPartition, GroupState, Row, Side, TopicPartition
 from migrate.ports import CommitReader
 from migrate.survey import Clusters, Timer
-from migrate.terminal import many
+from migrate.text import many
 
 States = Mapping[str, GroupState | Failure]
 NO_ANSWER = Failure("NO_ANSWER", "the group is missing from the answer")

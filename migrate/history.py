@@ -2,7 +2,7 @@
 
 - The first backup of a group counts, whatever later runs write: they may see what we set ourselves.
 - An intent without an outcome is "unknown": it may have been written. So is a failure whose code does not prove that
-  nothing was written (`migrate.outcome`): journals of earlier versions call some of these failed.
+  nothing was written (`migrate.write_outcome`): journals of earlier versions call some of these failed.
 - Each line carries a checksum: a flipped bit must not become another offset to restore.
 - The newest attempt decides. One that failed for sure takes nothing back: what was set before stays set, and what was
   unknown stays unknown. One without an answer makes unknown what was set.
@@ -15,7 +15,7 @@ from typing import Any
 from migrate.companions import unsealed
 from migrate.errors import UnreadablePlan
 from migrate.model import Commit, Commits, TopicPartition
-from migrate.outcome import may_be_written
+from migrate.write_outcome import may_be_written
 
 APPLY = "apply"
 ROLLBACK = "rollback"

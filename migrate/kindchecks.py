@@ -9,7 +9,7 @@ from migrate.groupfacts import BrokerSettings
 from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope
 from migrate.policies import CONNECT_INTERNAL_TOPICS, SHARE_GROUP, STREAMS_GROUP, Policies
 from migrate.streams import Application
-from migrate.terminal import many, name
+from migrate.text import many, name
 
 # One underscore and not two, which are left out by default; written so that --exclude-group reads it in the same way,
 # where a dot matches no line end.

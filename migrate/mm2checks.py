@@ -9,7 +9,7 @@ from migrate.expiry import MINUTE_MS, span
 from migrate.mm2tasks import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED
 from migrate.model import CheckResult, Failure, Level, Row, Scope
 from migrate.policies import GROUP_SYNC, MM2_TASKS, Policies
-from migrate.terminal import many
+from migrate.text import many
 
 OLD_AFTER_MS = 60 * MINUTE_MS
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from migrate.flow import Mm2Home, RuntimeWord
 from migrate.model import Side, TopicPartition
-from migrate.terminal import name, shell_word
+from migrate.text import name, shell_word
 
 COMMAND = "    "
 # Apache's own versions, also those that are not released yet. What a vendor adds behind may count otherwise.

@@ -16,7 +16,7 @@ from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin
 from migrate.recordsurvey import read_positions
 from migrate.survey import Clusters, Timer
-from migrate.terminal import many
+from migrate.text import many
 
 Link = tuple[int, int]
 _BEYOND = 2**63 - 1  # no offset is greater

@@ -18,7 +18,7 @@ from migrate.policies import (
     SOURCE_TOPIC_MISSING,
     TOPIC_MISSING,
 )
-from migrate.terminal import capital, many
+from migrate.text import capital, many
 from migrate.translation import Window, lower_end, rereads_estimate
 
 TRANSLATED = "translated"

@@ -18,7 +18,7 @@ from migrate.ports import Progress
 from migrate.signatures import REQUIRED_SETTING
 from migrate.survey import Clusters, PlanRequest
 from migrate.surveyor import take_survey
-from migrate.terminal import many
+from migrate.text import many
 from migrate.wiring import (
     SparkCommits,
     SparkMirror,

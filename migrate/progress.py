@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from migrate.clock import Clock
 from migrate.ports import Progress
-from migrate.terminal import cells, safe
+from migrate.text import cells, safe
 
 K = TypeVar("K")
 V = TypeVar("V")

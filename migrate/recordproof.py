@@ -20,7 +20,7 @@ from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.model import Decision, Failure, Grade, LogRange, Row, TopicPartition
 from migrate.nextrecord import ALL_PARTS, NextRecord, NextRecordReader, Part, Position, parts_of
 from migrate.ports import ClusterAdmin, Progress
-from migrate.terminal import capital, many
+from migrate.text import capital, many
 from migrate.verification import Finding, Standing
 
 # How far a record is looked for beyond what the plan says is read twice, and at most.

@@ -8,7 +8,7 @@ a transaction that opens in between still shows.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from migrate.bytesize import bytes_text
+from migrate.byte_size import bytes_text
 from migrate.comparison import Comparison, FetchEstimate, Limits, Work
 from migrate.connectoffsets import Positions
 from migrate.errors import ClusterError
@@ -17,7 +17,7 @@ from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartit
 from migrate.ports import ClusterAdmin, PositionReader, Progress
 from migrate.progress import LOGS_AT_ONCE
 from migrate.survey import Clusters, Logs, Timer, Watermarks
-from migrate.terminal import many
+from migrate.text import many
 
 ASK_FOR_TOPIC = "--connect-offsets-topic names the one of a Connect worker (its offset.storage.topic)"
 

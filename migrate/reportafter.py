@@ -14,7 +14,7 @@ from migrate.history import APPLY, FAILED, REMOVED, ROLLBACK, SET, UNKNOWN, Grou
 from migrate.model import Decision, Row
 from migrate.pastruns import PastRun, PastRuns
 from migrate.plan import Plan
-from migrate.terminal import many
+from migrate.text import many
 from migrate.verification import GOOD
 
 Key = tuple[str, str, int]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from migrate.model import Grade, Row
-from migrate.terminal import many, name
+from migrate.text import many, name
 from migrate.totals import Mm2Comparison, compare_with_mm2, group_totals
 
 LANES = 15

@@ -4,7 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from migrate.bytesize import bytes_text
+from migrate.byte_size import bytes_text
 from migrate.errors import MigrateError, Refused, UsageError
 from migrate.history import JournalState, read_history
 from migrate.journal import journal_to_read
@@ -14,7 +14,7 @@ from migrate.planfile import read_plan
 from migrate.reportafter import Verified, aftermath, read_verified
 from migrate.reportpage import MARK, report
 from migrate.signing import signatures_beside
-from migrate.terminal import many, name
+from migrate.text import many, name
 
 
 def run_report(path: Path, out: Path, verification: Path | None, options: tuple[str, ...]) -> list[str]:

@@ -14,7 +14,7 @@ from migrate.model import Grade, Row, lag, may_skip, rewinds
 from migrate.plan import Plan
 from migrate.reportafter import AS_PLANNED, Aftermath, RowAfter
 from migrate.showgroups import group_word, states_told
-from migrate.terminal import name, safe, shell_word
+from migrate.text import name, safe, shell_word
 from migrate.totals import compare_with_mm2, group_totals
 from migrate.verification import GOOD
 

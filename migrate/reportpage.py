@@ -17,7 +17,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from migrate.attention import Evidence, failback_text, findings, not_ruled_out, passed, shared
-from migrate.bytesize import bytes_text
+from migrate.byte_size import bytes_text
 from migrate.drift import UNDO
 from migrate.model import CheckResult, Grade, Level
 from migrate.plan import Plan
@@ -35,7 +35,7 @@ from migrate.showtable import (
     verdict,
 )
 from migrate.signatures import Signature, names_of, signatures_required, standing
-from migrate.terminal import Colour, many, name, safe, shell_word
+from migrate.text import Colour, many, name, safe, shell_word
 from migrate.totals import Totals, totals
 
 ROWS_EMBEDDED = 100_000

@@ -11,7 +11,7 @@ from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
 from migrate.rowresults import RowResult, RowStatus
 from migrate.table import Column, layout, wrapped
-from migrate.terminal import Colour, many, name, paint, safe, shell_word
+from migrate.text import Colour, many, name, paint, safe, shell_word
 
 ROWS_SHOWN = 200
 NAMED = 20

@@ -19,7 +19,7 @@ from migrate.plandiff import diff, moved_by
 from migrate.planfile import read_plan
 from migrate.showtable import verdict
 from migrate.signatures import names_of, read_signatures, signatures_path, standing
-from migrate.terminal import shell_word
+from migrate.text import shell_word
 from migrate.totals import totals
 
 if TYPE_CHECKING:

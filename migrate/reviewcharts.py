@@ -6,7 +6,7 @@ from migrate.errors import UsageError
 from migrate.model import Grade
 from migrate.plan import Plan
 from migrate.review import EXTRA, ReviewStopped, groups_table, rows_table
-from migrate.terminal import safe
+from migrate.text import safe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

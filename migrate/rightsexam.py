@@ -13,7 +13,7 @@ from migrate.filters import Filters
 from migrate.flow import Flow
 from migrate.model import Commits, Failure, Side
 from migrate.rights import COMMANDS, Missing, Resources, Seen, missing, needed, resources_of
-from migrate.terminal import many
+from migrate.text import many
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from migrate.model import (
     utf16_units,
 )
 from migrate.policies import BEYOND_LOG_END, METADATA_TOO_LONG, OTHER_LOG, Policies
-from migrate.terminal import many
+from migrate.text import many
 
 
 def row_blocks(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from shutil import get_terminal_size
 
-from migrate.terminal import cells, many
+from migrate.text import cells, many
 
 _ENTER = "\x1b[?1049h\x1b[?25l"
 _LEAVE = "\x1b[?25h\x1b[?1049l"

@@ -10,7 +10,7 @@ from migrate.showcsv import csv_lines, kcg_lines
 from migrate.showcsv import kcg_companion as _kcg_companion
 from migrate.showjson import json_document, json_lines
 from migrate.showtable import Page, overview, table
-from migrate.terminal import name
+from migrate.text import name
 
 FORMATS = ("table", "json", "jsonl", "csv", "kcg")
 

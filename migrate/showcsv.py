@@ -12,7 +12,7 @@ from migrate.errors import UsageError
 from migrate.model import Decision, Row, lag
 from migrate.plan import Plan
 from migrate.table import wrapped
-from migrate.terminal import name, safe, shell_word
+from migrate.text import name, safe, shell_word
 
 Value = str | int | None
 # The wide forms are what spreadsheets of East Asian locales take for the same.

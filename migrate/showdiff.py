@@ -15,7 +15,7 @@ from migrate.model import CheckResult, Decision, Level, Row
 from migrate.plan import Plan, row_document
 from migrate.plandiff import PlanDiff, RowChange, moved_by
 from migrate.table import aligned, wrapped
-from migrate.terminal import Colour, many, name, paint, safe
+from migrate.text import Colour, many, name, paint, safe
 from migrate.totals import totals
 
 NOTHING = "-"

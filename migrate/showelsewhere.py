@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from migrate.elsewhere import Elsewhere
 from migrate.table import wrapped
-from migrate.terminal import Colour, many, name, paint, safe
+from migrate.text import Colour, many, name, paint, safe
 
 NAMED = 20
 

@@ -7,7 +7,7 @@ from migrate.mm2commands import COMMAND, resetting, stopping
 from migrate.model import Decision, Row, may_skip
 from migrate.plan import Header, Plan
 from migrate.table import aligned, wrapped
-from migrate.terminal import Colour, name, paint
+from migrate.text import Colour, name, paint
 
 INDENT = "  "
 _PROBLEM = {"Block": Colour.RED, "Blocked": Colour.RED, "Warning": Colour.YELLOW, "Accepted": Colour.YELLOW}

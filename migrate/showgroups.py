@@ -12,7 +12,7 @@ from migrate.matching import Why
 from migrate.model import Decision, Grade, Row, lag, may_skip, rewinds
 from migrate.plan import Plan
 from migrate.table import Column, Layout, layout, wrapped
-from migrate.terminal import Colour, cells, many, name, paint, safe
+from migrate.text import Colour, cells, many, name, paint, safe
 from migrate.totals import group_totals
 
 NUMBERS = (

@@ -7,7 +7,7 @@ from itertools import groupby
 from migrate.flow import Flow
 from migrate.mm2stores import Link, PartitionStores, Stores
 from migrate.table import Column, layout, wrapped
-from migrate.terminal import Colour, capital, many, name, paint, safe
+from migrate.text import Colour, capital, many, name, paint, safe
 
 LEGEND = (
     "POSITION is MM2's own: the last source offset that it has copied; it goes on behind it. LEFT counts the offsets "

@@ -11,7 +11,7 @@ from migrate.nextrecord import NextRecord, Part
 from migrate.plan import Plan
 from migrate.recordproof import FAILED, Next, RecordProof, RowProof, Verdict
 from migrate.table import Column, Layout, layout, wrapped
-from migrate.terminal import Colour, cells, many, name, paint, safe
+from migrate.text import Colour, cells, many, name, paint, safe
 from migrate.verification import Verification, joint_exit_code
 
 _GOOD = frozenset({Verdict.EQUAL, Verdict.AT_END})

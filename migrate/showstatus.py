@@ -13,7 +13,7 @@ from migrate.producers import rate_text
 from migrate.showtable import Page, finding_lines
 from migrate.status import GroupStatus, Mm2TopicStatus, Status, TopicStatus
 from migrate.table import Column, Layout, aligned, layout, wrapped
-from migrate.terminal import Colour, cells, many, name, paint, safe
+from migrate.text import Colour, cells, many, name, paint, safe
 from migrate.watching import Progress, Sight
 
 BAR_WIDTH, SHORT_BAR_WIDTH = 20, 8

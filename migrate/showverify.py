@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from migrate.notwritten import Why
 from migrate.plan import Plan
 from migrate.table import wrapped
-from migrate.terminal import Colour, many, name, paint, safe
+from migrate.text import Colour, many, name, paint, safe
 from migrate.verification import Finding, Standing, Verification
 
 ROWS_SHOWN = 200

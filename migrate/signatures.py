@@ -19,7 +19,7 @@ from migrate.companions import Companion
 from migrate.errors import MigrateError, UnreadablePlan, UsageError
 from migrate.journal import no_locks, sync_folder
 from migrate.plan import Plan
-from migrate.terminal import name, safe
+from migrate.text import name, safe
 
 REQUIRED_SETTING = "require-signatures"
 LONGEST_NAME = 200

@@ -20,8 +20,8 @@ from migrate.signatures import (
     signatures_required,
     standing,
 )
-from migrate.terminal import name as shown
-from migrate.terminal import shell_word
+from migrate.text import name as shown
+from migrate.text import shell_word
 from migrate.totals import totals
 
 

@@ -24,7 +24,7 @@ from migrate.producers import Growth, growth_of
 from migrate.progress import LOGS_AT_ONCE
 from migrate.recordsurvey import compare, read_positions, read_watermarks, works_of
 from migrate.survey import Clusters, Logs, Mm2Topic, PlanRequest, Survey, Timer, Watermarks, window_question
-from migrate.terminal import many
+from migrate.text import many
 
 States = Mapping[str, GroupState | Failure]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from migrate.terminal import cells
+from migrate.text import cells
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from migrate.policies import (
     Policies,
 )
 from migrate.producers import LEAST_SECONDS, Growth, rate_text
-from migrate.terminal import many
+from migrate.text import many
 
 NOT_JUDGED = Drained(None, "its logs were not told")
 

@@ -23,7 +23,7 @@ from migrate.notwritten import Noted, NotWritten, Why, blocks_without_rows, by_p
 from migrate.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import in_batches
-from migrate.terminal import many
+from migrate.text import many
 
 
 class Standing(StrEnum):

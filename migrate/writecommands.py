@@ -30,7 +30,7 @@ from migrate.showproof import proof_lines, verify_document
 from migrate.showverify import verify_lines
 from migrate.signatures import Signature
 from migrate.signing import refusal, signatures_beside
-from migrate.terminal import shell_word
+from migrate.text import shell_word
 from migrate.undo import undo_plan
 from migrate.verification import Known, Verification, joint_exit_code, verify, with_members
 from migrate.wiring import admin_of, exact_admin_of, group_facts_of, java_on_demand, record_reader_of

@@ -6,7 +6,7 @@
 from confluent_kafka import KafkaError, KafkaException
 
 from migrate.model import Failure
-from migrate.outcome import may_be_written
+from migrate.write_outcome import may_be_written
 
 # Kafka's own names where librdkafka shortens them: plans and journals are read beside Kafka's documentation.
 _KAFKA_NAMES = {

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from migrate.bytesize import bytes_text
+from migrate.byte_size import bytes_text
 from migrate.calibration import AnchorPartition, Calibration, CalibrationTask, TopicQuestion
 from migrate.comparison import Comparison, FetchEstimate, Limits, Listener, Work
 from migrate.equality import Equality

@@ -203,7 +203,7 @@ WRITING = (
     Mutant(
         "unknown-codes-taken-for-failed",
         "An error that may arise after the append does not prove that nothing was written.",
-        "migrate/outcome.py",
+        "migrate/write_outcome.py",
         "    return code not in NOT_WRITTEN\n",
         "    return False\n",
         (

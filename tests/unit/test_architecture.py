@@ -1,4 +1,4 @@
-"""The import rules: pure modules stay pure, heavy libraries are imported late, nothing points the wrong way."""
+"""The rules of the house: who may import whom, what stays pure, what is imported late, and how long a module may be."""
 
 import ast
 import re
@@ -12,21 +12,17 @@ import pytest
 import migrate
 
 PACKAGE = Path(migrate.__file__).parent
-PURE = (
-    "alignment", "anchors", "bytesize", "calibration", "checklist", "checks", "clusterchecks", "comparison",
-    "connectoffsets", "connectors", "connecttopics", "documentschema", "drain", "drift", "duration",
-    "equality", "errors", "exactadmin", "examination", "expiry", "explain", "fence", "fetchplan", "filters",
-    "floor", "flow", "flowfacts", "forecast", "groupchecks", "groupfacts", "grouprecords", "groupsurvey",
-    "guard", "history", "jaas", "kindchecks", "knownlog", "lag", "logreader", "logstart", "matcher",
-    "matching", "matchtask", "mirror", "mm2tasks", "model", "naming", "nextrecord", "notwritten", "otherlog",
-    "outcome", "pace", "pastruns", "place", "plainmirror", "plan", "plandiff", "planning", "policies",
-    "ports", "producers", "recordproof", "records", "recordsurvey", "reportafter", "reportcharts",
-    "reportdata", "reportpage", "results", "rights", "rightsexam", "rowchecks", "rowresults", "rows", "runs",
-    "show", "showcsv", "showdiff", "showexplain", "showgroups", "showjson", "showverify", "showwaves",
-    "status", "statusdocument", "statuswatch", "streams", "table", "tail", "tailcomparer", "terminal",
-    "topicchecks", "totals", "translation", "undo", "verification", "watching", "waves", "wire",
-)  # fmt: skip
-EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "datetime", "random", "socket", "subprocess"}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+# A wing imports itself and what stands before it. Only the last plugs the two adapters in, and nothing imports it.
+WINGS = ("hall", "match", "mm2", "survey", "checks", "plan", "apply", "show", "cli")
+ADAPTERS = ("kafka", "spark")
+HALL = {"__init__", "__main__", "byte_size", "clock", "duration", "errors", "model", "ports", "progress", "text"} | {
+    "write_outcome"
+}
+# What adapters implement, or run in their tasks.
+BELOW_ADAPTERS = ("hall", "match", "mm2", "survey", "checks", "plan")
+EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "random", "socket", "subprocess"}
+PURE = ("match", "checks", "plan", "show")
 
 
 def imported(path: Path) -> set[str]:
@@ -35,31 +31,54 @@ def imported(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return found
 
 
-@pytest.mark.parametrize("module", PURE)
-def test_a_pure_module_imports_no_edge(module):
-    names = imported(PACKAGE / f"{module}.py")
-    assert not {name.split(".")[0] for name in names} & EDGES
-    assert not {n for n in names if n.startswith(("migrate.spark", "migrate.kafka", "migrate.cli"))}
+def wing(name: str) -> str:
+    """The wing that a module's dotted name, below `migrate`, lies in."""
+    first = name.split(".")[0]
+    return "hall" if first in HALL else first if first in WINGS + ADAPTERS else "without a wing"
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_spark_and_kafka_adapters_do_not_know_each_other_and_nothing_imports_the_command_line(path):
-    names = imported(path)
-    folder = path.parent.name
-    if folder == "spark":
-        assert not {n for n in names if n.startswith("migrate.kafka")}
-    if folder == "kafka":
-        assert not {n for n in names if n.startswith("migrate.spark")}
-    if path.name not in ("__main__.py",):
-        assert "migrate.cli" not in names
+def wings_imported(path: Path) -> set[str]:
+    return {wing(name.removeprefix("migrate.")) for name in imported(path) if name.startswith("migrate.")}
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_a_module_stays_small_enough_to_read(path):
+def allowed(where: str) -> set[str]:
+    if where == "without a wing":
+        return {where, *WINGS, *ADAPTERS}
+    if where in ADAPTERS:
+        return {where, *BELOW_ADAPTERS, "without a wing"}
+    below = set(WINGS[: WINGS.index(where) + 1])
+    return below | set(ADAPTERS) if where == "cli" else below
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_a_module_imports_its_own_wing_and_those_below_it(path: Path) -> None:
+    where = path.parent.name if path.parent != PACKAGE else "hall" if path.stem in HALL else "without a wing"
+    if path.name != "__main__.py":
+        assert wings_imported(path) <= allowed(where)
+
+
+@pytest.mark.parametrize("path", [p for w in PURE for p in sorted((PACKAGE / w).glob("*.py"))], ids=lambda p: p.stem)
+def test_a_module_of_a_pure_wing_imports_no_edge(path: Path) -> None:
+    assert not {name.split(".")[0] for name in imported(path)} & EDGES
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_only_the_command_line_plugs_the_clock_in(path: Path) -> None:
+    if path.parent.name != "cli":
+        assert "migrate.clock.SystemClock" not in imported(path)
+
+
+def test_no_module_of_a_wing_repeats_the_name_of_another_in_it() -> None:
+    for wing_of_it in WINGS[1:]:
+        assert not [p.name for p in (PACKAGE / wing_of_it).glob("*.py") if p.stem.startswith(f"{wing_of_it}_")]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_a_module_stays_small_enough_to_read(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 400
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from migrate.errors import UsageError
 from migrate.fence import GROUPS_AT_ONCE, fence
-from migrate.terminal import shell_word
+from migrate.text import shell_word
 from tests.builders import make_plan, make_row
 
 FLOW = {"source_bootstrap": "a1:9092,a2:9092", "target_bootstrap": "b:1"}

@@ -25,7 +25,7 @@ from migrate.recordproof import (
     standing_offset,
 )
 from migrate.showproof import proof_lines, verify_document
-from migrate.terminal import cells
+from migrate.text import cells
 from migrate.verification import Finding, Known, Verification, compare
 from tests.fakes import FakeCluster, NoProgress
 from tests.unit.plans import plan, row

@@ -2,7 +2,7 @@
 
 import pytest
 
-from migrate.bytesize import bytes_text, parse_bytes
+from migrate.byte_size import bytes_text, parse_bytes
 from migrate.comparison import FetchEstimate
 from migrate.equality import Equality
 from migrate.errors import ClusterError

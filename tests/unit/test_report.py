@@ -24,7 +24,7 @@ from migrate.reportpage import ROWS_EMBEDDED, report
 from migrate.show import render
 from migrate.showtable import Page, identity, next_steps, totals_told, verdict
 from migrate.signing import run_sign
-from migrate.terminal import safe
+from migrate.text import safe
 from migrate.totals import group_totals, totals
 from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenplan import golden_plan

@@ -17,7 +17,7 @@ from migrate.model import Decision, Grade, Level, Scope
 from migrate.plan import PlannedGroupState
 from migrate.show import FORMATS, kcg_companion, render, select, summary
 from migrate.showcsv import refuse_unprintable
-from migrate.terminal import cells
+from migrate.text import cells
 from migrate.totals import sums_of, totals
 from tests.builders import make_check, make_plan, make_row, make_untranslated
 from tests.unit.goldenplan import golden_plan

@@ -28,7 +28,7 @@ from migrate.statusdocument import status_document
 from migrate.statuswatch import watch_until_ready
 from migrate.survey import Clusters, PlanRequest
 from migrate.surveyor import take_survey
-from migrate.terminal import Colour, paint
+from migrate.text import Colour, paint
 from migrate.watching import Sight, Waiting, Watch
 from tests.fakes import ALIVE, FakeClock, FakeComparer, NoProgress
 from tests.unit.planscene import SYNCS, planned, world

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.table import Column, aligned, layout, wrapped
-from migrate.terminal import cells
+from migrate.text import cells
 
 COLUMNS = [Column("TOPIC", 6, right=False), Column("LOG-END-OFFSET", 4), Column("LAG", 3)]
 words = st.lists(st.text("abc注é", min_size=1, max_size=9), min_size=1, max_size=30)

@@ -12,10 +12,10 @@ from migrate.history import APPLY, FAILED, REMOVED, SET, UNKNOWN
 from migrate.journal import Journal
 from migrate.kafka.errors import failure_of
 from migrate.model import UNACKNOWLEDGED, Commit, Commits, Decision, Failure, TopicPartition
-from migrate.outcome import NOT_WRITTEN, may_be_written
 from migrate.ports import Outcomes
 from migrate.rowresults import RowStatus
 from migrate.undo import refuse_stale
+from migrate.write_outcome import NOT_WRITTEN, may_be_written
 from tests.fakes import Crash, FakeClock, Script
 from tests.unit.applyscene import Scene, statuses, three_groups
 from tests.unit.plans import plan, row

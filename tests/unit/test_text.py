@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.terminal import Colour, cells, name, paint, safe, shell_word, wants_colour
+from migrate.text import Colour, cells, name, paint, safe, shell_word, wants_colour
 
 
 @pytest.mark.parametrize(
