@@ -6,7 +6,7 @@ of a replay. What is not known is no proof.
 
 from dataclasses import dataclass
 
-from migrate.matching import Tail
+from migrate.match.protocol import Tail
 from migrate.model import Failure, LogRange
 from migrate.text import many
 

@@ -6,9 +6,9 @@ applying does, and what else was considered.
 
 from collections.abc import Iterator, Sequence
 
-from migrate.equality import Equality
 from migrate.errors import UsageError
 from migrate.flow import RuntimeWord
+from migrate.match.equality import Equality
 from migrate.mm2commands import Mm2Site
 from migrate.model import (
     PROVEN_SYNC,

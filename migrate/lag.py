@@ -7,7 +7,7 @@ both sides confirm, and from MM2's own position. An estimate never says that all
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from migrate.matching import Link, Tail
+from migrate.match.protocol import Link, Tail
 from migrate.model import LogRange
 
 

@@ -234,7 +234,7 @@ class Row:
     `rereads_at_most` is a proven bound, None where none is proven; `rereads_estimate` is what the window's
     width suggests and bounds nothing. The `lower_` and `upper_` pairs are the window's ends: the syncs on
     either side of the committed offset; `lower_kind` says what stands at the lower end. Where records were
-    compared: `equality` is what they had to agree in (`migrate.equality.Equality`, "" where not known), `why` the
+    compared: `equality` is what they had to agree in (`migrate.match.equality.Equality`, "" where not known), `why` the
     code of what comparing said ("" where nothing was compared), `missing_on_target` how many owed records have no
     copy on the target (None where that was not told). `target_metadata` is committed with `target_offset`, byte for
     byte; "" where the commit shall have none.

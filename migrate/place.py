@@ -7,8 +7,8 @@ is `migrate.rows`.
 
 from dataclasses import dataclass, replace
 
-from migrate.equality import Equality
-from migrate.matching import Link, Matched, Unmatched, Why
+from migrate.match.equality import Equality
+from migrate.match.protocol import Link, Matched, Unmatched, Why
 from migrate.model import PROVEN_SYNC, Commit, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
 from migrate.policies import (
     BEYOND_LOG_END,

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from migrate.connectoffsets import positions_of
-from migrate.equality import Content
 from migrate.errors import ClusterError
 from migrate.flow import Flow
-from migrate.matching import Link, Unreadable
+from migrate.match.equality import Content
+from migrate.match.protocol import Link, Unreadable
+from migrate.match.records import Range
 from migrate.mirror import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
 from migrate.model import LogRange, OffsetSync, Side, TopicPartition
-from migrate.records import Range
 from migrate.translation import Window, chain
 from migrate.wire import CheckpointRecord as WireCheckpoint
 from migrate.wire import Kind, SyncRecord, decode_checkpoint, decode_sync, label

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from migrate.clock import SystemClock
-from migrate.comparison import Limits
 from migrate.errors import UsageError
 from migrate.flow import Flow
+from migrate.match.comparison import Limits
 from migrate.options import filters_of
 from migrate.plan import Plan
 from migrate.planfile import refuse_overwrite, write_plan

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from migrate import __version__, checklist
 from migrate.checks import CheckFacts, HiddenTopics, TopicShape
-from migrate.comparison import Comparison
 from migrate.connecttopics import ConnectTopic, without_copy
 from migrate.drain import Drained, DrainFacts, drained
 from migrate.flow import Flow
 from migrate.groupsurvey import other_kinds
+from migrate.match.comparison import Comparison
 from migrate.mirror import CheckpointKey
 from migrate.model import (
     CheckResult,

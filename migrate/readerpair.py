@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from migrate.errors import EnvironmentLacks
-from migrate.logreader import LogReader
+from migrate.match.log_reader import LogReader
 
 
 @dataclass(frozen=True)

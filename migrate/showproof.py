@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from migrate.errors import EXIT_DONE
+from migrate.match.next_record import NextRecord, Part
 from migrate.model import Failure
-from migrate.nextrecord import NextRecord, Part
 from migrate.plan import Plan
 from migrate.recordproof import FAILED, Next, RecordProof, RowProof, Verdict
 from migrate.table import Column, Layout, layout, wrapped

@@ -11,7 +11,7 @@ from itertools import groupby
 from migrate.connectoffsets import Positions
 from migrate.drain import Drained
 from migrate.lag import UNKNOWN, Lag, lag_of, total
-from migrate.matching import Link
+from migrate.match.protocol import Link
 from migrate.model import CheckResult, Failure, GroupState, Level, LogRange, Side, TopicPartition
 from migrate.plainmirror import News
 from migrate.planning import judged

@@ -9,7 +9,6 @@ from threading import Lock
 from typing import Any
 
 from migrate.clock import Clock, SystemClock
-from migrate.comparison import Limits
 from migrate.duration import duration_text
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
 from migrate.expiry import records_rest_on
@@ -17,8 +16,10 @@ from migrate.flow import Flow
 from migrate.forecast import Forecast, forecast
 from migrate.groupfacts import RememberedGroupFacts
 from migrate.kafka.recordreader import RecordReader
-from migrate.logreader import LogReader
 from migrate.looking import Asking, BackgroundLook, Wakeful
+from migrate.match.comparison import Limits
+from migrate.match.log_reader import LogReader
+from migrate.match.tail_comparer import MOST_PER_PARTITION, TailComparer
 from migrate.mm2tasks import TaskReader
 from migrate.options import filters_of
 from migrate.plainmirror import PlainMirror
@@ -34,7 +35,6 @@ from migrate.statusdocument import status_document
 from migrate.statuswatch import EVERY_SECONDS, Told, watch_until_ready
 from migrate.survey import Clusters, PlanRequest, Timer
 from migrate.surveyor import take_survey
-from migrate.tailcomparer import MOST_PER_PARTITION, TailComparer
 from migrate.watching import Sight
 from migrate.wiring import admin_of, group_facts_of, log_reader_of, position_reader_of, task_reader_of
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from migrate.clock import Clock
-from migrate.comparison import Comparison, Limits, RecordComparer
 from migrate.connectoffsets import Positions
 from migrate.connecttopics import ConnectTopic
 from migrate.filters import Filters
 from migrate.flow import Flow
 from migrate.groupfacts import GroupFacts, GroupFactsReader
+from migrate.match.comparison import Comparison, Limits, RecordComparer
 from migrate.mirror import CheckpointReading, MirrorReader, SyncReading, WindowQuestion
 from migrate.mm2tasks import Mm2Tasks, TaskReader
 from migrate.model import (

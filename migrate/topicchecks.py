@@ -6,8 +6,8 @@ from math import inf
 
 from migrate.checks import CheckFacts, result, some, unseen
 from migrate.drain import Drained
-from migrate.equality import Equality
-from migrate.matching import Why
+from migrate.match.equality import Equality
+from migrate.match.protocol import Why
 from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row, Scope, TopicPartition
 from migrate.policies import (
     MISSING_ON_TARGET,

@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.clientconfig import librdkafka_config
-from migrate.comparison import Comparison, Limits, Listener, Work
 from migrate.errors import UsageError
 from migrate.exactadmin import ExactAdmin
 from migrate.flow import Cluster, Flow
 from migrate.groupfacts import GroupFactsReader
 from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.rights import ConfluentRights
+from migrate.match.comparison import Comparison, Limits, Listener, Work
+from migrate.match.next_record import NextRecordReader
 from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
 from migrate.mm2tasks import TaskReader
 from migrate.model import Commits, Failure, LogRange, Side, TopicPartition
-from migrate.nextrecord import NextRecordReader
 from migrate.ports import CommitReader, PositionReader, Progress
 from migrate.readerpair import KafkaReaders, ReaderSettings
 from migrate.secrets import secret_values

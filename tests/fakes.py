@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from migrate.comparison import Comparison, FetchEstimate, Limits, Listener, Work
-from migrate.equality import Equality
 from migrate.errors import ClusterError
 from migrate.groupfacts import BrokerSettings
 from migrate.grouprecords import GroupRecord
-from migrate.matching import Matched, PartitionAnswer, Tail, Unmatched, Why
+from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener, Work
+from migrate.match.equality import Equality
+from migrate.match.protocol import Matched, PartitionAnswer, Tail, Unmatched, Why
 from migrate.model import (
     ClusterFacts,
     Commit,

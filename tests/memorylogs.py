@@ -1,15 +1,15 @@
-"""Logs in memory behind `migrate.logreader.LogReader`: hand-written, and a value that travels to Spark's tasks."""
+"""Logs in memory behind the port `LogReader`: hand-written, and a value that travels to Spark's tasks."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from migrate.equality import Content, fingerprint
 from migrate.errors import ClusterError
-from migrate.logreader import Wanted
-from migrate.matching import Unreadable
+from migrate.match.equality import Content, fingerprint
+from migrate.match.log_reader import Wanted
+from migrate.match.protocol import Unreadable
+from migrate.match.records import Stretch, key_mark
 from migrate.model import LogRange, TopicPartition
-from migrate.records import Stretch, key_mark
 
 Log = Mapping[int, Content]
 

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 from confluent_kafka import Message
 
-from migrate.equality import Content, Equality, fingerprints
-from migrate.logreader import Run
-from migrate.records import Range, Stretch, key_mark
+from migrate.match.equality import Content, Equality, fingerprints
+from migrate.match.log_reader import Run
+from migrate.match.records import Range, Stretch, key_mark
 
 # A record without an error has all of these: the client's types can not tell.
 _offset: Any = Message.offset

@@ -18,8 +18,8 @@ from migrate.errors import ClusterError
 from migrate.flow import Cluster
 from migrate.kafka.errors import code_of, error_of, failure_of, timed_out
 from migrate.kafka.readpass import PASSING, READS_ONLY
+from migrate.match.next_record import NextRecord, Position, next_record
 from migrate.model import Failure, TopicPartition
-from migrate.nextrecord import NextRecord, Position, next_record
 
 PARTITIONS_AT_ONCE = 500
 _POLL_SECONDS = 0.05

@@ -15,7 +15,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.kafka.errors import code_of
 from migrate.kafka.intake import RunIntake
-from migrate.matching import Unreadable
+from migrate.match.protocol import Unreadable
 from migrate.model import TopicPartition
 
 BATCH = 2000

@@ -21,15 +21,15 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from migrate.equality import Content
 from migrate.errors import ClusterError
 from migrate.kafka.errors import code_of, error_of, note_cause
 from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
 from migrate.kafka.readpass import HOPELESS, OUT_OF_RANGE, PASSING, READS_ONLY, ReadPass, Silence, log_bounds
-from migrate.logreader import GAP, SHORT_FETCH, Run, Wanted, runs_of
-from migrate.matching import Unreadable
+from migrate.match.equality import Content
+from migrate.match.log_reader import GAP, SHORT_FETCH, Run, Wanted, runs_of
+from migrate.match.protocol import Unreadable
+from migrate.match.records import Range, Stretch
 from migrate.model import TopicPartition
-from migrate.records import Range, Stretch
 from migrate.secrets import redact
 
 # Up to how many offsets a run is short or long. A fetch brings more than is asked for, and the rest is thrown away.
@@ -79,7 +79,7 @@ class Reach(Enum):
 
 
 class RecordReader:
-    """Behind `migrate.logreader.LogReader`; `name` is the cluster's in messages, "source A (broker:9092)".
+    """Behind `migrate.match.log_reader.LogReader`; `name` is the cluster's in messages, "source A (broker:9092)".
 
     `config` is a ready librdkafka configuration, `deadline_seconds` how long the cluster may stay silent, `secrets`
     what no message may show. `isolation_level` is read_committed but where aborted records have copies to be found.

@@ -1,4 +1,4 @@
-"""Comparing the records of all partitions, spread over Spark: the adapter behind `migrate.comparison.RecordComparer`.
+"""Comparing the records of all partitions, spread over Spark: the adapter behind `RecordComparer`.
 
 Chains stay in Spark: they are joined with the works there, and each work meets its chain in the task that matches it.
 Three passes over that join: what each partition will read (no record is read), the calibration of each topic on a few
@@ -17,15 +17,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from migrate.byte_size import bytes_text
-from migrate.calibration import AnchorPartition, Calibration, CalibrationTask, TopicQuestion
-from migrate.comparison import Comparison, FetchEstimate, Limits, Listener, Work
-from migrate.equality import Equality
 from migrate.errors import ClusterError, EnvironmentLacks
-from migrate.fetchplan import Cost, cost_of, plan_fetch
-from migrate.guard import guarding
-from migrate.matcher import matching
-from migrate.matching import PartitionAnswer, PartitionQuestion
-from migrate.matchtask import Failed, Fetched, Matching, MatchTask, OpenReaders
+from migrate.match.calibration import AnchorPartition, Calibration, CalibrationTask, TopicQuestion
+from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener, Work
+from migrate.match.equality import Equality
+from migrate.match.fetch_plan import Cost, cost_of, plan_fetch
+from migrate.match.matcher import matching
+from migrate.match.protocol import PartitionAnswer, PartitionQuestion
+from migrate.match.sync_only import guarding
+from migrate.match.task import Failed, Fetched, Matching, MatchTask, OpenReaders
 from migrate.model import LogRange, TopicPartition
 from migrate.spark.failure import innermost, root_cause
 from migrate.spark.jobprogress import JobProgress

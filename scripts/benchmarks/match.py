@@ -16,18 +16,18 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from migrate.comparison import FetchEstimate, Limits, Work
-from migrate.equality import Equality
 from migrate.flow import Cluster as FlowCluster
 from migrate.flow import Flow
 from migrate.kafka.readpass import BATCH, POLL_SECONDS
 from migrate.kafka.recordreader import Reach
-from migrate.logreader import runs_of
-from migrate.matcher import matching
-from migrate.matching import Matched, PartitionQuestion
+from migrate.match.comparison import FetchEstimate, Limits, Work
+from migrate.match.equality import Equality
+from migrate.match.log_reader import runs_of
+from migrate.match.matcher import matching
+from migrate.match.protocol import Matched, PartitionQuestion
+from migrate.match.records import Range
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.naming import PolicyKind, ReplicationPolicy
-from migrate.records import Range
 from migrate.wiring import BackgroundSpark, SparkMirror, SparkRecordComparer, background_spark
 from scripts.benchmarks.memory import Peak
 from scripts.benchmarks.workload import KEY_BYTES, SPREAD, SYNC_EVERY, SYNCS_TOPIC, USUAL, VALUE_BYTES, Workload, write

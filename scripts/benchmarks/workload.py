@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Producer
 
-from migrate.comparison import Work
+from migrate.match.comparison import Work
 from migrate.mirror import WindowQuestion
 from migrate.model import LogRange, TopicPartition
 from migrate.wire import SyncRecord, encode_sync

@@ -16,13 +16,13 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from migrate.equality import Content, Equality, fingerprint
 from migrate.errors import ClusterError
 from migrate.kafka.recordreader import SHORT_RUN, RecordReader
-from migrate.logreader import GAP, Wanted
-from migrate.matching import Unreadable
+from migrate.match.equality import Content, Equality, fingerprint
+from migrate.match.log_reader import GAP, Wanted
+from migrate.match.protocol import Unreadable
+from migrate.match.records import Range, Stretch
 from migrate.model import TopicPartition as Partition
-from migrate.records import Range, Stretch
 from tests.integration.clusters import admin, create_topic
 from tests.lab.cluster import QUIET_CLIENT, Cluster, free_ports
 from tests.lab.waiting import wait_until

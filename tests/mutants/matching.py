@@ -2,21 +2,23 @@
 
 from tests.mutants.mutant import Mutant
 
-CROSSED = "tests/unit/test_matching_laws.py::test_no_law_is_broken_where_troubles_cross"
-BUDGET = "tests/unit/test_matching_laws.py::test_no_excuse_is_used_more_often_than_its_ceiling_and_answers_say_enough"
-LITTLE = "tests/unit/test_matching_laws.py::test_no_law_is_broken_where_little_may_be_read"
+CROSSED = "tests/unit/match/test_matching_laws.py::test_no_law_is_broken_where_troubles_cross"
+BUDGET = (
+    "tests/unit/match/test_matching_laws.py::test_no_excuse_is_used_more_often_than_its_ceiling_and_answers_say_enough"
+)
+LITTLE = "tests/unit/match/test_matching_laws.py::test_no_law_is_broken_where_little_may_be_read"
 BEST = (
-    "tests/unit/test_matching_laws.py"
+    "tests/unit/match/test_matching_laws.py"
     "::test_where_records_are_neither_dropped_nor_changed_almost_every_row_stands_at_the_best"
 )
-TINY = "tests/unit/test_matching_laws.py::test_no_law_is_broken_in_tiny_worlds_whose_edges_are_near"
+TINY = "tests/unit/match/test_matching_laws.py::test_no_law_is_broken_in_tiny_worlds_whose_edges_are_near"
 
 # Seen by the simulated worlds alone: each is an answer that their judge must not excuse.
 WORLDS = (
     Mutant(
         "end-where-syncs-are-few",
         "Where a topic has at most two syncs and timestamps are not kept, no record is lost.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "        offset = self.target.offsets[place] if place < aligned.target_top else bounds.top_d\n",
         "        offset = self.target.offsets[place] if place < aligned.target_top else bounds.top_d\n"
         "        if len(self.question.links) <= 2 and not self._keeps_time:\n"
@@ -26,7 +28,7 @@ WORLDS = (
     Mutant(
         "law-2-at-the-end",
         "A row of Law 2 stands at the smaller of a proven sync and a timestamp, not at the target's end.",
-        "migrate/guard.py",
+        "migrate/match/sync_only.py",
         "    if link is None or guard is None or not is_bounded:\n        return Unmatched(reason, guard, link)\n",
         "    if link is None or guard is None or not is_bounded:\n"
         "        return Unmatched(reason, target.end, (g, target.end))\n",
@@ -35,7 +37,7 @@ WORLDS = (
     Mutant(
         "law-2-always-at-the-end",
         "A row whose window is too long to read does not stand at the target's end.",
-        "migrate/guard.py",
+        "migrate/match/sync_only.py",
         "    if link is None or guard is None or not is_bounded:\n        return Unmatched(reason, guard, link)\n",
         "    return Unmatched(reason, target.end, (g, target.end))\n",
         (BUDGET, LITTLE, TINY),
@@ -43,7 +45,7 @@ WORLDS = (
     Mutant(
         "missing-hidden-as-not-read",
         "Owed records without a copy are counted in the row, which does not call them not read.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "        uncopied = self._uncopied_before(g)\n        if uncopied:\n",
         "        if missing:\n            missing, why = 0, Why.NOT_ALL_READ\n"
         "        uncopied = self._uncopied_before(g)\n        if uncopied:\n",
@@ -52,7 +54,7 @@ WORLDS = (
     Mutant(
         "no-place-where-headers-change",
         "Records are compared by what the way keeps of them, and not only where it keeps all.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "    matcher = PartitionMatcher(question)\n",
         "    matcher = PartitionMatcher(question)\n"
         "    if question.equality is not Equality.ALL:\n"
@@ -62,7 +64,7 @@ WORLDS = (
     Mutant(
         "no-place-where-contents-change",
         "Where contents are changed on the way, records are compared by time and key.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "    matcher = PartitionMatcher(question)\n",
         "    matcher = PartitionMatcher(question)\n"
         "    if question.equality is Equality.TIME_AND_KEY:\n"
@@ -72,7 +74,7 @@ WORLDS = (
     Mutant(
         "never-drained",
         "Where MM2 has copied everything, the records say so.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "        tail = Tail(facts.uncopied, self._last_record(), self._waiting_since(facts), facts.foreign)\n",
         "        tail = Tail(facts.uncopied or None, self._last_record(), self._waiting_since(facts), facts.foreign)\n",
         (BUDGET, LITTLE, TINY),
@@ -80,7 +82,7 @@ WORLDS = (
     Mutant(
         "tail-says-nothing",
         "How much MM2 has yet to copy is said by the records.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "        tail = Tail(facts.uncopied, self._last_record(), self._waiting_since(facts), facts.foreign)\n",
         "        tail = Tail(None, self._last_record(), self._waiting_since(facts), facts.foreign)\n",
         (BUDGET, LITTLE, TINY),
@@ -92,20 +94,20 @@ MATCHING = (
     Mutant(
         "one-record-too-far",
         "No group skips the record that its row stands at.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "            target_offset=offset,\n            why=why,\n",
         "            target_offset=min(offset + 1, self.target.end),\n            why=why,\n",
         (
-            "tests/unit/test_matching_cases.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
+            "tests/unit/match/test_matching_cases.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
         ),
     ),
     Mutant(
         "first-record-never-copied-again",
         "After a replay a row stands at the last copies, not behind the first.",
-        "migrate/alignment.py",
+        "migrate/match/alignment.py",
         "        if self._trusts_last or len(copies) == 1:\n            return copies[-1]\n",
         "        if self._trusts_last or len(copies) == 1:\n            return copies[0]\n",
-        ("tests/unit/test_matching_cases.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
+        ("tests/unit/match/test_matching_cases.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
     ),
     Mutant(
         "chain-not-filtered",
@@ -128,11 +130,11 @@ MATCHING = (
     Mutant(
         "syncs-believed-unread",
         "A sync closes a window only when its two records were read and are equal.",
-        "migrate/anchors.py",
+        "migrate/match/anchors.py",
         "        return i is not None and j is not None and source.prints[i] == target.prints[j]\n",
         "        return i is not None and j is not None\n",
         (
-            "tests/unit/test_matching_cases.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
+            "tests/unit/match/test_matching_cases.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
         ),
     ),
     Mutant(
@@ -148,131 +150,133 @@ MATCHING = (
     Mutant(
         "floor-left-out",
         "Where an owed record has no copy, the row moves down to the first record of unknown origin.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "            if lowest < place:\n                place, why = lowest, Why.UNKNOWN_RECORD\n",
         "            if lowest > place:\n                place, why = lowest, Why.UNKNOWN_RECORD\n",
-        ("tests/unit/test_matching_cases.py::test_c2_an_altered_record_before_a_kept_one_is_not_stepped_over",),
+        ("tests/unit/match/test_matching_cases.py::test_c2_an_altered_record_before_a_kept_one_is_not_stepped_over",),
     ),
     Mutant(
         "look-alikes-at-the-higher",
         "Of records that nothing tells apart the row takes the lowest candidate.",
-        "migrate/alignment.py",
+        "migrate/match/alignment.py",
         "            return copies[max(0, first - nth_from_last)], False\n        return candidates[0], False\n",
         "            return copies[max(0, first - nth_from_last)], False\n        return candidates[-1], False\n",
-        ("tests/unit/test_matching_cases.py::test_of_records_that_nothing_tells_apart_the_lowest_counts",),
+        ("tests/unit/match/test_matching_cases.py::test_of_records_that_nothing_tells_apart_the_lowest_counts",),
     ),
     Mutant(
         "not-copied-yet-not-counted",
         "Records before the commit that MM2 has yet to copy are read twice, and counted.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "            rereads += uncopied\n",
         "",
-        ("tests/unit/test_matching_cases.py::test_a_group_ahead_of_mm2_reads_again_what_is_still_to_come",),
+        ("tests/unit/match/test_matching_cases.py::test_a_group_ahead_of_mm2_reads_again_what_is_still_to_come",),
     ),
     Mutant(
         "retention-called-exact",
         "A row whose log lost its beginning while it was read does not call itself exact.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "            self.source.start > self.question.source_log.start or",
         "            self.source.start > self.question.source_log.end or",
-        ("tests/unit/test_matching_cases.py::test_a_row_whose_log_lost_its_beginning_while_it_was_read_is_not_exact",),
+        (
+            "tests/unit/match/test_matching_cases.py::test_a_row_whose_log_lost_its_beginning_while_it_was_read_is_not_exact",
+        ),
     ),
     Mutant(
         "look-alikes-sure",
         "A row that rests on records which look alike does not call itself exact.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "        if aligned.is_ambiguous(first):\n            why = Why.LOOK_ALIKES\n",
         "        if aligned.is_ambiguous(g):\n            why = Why.LOOK_ALIKES\n",
         (
-            "tests/unit/test_matching_cases.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
+            "tests/unit/match/test_matching_cases.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
         ),
     ),
     Mutant(
         "probe-left-out",
         "An owed record without a copy in the window is looked for below it.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "            if probed >= start_d:\n                break\n",
         "            if probed >= 0:\n                break\n",
         (
-            "tests/unit/test_matching_cases.py::test_c4_a_replay_that_was_stopped_is_no_place_to_start_from_and_not_drained",
+            "tests/unit/match/test_matching_cases.py::test_c4_a_replay_that_was_stopped_is_no_place_to_start_from_and_not_drained",
         ),
     ),
     Mutant(
         "replay-above-ignored",
         "A window ends at a sync only where the tail shows that no replay stands above.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "        return self.anchors.above(g) if self._tail.is_plain else None\n",
         "        return self.anchors.above(g)\n",
-        ("tests/unit/test_matching_cases.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
+        ("tests/unit/match/test_matching_cases.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
     ),
     Mutant(
         "other-distance-above-ignored",
         "A window ends at a sync only where all later ones keep its distance between the logs.",
-        "migrate/anchors.py",
+        "migrate/match/anchors.py",
         "        first = max(bisect_right(self._offsets, g), self._same_shift_from)\n",
         "        first = bisect_right(self._offsets, g)\n",
         (
-            "tests/unit/test_matching_cases.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
+            "tests/unit/match/test_matching_cases.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
         ),
     ),
     Mutant(
         "gaps-close-a-window",
         "A window in which not every offset was copied reaches to the ends of the logs.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "        leaves_out = aligned.has_gaps or aligned.without_copy(aligned.source_low) > 0\n",
         "        leaves_out = False\n",
         (
-            "tests/unit/test_matching_cases.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
+            "tests/unit/match/test_matching_cases.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
         ),
     ),
     Mutant(
         "bound-one-too-low",
         "No more records are read twice than the row says.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "            rereads_at_most=rereads,\n            missing_on_target=missing\n",
         "            rereads_at_most=max(0, rereads - 1),\n            missing_on_target=missing\n",
         (
-            "tests/unit/test_matching_cases.py::test_c4_a_replay_that_was_stopped_is_no_place_to_start_from_and_not_drained",
+            "tests/unit/match/test_matching_cases.py::test_c4_a_replay_that_was_stopped_is_no_place_to_start_from_and_not_drained",
         ),
     ),
     Mutant(
         "missing-not-counted",
         "Owed records that have no copy are counted in the row.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "            else max(0, missing - self._uncopied_from(first, aligned)),\n",
         "            else 0,\n",
         (
-            "tests/unit/test_matching_cases.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
+            "tests/unit/match/test_matching_cases.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
         ),
     ),
     Mutant(
         "counting-always-trusted",
         "Below the source's log start counting decides only where nothing else can add up to the number.",
-        "migrate/matcher.py",
+        "migrate/match/matcher.py",
         "        if can_count and link is not None and",
         "        if link is not None and",
         (
-            "tests/unit/test_matching_cases.py::test_below_the_log_start_nothing_is_counted_where_a_record_that_is_left_has_no_copy",
+            "tests/unit/match/test_matching_cases.py::test_below_the_log_start_nothing_is_counted_where_a_record_that_is_left_has_no_copy",
         ),
     ),
     Mutant(
         "counted-too-few",
         "Below the source's log start nothing is counted where a copy is lacking.",
-        "migrate/logstart.py",
+        "migrate/match/log_start.py",
         "    if len(newest) != next_offset - source_offset:\n        return None\n",
         "    if len(newest) < g - source_offset + 1:\n        return None\n",
         (
-            "tests/unit/test_matching_cases.py::test_below_the_log_start_nothing_is_counted_where_a_removed_record_has_no_copy",
+            "tests/unit/match/test_matching_cases.py::test_below_the_log_start_nothing_is_counted_where_a_removed_record_has_no_copy",
         ),
     ),
     Mutant(
         "greater-of-sync-and-time",
         "Of a proven sync and a timestamp the smaller decides (Law 2).",
-        "migrate/guard.py",
+        "migrate/match/sync_only.py",
         "    offset = min(lowest, guard)\n",
         "    offset = max(lowest, guard)\n",
         (
-            "tests/unit/test_guard.py::test_behind_a_proven_sync_it_stands_where_the_first_owed_records_time_begins_if_that_is_lower",
+            "tests/unit/match/test_sync_only.py::test_behind_a_proven_sync_it_stands_where_the_first_owed_records_time_begins_if_that_is_lower",
         ),
     ),
     Mutant(
@@ -286,18 +290,18 @@ MATCHING = (
     Mutant(
         "stopped-replay-called-drained",
         "A replay that was stopped midway is not drained.",
-        "migrate/tail.py",
+        "migrate/match/tail.py",
         "    uncopied = max(unmatched, len(written) - 1 - newest)\n",
         "    uncopied = unmatched\n",
-        ("tests/unit/test_matching_cases.py::test_c4_where_the_replay_stopped_behind_a_sync_that_still_counts",),
+        ("tests/unit/match/test_matching_cases.py::test_c4_where_the_replay_stopped_behind_a_sync_that_still_counts",),
     ),
     Mutant(
         "older-copies-behind-ignored",
         "Copies of older records behind the last one tell of a replay that is under way.",
-        "migrate/tail.py",
+        "migrate/match/tail.py",
         "    older = _copied_again(source, i, target, j + last_known + 1, keeps_time)\n",
         "    older = 0\n",
-        ("tests/unit/test_matching_cases.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
+        ("tests/unit/match/test_matching_cases.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
     ),
     Mutant(
         "drained-by-the-last-but-one",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.comparison import FetchEstimate, Limits, Work
+from migrate.match.comparison import FetchEstimate, Limits, Work
 from migrate.model import LogRange, TopicPartition
 from migrate.readerpair import KafkaReaders, ReaderSettings
 from migrate.spark.comparer import SparkComparer

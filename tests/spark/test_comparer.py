@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from migrate.comparison import Comparison, FetchEstimate, Limits, Work
-from migrate.equality import Content, Equality
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
-from migrate.matching import Matched, PartitionAnswer, PartitionQuestion, Unmatched, Why
-from migrate.matchtask import MatchTask
+from migrate.match.comparison import Comparison, FetchEstimate, Limits, Work
+from migrate.match.equality import Content, Equality
+from migrate.match.protocol import Matched, PartitionAnswer, PartitionQuestion, Unmatched, Why
+from migrate.match.task import MatchTask
 from migrate.model import LogRange, OffsetSync, TopicPartition
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.shipping import pack
@@ -299,7 +299,7 @@ def test_a_fault_of_a_task_is_one_paragraph_that_names_sparks_log(spark):
 def test_the_package_that_is_shipped_to_executors_can_be_imported_from_its_archive(tmp_path):
     archive = tmp_path / "package.zip"
     pack(archive)
-    modules = "migrate.matchtask, migrate.calibration, migrate.readerpair"
+    modules = "migrate.match.task, migrate.match.calibration, migrate.readerpair"
     code = f"import sys; sys.path.insert(0, {str(archive)!r}); import {modules}; print(migrate.__file__)"
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=60, cwd=tmp_path

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.drain import DrainFacts, drained
-from migrate.matching import Tail
+from migrate.match.protocol import Tail
 from migrate.model import Failure, LogRange
 
 UNKNOWN = DrainFacts(LogRange(0, 100), LogRange(0, 90), 100, 90, None, None)

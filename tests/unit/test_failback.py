@@ -16,7 +16,7 @@ from migrate.flow import Flow, TopicFilter
 from migrate.flowfacts import java_pattern
 from migrate.history import JournalState
 from migrate.journal import Journal
-from migrate.matching import Matched, Unmatched, Why
+from migrate.match.protocol import Matched, Unmatched, Why
 from migrate.mirror import SyncReading, WindowQuestion
 from migrate.mm2config import client_flow
 from migrate.model import Decision, Grade, Level, LogRange, OffsetSync, Side, TopicPartition

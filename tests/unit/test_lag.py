@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.lag import NONE_LEFT, UNKNOWN, Lag, lag_of, total
-from migrate.matching import Tail
+from migrate.match.protocol import Tail
 from migrate.model import LogRange
 
 SOURCE, TARGET = LogRange(0, 1000), LogRange(0, 900)

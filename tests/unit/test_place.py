@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.equality import Equality
-from migrate.matching import Matched, Unmatched, Why
+from migrate.match.equality import Equality
+from migrate.match.protocol import Matched, Unmatched, Why
 from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, OffsetSync
 from migrate.place import Place, place
 from migrate.policies import Policies, Rewind

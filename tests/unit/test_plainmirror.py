@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from migrate import plainmirror
-from migrate.equality import Content
 from migrate.errors import ClusterError
-from migrate.matching import Unreadable
+from migrate.match.equality import Content
+from migrate.match.protocol import Unreadable
 from migrate.mirror import CheckpointKey, WindowQuestion
 from migrate.mm2config import client_flow
 from migrate.model import LogRange, OffsetSync, Side, TopicPartition

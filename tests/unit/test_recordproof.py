@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.equality import Equality
 from migrate.history import GroupTrace, JournalState
+from migrate.match.equality import Equality
+from migrate.match.next_record import ALL_PARTS, NextRecord, Part, Position, next_record, parts_of
 from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, Row, Side, TopicPartition
-from migrate.nextrecord import ALL_PARTS, NextRecord, Part, Position, next_record, parts_of
 from migrate.recordproof import (
     FAILED,
     LOOK_AHEAD_AT_MOST,

@@ -3,10 +3,10 @@
 import pytest
 
 from migrate.byte_size import bytes_text, parse_bytes
-from migrate.comparison import FetchEstimate
-from migrate.equality import Equality
 from migrate.errors import ClusterError
-from migrate.matching import Matched, Unmatched, Why
+from migrate.match.comparison import FetchEstimate
+from migrate.match.equality import Equality
+from migrate.match.protocol import Matched, Unmatched, Why
 from migrate.model import Decision, Failure, Grade, LogRange, Method, TopicPartition
 from migrate.recordsurvey import estimate_text
 from tests.fakes import FakeComparer, NoProgress

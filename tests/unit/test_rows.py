@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.matching import Matched, Why
+from migrate.match.protocol import Matched, Why
 from migrate.model import Commit, Decision, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
 from migrate.place import CheckpointHint
 from migrate.policies import Policies, Rewind, Untranslatable

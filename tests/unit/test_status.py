@@ -11,7 +11,7 @@ from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError
 from migrate.filters import Filters
 from migrate.lag import Lag
 from migrate.looking import Asking, BackgroundLook, Wakeful
-from migrate.matching import Tail
+from migrate.match.protocol import Tail
 from migrate.mirror import CheckpointKey, CheckpointRecord
 from migrate.mm2config import client_flow
 from migrate.model import Level, LogRange, TopicPartition

@@ -4,9 +4,9 @@ import pytest
 
 from migrate import checklist
 from migrate.drain import Drained
-from migrate.equality import Equality
 from migrate.errors import UsageError
-from migrate.matching import Matched, Tail, Unmatched, Why
+from migrate.match.equality import Equality
+from migrate.match.protocol import Matched, Tail, Unmatched, Why
 from migrate.model import Decision, Level, LogRange, Scope, TopicPartition
 from migrate.policies import Policies, Waiver, parse_waiver
 from migrate.rows import with_blocks

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from migrate.equality import Content, Equality
-from migrate.matching import Matched, Needs, PartitionAnswer, Tail, Unmatched, Why
-from migrate.records import Range
+from migrate.match.equality import Content, Equality
+from migrate.match.protocol import Matched, Needs, PartitionAnswer, Tail, Unmatched, Why
+from migrate.match.records import Range
 from tests.integration import oracle
 from tests.world.judge import judge
 from tests.world.kinds import EXCUSED, KINDS

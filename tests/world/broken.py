@@ -6,9 +6,9 @@ Each loses records, or says less than it should, in a family of worlds only; the
 from collections.abc import Callable, Generator
 from dataclasses import replace
 
-from migrate.equality import Equality
-from migrate.matcher import matching
-from migrate.matching import (
+from migrate.match.equality import Equality
+from migrate.match.matcher import matching
+from migrate.match.protocol import (
     Matched,
     Needs,
     PartitionAnswer,

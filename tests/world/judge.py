@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrate.equality import Equality
-from migrate.matching import Matched, PartitionAnswer, Unmatched
+from migrate.match.equality import Equality
+from migrate.match.protocol import Matched, PartitionAnswer, Unmatched
 from tests.integration import oracle
 from tests.world.model import Entry, World
 from tests.world.rowjudge import Row, Violation, named

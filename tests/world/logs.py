@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from migrate.equality import Content
+from migrate.match.equality import Content
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from migrate.equality import Content
+from migrate.match.equality import Content
 from tests.world.logs import GrowingLog, Slot
 from tests.world.syncs import SyncWriter
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from migrate.equality import Content, Equality, fingerprint
+from migrate.match.equality import Content, Equality, fingerprint
 from migrate.model import LogRange, OffsetSync
 from tests.integration.oracle import Found, Log, Truth, Written
 

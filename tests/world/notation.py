@@ -9,8 +9,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from migrate.equality import Content, Equality
-from migrate.matching import Matched
+from migrate.match.equality import Content, Equality
+from migrate.match.protocol import Matched
 from migrate.model import LogRange, OffsetSync
 from migrate.translation import chain
 from tests.integration.oracle import Written

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator
 
-from migrate.matching import (
+from migrate.match.protocol import (
     Matched,
     Needs,
     PartitionAnswer,

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
-from migrate.equality import Equality, fingerprint
-from migrate.matching import Link, Matched, Why
+from migrate.match.equality import Equality, fingerprint
+from migrate.match.protocol import Link, Matched, Why
 from tests.integration import oracle
 from tests.integration.oracle import Truth
 from tests.world.equals import AmongEquals

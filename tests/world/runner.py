@@ -5,9 +5,9 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from migrate.equality import Equality, calibrated, fingerprint
-from migrate.matcher import matching
-from migrate.matching import (
+from migrate.match.equality import Equality, calibrated, fingerprint
+from migrate.match.matcher import matching
+from migrate.match.protocol import (
     Needs,
     PartitionAnswer,
     PartitionQuestion,
@@ -16,8 +16,8 @@ from migrate.matching import (
     Unmatched,
     Unreadable,
 )
+from migrate.match.records import Range, Stretch, key_mark
 from migrate.model import LogRange, TopicPartition
-from migrate.records import Range, Stretch, key_mark
 from migrate.translation import chain
 from tests.world.model import Entry, World
 

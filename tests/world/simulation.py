@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from random import Random
 
-from migrate.equality import Content, Equality
+from migrate.match.equality import Content, Equality
 from migrate.model import LogRange
 from tests.integration.oracle import Written
 from tests.world.logs import GrowingLog, Slot

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from migrate.matcher import matching
-from migrate.matching import Matched
+from migrate.match.matcher import matching
+from migrate.match.protocol import Matched
 from tests.world.judge import Judgement, judge
 from tests.world.kinds import EXCUSED
 from tests.world.model import World

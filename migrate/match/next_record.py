@@ -10,7 +10,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Protocol
 
-from migrate.equality import Equality
+from migrate.match.equality import Equality
 from migrate.model import Failure, TopicPartition
 
 SHOWN_DIGITS = 12

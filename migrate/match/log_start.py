@@ -1,7 +1,7 @@
 """Commits below the source's log start: what retention removed there may still stand on the target. Pure."""
 
-from migrate.knownlog import KnownLog
-from migrate.matching import Link
+from migrate.match.partial_log import KnownLog
+from migrate.match.protocol import Link
 
 
 def counted_place(g: int, link: Link, source: KnownLog, target: KnownLog, target_top: int) -> int | None:

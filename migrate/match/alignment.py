@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-from migrate.knownlog import KnownLog
-from migrate.matching import Link
-from migrate.runs import Runs
+from migrate.match.copies import Runs
+from migrate.match.partial_log import KnownLog
+from migrate.match.protocol import Link
 
 
 class Alignment:

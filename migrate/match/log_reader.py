@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from migrate.equality import Content, Equality
-from migrate.matching import Unreadable
+from migrate.match.equality import Content, Equality
+from migrate.match.protocol import Unreadable
+from migrate.match.records import Range, Stretch
 from migrate.model import TopicPartition
-from migrate.records import Range, Stretch
 
 # How much is fetched at once of a short run, in bytes; a broker sends as much, also beyond the run's end.
 SHORT_FETCH = 64 << 10

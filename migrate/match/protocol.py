@@ -1,15 +1,15 @@
 """What is said while a partition is matched: the question, what is needed of both logs, what was read, the answer.
 
-Pure. `migrate.matcher.matching` holds the conversation.
+Pure. `migrate.match.matcher.matching` holds the conversation.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from migrate.equality import Equality
+from migrate.match.equality import Equality
+from migrate.match.records import Range, Stretch
 from migrate.model import LogRange, TopicPartition
-from migrate.records import Range, Stretch
 
 # One sync of the chain: (source offset, target offset).
 Link = tuple[int, int]

@@ -5,12 +5,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
 
-from migrate.comparison import FetchEstimate, Limits
-from migrate.logreader import GAP, SHORT_FETCH, runs_of
-from migrate.matching import Link, Needs, PartitionQuestion
-from migrate.matchtask import Matching
+from migrate.match.comparison import FetchEstimate, Limits
+from migrate.match.log_reader import GAP, SHORT_FETCH, runs_of
+from migrate.match.protocol import Link, Needs, PartitionQuestion
+from migrate.match.records import Range
+from migrate.match.task import Matching
 from migrate.model import LogRange, TopicPartition
-from migrate.records import Range
 
 # Where a commit's syncs are far apart, its place is searched by timestamps: about what that reads, in offsets.
 SEARCH = 1_000

@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
-from migrate.logreader import LogReader, Wanted
-from migrate.matcher import matching
-from migrate.matching import Needs, PartitionAnswer, PartitionQuestion, Supply, Unreadable
+from migrate.match.log_reader import LogReader, Wanted
+from migrate.match.matcher import matching
+from migrate.match.protocol import Needs, PartitionAnswer, PartitionQuestion, Supply, Unreadable
+from migrate.match.records import Range, Stretch
 from migrate.model import LogRange, TopicPartition
-from migrate.records import Range, Stretch
 
 PARTITIONS_AT_ONCE = 100
 # Offsets of both logs that are held in memory at once, about 100 bytes each; a single partition may be wider.

@@ -1,19 +1,19 @@
 """The tails of many partitions compared in this process, without Spark: whether MM2 has copied everything.
 
-Pure: it reads through ports. Behind `migrate.comparison.RecordComparer`, but it places no commits: of each partition
-only what lies behind the last proven sync is read. The laws are those of the plan (`migrate.matcher`). What stands
-still is not read again.
+Pure: it reads through ports. Behind `migrate.match.comparison.RecordComparer`, but it places no commits: of each
+partition only what lies behind the last proven sync is read. The laws are those of the plan (`migrate.match.matcher`).
+What stands still is not read again.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from migrate.calibration import AnchorPartition, CalibrationTask, TopicQuestion
-from migrate.comparison import Comparison, FetchEstimate, Limits, Listener, Work
-from migrate.equality import Equality
-from migrate.matching import Link, PartitionAnswer, PartitionQuestion, Tail
-from migrate.matchtask import Failed, Fetched, MatchTask, OpenReaders
+from migrate.match.calibration import AnchorPartition, CalibrationTask, TopicQuestion
+from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener, Work
+from migrate.match.equality import Equality
+from migrate.match.protocol import Link, PartitionAnswer, PartitionQuestion, Tail
+from migrate.match.task import Failed, Fetched, MatchTask, OpenReaders
 from migrate.model import TopicPartition
 
 # Offsets of either log that are read of all partitions in one round, and of each at least and at most.

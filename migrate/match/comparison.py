@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from migrate.equality import Equality
-from migrate.matching import PartitionAnswer
+from migrate.match.equality import Equality
+from migrate.match.protocol import PartitionAnswer
 from migrate.model import LogRange, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One partition to compare with its copy; fields as in `migrate.matching.PartitionQuestion`.
+    """One partition to compare with its copy; fields as in `migrate.match.protocol.PartitionQuestion`.
 
     `source` and `target` are by the roles of the plan: with --failback the groups leave MM2's target, which is
     the source here.

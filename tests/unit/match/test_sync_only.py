@@ -2,10 +2,10 @@
 
 import pytest
 
-from migrate.equality import Equality
-from migrate.guard import guarding
-from migrate.logreader import Wanted
-from migrate.matching import Matched, PartitionAnswer, PartitionQuestion, Supply, Unmatched, Unreadable, Why
+from migrate.match.equality import Equality
+from migrate.match.log_reader import Wanted
+from migrate.match.protocol import Matched, PartitionAnswer, PartitionQuestion, Supply, Unmatched, Unreadable, Why
+from migrate.match.sync_only import guarding
 from migrate.model import TopicPartition
 from tests.memorylogs import Log, MemoryReader, log_range, record
 

@@ -11,14 +11,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Generator
 from typing import TypeVar
 
-from migrate.alignment import Alignment
-from migrate.anchors import WIDE, Anchors
-from migrate.equality import Equality
-from migrate.floor import Bounds, floor
-from migrate.guard import guarded
-from migrate.knownlog import KnownLog, Missing, needs_of, require_both, take_in
-from migrate.logstart import counted_place
-from migrate.matching import (
+from migrate.match.alignment import Alignment
+from migrate.match.anchors import WIDE, Anchors
+from migrate.match.equality import Equality
+from migrate.match.floor import Bounds, floor
+from migrate.match.log_start import counted_place
+from migrate.match.partial_log import KnownLog, Missing, needs_of, require_both, take_in
+from migrate.match.protocol import (
     Link,
     Matched,
     Needs,
@@ -30,9 +29,10 @@ from migrate.matching import (
     Unreadable,
     Why,
 )
+from migrate.match.records import Range
+from migrate.match.sync_only import guarded
+from migrate.match.tail import UNKNOWN, TailFacts, read_tail
 from migrate.model import Side
-from migrate.records import Range
-from migrate.tail import UNKNOWN, TailFacts, read_tail
 
 T = TypeVar("T")
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.calibration import OVERHEAD, AnchorPartition, Calibration, CalibrationTask, TopicQuestion
-from migrate.equality import Content, Equality
 from migrate.errors import ClusterError
-from migrate.matchtask import Failed
+from migrate.match.calibration import OVERHEAD, AnchorPartition, Calibration, CalibrationTask, TopicQuestion
+from migrate.match.equality import Content, Equality
+from migrate.match.task import Failed
 from migrate.model import LogRange, TopicPartition
 from tests.memorylogs import MemoryReader, MemoryReaders, log_range, record
 

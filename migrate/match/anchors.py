@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from migrate.knownlog import KnownLog, Missing, require_both
-from migrate.matching import Link, PartitionQuestion
+from migrate.match.partial_log import KnownLog, Missing, require_both
+from migrate.match.protocol import Link, PartitionQuestion
+from migrate.match.records import Range
 from migrate.model import Side
-from migrate.records import Range
 
 # Beyond this many offsets a sync is far: other means bound a search closer.
 WIDE = 5_000

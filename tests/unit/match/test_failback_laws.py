@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-from migrate.matcher import matching
-from migrate.matching import Matched
+from migrate.match.matcher import matching
+from migrate.match.protocol import Matched
 from migrate.model import OffsetSync
 from tests.integration import oracle
 from tests.integration.oracle import Written

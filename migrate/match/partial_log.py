@@ -7,9 +7,9 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
-from migrate.matching import Needs, Supply
+from migrate.match.protocol import Needs, Supply
+from migrate.match.records import Range, Stretch
 from migrate.model import LogRange, Side
-from migrate.records import Range, Stretch
 
 
 class Missing(Exception):  # noqa: N818  (a question to the reader, not an error)

@@ -2,12 +2,12 @@
 
 import random
 
-from migrate.comparison import Limits
-from migrate.equality import Equality
-from migrate.fetchplan import PER_PARTITION, SEARCH, UNKNOWN_SIZE, Cost, Reading, cost_of, plan_fetch
-from migrate.logreader import SHORT_FETCH
-from migrate.matcher import matching
-from migrate.matching import PartitionQuestion
+from migrate.match.comparison import Limits
+from migrate.match.equality import Equality
+from migrate.match.fetch_plan import PER_PARTITION, SEARCH, UNKNOWN_SIZE, Cost, Reading, cost_of, plan_fetch
+from migrate.match.log_reader import SHORT_FETCH
+from migrate.match.matcher import matching
+from migrate.match.protocol import PartitionQuestion
 from migrate.model import LogRange, TopicPartition
 
 NO_LIMITS = Limits(1_000_000, None)

@@ -2,8 +2,8 @@
 
 import random
 
-from migrate.logreader import Run, runs_of
-from migrate.records import Range
+from migrate.match.log_reader import Run, runs_of
+from migrate.match.records import Range
 
 
 def test_ranges_close_to_each_other_are_one_run():

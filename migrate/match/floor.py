@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from migrate.alignment import Alignment
-from migrate.matching import Link
+from migrate.match.alignment import Alignment
+from migrate.match.protocol import Link
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.equality import Content
-from migrate.matching import Matched, PartitionAnswer, Why
+from migrate.match.equality import Content
+from migrate.match.protocol import Matched, PartitionAnswer, Why
 from tests.integration import oracle
 from tests.world.judge import judge
 from tests.world.model import World

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from migrate import matchtask
-from migrate.equality import Equality
 from migrate.errors import ClusterError, EnvironmentLacks
-from migrate.matching import Needs, PartitionAnswer, PartitionQuestion, Supply, Tail, Unreadable
-from migrate.matchtask import OFFSETS_AT_ONCE, PARTITIONS_AT_ONCE, Failed, Fetched, MatchTask
+from migrate.match import task as matchtask
+from migrate.match.equality import Equality
+from migrate.match.protocol import Needs, PartitionAnswer, PartitionQuestion, Supply, Tail, Unreadable
+from migrate.match.records import Range
+from migrate.match.task import OFFSETS_AT_ONCE, PARTITIONS_AT_ONCE, Failed, Fetched, MatchTask
 from migrate.model import LogRange, TopicPartition
-from migrate.records import Range
 from tests.memorylogs import MemoryReader, record
 
 LENGTH = 100

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.equality import Content, Equality, calibrated, fingerprint
+from migrate.match.equality import Content, Equality, calibrated, fingerprint
 
 contents = st.builds(
     Content,

@@ -2,9 +2,9 @@
 
 from collections.abc import Generator
 
-from migrate.anchors import Anchors
-from migrate.knownlog import KnownLog, Missing, needs_of, take_in
-from migrate.matching import (
+from migrate.match.anchors import Anchors
+from migrate.match.partial_log import KnownLog, Missing, needs_of, take_in
+from migrate.match.protocol import (
     Matched,
     Needs,
     PartitionAnswer,
@@ -23,8 +23,8 @@ def guarding(
 ) -> Generator[Needs, Supply | Unreadable, PartitionAnswer]:
     """Place the commits of a partition whose windows are not read: a few records for each, and a timestamp.
 
-    A conversation as `migrate.matcher.matching` holds it. `reason` says why nothing was matched. `is_bounded` is False
-    where records cannot tell a proven sync from another: then no place has a bound.
+    A conversation as `migrate.match.matcher.matching` holds it. `reason` says why nothing was matched. `is_bounded` is
+    False where records cannot tell a proven sync from another: then no place has a bound.
     """
     source = KnownLog(Side.SOURCE, question.source_log, question.match_limit)
     target = KnownLog(Side.TARGET, question.target_log, question.match_limit)

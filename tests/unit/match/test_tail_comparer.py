@@ -4,11 +4,11 @@ from contextlib import nullcontext
 
 import pytest
 
-from migrate.comparison import Limits, Work
-from migrate.equality import Equality
 from migrate.errors import ClusterError
+from migrate.match.comparison import Limits, Work
+from migrate.match.equality import Equality
+from migrate.match.tail_comparer import LEAST_PER_PARTITION, MOST_PER_PARTITION, TailComparer, _limit
 from migrate.model import LogRange, TopicPartition
-from migrate.tailcomparer import LEAST_PER_PARTITION, MOST_PER_PARTITION, TailComparer, _limit
 from tests.memorylogs import MemoryReader, record
 
 LIMITS = Limits(50_000, None)

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from migrate.runs import Runs
+from migrate.match.copies import Runs
 
 
 def runs(source: str, target: str) -> Runs:

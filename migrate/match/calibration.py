@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import islice
 from statistics import fmean
 
-from migrate.equality import Content, Equality, calibrated
 from migrate.errors import MigrateError
-from migrate.logreader import LogReader
-from migrate.matching import Link, Unreadable
-from migrate.matchtask import Failed, OpenReaders
+from migrate.match.equality import Content, Equality, calibrated
+from migrate.match.log_reader import LogReader
+from migrate.match.protocol import Link, Unreadable
+from migrate.match.task import Failed, OpenReaders
 from migrate.model import LogRange, TopicPartition
 
 # Records read from the end of either log where no sync serves; a copy's log is often longer, by markers and replays.

@@ -3,9 +3,9 @@
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 
-from migrate.anchors import Anchors
-from migrate.knownlog import KnownLog, require_both
-from migrate.records import Range
+from migrate.match.anchors import Anchors
+from migrate.match.partial_log import KnownLog, require_both
+from migrate.match.records import Range
 
 
 @dataclass(frozen=True, slots=True)
