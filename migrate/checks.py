@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from migrate.connecttopics import ConnectTopic
 from migrate.drain import Drained
 from migrate.groupfacts import NOT_ASKED, GroupFacts
-from migrate.mm2tasks import Mm2Tasks
+from migrate.mm2.connector_status import Mm2Tasks
 from migrate.model import CheckResult, Failure, GroupPartition, GroupState, Level, Row, Scope, TopicPartition
 from migrate.otherlog import OtherLog
 from migrate.policies import Policies

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from migrate.clientsecurity import Settings, map_sasl, map_tls
 from migrate.errors import ConfigError
-from migrate.flow import CLIENT_ID, NEVER_CREATE
-from migrate.properties import PROVIDERS
+from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE
+from migrate.mm2.java_properties import PROVIDERS
 
 _QUIET = {"log_level": "0", "log.connection.close": "false"}
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

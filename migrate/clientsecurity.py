@@ -10,9 +10,9 @@ from pathlib import Path
 from textwrap import wrap
 
 from migrate.errors import ConfigError
-from migrate.jaas import LoginModule, parse_jaas
-from migrate.properties import BLANKS
-from migrate.providers import Providers
+from migrate.mm2.config_providers import Providers
+from migrate.mm2.jaas import LoginModule, parse_jaas
+from migrate.mm2.java_properties import BLANKS
 from migrate.stores import Store, UnreadableStore, is_pkcs12, joined, read_store
 
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")

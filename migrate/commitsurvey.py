@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from migrate.errors import ClusterError
 from migrate.filters import Filters
-from migrate.mirror import CheckpointReading
+from migrate.mm2.topics import CheckpointReading
 from migrate.model import Commit, Commits, Failure, GroupPartition
 from migrate.policies import Uncommitted
 from migrate.survey import Clusters, PlanRequest, Timer, Wanted

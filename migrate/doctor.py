@@ -13,10 +13,10 @@ from migrate.connecttopics import read_connect_topics, without_copy
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
 from migrate.examination import Examined, Health
 from migrate.filters import Filters
-from migrate.flow import Cluster, Flow
 from migrate.groupfacts import NOT_ASKED
 from migrate.kafka.rights import ConfluentRights
 from migrate.kindchecks import CONNECT_TODO, HIDDEN_TODO
+from migrate.mm2.flow import Cluster, Flow
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.options import ClusterOptions, filters_of, resolve_flow
 from migrate.ports import ClusterAdmin, Progress

@@ -7,9 +7,10 @@ applying does, and what else was considered.
 from collections.abc import Iterator, Sequence
 
 from migrate.errors import UsageError
-from migrate.flow import RuntimeWord
 from migrate.match.equality import Equality
-from migrate.mm2commands import Mm2Site
+from migrate.mm2.chain import Window, lower_end
+from migrate.mm2.commands import Mm2Site
+from migrate.mm2.flow import RuntimeWord
 from migrate.model import (
     PROVEN_SYNC,
     CheckResult,
@@ -29,7 +30,6 @@ from migrate.place import why_text
 from migrate.plan import Header, Plan
 from migrate.policies import UNTRANSLATABLE_REASONS
 from migrate.text import many, name, safe
-from migrate.translation import Window, lower_end
 
 Told = tuple[str, str]
 _COMPARED_BY = {

@@ -8,7 +8,7 @@ The words are those of `kafka-acls` (`AclCommand`).
 from collections.abc import Iterator, Sequence
 
 from migrate.errors import UsageError
-from migrate.mm2commands import COMMAND
+from migrate.mm2.commands import COMMAND
 from migrate.plan import Header, Plan
 from migrate.table import wrapped
 from migrate.text import Colour, many, name, paint, shell_word

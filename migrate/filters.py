@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.errors import UsageError
-from migrate.flowfacts import java_pattern
+from migrate.mm2.settings import java_pattern
 
 DEFAULT_EXCLUDES = ("__.*", "console-consumer-.*")
 

@@ -7,9 +7,9 @@ from threading import Thread
 
 from migrate.expiry import Expiry, expiry_of, needs_record
 from migrate.filters import Filters
-from migrate.flow import Flow
 from migrate.groupfacts import NOT_ASKED, BrokerSettings, GroupFacts, GroupFactsReader, moved
 from migrate.grouprecords import OFFSETS_TOPIC, GroupRecord
+from migrate.mm2.flow import Flow
 from migrate.model import Commit, Commits, Decision, Failure, GroupPartition, GroupState, Row, Side, TopicPartition
 from migrate.ports import CommitReader
 from migrate.survey import Clusters, Timer

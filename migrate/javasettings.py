@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from migrate.flow import CLIENT_ID, NEVER_CREATE
-from migrate.providers import without_providers
+from migrate.mm2.config_providers import without_providers
+from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE
 
 # Spark rejects most of these; interceptors and reporters make Java load classes that are not there.
 _NOT_FOR_SPARK = frozenset(

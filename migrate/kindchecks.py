@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from migrate.checks import CheckFacts, groups_of, result, some, unseen
 from migrate.connecttopics import SINK_PREFIX
-from migrate.flowfacts import java_pattern
 from migrate.groupfacts import BrokerSettings
+from migrate.mm2.settings import java_pattern
 from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope
 from migrate.policies import CONNECT_INTERNAL_TOPICS, SHARE_GROUP, STREAMS_GROUP, Policies
 from migrate.streams import Application

@@ -7,11 +7,11 @@ translation, which people mistake for them. Reads only, through the ports that i
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from migrate.connectoffsets import Positions
 from migrate.errors import ClusterError
 from migrate.filters import Filters
-from migrate.flow import Flow
-from migrate.mirror import CheckpointKey, CheckpointRecord, WindowQuestion
+from migrate.mm2.connect_offsets import Positions
+from migrate.mm2.flow import Flow
+from migrate.mm2.topics import CheckpointKey, CheckpointRecord, WindowQuestion
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin
 from migrate.recordsurvey import read_positions

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from migrate.errors import UsageError
-from migrate.flow import Flow
+from migrate.mm2.flow import Flow
 from migrate.model import Side
 from migrate.policies import ACCEPTABLE_CHECKS, UNTRANSLATABLE_REASONS, Policies, Rewind, Uncommitted
 
 if TYPE_CHECKING:
-    from migrate.connectors import Described
     from migrate.filters import Filters
+    from migrate.mm2.connectors import Described
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -231,9 +231,9 @@ class ClusterOptions:
 
 def resolve_flow(given: ClusterOptions) -> Flow:
     """Return the flow that the cluster options describe; raises `UsageError` where they do not suffice."""
-    from migrate import mm2config
-    from migrate.properties import read_properties
-    from migrate.providers import resolved
+    from migrate.mm2 import config_file as mm2config
+    from migrate.mm2.config_providers import resolved
+    from migrate.mm2.java_properties import read_properties
 
     source_alias, target_alias = _aliases(given)
     source_client = read_properties(given.source_config) if given.source_config else None
@@ -293,14 +293,14 @@ def _aliases(given: ClusterOptions) -> tuple[str, str]:
 
 def _described(given: ClusterOptions, source_alias: str, target_alias: str) -> "Described":
     if given.connect_url is not None:
-        from migrate.connectrest import connect_worker
+        from migrate.mm2.connect_worker import connect_worker
 
         worker = connect_worker(given.connect_url)
         if worker.warning:
             with contextlib.suppress(OSError):  # a pipe that died is no reason to stop
                 click.echo(f"mm2-migrate: warning: {worker.warning}", err=True)
         return worker.described()
-    from migrate.strimzi import read_strimzi
+    from migrate.mm2.strimzi import read_strimzi
 
     assert given.strimzi is not None
     return read_strimzi(given.strimzi, source_alias, target_alias)

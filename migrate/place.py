@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from migrate.match.equality import Equality
 from migrate.match.protocol import Link, Matched, Unmatched, Why
+from migrate.mm2.chain import Window, lower_end, rereads_estimate
 from migrate.model import PROVEN_SYNC, Commit, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
 from migrate.policies import (
     BEYOND_LOG_END,
@@ -19,7 +20,6 @@ from migrate.policies import (
     TOPIC_MISSING,
 )
 from migrate.text import capital, many
-from migrate.translation import Window, lower_end, rereads_estimate
 
 TRANSLATED = "translated"
 

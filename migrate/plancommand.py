@@ -7,8 +7,8 @@ from typing import Any
 
 from migrate.clock import SystemClock
 from migrate.errors import UsageError
-from migrate.flow import Flow
 from migrate.match.comparison import Limits
+from migrate.mm2.flow import Flow
 from migrate.options import filters_of
 from migrate.plan import Plan
 from migrate.planfile import refuse_overwrite, write_plan

@@ -6,10 +6,11 @@ from migrate import __version__, checklist
 from migrate.checks import CheckFacts, HiddenTopics, TopicShape
 from migrate.connecttopics import ConnectTopic, without_copy
 from migrate.drain import Drained, DrainFacts, drained
-from migrate.flow import Flow
 from migrate.groupsurvey import other_kinds
 from migrate.match.comparison import Comparison
-from migrate.mirror import CheckpointKey
+from migrate.mm2.chain import Window
+from migrate.mm2.flow import Flow
+from migrate.mm2.topics import CheckpointKey
 from migrate.model import (
     CheckResult,
     Commit,
@@ -29,7 +30,6 @@ from migrate.rows import build_row, uncommitted_row, with_blocks
 from migrate.streams import INTERNAL, Application, application, internal_topics
 from migrate.survey import Mm2Topic, PlanRequest, Survey
 from migrate.totals import sums_of
-from migrate.translation import Window
 
 
 def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from migrate.byte_size import bytes_text
-from migrate.connectoffsets import Positions
 from migrate.errors import ClusterError
-from migrate.flow import Flow, Mm2Home
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Work
+from migrate.mm2.connect_offsets import Positions
+from migrate.mm2.flow import Flow, Mm2Home
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
 from migrate.ports import ClusterAdmin, PositionReader, Progress
 from migrate.progress import LOGS_AT_ONCE

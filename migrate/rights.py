@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from migrate.flow import Flow
+from migrate.mm2.flow import Flow
+from migrate.mm2.naming import HEARTBEATS
 from migrate.model import Failure, Side
-from migrate.naming import HEARTBEATS
 
 CLUSTER_NAME = "kafka-cluster"
 

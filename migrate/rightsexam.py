@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from migrate.checks import some
 from migrate.examination import Examined, Health
 from migrate.filters import Filters
-from migrate.flow import Flow
+from migrate.mm2.flow import Flow
 from migrate.model import Commits, Failure, Side
 from migrate.rights import COMMANDS, Missing, Resources, Seen, missing, needed, resources_of
 from migrate.text import many

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from migrate.explain import Told, chosen_rows, group_told, row_title, row_told, site_of, source_partition
-from migrate.mm2commands import COMMAND, resetting, stopping
+from migrate.mm2.commands import COMMAND, resetting, stopping
 from migrate.model import Decision, Row, may_skip
 from migrate.plan import Header, Plan
 from migrate.table import aligned, wrapped

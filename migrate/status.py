@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from migrate.connectoffsets import Positions
 from migrate.drain import Drained
 from migrate.lag import UNKNOWN, Lag, lag_of, total
 from migrate.match.protocol import Link
+from migrate.mm2.connect_offsets import Positions
+from migrate.mm2.topic_reader import News
 from migrate.model import CheckResult, Failure, GroupState, Level, LogRange, Side, TopicPartition
-from migrate.plainmirror import News
 from migrate.planning import judged
 from migrate.producers import Growth
 from migrate.survey import PlanRequest, Survey

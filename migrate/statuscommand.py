@@ -12,7 +12,6 @@ from migrate.clock import Clock, SystemClock
 from migrate.duration import duration_text
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
 from migrate.expiry import records_rest_on
-from migrate.flow import Flow
 from migrate.forecast import Forecast, forecast
 from migrate.groupfacts import RememberedGroupFacts
 from migrate.kafka.recordreader import RecordReader
@@ -20,9 +19,10 @@ from migrate.looking import Asking, BackgroundLook, Wakeful
 from migrate.match.comparison import Limits
 from migrate.match.log_reader import LogReader
 from migrate.match.tail_comparer import MOST_PER_PARTITION, TailComparer
-from migrate.mm2tasks import TaskReader
+from migrate.mm2.connector_status import TaskReader
+from migrate.mm2.flow import Flow
+from migrate.mm2.topic_reader import PlainMirror
 from migrate.options import filters_of
-from migrate.plainmirror import PlainMirror
 from migrate.planfile import read_plan
 from migrate.policies import Policies
 from migrate.ports import ClusterAdmin, Lines, PositionReader, Progress

@@ -10,7 +10,7 @@ from binascii import Error as Base64Error
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from migrate.naming import ReplicationPolicy, ReversedPolicy
+from migrate.mm2.naming import ReplicationPolicy, ReversedPolicy
 
 ASSIGNORS = ("stream", "streams")
 INTERNAL = ("-changelog", "-repartition")

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from migrate.clock import Clock
-from migrate.connectoffsets import Positions
 from migrate.connecttopics import ConnectTopic
 from migrate.filters import Filters
-from migrate.flow import Flow
 from migrate.groupfacts import GroupFacts, GroupFactsReader
 from migrate.match.comparison import Comparison, Limits, RecordComparer
-from migrate.mirror import CheckpointReading, MirrorReader, SyncReading, WindowQuestion
-from migrate.mm2tasks import Mm2Tasks, TaskReader
+from migrate.mm2.connect_offsets import Positions
+from migrate.mm2.connector_status import Mm2Tasks, TaskReader
+from migrate.mm2.flow import Flow
+from migrate.mm2.topics import CheckpointReading, MirrorReader, SyncReading, WindowQuestion
 from migrate.model import (
     ClusterFacts,
     Commit,

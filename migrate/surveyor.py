@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from migrate.clock import Clock
 from migrate.commitsurvey import from_checkpoints, from_source, read_priors, with_uncommitted
-from migrate.connectoffsets import Positions
 from migrate.connecttopics import ConnectTopic, read_connect_topics
 from migrate.errors import ClusterError
-from migrate.flow import Flow
 from migrate.groupsurvey import by_group, commits_that_moved, read_group_facts
-from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
-from migrate.mm2tasks import Mm2Tasks
+from migrate.mm2.connect_offsets import Positions
+from migrate.mm2.connector_status import Mm2Tasks
+from migrate.mm2.flow import Flow
+from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import ClusterFacts, Failure, GroupPartition, GroupState, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
 from migrate.producers import Growth, growth_of

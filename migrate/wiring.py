@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from migrate.clientconfig import librdkafka_config
 from migrate.errors import UsageError
 from migrate.exactadmin import ExactAdmin
-from migrate.flow import Cluster, Flow
 from migrate.groupfacts import GroupFactsReader
 from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.rights import ConfluentRights
 from migrate.match.comparison import Comparison, Limits, Listener, Work
 from migrate.match.next_record import NextRecordReader
-from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
-from migrate.mm2tasks import TaskReader
+from migrate.mm2.connector_status import TaskReader
+from migrate.mm2.flow import Cluster, Flow
+from migrate.mm2.secrets import secret_values
+from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import Commits, Failure, LogRange, Side, TopicPartition
 from migrate.ports import CommitReader, PositionReader, Progress
 from migrate.readerpair import KafkaReaders, ReaderSettings
-from migrate.secrets import secret_values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,7 +79,7 @@ def position_reader_of(flow: Flow, deadline_seconds: float) -> PositionReader | 
     """Return what tells MM2's own positions without its offsets topic; None where no Connect worker is known."""
     if not flow.runtime.url:
         return None
-    from migrate.connectrest import WorkerPositions, connect_worker
+    from migrate.mm2.connect_worker import WorkerPositions, connect_worker
 
     worker = connect_worker(flow.runtime.url, deadline_seconds)
     return WorkerPositions(worker, flow.runtime.source_connectors, flow.source.alias)
@@ -89,8 +89,8 @@ def task_reader_of(flow: Flow, deadline_seconds: float) -> TaskReader | None:
     """Return what tells the state of MM2's connectors; None where no Connect worker is known."""
     if not flow.runtime.url:
         return None
-    from migrate.connectors import Role
-    from migrate.connectrest import WorkerTasks, connect_worker
+    from migrate.mm2.connect_worker import WorkerTasks, connect_worker
+    from migrate.mm2.connectors import Role
 
     roles = dict.fromkeys(flow.runtime.source_connectors, Role.SOURCE)
     roles |= dict.fromkeys(flow.runtime.checkpoint_connectors, Role.CHECKPOINT)

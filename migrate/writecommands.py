@@ -13,11 +13,11 @@ from migrate.drift import UNDO
 from migrate.elsewhere import Elsewhere, look_elsewhere, outside
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
 from migrate.exactadmin import groups_with_metadata
-from migrate.flow import Flow
 from migrate.history import ROLLBACK, GroupTrace, JournalState
 from migrate.interruption import Interruption
 from migrate.journal import Journal, journal_to_read
 from migrate.kafka.hosted import get_ready
+from migrate.mm2.flow import Flow
 from migrate.model import Row
 from migrate.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, Plan, approves
 from migrate.planfile import read_plan, refuse_overwrite, write_plan

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from migrate.flow import Flow, Mm2Home
+from migrate.mm2.flow import Flow, Mm2Home
 from migrate.options import ClusterOptions
 
 

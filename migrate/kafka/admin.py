@@ -22,9 +22,9 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from migrate.errors import ClusterError
-from migrate.flow import Cluster
 from migrate.kafka.connection import REQUEST_TIMEOUT_SECONDS, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of
+from migrate.mm2.flow import Cluster
 from migrate.model import (
     UNREAD_METADATA,
     ClusterFacts,

@@ -25,8 +25,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from migrate.errors import ClusterError
-from migrate.flow import Cluster
 from migrate.kafka.errors import code_of, error_of, failure_of, not_sent, note_cause, timed_out
+from migrate.mm2.flow import Cluster
 from migrate.model import Failure
 
 REQUEST_TIMEOUT_SECONDS = 3600.0

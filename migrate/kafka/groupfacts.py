@@ -18,12 +18,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from migrate.checks import some
 from migrate.errors import ClusterError
 from migrate.expiry import MINUTE_MS
-from migrate.flow import Cluster
 from migrate.groupfacts import BrokerSettings
 from migrate.grouprecords import OFFSETS_TOPIC, GroupLog, GroupRecord, partition_of
 from migrate.kafka.connection import REQUEST_TIMEOUT_SECONDS, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of
 from migrate.kafka.offsetstopic import read_offsets_topic
+from migrate.mm2.flow import Cluster
 from migrate.model import Failure
 
 # The offsets topic of a busy cluster may be large, and nothing rests on it alone.

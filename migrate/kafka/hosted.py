@@ -20,8 +20,8 @@ from contextlib import suppress
 from typing import Any
 
 from migrate.errors import ClusterError
-from migrate.flow import Cluster
 from migrate.kafka.frames import ByGroup, receive, send
+from migrate.mm2.flow import Cluster
 from migrate.model import ClusterFacts, Commits, Failure, GroupState, LogRange, TopicPartition
 from migrate.ports import Outcomes
 

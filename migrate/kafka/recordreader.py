@@ -29,8 +29,8 @@ from migrate.match.equality import Content
 from migrate.match.log_reader import GAP, SHORT_FETCH, Run, Wanted, runs_of
 from migrate.match.protocol import Unreadable
 from migrate.match.records import Range, Stretch
+from migrate.mm2.secrets import redact
 from migrate.model import TopicPartition
-from migrate.secrets import redact
 
 # Up to how many offsets a run is short or long. A fetch brings more than is asked for, and the rest is thrown away.
 SHORT_RUN = 500

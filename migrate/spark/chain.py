@@ -1,6 +1,6 @@
 """Law 1 of docs/translation.md and the window around a committed offset, in Spark SQL.
 
-The same as `chain` and `window` in `migrate.translation`, at the size of a whole topic: both are linear passes over
+The same as `chain` and `window` in `migrate.mm2.chain`, at the size of a whole topic: both are linear passes over
 one sorted shuffle each, never a join by range. Frames name a partition by the raw key of its syncs.
 """
 

@@ -12,12 +12,12 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from migrate.errors import ClusterError
-from migrate.mirror import CheckpointKey, CheckpointReading, CheckpointRecord
+from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord
+from migrate.mm2.wire import Kind
 from migrate.model import LogRange
 from migrate.spark import columns
 from migrate.spark.source import read_topic
 from migrate.spark.transport import out_of_spark
-from migrate.wire import Kind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,13 +1,13 @@
-"""MirrorMaker 2's wire formats as Spark SQL expressions: the same rules as `migrate.wire`, no Python workers.
+"""MirrorMaker 2's wire formats as Spark SQL expressions: the same rules as `migrate.mm2.wire`, no Python workers.
 
 A record is judged in two steps. The *shape* of its value is cheap and comes first, record by record; its key is
 judged later, once per distinct key. Both together give the *label* under which the record is counted, the same
-as `migrate.wire.label`. Most functions return SQL text; positions are 1-based as in SQL.
+as `migrate.mm2.wire.label`. Most functions return SQL text; positions are 1-based as in SQL.
 """
 
 from typing import TYPE_CHECKING
 
-from migrate.wire import Kind, Reason
+from migrate.mm2.wire import Kind, Reason
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -26,6 +26,7 @@ from migrate.match.matcher import matching
 from migrate.match.protocol import PartitionAnswer, PartitionQuestion
 from migrate.match.sync_only import guarding
 from migrate.match.task import Failed, Fetched, Matching, MatchTask, OpenReaders
+from migrate.mm2.wire import encode_sync_key
 from migrate.model import LogRange, TopicPartition
 from migrate.spark.failure import innermost, root_cause
 from migrate.spark.jobprogress import JobProgress
@@ -33,7 +34,6 @@ from migrate.spark.session import log_file
 from migrate.spark.shipping import ship_package
 from migrate.spark.syncs import Syncs
 from migrate.spark.transport import into_spark
-from migrate.wire import encode_sync_key
 
 if TYPE_CHECKING:
     from pyspark import RDD

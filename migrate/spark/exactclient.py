@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeVar
 
-from migrate.flow import Cluster
+from migrate.mm2.flow import Cluster
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.ports import Outcomes, Progress
 from migrate.spark.javaadmin import JavaCommitReader

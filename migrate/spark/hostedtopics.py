@@ -7,10 +7,10 @@ cluster only, so that beside it what is hidden shows. Kafka's Java Admin has it,
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from migrate.flow import Cluster
 from migrate.javasettings import java_properties
+from migrate.mm2.flow import Cluster
+from migrate.mm2.secrets import redact, secret_values
 from migrate.model import Failure
-from migrate.secrets import redact, secret_values
 from migrate.spark.failure import described, innermost, java_exception
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from typing import Any
 
 from migrate.errors import ClusterError
-from migrate.flow import Cluster
 from migrate.javasettings import java_properties
+from migrate.mm2.flow import Cluster
+from migrate.mm2.secrets import redact, secret_values
 from migrate.model import Failure
-from migrate.secrets import redact, secret_values
 from migrate.spark.failure import described, innermost, java_exception
 from migrate.spark.session import log_file
 

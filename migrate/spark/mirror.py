@@ -1,14 +1,14 @@
-"""MM2's two topics read with Spark: the adapter behind `migrate.mirror.MirrorReader`."""
+"""MM2's two topics read with Spark: the adapter behind `migrate.mm2.topics.MirrorReader`."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from migrate.errors import ClusterError
-from migrate.flow import Cluster, Flow
 from migrate.javasettings import spark_options
-from migrate.mirror import CheckpointReading, SyncReading, WindowQuestion
+from migrate.mm2.flow import Cluster, Flow
+from migrate.mm2.secrets import redact, secret_values
+from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import LogRange, Side, TopicPartition
-from migrate.secrets import redact, secret_values
 from migrate.spark.checkpoints import read_checkpoints
 from migrate.spark.failure import root_cause
 from migrate.spark.positions import read_positions

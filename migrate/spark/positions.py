@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from migrate.connectoffsets import positions_of
+from migrate.mm2.connect_offsets import positions_of
 from migrate.model import LogRange, TopicPartition
 from migrate.spark.source import FIXED, TUNING
 

@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from migrate.mirror import SyncReading, WindowQuestion
+from migrate.mm2.chain import Window
+from migrate.mm2.topics import SyncReading, WindowQuestion
+from migrate.mm2.wire import Kind, encode_sync_key
 from migrate.model import LogRange, OffsetSync
 from migrate.spark import chain, columns
 from migrate.spark.source import read_topic
 from migrate.spark.transport import into_spark, out_of_spark
-from migrate.translation import Window
-from migrate.wire import Kind, encode_sync_key
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

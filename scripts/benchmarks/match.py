@@ -16,8 +16,6 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from migrate.flow import Cluster as FlowCluster
-from migrate.flow import Flow
 from migrate.kafka.readpass import BATCH, POLL_SECONDS
 from migrate.kafka.recordreader import Reach
 from migrate.match.comparison import FetchEstimate, Limits, Work
@@ -26,8 +24,10 @@ from migrate.match.log_reader import runs_of
 from migrate.match.matcher import matching
 from migrate.match.protocol import Matched, PartitionQuestion
 from migrate.match.records import Range
+from migrate.mm2.flow import Cluster as FlowCluster
+from migrate.mm2.flow import Flow
+from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.model import LogRange, Side, TopicPartition
-from migrate.naming import PolicyKind, ReplicationPolicy
 from migrate.wiring import BackgroundSpark, SparkMirror, SparkRecordComparer, background_spark
 from scripts.benchmarks.memory import Peak
 from scripts.benchmarks.workload import KEY_BYTES, SPREAD, SYNC_EVERY, SYNCS_TOPIC, USUAL, VALUE_BYTES, Workload, write

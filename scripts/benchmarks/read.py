@@ -14,10 +14,10 @@ from statistics import median
 
 from confluent_kafka import Producer
 
+from migrate.mm2.wire import CheckpointRecord, encode_checkpoint
 from migrate.model import LogRange
 from migrate.spark.checkpoints import read_checkpoints
 from migrate.spark.session import spark_session, stop_session
-from migrate.wire import CheckpointRecord, encode_checkpoint
 from tests.lab.cluster import Cluster
 from tests.lab.jars import DEFAULT_VERSION, java_executable
 

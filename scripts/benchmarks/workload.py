@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from confluent_kafka import Producer
 
 from migrate.match.comparison import Work
-from migrate.mirror import WindowQuestion
+from migrate.mm2.topics import WindowQuestion
+from migrate.mm2.wire import SyncRecord, encode_sync
 from migrate.model import LogRange, TopicPartition
-from migrate.wire import SyncRecord, encode_sync
 
 SYNCS_TOPIC = "mm2-offset-syncs.B.internal"
 KEY_BYTES = 16

@@ -12,8 +12,8 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.errors import ClusterError
-from migrate.flow import Cluster as FlowCluster
 from migrate.kafka.hosted import HostedAdmin
+from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Commit, Failure, GroupState, LogRange, Side, TopicPartition
 from tests.lab.cluster import QUIET_CLIENT, Cluster, free_ports
 from tests.lab.waiting import wait_until

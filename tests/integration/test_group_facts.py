@@ -20,11 +20,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from migrate.connecttopics import read_connect_topics
 from migrate.expiry import expiry_of
 from migrate.fence import fence
-from migrate.flow import Cluster as FlowCluster
 from migrate.groupfacts import BrokerSettings
 from migrate.grouprecords import OFFSETS_TOPIC, GroupKind, GroupLog, GroupRecord
 from migrate.kafka.admin import ConfluentAdmin
 from migrate.kafka.groupfacts import ConfluentGroupFacts
+from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Failure, GroupState, Side
 from migrate.model import TopicPartition as Partition
 from tests.builders import make_plan, make_row

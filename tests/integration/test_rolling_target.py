@@ -14,9 +14,9 @@ import pytest
 from confluent_kafka import KafkaException
 
 from migrate.companions import journal_path
-from migrate.flow import Cluster as FlowCluster
 from migrate.history import read_history
 from migrate.kafka.hosted import HostedAdmin
+from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Failure, Side
 from migrate.plan import Plan
 from tests.integration.cli import REPOSITORY, CommandLine

@@ -9,18 +9,11 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from migrate.errors import ClusterError
-from migrate.flow import Cluster, Flow
-from migrate.mirror import CheckpointKey, WindowQuestion
-from migrate.mm2config import read_flow
-from migrate.model import Commit, Failure, LogRange, OffsetSync, Side
-from migrate.model import TopicPartition as Partition
-from migrate.spark.javaadmin import UNSTABLE, JavaCommitReader
-from migrate.spark.javaclient import JavaClient
-from migrate.spark.mirror import SparkMirrorReader
-from migrate.spark.session import spark_session, stop_session
-from migrate.spark.source import read_topic
-from migrate.translation import chain, window
-from migrate.wire import (
+from migrate.mm2.chain import chain, window
+from migrate.mm2.config_file import read_flow
+from migrate.mm2.flow import Cluster, Flow
+from migrate.mm2.topics import CheckpointKey, WindowQuestion
+from migrate.mm2.wire import (
     CheckpointRecord,
     Kind,
     SyncRecord,
@@ -30,6 +23,13 @@ from migrate.wire import (
     encode_sync,
     label,
 )
+from migrate.model import Commit, Failure, LogRange, OffsetSync, Side
+from migrate.model import TopicPartition as Partition
+from migrate.spark.javaadmin import UNSTABLE, JavaCommitReader
+from migrate.spark.javaclient import JavaClient
+from migrate.spark.mirror import SparkMirrorReader
+from migrate.spark.session import spark_session, stop_session
+from migrate.spark.source import read_topic
 from tests.integration.clusters import AnyLab, create_topic, partitions_of
 from tests.lab.cluster import QUIET_CLIENT, free_ports
 from tests.lab.reading import topic_reader

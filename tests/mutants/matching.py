@@ -112,20 +112,20 @@ MATCHING = (
     Mutant(
         "chain-not-filtered",
         "A sync that a later one contradicts is dropped (Law 1).",
-        "migrate/translation.py",
+        "migrate/mm2/chain.py",
         "        if (least_source is None or sync.source_offset < least_source) and (\n"
         "            least_target is None or sync.target_offset < least_target\n"
         "        ):\n",
         "        if least_source is None or sync.source_offset < least_source:\n",
-        ("tests/unit/test_translation.py::test_a_recreated_target_topic_discards_every_sync_of_the_old_one",),
+        ("tests/unit/mm2/test_chain.py::test_a_recreated_target_topic_discards_every_sync_of_the_old_one",),
     ),
     Mutant(
         "stale-syncs-inside-believed",
         "A sync at or beyond the end of a log tells of one that is gone, and is dropped (Law 1).",
-        "migrate/translation.py",
+        "migrate/mm2/chain.py",
         "if s.source_offset < source_end and s.target_offset < target_end]",
         "if s.source_offset < source_end]",
-        ("tests/unit/test_translation.py::test_a_truncated_target_log_discards_syncs_at_or_beyond_its_end",),
+        ("tests/unit/mm2/test_chain.py::test_a_truncated_target_log_discards_syncs_at_or_beyond_its_end",),
     ),
     Mutant(
         "syncs-believed-unread",
@@ -140,11 +140,11 @@ MATCHING = (
     Mutant(
         "distance-added",
         "A row of a window stands right behind the lower sync; the distance is never added.",
-        "migrate/translation.py",
+        "migrate/mm2/chain.py",
         "    return around.lower.target_offset + 1\n",
         "    return around.lower.target_offset + source_committed - around.lower.source_offset\n",
         (
-            "tests/unit/test_translation.py::test_between_syncs_the_offset_after_the_lower_one_is_taken_and_never_the_distance_added",
+            "tests/unit/mm2/test_chain.py::test_between_syncs_the_offset_after_the_lower_one_is_taken_and_never_the_distance_added",
         ),
     ),
     Mutant(

@@ -212,11 +212,11 @@ SAYING = (
     Mutant(
         "trace-not-redacted",
         "Of a failed task's trace nothing is shown that looks like a secret.",
-        "migrate/mm2tasks.py",
+        "migrate/mm2/connector_status.py",
         "        line = pattern.sub(put, line)\n",
         "        line = pattern.sub(put, line, count=0) if HIDDEN in line else line\n",
         (
-            "tests/unit/test_mm2tasks.py::test_what_looks_like_a_secret_is_hidden_also_where_only_the_worker_knows_its_value",
+            "tests/unit/mm2/test_connector_status.py::test_what_looks_like_a_secret_is_hidden_also_where_only_the_worker_knows_its_value",
         ),
     ),
     Mutant(

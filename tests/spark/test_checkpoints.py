@@ -2,11 +2,11 @@
 
 import pytest
 
-from migrate.mirror import CheckpointKey, CheckpointRecord
+from migrate.mm2.topics import CheckpointKey, CheckpointRecord
+from migrate.mm2.wire import CheckpointRecord as Wire
+from migrate.mm2.wire import SyncRecord, encode_checkpoint, encode_sync
 from migrate.model import LogRange
 from migrate.spark.checkpoints import newest_checkpoints, read_checkpoints
-from migrate.wire import CheckpointRecord as Wire
-from migrate.wire import SyncRecord, encode_checkpoint, encode_sync
 from tests.spark.records import EPOCH_MS, frame, newest
 
 pytestmark = pytest.mark.spark

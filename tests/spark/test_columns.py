@@ -1,12 +1,10 @@
-"""The SQL expressions say the same as `migrate.wire`, on good bytes, broken bytes and noise."""
+"""The SQL expressions say the same as `migrate.mm2.wire`, on good bytes, broken bytes and noise."""
 
 import random
 
 import pytest
 
-from migrate.spark import columns
-from migrate.spark.syncs import windows_of
-from migrate.wire import (
+from migrate.mm2.wire import (
     CheckpointRecord,
     Heartbeat,
     Kind,
@@ -17,6 +15,8 @@ from migrate.wire import (
     encode_sync,
     label,
 )
+from migrate.spark import columns
+from migrate.spark.syncs import windows_of
 from tests.spark.records import frame, newest
 
 pytestmark = pytest.mark.spark

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from migrate.connectoffsets import positions_of
+from migrate.mm2.connect_offsets import positions_of
 from migrate.spark.positions import positions_in
 from tests.spark.records import frame
 

@@ -1,15 +1,15 @@
-"""Law 1 and the windows in Spark SQL agree with the plain functions of `migrate.translation`."""
+"""Law 1 and the windows in Spark SQL agree with the plain functions of `migrate.mm2.chain`."""
 
 import random
 
 import pytest
 
-from migrate.mirror import WindowQuestion
+from migrate.mm2.chain import Window, chain, window
+from migrate.mm2.topics import WindowQuestion
+from migrate.mm2.wire import CheckpointRecord, SyncRecord, encode_checkpoint, encode_sync
 from migrate.model import LogRange, OffsetSync
 from migrate.spark.source import read_topic
 from migrate.spark.syncs import windows_of
-from migrate.translation import Window, chain, window
-from migrate.wire import CheckpointRecord, SyncRecord, encode_checkpoint, encode_sync
 from tests.spark.records import frame
 
 pytestmark = pytest.mark.spark

@@ -6,6 +6,7 @@ from migrate import checklist
 from migrate.checks import CheckFacts, TopicShape
 from migrate.drain import Drained
 from migrate.groupfacts import BrokerSettings, GroupFacts
+from migrate.mm2.chain import Window
 from migrate.model import (
     Commit,
     Decision,
@@ -19,7 +20,6 @@ from migrate.place import RowFacts
 from migrate.policies import Policies
 from migrate.producers import Growth
 from migrate.rows import build_row, with_blocks
-from migrate.translation import Window
 
 
 def shape(wanted="checkpoint", found=True, named=False, **counts):

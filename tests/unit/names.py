@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from migrate.naming import PolicyKind, ReplicationPolicy
+from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 
 SEPARATORS = st.sampled_from([".", "-", "__", "_", ""])
 

@@ -1,8 +1,8 @@
 """Facts about one commit that a row is made of."""
 
+from migrate.mm2.chain import Window
 from migrate.model import Commit, GroupPartition, LogRange, OffsetSync
 from migrate.place import CheckpointHint, RowFacts
-from migrate.translation import Window
 
 BELOW, ABOVE = OffsetSync(1, 100, 110), OffsetSync(2, 200, 208)
 

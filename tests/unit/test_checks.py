@@ -5,12 +5,13 @@ from dataclasses import replace
 
 from migrate import checklist
 from migrate.checks import HiddenTopics, TopicShape
-from migrate.connectors import Role
 from migrate.connecttopics import ConnectTopic, Purpose
 from migrate.filters import Filters
 from migrate.groupfacts import BrokerSettings
 from migrate.grouprecords import GroupKind, GroupRecord
-from migrate.mm2tasks import ConnectorTasks, Part
+from migrate.mm2.chain import Window
+from migrate.mm2.connector_status import ConnectorTasks, Part
+from migrate.mm2.connectors import Role
 from migrate.model import (
     Commit,
     Decision,
@@ -22,7 +23,6 @@ from migrate.model import (
 )
 from migrate.policies import Policies, Waiver
 from migrate.streams import Application, InternalTopic
-from migrate.translation import Window
 from tests.unit.checkscene import FACTS, HOUR, NOW, ROWS, asked, blocked, found, row, shape
 
 FORBIDDEN = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from migrate.clientconfig import CLIENT_ID, librdkafka_config
 from migrate.errors import ConfigError
 from migrate.javasettings import java_properties, spark_options
-from migrate.secrets import redact, secret_values
+from migrate.mm2.secrets import redact, secret_values
 
 PASSWORD = "hunter2"
 BROKERS = {"bootstrap.servers": "127.0.0.1:1"}

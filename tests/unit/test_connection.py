@@ -10,10 +10,10 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from migrate.errors import ClusterError
-from migrate.flow import Cluster
 from migrate.kafka import connection as module
 from migrate.kafka.connection import DESTROYER, Connection
 from migrate.kafka.errors import timed_out
+from migrate.mm2.flow import Cluster
 from migrate.model import Failure, Side
 from tests.mockcluster import MockCluster
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from migrate.errors import UsageError
 from migrate.explain import site_of
-from migrate.mm2commands import resetting, stopping
+from migrate.mm2.commands import resetting, stopping
 from migrate.model import Decision, Grade, LogRange, Method, Scope, TopicPartition
 from migrate.planfile import read_plan, write_plan
 from migrate.showexplain import explanation

@@ -12,15 +12,16 @@ from migrate.application import ApplyOptions, apply_plan
 from migrate.cli import cli
 from migrate.errors import ClusterError
 from migrate.filters import Filters
-from migrate.flow import Flow, TopicFilter
-from migrate.flowfacts import java_pattern
 from migrate.history import JournalState
 from migrate.journal import Journal
 from migrate.match.protocol import Matched, Unmatched, Why
-from migrate.mirror import SyncReading, WindowQuestion
-from migrate.mm2config import client_flow
+from migrate.mm2.chain import chain, window
+from migrate.mm2.config_file import client_flow
+from migrate.mm2.flow import Flow, TopicFilter
+from migrate.mm2.naming import PolicyKind, ReplicationPolicy
+from migrate.mm2.settings import java_pattern
+from migrate.mm2.topics import SyncReading, WindowQuestion
 from migrate.model import Decision, Grade, Level, LogRange, OffsetSync, Side, TopicPartition
-from migrate.naming import PolicyKind, ReplicationPolicy
 from migrate.plan import Plan
 from migrate.planfile import write_plan
 from migrate.planning import plan_of
@@ -29,7 +30,6 @@ from migrate.results import Typed, apply_lines
 from migrate.show import render
 from migrate.survey import Clusters, PlanRequest
 from migrate.surveyor import take_survey
-from migrate.translation import chain, window
 from migrate.undo import undo_plan
 from tests.builders import make_plan
 from tests.fakes import ALIVE, FakeClock, FakeCluster, FakeComparer, NoProgress

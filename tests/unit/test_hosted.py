@@ -17,11 +17,11 @@ import pytest
 from migrate.clock import SystemClock
 from migrate.companions import journal_path
 from migrate.errors import ClusterError
-from migrate.flow import Cluster
 from migrate.history import APPLY, SET
 from migrate.journal import Journal
 from migrate.kafka.frames import ByGroup, receive, send
 from migrate.kafka.hosted import HostedAdmin
+from migrate.mm2.flow import Cluster
 from migrate.model import Commit, Failure, GroupState, Side, TopicPartition
 from migrate.writing import GroupWriter
 from tests.mockcluster import (
@@ -193,7 +193,7 @@ def test_a_write_over_which_it_dies_is_unknown_and_not_done_again() -> None:
 
 OWNER = """
 import fcntl, os, sys
-from migrate.flow import Cluster
+from migrate.mm2.flow import Cluster
 from migrate.kafka.hosted import HostedAdmin
 from migrate.model import Commit, Side, TopicPartition
 lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)

@@ -16,9 +16,7 @@ from migrate.cli import cli
 from migrate.companions import journal_path
 from migrate.history import APPLY, SET
 from migrate.journal import Journal
-from migrate.model import Commit, Decision
-from migrate.planfile import read_plan, write_plan
-from migrate.wire import (
+from migrate.mm2.wire import (
     CheckpointRecord,
     Kind,
     SyncRecord,
@@ -30,6 +28,8 @@ from migrate.wire import (
     encode_sync,
     label,
 )
+from migrate.model import Commit, Decision
+from migrate.planfile import read_plan, write_plan
 from tests.seeds import new_seed
 from tests.unit.plans import plan, row
 

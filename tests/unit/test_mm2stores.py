@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from migrate.errors import ClusterError
 from migrate.filters import Filters
-from migrate.flow import Mm2Home, Mm2Runtime
-from migrate.mirror import CheckpointKey, CheckpointRecord
-from migrate.mm2config import client_flow
+from migrate.mm2.config_file import client_flow
+from migrate.mm2.flow import Mm2Home, Mm2Runtime
+from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.mm2stores import read_stores
 from migrate.model import Failure, LogRange, OffsetSync, TopicPartition
 from migrate.showmm2stores import stores_document, stores_lines

@@ -65,7 +65,7 @@ def test_what_is_broken_is_killed_and_only_by_a_test_that_ran_and_failed() -> No
 
 def test_where_the_tests_fail_without_any_mutant_none_is_judged() -> None:
     with pytest.raises(UnbrokenFails, match="test_that_is_not_there"):
-        judged([replace(of("distance-added"), tests=("tests/unit/test_translation.py::test_that_is_not_there",))])
+        judged([replace(of("distance-added"), tests=("tests/unit/mm2/test_chain.py::test_that_is_not_there",))])
 
 
 def test_a_run_that_would_test_another_product_is_stopped(tmp_path: Path) -> None:

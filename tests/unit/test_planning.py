@@ -2,13 +2,13 @@
 
 import pytest
 
-from migrate.connectors import Role
 from migrate.errors import ClusterError
 from migrate.filters import Filters
 from migrate.grouprecords import GroupKind, GroupRecord
-from migrate.mirror import CheckpointKey, CheckpointRecord
-from migrate.mm2config import client_flow
-from migrate.mm2tasks import ConnectorTasks, Part
+from migrate.mm2.config_file import client_flow
+from migrate.mm2.connector_status import ConnectorTasks, Part
+from migrate.mm2.connectors import Role
+from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, GroupState, Level, LogRange, TopicPartition
 from migrate.policies import Policies, Uncommitted, Untranslatable, Waiver
 from migrate.survey import Clusters, PlanRequest

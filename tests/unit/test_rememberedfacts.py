@@ -7,9 +7,9 @@ import pytest
 from migrate.filters import Filters
 from migrate.groupfacts import REMEMBERED_SECONDS, RememberedGroupFacts
 from migrate.grouprecords import GroupKind, GroupRecord
-from migrate.mm2config import client_flow
+from migrate.mm2.config_file import client_flow
+from migrate.mm2.topic_reader import News
 from migrate.model import Failure, GroupState
-from migrate.plainmirror import News
 from migrate.policies import Policies
 from migrate.statuscommand import Lookout
 from migrate.survey import PlanRequest

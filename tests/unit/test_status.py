@@ -6,17 +6,17 @@ from threading import Event
 
 import pytest
 
-from migrate.connectoffsets import Positions
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError
 from migrate.filters import Filters
 from migrate.lag import Lag
 from migrate.looking import Asking, BackgroundLook, Wakeful
 from migrate.match.protocol import Tail
-from migrate.mirror import CheckpointKey, CheckpointRecord
-from migrate.mm2config import client_flow
+from migrate.mm2.config_file import client_flow
+from migrate.mm2.connect_offsets import Positions
+from migrate.mm2.topic_reader import News
+from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Level, LogRange, TopicPartition
 from migrate.pace import Pace
-from migrate.plainmirror import News
 from migrate.policies import Policies, Waiver
 from migrate.progress import LineProgress
 from migrate.screen import fitting

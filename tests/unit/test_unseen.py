@@ -12,8 +12,8 @@ from migrate.connecttopics import ConnectTopic, Purpose
 from migrate.examination import Health
 from migrate.filters import Filters
 from migrate.groupfacts import BrokerSettings
-from migrate.mirror import CheckpointKey, CheckpointRecord
-from migrate.mm2config import client_flow
+from migrate.mm2.config_file import client_flow
+from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Failure, GroupState, Level, LogRange, Scope, Side, TopicPartition
 from migrate.planning import plan_of
 from migrate.policies import Policies, Waiver

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from migrate.match.equality import Content, Equality
 from migrate.match.protocol import Matched
+from migrate.mm2.chain import chain
 from migrate.model import LogRange, OffsetSync
-from migrate.translation import chain
 from tests.integration.oracle import Written
 from tests.world.judge import Judgement
 from tests.world.model import Entry, World

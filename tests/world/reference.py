@@ -13,7 +13,7 @@ from migrate.match.protocol import (
     Unreadable,
     Why,
 )
-from migrate.translation import chain, lower_end, window
+from migrate.mm2.chain import chain, lower_end, window
 from tests.integration import oracle
 from tests.world.model import World
 from tests.world.runner import Matcher

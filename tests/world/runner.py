@@ -17,8 +17,8 @@ from migrate.match.protocol import (
     Unreadable,
 )
 from migrate.match.records import Range, Stretch, key_mark
+from migrate.mm2.chain import chain
 from migrate.model import LogRange, TopicPartition
-from migrate.translation import chain
 from tests.world.model import Entry, World
 
 MOST_ROUNDS = 300

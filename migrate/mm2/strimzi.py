@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from migrate.connectors import Connector, Described, Role, connector_of
 from migrate.errors import ConfigError
-from migrate.flow import BYTES, CONVERTERS, Mm2Home, Mm2Runtime
+from migrate.mm2.connectors import Connector, Described, Role, connector_of
+from migrate.mm2.flow import BYTES, CONVERTERS, Mm2Home, Mm2Runtime
 
 KIND = "KafkaMirrorMaker2"
 OFFSETS_TOPIC = "mirrormaker2-cluster-offsets"

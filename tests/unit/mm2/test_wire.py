@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.wire import (
+from migrate.mm2.wire import (
     CheckpointRecord,
     Heartbeat,
     Kind,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from migrate.connectors import Role
+from migrate.mm2.connectors import Role
 from migrate.model import Failure
 
 HIDDEN = "[hidden]"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import ConfigError
-from migrate.providers import Providers, provider_settings, resolved, without_providers
+from migrate.mm2.config_providers import Providers, provider_settings, resolved, without_providers
 
 PACKAGE = "org.apache.kafka.common.config.provider"
 DECLARED = {

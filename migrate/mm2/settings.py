@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from migrate.errors import ConfigError
-from migrate.flow import TopicFilter
+from migrate.mm2.flow import TopicFilter
+from migrate.mm2.java_properties import BLANKS
+from migrate.mm2.naming import HEARTBEATS, PolicyKind, ReplicationPolicy
 from migrate.model import Side
-from migrate.naming import HEARTBEATS, PolicyKind, ReplicationPolicy
-from migrate.properties import BLANKS
 
 # Kafka 4.x. Earlier versions exclude more (.*[\-\.]internal): whether such a topic is there, the target tells.
 TOPICS_EXCLUDE = r"mm2.*\.internal, .*\.replica, __.*"

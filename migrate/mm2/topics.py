@@ -1,15 +1,15 @@
 """What is read from MirrorMaker 2's two topics, as values, and the port it is read through.
 
 `migrate.spark.mirror` is the adapter: it reads the topics in full with Spark. Record kinds in `counts`:
-"checkpoint", "offset-sync", "heartbeat", "tombstone", ... and "undecodable:<reason>" (see `migrate.wire`).
+"checkpoint", "offset-sync", "heartbeat", "tombstone", ... and "undecodable:<reason>" (see `migrate.mm2.wire`).
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from migrate.mm2.chain import Window
 from migrate.model import LogRange, Side, TopicPartition
-from migrate.translation import Window
 
 
 @dataclass(frozen=True, slots=True)

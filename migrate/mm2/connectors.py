@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from migrate.errors import ConfigError
-from migrate.flow import CONVERTERS, Cluster, Flow, Mm2Runtime, TopicFilter
-from migrate.flowfacts import FlowFacts, FlowSettings, Overrides
-from migrate.mm2config import flow_from
+from migrate.mm2.config_file import flow_from
+from migrate.mm2.flow import CONVERTERS, Cluster, Flow, Mm2Runtime, TopicFilter
+from migrate.mm2.java_properties import BLANKS
+from migrate.mm2.settings import FlowFacts, FlowSettings, Overrides
 from migrate.model import Side
-from migrate.properties import BLANKS
 
 # Whose settings may stand in a connector, for each side.
 _CLIENTS = ("cluster", "admin", "consumer", "producer")

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.connectoffsets import positions_in, positions_of
+from migrate.mm2.connect_offsets import positions_in, positions_of
 from migrate.model import TopicPartition
 
 T3 = TopicPartition("t1", 3)

@@ -1,8 +1,8 @@
 """MM2's topics read by plain consumers, without Spark: enough to say how far MM2 is, and again every few seconds.
 
-Pure: it reads through a port. Behind `migrate.mirror.MirrorReader`. Each topic is read once, and from then on only what
-is new. Of a topic that is longer than `MOST_RECORDS` only its end is read: a chain cut off at its lower end is a chain
-still (Law 1 looks at later syncs only), and MM2 writes its news at the end.
+Pure: it reads through a port. Behind `migrate.mm2.topics.MirrorReader`. Each topic is read once, and from then on only
+what is new. Of a topic that is longer than `MOST_RECORDS` only its end is read: a chain cut off at its lower end is a
+chain still (Law 1 looks at later syncs only), and MM2 writes its news at the end.
 """
 
 from bisect import bisect_right
@@ -11,17 +11,17 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from migrate.connectoffsets import positions_of
 from migrate.errors import ClusterError
-from migrate.flow import Flow
 from migrate.match.equality import Content
 from migrate.match.protocol import Link, Unreadable
 from migrate.match.records import Range
-from migrate.mirror import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
+from migrate.mm2.chain import Window, chain
+from migrate.mm2.connect_offsets import positions_of
+from migrate.mm2.flow import Flow
+from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
+from migrate.mm2.wire import CheckpointRecord as WireCheckpoint
+from migrate.mm2.wire import Kind, SyncRecord, decode_checkpoint, decode_sync, label
 from migrate.model import LogRange, OffsetSync, Side, TopicPartition
-from migrate.translation import Window, chain
-from migrate.wire import CheckpointRecord as WireCheckpoint
-from migrate.wire import Kind, SyncRecord, decode_checkpoint, decode_sync, label
 
 MOST_RECORDS = 500_000
 # Whole records are held so many at a time.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.wire import (
+from migrate.mm2.wire import (
     CheckpointRecord,
     Heartbeat,
     Kind,
@@ -22,7 +22,7 @@ from migrate.wire import (
     encode_sync,
 )
 
-CAPTURED = json.loads((Path(__file__).parents[1] / "golden" / "mm2-records.json").read_text())
+CAPTURED = json.loads((Path(__file__).parents[2] / "golden" / "mm2-records.json").read_text())
 VERSIONS = sorted(CAPTURED)
 
 

@@ -1,6 +1,6 @@
 """The flow between two clusters: where they are, what MM2 is called there, and what it replicates.
 
-Built by `migrate.mm2config` from an mm2.properties file, or by `migrate.options` from two client files.
+Built by `migrate.mm2.config_file` from an mm2.properties file, or by `migrate.options` from two client files.
 """
 
 import re
@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from migrate.mm2.naming import ReplicationPolicy, ReversedPolicy
 from migrate.model import Side
-from migrate.naming import ReplicationPolicy, ReversedPolicy
 
 CLIENT_ID = "mm2-migrate"
 NEVER_CREATE = {"allow.auto.create.topics": "false"}

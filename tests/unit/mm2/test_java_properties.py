@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from javaproperties import dumps
 
 from migrate.errors import ConfigError
-from migrate.properties import read_properties
+from migrate.mm2.java_properties import read_properties
 
 
 def written(tmp_path, content):

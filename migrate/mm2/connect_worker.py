@@ -2,7 +2,7 @@
 
 An answer may hold passwords (the worker shows settings as they were given), so no part of one ever reaches a message
 but the first line of a failed task's trace, redacted (of one whose settings keep secrets elsewhere, only the
-exception's name), and only the facts of `migrate.connectors` are kept.
+exception's name), and only the facts of `migrate.mm2.connectors` are kept.
 """
 
 import json
@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import quote, urlsplit
 
-from migrate.connectoffsets import positions_in
-from migrate.connectors import Described, Role, connector_of
 from migrate.errors import ClusterError, UsageError
-from migrate.flow import Mm2Home, Mm2Runtime
-from migrate.mm2tasks import ConnectorTasks, Mm2Tasks, Part, exception_name, first_line, parts_of
+from migrate.mm2.connect_offsets import positions_in
+from migrate.mm2.connector_status import ConnectorTasks, Mm2Tasks, Part, exception_name, first_line, parts_of
+from migrate.mm2.connectors import Described, Role, connector_of
+from migrate.mm2.flow import Mm2Home, Mm2Runtime
+from migrate.mm2.secrets import redact, secret_values
 from migrate.model import Failure, TopicPartition
-from migrate.secrets import redact, secret_values
 
 # Never an option: a process list shows what is typed.
 LOGIN = "MM2_MIGRATE_CONNECT_LOGIN"
@@ -178,7 +178,7 @@ class WorkerPositions:
 
 @dataclass(frozen=True, slots=True)
 class WorkerTasks:
-    """The state of MM2's connectors as a worker tells it: the adapter behind `migrate.mm2tasks.TaskReader`."""
+    """The state of MM2's connectors as a worker tells it: the adapter behind `TaskReader`."""
 
     worker: ConnectWorker
     connectors: Mapping[str, Role]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from migrate.flow import Mm2Home, RuntimeWord
+from migrate.mm2.flow import Mm2Home, RuntimeWord
 from migrate.model import Side, TopicPartition
 from migrate.text import name, shell_word
 

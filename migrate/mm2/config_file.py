@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from migrate.errors import ConfigError
-from migrate.flow import BYTES, CONVERTERS, Cluster, Flow, Mm2Home, Mm2Runtime, TopicFilter
-from migrate.flowfacts import NO_OVERRIDES, FlowFacts, FlowSettings
-from migrate.flowfacts import Overrides as Overrides
+from migrate.mm2.config_providers import Providers, provider_settings
+from migrate.mm2.flow import BYTES, CONVERTERS, Cluster, Flow, Mm2Home, Mm2Runtime, TopicFilter
+from migrate.mm2.java_properties import BLANKS, read_properties
+from migrate.mm2.naming import PolicyKind, ReplicationPolicy
+from migrate.mm2.settings import NO_OVERRIDES, FlowFacts, FlowSettings
+from migrate.mm2.settings import Overrides as Overrides
 from migrate.model import Side
-from migrate.naming import PolicyKind, ReplicationPolicy
-from migrate.properties import BLANKS, read_properties
-from migrate.providers import Providers, provider_settings
 
 _CONNECTION = ("security.", "sasl.", "ssl.")
 _BROKERS = "bootstrap.servers"

@@ -15,7 +15,7 @@ from pathlib import Path
 from javaproperties import InvalidUEscapeError, loads
 
 from migrate.errors import ConfigError
-from migrate.properties import BLANKS, PROVIDERS
+from migrate.mm2.java_properties import BLANKS, PROVIDERS
 
 # As `ConfigTransformer.DEFAULT_PATTERN`: provider, path (may be absent), key.
 _REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrate.mm2.chain import Window, chain, lower_end, rereads_estimate, window
 from migrate.model import LogRange, OffsetSync
-from migrate.translation import Window, chain, lower_end, rereads_estimate, window
 
 offsets = st.integers(0, 60)
 histories = st.lists(st.tuples(offsets, offsets), max_size=30).map(

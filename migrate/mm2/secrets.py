@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from migrate.errors import ConfigError
-from migrate.jaas import parse_jaas
-from migrate.properties import BLANKS
+from migrate.mm2.jaas import parse_jaas
+from migrate.mm2.java_properties import BLANKS
 
 HIDDEN = "[hidden]"
 _SECRET_NAME = re.compile(r"password|passphrase|secret|token(?!\.endpoint)|\.key$|jaas|user\.info", re.IGNORECASE)

@@ -4,9 +4,9 @@ import pytest
 
 from migrate.clientconfig import librdkafka_config
 from migrate.errors import ConfigError
-from migrate.mm2config import Overrides, client_flow, override, read_flow, with_clients
+from migrate.mm2.config_file import Overrides, client_flow, override, read_flow, with_clients
+from migrate.mm2.naming import PolicyKind
 from migrate.model import Side
-from migrate.naming import PolicyKind
 
 FILE_PROVIDER = (
     "config.providers=file\nconfig.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider\n"

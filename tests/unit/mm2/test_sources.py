@@ -4,12 +4,12 @@ import pytest
 import yaml
 
 from migrate.clientconfig import librdkafka_config
-from migrate.connectors import FACTS
-from migrate.connectrest import LOGIN, WorkerPositions, connect_worker
 from migrate.errors import ClusterError, ConfigError, MigrateError, UsageError
-from migrate.flow import BYTES
+from migrate.mm2.connect_worker import LOGIN, WorkerPositions, connect_worker
+from migrate.mm2.connectors import FACTS
+from migrate.mm2.flow import BYTES
+from migrate.mm2.naming import PolicyKind
 from migrate.model import Side, TopicPartition
-from migrate.naming import PolicyKind
 from migrate.options import resolve_flow
 from tests.facts import facts, options
 from tests.fakeworker import worker

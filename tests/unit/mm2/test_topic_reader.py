@@ -4,16 +4,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from migrate import plainmirror
 from migrate.errors import ClusterError
 from migrate.match.equality import Content
 from migrate.match.protocol import Unreadable
-from migrate.mirror import CheckpointKey, WindowQuestion
-from migrate.mm2config import client_flow
+from migrate.mm2 import topic_reader as plainmirror
+from migrate.mm2.chain import Window
+from migrate.mm2.config_file import client_flow
+from migrate.mm2.topic_reader import News, PlainMirror
+from migrate.mm2.topics import CheckpointKey, WindowQuestion
+from migrate.mm2.wire import CheckpointRecord, SyncRecord, encode_checkpoint, encode_sync
 from migrate.model import LogRange, OffsetSync, Side, TopicPartition
-from migrate.plainmirror import News, PlainMirror
-from migrate.translation import Window
-from migrate.wire import CheckpointRecord, SyncRecord, encode_checkpoint, encode_sync
 
 FLOW = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
 SYNCS, CHECKPOINTS, OFFSETS = "mm2-offset-syncs.B.internal", "A.checkpoints.internal", "mm2-offsets.A.internal"

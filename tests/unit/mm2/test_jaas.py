@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import ConfigError
-from migrate.jaas import FLAGS, LoginModule, parse_jaas
+from migrate.mm2.jaas import FLAGS, LoginModule, parse_jaas
 
 READ = [
     ("M required;", {}),

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.model import Side
-from migrate.naming import PolicyKind, ReplicationPolicy
 from tests.unit.names import POLICIES, SEPARATORS, TOPICS
 
 DEFAULT = ReplicationPolicy(PolicyKind.DEFAULT, "source1", "target2")

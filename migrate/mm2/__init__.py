@@ -1,0 +1,1 @@
+"""What MirrorMaker 2 is told, calls things, and leaves behind."""
