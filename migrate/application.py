@@ -18,15 +18,15 @@ from migrate.assessment import Assessment, Fate, assess
 from migrate.clock import Clock
 from migrate.drift import UNDO, stands, to_write
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
-from migrate.groupfacts import GroupFactsReader
-from migrate.groupsurvey import ExpiryWatch
 from migrate.history import APPLY, REMOVED, SET, GroupTrace
 from migrate.journal import Journal, JournalLost, JournalWriter
 from migrate.model import Commits, Decision, Failure, TopicPartition
 from migrate.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.rowresults import RowResult, RowStatus, results_of
-from migrate.survey import Timer
+from migrate.survey.group_facts import GroupFactsReader
+from migrate.survey.groups import ExpiryWatch
+from migrate.survey.survey import Timer
 from migrate.undo import refuse_stale
 from migrate.writing import Answer, GroupWriter, read_commits
 

@@ -23,14 +23,14 @@ from migrate.drift import (
     unread_source,
 )
 from migrate.errors import ClusterError
-from migrate.expiry import BLOCK_BELOW_MS, UNKNOWN_TODO, remedy
-from migrate.groupsurvey import ExpiryWatch
 from migrate.history import GroupTrace, JournalState
 from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, Scope, TopicPartition
 from migrate.plan import Plan
-from migrate.policies import GROUP_SYNC
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import LOGS_AT_ONCE, in_batches
+from migrate.survey.expiry import BLOCK_BELOW_MS, UNKNOWN_TODO, remedy
+from migrate.survey.groups import ExpiryWatch
+from migrate.survey.policies import GROUP_SYNC
 from migrate.text import many
 from migrate.writing import goes_whole
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from migrate import clusterchecks, groupchecks, kindchecks, mm2checks, rowchecks, topicchecks
 from migrate.checks import Check, CheckFacts
 from migrate.model import CheckResult, Level, Row, Scope
-from migrate.policies import NEVER_ACCEPTABLE, Policies
+from migrate.survey.policies import NEVER_ACCEPTABLE, Policies
 from migrate.text import capital
 
 

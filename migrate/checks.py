@@ -8,15 +8,15 @@ check's block or warn, never as a pass. `migrate.checklist` names all checks and
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from migrate.connecttopics import ConnectTopic
-from migrate.drain import Drained
-from migrate.groupfacts import NOT_ASKED, GroupFacts
 from migrate.mm2.connector_status import Mm2Tasks
 from migrate.model import CheckResult, Failure, GroupPartition, GroupState, Level, Row, Scope, TopicPartition
-from migrate.otherlog import OtherLog
-from migrate.policies import Policies
-from migrate.producers import Growth
-from migrate.streams import Application
+from migrate.survey.connect_topics import ConnectTopic
+from migrate.survey.drain import Drained
+from migrate.survey.group_facts import NOT_ASKED, GroupFacts
+from migrate.survey.other_log import OtherLog
+from migrate.survey.policies import Policies
+from migrate.survey.producers import Growth
+from migrate.survey.streams import Application
 
 
 @dataclass(frozen=True, slots=True)

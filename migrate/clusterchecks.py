@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from migrate.checks import CheckFacts, result, some, unseen
 from migrate.model import CheckResult, Decision, Level, Row, Scope
-from migrate.policies import TOPICS_VISIBLE, Policies
+from migrate.survey.policies import TOPICS_VISIBLE, Policies
 
 
 def clusters_differ(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:

@@ -9,21 +9,21 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from migrate.connecttopics import read_connect_topics, without_copy
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
 from migrate.examination import Examined, Health
-from migrate.filters import Filters
-from migrate.groupfacts import NOT_ASKED
 from migrate.kafka.rights import ConfluentRights
 from migrate.kindchecks import CONNECT_TODO, HIDDEN_TODO
 from migrate.mm2.flow import Cluster, Flow
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.options import ClusterOptions, filters_of, resolve_flow
 from migrate.ports import ClusterAdmin, Progress
-from migrate.recordsurvey import ASK_FOR_TOPIC
 from migrate.rights import Resources, is_infrastructure
 from migrate.rightsexam import Subjects, examine_rights, names_to_ask, subjects_of
-from migrate.surveyor import in_full
+from migrate.survey.connect_topics import read_connect_topics, without_copy
+from migrate.survey.filters import Filters
+from migrate.survey.group_facts import NOT_ASKED
+from migrate.survey.records import ASK_FOR_TOPIC
+from migrate.survey.take import in_full
 from migrate.table import wrapped
 from migrate.text import Colour, capital, many, paint
 from migrate.wiring import (

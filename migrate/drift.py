@@ -19,7 +19,6 @@ Any difference refuses its group (a difference of a whole cluster: all groups), 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from migrate.expiry import EXPIRY_EXPECTED
 from migrate.history import REMOVED, GroupTrace
 from migrate.model import (
     UNREAD_METADATA,
@@ -35,7 +34,8 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.plan import Header, Plan
-from migrate.policies import GROUP_SYNC, OFFSETS_EXPIRY, PRODUCERS_STOPPED
+from migrate.survey.expiry import EXPIRY_EXPECTED
+from migrate.survey.policies import GROUP_SYNC, OFFSETS_EXPIRY, PRODUCERS_STOPPED
 from migrate.text import many
 
 ACCEPT_ALIVE = "source-group-stopped"

@@ -28,7 +28,7 @@ from migrate.model import (
 )
 from migrate.place import why_text
 from migrate.plan import Header, Plan
-from migrate.policies import UNTRANSLATABLE_REASONS
+from migrate.survey.policies import UNTRANSLATABLE_REASONS
 from migrate.text import many, name, safe
 
 Told = tuple[str, str]

@@ -3,10 +3,18 @@
 from collections.abc import Iterable, Mapping
 
 from migrate.checks import CheckFacts, groups_of, result, some, unseen
-from migrate.expiry import BLOCK_BELOW_MS, EXPIRY_EXPECTED, UNKNOWN_TODO, WARN_BELOW_MS, Expiry, expiry_of, remedy
 from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, Scope, TopicPartition, rereads
-from migrate.policies import OFFSETS_EXPIRY, TWO_LOOKS, Policies
-from migrate.producers import LEAST_SECONDS
+from migrate.survey.expiry import (
+    BLOCK_BELOW_MS,
+    EXPIRY_EXPECTED,
+    UNKNOWN_TODO,
+    WARN_BELOW_MS,
+    Expiry,
+    expiry_of,
+    remedy,
+)
+from migrate.survey.policies import OFFSETS_EXPIRY, TWO_LOOKS, Policies
+from migrate.survey.producers import LEAST_SECONDS
 from migrate.text import many
 
 

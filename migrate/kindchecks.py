@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from migrate.checks import CheckFacts, groups_of, result, some, unseen
-from migrate.connecttopics import SINK_PREFIX
-from migrate.groupfacts import BrokerSettings
 from migrate.mm2.settings import java_pattern
 from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope
-from migrate.policies import CONNECT_INTERNAL_TOPICS, SHARE_GROUP, STREAMS_GROUP, Policies
-from migrate.streams import Application
+from migrate.survey.connect_topics import SINK_PREFIX
+from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.policies import CONNECT_INTERNAL_TOPICS, SHARE_GROUP, STREAMS_GROUP, Policies
+from migrate.survey.streams import Application
 from migrate.text import many, name
 
 # One underscore and not two, which are left out by default; written so that --exclude-group reads it in the same way,

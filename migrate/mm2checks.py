@@ -4,11 +4,11 @@ from collections.abc import Iterable, Set
 
 from migrate.checks import CheckFacts, groups_of, result, unseen
 from migrate.clock import minute
-from migrate.expiry import MINUTE_MS, span
 from migrate.mm2.connector_status import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED
 from migrate.mm2.connectors import Role
 from migrate.model import CheckResult, Failure, Level, Row, Scope
-from migrate.policies import GROUP_SYNC, MM2_TASKS, Policies
+from migrate.survey.expiry import MINUTE_MS, span
+from migrate.survey.policies import GROUP_SYNC, MM2_TASKS, Policies
 from migrate.text import many
 
 OLD_AFTER_MS = 60 * MINUTE_MS

@@ -4,12 +4,12 @@ from typing import Any
 
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED
-from migrate.filters import Filters
 from migrate.mm2.flow import Flow
-from migrate.mm2stores import read_stores
 from migrate.ports import Progress
 from migrate.showmm2stores import stores_document, stores_lines
-from migrate.survey import Clusters, Timer
+from migrate.survey.filters import Filters
+from migrate.survey.mm2_offsets import read_stores
+from migrate.survey.survey import Clusters, Timer
 from migrate.wiring import (
     SparkCommits,
     SparkMirror,

@@ -58,7 +58,7 @@ class Commit:
     """A committed offset as the coordinator stores it, with the metadata that the consumer attached.
 
     `leader_epoch` is that of the record before, None where the consumer sent none. It is never carried to the other
-    cluster, where it would feed the consumer's truncation check; `migrate.otherlog` says what it proves.
+    cluster, where it would feed the consumer's truncation check; `migrate.survey.other_log` says what it proves.
     """
 
     offset: int

@@ -11,11 +11,11 @@ import click
 from migrate.errors import UsageError
 from migrate.mm2.flow import Flow
 from migrate.model import Side
-from migrate.policies import ACCEPTABLE_CHECKS, UNTRANSLATABLE_REASONS, Policies, Rewind, Uncommitted
+from migrate.survey.policies import ACCEPTABLE_CHECKS, UNTRANSLATABLE_REASONS, Policies, Rewind, Uncommitted
 
 if TYPE_CHECKING:
-    from migrate.filters import Filters
     from migrate.mm2.connectors import Described
+    from migrate.survey.filters import Filters
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -135,7 +135,7 @@ def filter_options(command: Command) -> Command:
 
 def filters_of(options: Mapping[str, Any]) -> "Filters":
     """Return the filters that a command with `filter_options` was given; raises `UsageError` for a wrong one."""
-    from migrate.filters import Filters
+    from migrate.survey.filters import Filters
 
     names = ("groups", "exclude_groups", "topics", "exclude_topics", "groups_file")
     return Filters.from_options(*(options[name] for name in names))
@@ -310,7 +310,7 @@ def resolve_policies(
     accept: tuple[str, ...], untranslatable: tuple[str, ...], rewind: str, uncommitted: str, max_rereads: int
 ) -> Policies:
     """Return the policies that the options choose."""
-    from migrate.policies import parse_untranslatable, parse_waiver
+    from migrate.survey.policies import parse_untranslatable, parse_waiver
 
     default, by_reason = parse_untranslatable(untranslatable)
     return Policies(

@@ -11,7 +11,7 @@ from migrate.match.equality import Equality
 from migrate.match.protocol import Link, Matched, Unmatched, Why
 from migrate.mm2.chain import Window, lower_end, rereads_estimate
 from migrate.model import PROVEN_SYNC, Commit, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
-from migrate.policies import (
+from migrate.survey.policies import (
     BEYOND_LOG_END,
     NO_CHECKPOINT,
     NOT_REPLICATED,

@@ -13,11 +13,11 @@ from migrate.options import filters_of
 from migrate.plan import Plan
 from migrate.planfile import refuse_overwrite, write_plan
 from migrate.planning import plan_of
-from migrate.policies import Policies
 from migrate.ports import Progress
 from migrate.signatures import REQUIRED_SETTING
-from migrate.survey import Clusters, PlanRequest
-from migrate.surveyor import take_survey
+from migrate.survey.policies import Policies
+from migrate.survey.survey import Clusters, PlanRequest
+from migrate.survey.take import take_survey
 from migrate.text import many
 from migrate.wiring import (
     SparkCommits,

@@ -4,9 +4,6 @@ from collections.abc import Mapping
 
 from migrate import __version__, checklist
 from migrate.checks import CheckFacts, HiddenTopics, TopicShape
-from migrate.connecttopics import ConnectTopic, without_copy
-from migrate.drain import Drained, DrainFacts, drained
-from migrate.groupsurvey import other_kinds
 from migrate.match.comparison import Comparison
 from migrate.mm2.chain import Window
 from migrate.mm2.flow import Flow
@@ -22,13 +19,16 @@ from migrate.model import (
     Side,
     TopicPartition,
 )
-from migrate.otherlog import OtherLog, of_other_logs, other_log
 from migrate.place import CheckpointHint, RowFacts
 from migrate.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
 from migrate.rights import is_infrastructure
 from migrate.rows import build_row, uncommitted_row, with_blocks
-from migrate.streams import INTERNAL, Application, application, internal_topics
-from migrate.survey import Mm2Topic, PlanRequest, Survey
+from migrate.survey.connect_topics import ConnectTopic, without_copy
+from migrate.survey.drain import Drained, DrainFacts, drained
+from migrate.survey.groups import other_kinds
+from migrate.survey.other_log import OtherLog, of_other_logs, other_log
+from migrate.survey.streams import INTERNAL, Application, application, internal_topics
+from migrate.survey.survey import Mm2Topic, PlanRequest, Survey
 from migrate.totals import sums_of
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from migrate.checks import some
 from migrate.examination import Examined, Health
-from migrate.filters import Filters
 from migrate.mm2.flow import Flow
 from migrate.model import Commits, Failure, Side
 from migrate.rights import COMMANDS, Missing, Resources, Seen, missing, needed, resources_of
+from migrate.survey.filters import Filters
 from migrate.text import many
 
 

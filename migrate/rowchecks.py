@@ -16,7 +16,7 @@ from migrate.model import (
     Scope,
     utf16_units,
 )
-from migrate.policies import BEYOND_LOG_END, METADATA_TOO_LONG, OTHER_LOG, Policies
+from migrate.survey.policies import BEYOND_LOG_END, METADATA_TOO_LONG, OTHER_LOG, Policies
 from migrate.text import many
 
 
@@ -55,7 +55,7 @@ def row_blocks(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> 
 def commit_of_another_log(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block rows whose commit was made on another log: its offset counts other records than those that are there.
 
-    Where nothing refutes a commit that is said once, and is no pass (`migrate.otherlog`).
+    Where nothing refutes a commit that is said once, and is no pass (`migrate.survey.other_log`).
     """
     expected = "a commit whose leader epoch the log has reached"
     judged = [row for row in rows if row.source_committed is not None and row.decision is not Decision.SKIP]

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from migrate.model import Decision, Failure, LogRange, Method, Row
 from migrate.place import Nowhere, Place, RowFacts, link_of, not_visible, place
-from migrate.policies import PARTITION_MISSING, Policies, Rewind, Untranslatable
+from migrate.survey.policies import PARTITION_MISSING, Policies, Rewind, Untranslatable
 
 METADATA_CARRIED = "metadata-carried"
 GROUP_BLOCKED = "group-blocked"

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 from migrate.attention import findings_of, not_ruled_out
 from migrate.duration import duration_text
-from migrate.lag import Lag
 from migrate.model import Failure, GroupState, Level
 from migrate.pace import Pace, TimeLeft
-from migrate.producers import rate_text
 from migrate.showtable import Page, finding_lines
 from migrate.status import GroupStatus, Mm2TopicStatus, Status, TopicStatus
+from migrate.survey.lag import Lag
+from migrate.survey.producers import rate_text
 from migrate.table import Column, Layout, aligned, layout, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
 from migrate.watching import Progress, Sight

@@ -12,8 +12,8 @@ from migrate.byte_size import bytes_text
 from migrate.forecast import forecast
 from migrate.model import Decision, Grade, Level, Row, Scope
 from migrate.plan import Header, Plan
-from migrate.policies import OFFSETS_EXPIRY
 from migrate.showgroups import group_lines
+from migrate.survey.policies import OFFSETS_EXPIRY
 from migrate.table import aligned, wrapped
 from migrate.text import Colour, many, name, paint, safe, shell_word
 from migrate.totals import Mm2Comparison, Totals, totals

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from migrate.drain import Drained
-from migrate.lag import UNKNOWN, Lag, lag_of, total
 from migrate.match.protocol import Link
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.topic_reader import News
 from migrate.model import CheckResult, Failure, GroupState, Level, LogRange, Side, TopicPartition
 from migrate.planning import judged
-from migrate.producers import Growth
-from migrate.survey import PlanRequest, Survey
+from migrate.survey.drain import Drained
+from migrate.survey.lag import UNKNOWN, Lag, lag_of, total
+from migrate.survey.producers import Growth
+from migrate.survey.survey import PlanRequest, Survey
 
 ONLY_PLAN_TELLS = frozenset(
     {

@@ -5,11 +5,11 @@ from dataclasses import asdict
 from typing import Any
 
 from migrate.forecast import Forecast
-from migrate.lag import Lag
 from migrate.model import Failure, GroupState, LogRange
 from migrate.pace import TimeLeft
-from migrate.producers import Growth
 from migrate.status import GroupStatus, PartitionStatus, Status, TopicStatus
+from migrate.survey.lag import Lag
+from migrate.survey.producers import Growth
 from migrate.watching import Progress, Sight
 
 

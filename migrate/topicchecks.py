@@ -5,11 +5,11 @@ from itertools import groupby
 from math import inf
 
 from migrate.checks import CheckFacts, result, some, unseen
-from migrate.drain import Drained
 from migrate.match.equality import Equality
 from migrate.match.protocol import Why
 from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row, Scope, TopicPartition
-from migrate.policies import (
+from migrate.survey.drain import Drained
+from migrate.survey.policies import (
     MISSING_ON_TARGET,
     NOT_DRAINED,
     PRODUCERS_STOPPED,
@@ -17,7 +17,7 @@ from migrate.policies import (
     UNREAD_ON_TARGET_ONLY,
     Policies,
 )
-from migrate.producers import LEAST_SECONDS, Growth, rate_text
+from migrate.survey.producers import LEAST_SECONDS, Growth, rate_text
 from migrate.text import many
 
 NOT_JUDGED = Drained(None, "its logs were not told")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from migrate.clientconfig import librdkafka_config
 from migrate.errors import UsageError
 from migrate.exactadmin import ExactAdmin
-from migrate.groupfacts import GroupFactsReader
 from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.rights import ConfluentRights
 from migrate.match.comparison import Comparison, Limits, Listener, Work
@@ -21,6 +20,7 @@ from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import Commits, Failure, LogRange, Side, TopicPartition
 from migrate.ports import CommitReader, PositionReader, Progress
 from migrate.readerpair import KafkaReaders, ReaderSettings
+from migrate.survey.group_facts import GroupFactsReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,8 +5,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from migrate.errors import ClusterError
-from migrate.groupfacts import BrokerSettings
-from migrate.grouprecords import GroupRecord
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener, Work
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, PartitionAnswer, Tail, Unmatched, Why
@@ -21,6 +19,8 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.ports import Outcomes
+from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.offsets_topic import GroupRecord
 
 EMPTY = GroupState("Empty")
 ALIVE = GroupState("Stable", 1, ("app@10.0.0.7",))

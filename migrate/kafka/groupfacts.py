@@ -1,4 +1,4 @@
-"""The confluent-kafka adapter behind `migrate.groupfacts.GroupFactsReader`. Reads only.
+"""The confluent-kafka adapter behind `migrate.survey.group_facts.GroupFactsReader`. Reads only.
 
 What is forbidden, missing or slow comes back as a `Failure`: nothing here may end a command.
 """
@@ -17,14 +17,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from migrate.checks import some
 from migrate.errors import ClusterError
-from migrate.expiry import MINUTE_MS
-from migrate.groupfacts import BrokerSettings
-from migrate.grouprecords import OFFSETS_TOPIC, GroupLog, GroupRecord, partition_of
 from migrate.kafka.connection import REQUEST_TIMEOUT_SECONDS, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of
 from migrate.kafka.offsetstopic import read_offsets_topic
 from migrate.mm2.flow import Cluster
 from migrate.model import Failure
+from migrate.survey.expiry import MINUTE_MS
+from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupLog, GroupRecord, partition_of
 
 # The offsets topic of a busy cluster may be large, and nothing rests on it alone.
 READ_SECONDS = 60.0

@@ -11,10 +11,10 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from migrate.grouprecords import OFFSETS_TOPIC, GroupLog
 from migrate.kafka.errors import code_of, failure_of, timed_out
 from migrate.kafka.readpass import PASSING, READS_ONLY
 from migrate.model import Failure
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupLog
 
 _POLL_SECONDS = 0.1
 _POLL_RECORDS = 5000

@@ -17,16 +17,16 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from migrate.connecttopics import read_connect_topics
-from migrate.expiry import expiry_of
 from migrate.fence import fence
-from migrate.groupfacts import BrokerSettings
-from migrate.grouprecords import OFFSETS_TOPIC, GroupKind, GroupLog, GroupRecord
 from migrate.kafka.admin import ConfluentAdmin
 from migrate.kafka.groupfacts import ConfluentGroupFacts
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Failure, GroupState, Side
 from migrate.model import TopicPartition as Partition
+from migrate.survey.connect_topics import read_connect_topics
+from migrate.survey.expiry import expiry_of
+from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupKind, GroupLog, GroupRecord
 from tests.builders import make_plan, make_row
 from tests.integration.clusters import CALL_SECONDS, admin, commit, create_topic
 from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave

@@ -306,18 +306,22 @@ MATCHING = (
     Mutant(
         "drained-by-the-last-but-one",
         "MM2's own position proves a partition drained only from the last record on.",
-        "migrate/drain.py",
+        "migrate/survey/drain.py",
         "last <= copied_to < end:",
         "last - 1 <= copied_to < end:",
-        ("tests/unit/test_drain.py::test_mm2s_own_position_on_the_last_offset_is_a_proof_and_one_below_is_none",),
+        (
+            "tests/unit/survey/test_drain.py::test_mm2s_own_position_on_the_last_offset_is_a_proof_and_one_below_is_none",
+        ),
     ),
     Mutant(
         "drained-under-an-open-transaction",
         "A partition with an open transaction is not drained.",
-        "migrate/drain.py",
+        "migrate/survey/drain.py",
         "        if top > log.end:\n",
         "        if top < log.end:\n",
-        ("tests/unit/test_drain.py::test_an_open_transaction_on_either_side_is_not_drained_whatever_else_is_known",),
+        (
+            "tests/unit/survey/test_drain.py::test_an_open_transaction_on_either_side_is_not_drained_whatever_else_is_known",
+        ),
     ),
     Mutant(
         "place-outside-the-log-set",

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 from migrate import checklist
 from migrate.checks import CheckFacts, TopicShape
-from migrate.drain import Drained
-from migrate.groupfacts import BrokerSettings, GroupFacts
 from migrate.mm2.chain import Window
 from migrate.model import (
     Commit,
@@ -17,9 +15,11 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.place import RowFacts
-from migrate.policies import Policies
-from migrate.producers import Growth
 from migrate.rows import build_row, with_blocks
+from migrate.survey.drain import Drained
+from migrate.survey.group_facts import BrokerSettings, GroupFacts
+from migrate.survey.policies import Policies
+from migrate.survey.producers import Growth
 
 
 def shape(wanted="checkpoint", found=True, named=False, **counts):

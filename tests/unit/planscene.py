@@ -3,16 +3,16 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from migrate.filters import Filters
 from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
 from migrate.model import Decision, LogRange, OffsetSync, Side, TopicPartition
 from migrate.plan import Plan
 from migrate.planning import plan_of
-from migrate.policies import Policies
-from migrate.survey import Clusters, PlanRequest
-from migrate.surveyor import take_survey
+from migrate.survey.filters import Filters
+from migrate.survey.policies import Policies
+from migrate.survey.survey import Clusters, PlanRequest
+from migrate.survey.take import take_survey
 from tests.fakes import FakeClock, FakeCluster, NoProgress
 
 CHECKPOINTS, SYNCS = "A.checkpoints.internal", "mm2-offset-syncs.B.internal"

@@ -13,14 +13,14 @@ from migrate.application import ApplyOptions, ApplyResult, apply_plan
 from migrate.assessment import Fate
 from migrate.companions import journal_path
 from migrate.errors import ClusterError, MigrateError, Refused
-from migrate.groupfacts import BrokerSettings
-from migrate.grouprecords import GroupKind, GroupRecord
 from migrate.history import APPLY, ROLLBACK, SET, read_history
 from migrate.journal import Journal
 from migrate.model import Decision, Failure, Level, LogRange, Method, TopicPartition
 from migrate.plan import Plan
 from migrate.results import Typed, apply_lines
 from migrate.rowresults import RowStatus
+from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from migrate.undo import MOVED_RESTORE
 from migrate.writing import WINDOWS_PER_CHUNK
 from tests.builders import make_check

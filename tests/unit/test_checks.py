@@ -5,10 +5,6 @@ from dataclasses import replace
 
 from migrate import checklist
 from migrate.checks import HiddenTopics, TopicShape
-from migrate.connecttopics import ConnectTopic, Purpose
-from migrate.filters import Filters
-from migrate.groupfacts import BrokerSettings
-from migrate.grouprecords import GroupKind, GroupRecord
 from migrate.mm2.chain import Window
 from migrate.mm2.connector_status import ConnectorTasks, Part
 from migrate.mm2.connectors import Role
@@ -21,8 +17,12 @@ from migrate.model import (
     LogRange,
     OffsetSync,
 )
-from migrate.policies import Policies, Waiver
-from migrate.streams import Application, InternalTopic
+from migrate.survey.connect_topics import ConnectTopic, Purpose
+from migrate.survey.filters import Filters
+from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.offsets_topic import GroupKind, GroupRecord
+from migrate.survey.policies import Policies, Waiver
+from migrate.survey.streams import Application, InternalTopic
 from tests.unit.checkscene import FACTS, HOUR, NOW, ROWS, asked, blocked, found, row, shape
 
 FORBIDDEN = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")

@@ -11,7 +11,6 @@ from hypothesis import given
 from migrate.application import ApplyOptions, apply_plan
 from migrate.cli import cli
 from migrate.errors import ClusterError
-from migrate.filters import Filters
 from migrate.history import JournalState
 from migrate.journal import Journal
 from migrate.match.protocol import Matched, Unmatched, Why
@@ -25,11 +24,12 @@ from migrate.model import Decision, Grade, Level, LogRange, OffsetSync, Side, To
 from migrate.plan import Plan
 from migrate.planfile import write_plan
 from migrate.planning import plan_of
-from migrate.policies import Policies, Untranslatable, Waiver
 from migrate.results import Typed, apply_lines
 from migrate.show import render
-from migrate.survey import Clusters, PlanRequest
-from migrate.surveyor import take_survey
+from migrate.survey.filters import Filters
+from migrate.survey.policies import Policies, Untranslatable, Waiver
+from migrate.survey.survey import Clusters, PlanRequest
+from migrate.survey.take import take_survey
 from migrate.undo import undo_plan
 from tests.builders import make_plan
 from tests.fakes import ALIVE, FakeClock, FakeCluster, FakeComparer, NoProgress

@@ -11,8 +11,8 @@ from migrate.match.protocol import Matched, Unmatched, Why
 from migrate.mm2.chain import Window
 from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, OffsetSync
 from migrate.place import Place, place
-from migrate.policies import Policies, Rewind
 from migrate.rows import build_row
+from migrate.survey.policies import Policies, Rewind
 from tests.unit.rowfacts import FACTS
 
 BOUNDED = [why for why in Why if why is not Why.PROVEN]

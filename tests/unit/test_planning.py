@@ -3,16 +3,16 @@
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.filters import Filters
-from migrate.grouprecords import GroupKind, GroupRecord
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.connector_status import ConnectorTasks, Part
 from migrate.mm2.connectors import Role
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, GroupState, Level, LogRange, TopicPartition
-from migrate.policies import Policies, Uncommitted, Untranslatable, Waiver
-from migrate.survey import Clusters, PlanRequest
-from migrate.surveyor import take_survey
+from migrate.survey.filters import Filters
+from migrate.survey.offsets_topic import GroupKind, GroupRecord
+from migrate.survey.policies import Policies, Uncommitted, Untranslatable, Waiver
+from migrate.survey.survey import Clusters, PlanRequest
+from migrate.survey.take import take_survey
 from tests.fakes import ALIVE, FakeClock, FakeCluster, FakeGroupFacts, NoProgress
 from tests.unit.planscene import SYNCS, FakeMirror, checks_of, planned, rows_of, world
 

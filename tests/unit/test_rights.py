@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from migrate.filters import Filters
 from migrate.mm2.flow import Cluster, Flow, Mm2Home, Mm2Runtime
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.model import Commit, Failure, Side, TopicPartition
 from migrate.rights import CLUSTER_NAME, COMMANDS, RIGHTS, Kind, Resources, Seen, missing, needed, resources_of
 from migrate.rightsexam import examine_rights, names_to_ask, subjects_of
+from migrate.survey.filters import Filters
 
 README = Path(__file__).parents[2] / "README.md"
 POLICY = ReplicationPolicy(PolicyKind.DEFAULT, "A", "B")

@@ -3,13 +3,13 @@
 import pytest
 
 from migrate import checklist
-from migrate.drain import Drained
 from migrate.errors import UsageError
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Tail, Unmatched, Why
 from migrate.model import Decision, Level, LogRange, Scope, TopicPartition
-from migrate.policies import Policies, Waiver, parse_waiver
 from migrate.rows import with_blocks
+from migrate.survey.drain import Drained
+from migrate.survey.policies import Policies, Waiver, parse_waiver
 from tests.fakes import FakeComparer
 from tests.unit.checkscene import found, row
 from tests.unit.planscene import planned, rows_of, world

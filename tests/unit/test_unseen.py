@@ -8,18 +8,18 @@ import pytest
 
 from migrate import doctor
 from migrate.checks import HiddenTopics
-from migrate.connecttopics import ConnectTopic, Purpose
 from migrate.examination import Health
-from migrate.filters import Filters
-from migrate.groupfacts import BrokerSettings
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Failure, GroupState, Level, LogRange, Scope, Side, TopicPartition
 from migrate.planning import plan_of
-from migrate.policies import Policies, Waiver
 from migrate.spark.hostedtopics import topics_of
-from migrate.survey import Clusters, PlanRequest
-from migrate.surveyor import in_full, take_survey
+from migrate.survey.connect_topics import ConnectTopic, Purpose
+from migrate.survey.filters import Filters
+from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.policies import Policies, Waiver
+from migrate.survey.survey import Clusters, PlanRequest
+from migrate.survey.take import in_full, take_survey
 from tests.builders import make_check
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress, Script
 from tests.unit.applyscene import Scene

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from migrate.errors import ClusterError
-from migrate.filters import Filters
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord, WindowQuestion
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin
-from migrate.recordsurvey import read_positions
-from migrate.survey import Clusters, Timer
+from migrate.survey.filters import Filters
+from migrate.survey.records import read_positions
+from migrate.survey.survey import Clusters, Timer
 from migrate.text import many
 
 Link = tuple[int, int]

@@ -5,14 +5,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from threading import Thread
 
-from migrate.expiry import Expiry, expiry_of, needs_record
-from migrate.filters import Filters
-from migrate.groupfacts import NOT_ASKED, BrokerSettings, GroupFacts, GroupFactsReader, moved
-from migrate.grouprecords import OFFSETS_TOPIC, GroupRecord
 from migrate.mm2.flow import Flow
 from migrate.model import Commit, Commits, Decision, Failure, GroupPartition, GroupState, Row, Side, TopicPartition
 from migrate.ports import CommitReader
-from migrate.survey import Clusters, Timer
+from migrate.survey.expiry import Expiry, expiry_of, needs_record
+from migrate.survey.filters import Filters
+from migrate.survey.group_facts import NOT_ASKED, BrokerSettings, GroupFacts, GroupFactsReader, moved
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord
+from migrate.survey.survey import Clusters, Timer
 from migrate.text import many
 
 States = Mapping[str, GroupState | Failure]

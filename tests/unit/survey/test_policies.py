@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.errors import UsageError
-from migrate.policies import (
+from migrate.survey.policies import (
     ACCEPTABLE_CHECKS,
     NEVER_ACCEPTABLE,
     UNTRANSLATABLE_REASONS,

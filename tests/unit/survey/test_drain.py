@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.drain import DrainFacts, drained
 from migrate.match.protocol import Tail
 from migrate.model import Failure, LogRange
+from migrate.survey.drain import DrainFacts, drained
 
 UNKNOWN = DrainFacts(LogRange(0, 100), LogRange(0, 90), 100, 90, None, None)
 DENIED = Failure("TOPIC_AUTHORIZATION_FAILED", "no")

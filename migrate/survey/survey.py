@@ -5,9 +5,6 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from migrate.clock import Clock
-from migrate.connecttopics import ConnectTopic
-from migrate.filters import Filters
-from migrate.groupfacts import GroupFacts, GroupFactsReader
 from migrate.match.comparison import Comparison, Limits, RecordComparer
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import Mm2Tasks, TaskReader
@@ -24,10 +21,13 @@ from migrate.model import (
     Side,
     TopicPartition,
 )
-from migrate.policies import Policies
 from migrate.ports import ClusterAdmin, CommitReader, PositionReader, Progress
-from migrate.producers import Growth
 from migrate.progress import BATCH, in_batches
+from migrate.survey.connect_topics import ConnectTopic
+from migrate.survey.filters import Filters
+from migrate.survey.group_facts import GroupFacts, GroupFactsReader
+from migrate.survey.policies import Policies
+from migrate.survey.producers import Growth
 
 T = TypeVar("T")
 K = TypeVar("K")

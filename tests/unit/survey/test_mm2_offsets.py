@@ -4,14 +4,14 @@ import json
 from dataclasses import dataclass, replace
 
 from migrate.errors import ClusterError
-from migrate.filters import Filters
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.flow import Mm2Home, Mm2Runtime
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
-from migrate.mm2stores import read_stores
 from migrate.model import Failure, LogRange, OffsetSync, TopicPartition
 from migrate.showmm2stores import stores_document, stores_lines
-from migrate.survey import Clusters, Timer
+from migrate.survey.filters import Filters
+from migrate.survey.mm2_offsets import read_stores
+from migrate.survey.survey import Clusters, Timer
 from tests.fakes import FakeClock, NoProgress
 from tests.unit.planscene import CHECKPOINTS, SYNCS, world
 

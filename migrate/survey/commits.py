@@ -3,11 +3,11 @@
 from collections.abc import Collection, Mapping
 
 from migrate.errors import ClusterError
-from migrate.filters import Filters
 from migrate.mm2.topics import CheckpointReading
 from migrate.model import Commit, Commits, Failure, GroupPartition
-from migrate.policies import Uncommitted
-from migrate.survey import Clusters, PlanRequest, Timer, Wanted
+from migrate.survey.filters import Filters
+from migrate.survey.policies import Uncommitted
+from migrate.survey.survey import Clusters, PlanRequest, Timer, Wanted
 
 UNSTABLE = "UNSTABLE_OFFSET_COMMIT"
 

@@ -16,7 +16,7 @@ from migrate.mm2.flow import Flow, Mm2Home
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
 from migrate.ports import ClusterAdmin, PositionReader, Progress
 from migrate.progress import LOGS_AT_ONCE
-from migrate.survey import Clusters, Logs, Timer, Watermarks
+from migrate.survey.survey import Clusters, Logs, Timer, Watermarks
 from migrate.text import many
 
 ASK_FOR_TOPIC = "--connect-offsets-topic names the one of a Connect worker (its offset.storage.topic)"

@@ -6,7 +6,7 @@ from base64 import b64encode
 import pytest
 
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
-from migrate.streams import InternalTopic, application, internal_topics, is_metadata
+from migrate.survey.streams import InternalTopic, application, internal_topics, is_metadata
 
 VERSION_1 = b64encode(struct.pack(">bq", 1, 1_700_000_000_000)).decode()
 VERSION_2 = b64encode(struct.pack(">bq", 2, -1) + struct.pack(">i", 0)).decode()

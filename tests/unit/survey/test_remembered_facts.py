@@ -4,15 +4,15 @@ from collections import Counter
 
 import pytest
 
-from migrate.filters import Filters
-from migrate.groupfacts import REMEMBERED_SECONDS, RememberedGroupFacts
-from migrate.grouprecords import GroupKind, GroupRecord
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topic_reader import News
 from migrate.model import Failure, GroupState
-from migrate.policies import Policies
 from migrate.statuscommand import Lookout
-from migrate.survey import PlanRequest
+from migrate.survey.filters import Filters
+from migrate.survey.group_facts import REMEMBERED_SECONDS, RememberedGroupFacts
+from migrate.survey.offsets_topic import GroupKind, GroupRecord
+from migrate.survey.policies import Policies
+from migrate.survey.survey import PlanRequest
 from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
 from tests.unit.planscene import planned, world
 

@@ -2,8 +2,8 @@
 
 from migrate.drift import World, group_drift
 from migrate.model import Commit, Decision, Failure, GroupState, Level, LogRange, TopicPartition
-from migrate.policies import Policies, Waiver
-from migrate.producers import Growth, growth_of, rate_text
+from migrate.survey.policies import Policies, Waiver
+from migrate.survey.producers import Growth, growth_of, rate_text
 from tests.builders import make_check, make_plan, make_row
 from tests.fakes import FakeClock
 from tests.unit.checkscene import found, row

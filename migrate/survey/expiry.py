@@ -15,9 +15,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from migrate.clock import minute
-from migrate.groupfacts import BrokerSettings
-from migrate.grouprecords import GroupKind, GroupRecord
 from migrate.model import Commits, Failure, GroupState, TopicPartition
+from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.offsets_topic import GroupKind, GroupRecord
 
 MINUTE_MS = 60_000
 BLOCK_BELOW_MS = 120 * MINUTE_MS

@@ -3,9 +3,9 @@
 import pytest
 
 from migrate.model import Commit, Decision, Failure, Level, LogRange, TopicPartition
-from migrate.otherlog import OtherLog, other_log
-from migrate.policies import Policies, Untranslatable, Waiver
 from migrate.showtable import Page, table
+from migrate.survey.other_log import OtherLog, other_log
+from migrate.survey.policies import Policies, Untranslatable, Waiver
 from tests.unit.planscene import planned, rows_of, world
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

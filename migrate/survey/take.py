@@ -10,20 +10,20 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from migrate.clock import Clock
-from migrate.commitsurvey import from_checkpoints, from_source, read_priors, with_uncommitted
-from migrate.connecttopics import ConnectTopic, read_connect_topics
 from migrate.errors import ClusterError
-from migrate.groupsurvey import by_group, commits_that_moved, read_group_facts
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import Mm2Tasks
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import ClusterFacts, Failure, GroupPartition, GroupState, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
-from migrate.producers import Growth, growth_of
 from migrate.progress import LOGS_AT_ONCE
-from migrate.recordsurvey import compare, read_positions, read_watermarks, works_of
-from migrate.survey import Clusters, Logs, Mm2Topic, PlanRequest, Survey, Timer, Watermarks, window_question
+from migrate.survey.commits import from_checkpoints, from_source, read_priors, with_uncommitted
+from migrate.survey.connect_topics import ConnectTopic, read_connect_topics
+from migrate.survey.groups import by_group, commits_that_moved, read_group_facts
+from migrate.survey.producers import Growth, growth_of
+from migrate.survey.records import compare, read_positions, read_watermarks, works_of
+from migrate.survey.survey import Clusters, Logs, Mm2Topic, PlanRequest, Survey, Timer, Watermarks, window_question
 from migrate.text import many
 
 States = Mapping[str, GroupState | Failure]

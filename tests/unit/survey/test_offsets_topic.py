@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.grouprecords import GroupKind, GroupLog, GroupRecord, partition_of
 from migrate.model import TopicPartition
+from migrate.survey.offsets_topic import GroupKind, GroupLog, GroupRecord, partition_of
 
 COMMIT_KEY = bytes.fromhex("0001 0002 6731 0002 7431 00000003")
 AT_MS = 1_700_000_000_000

@@ -2,9 +2,9 @@
 
 import pytest
 
-from migrate.lag import NONE_LEFT, UNKNOWN, Lag, lag_of, total
 from migrate.match.protocol import Tail
 from migrate.model import LogRange
+from migrate.survey.lag import NONE_LEFT, UNKNOWN, Lag, lag_of, total
 
 SOURCE, TARGET = LogRange(0, 1000), LogRange(0, 900)
 

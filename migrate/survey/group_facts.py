@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, cast
 
 from migrate.clock import Clock
-from migrate.grouprecords import GroupRecord
 from migrate.model import Failure, TopicPartition
+from migrate.survey.offsets_topic import GroupRecord
 
 T = TypeVar("T")
 # A watch that shows what was true longer ago keeps a block that a consumer has long ended.

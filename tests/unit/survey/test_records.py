@@ -8,7 +8,7 @@ from migrate.match.comparison import FetchEstimate
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Unmatched, Why
 from migrate.model import Decision, Failure, Grade, LogRange, Method, TopicPartition
-from migrate.recordsurvey import estimate_text
+from migrate.survey.records import estimate_text
 from tests.fakes import FakeComparer, NoProgress
 from tests.unit.planscene import planned, rows_of, world
 

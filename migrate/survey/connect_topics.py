@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from migrate.groupfacts import GroupFactsReader
 from migrate.model import Failure
-from migrate.streams import INTERNAL
+from migrate.survey.group_facts import GroupFactsReader
+from migrate.survey.streams import INTERNAL
 
 SINK_PREFIX = "connect-"
 

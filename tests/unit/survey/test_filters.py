@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import UsageError
-from migrate.filters import FILTER_NAMES, Filters, parse_groups, read_groups_file
 from migrate.mm2.settings import java_pattern
+from migrate.survey.filters import FILTER_NAMES, Filters, parse_groups, read_groups_file
 
 NAMES = st.text("ab_-.c", min_size=1, max_size=6) | st.sampled_from(["__x", "console-consumer-1", "connect-s"])
 PATTERNS = st.lists(st.sampled_from(["a.*", "b", ".*", "__x", "c+", "connect-.*"]), max_size=2)

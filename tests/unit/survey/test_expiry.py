@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from migrate.checks import CheckFacts
-from migrate.expiry import Expiry, expiry_of, needs_record, remedy, span
 from migrate.groupchecks import offsets_expiry
-from migrate.groupfacts import BrokerSettings, GroupFacts
-from migrate.grouprecords import GroupKind, GroupRecord
-from migrate.groupsurvey import ExpiryWatch
 from migrate.model import Commit, Decision, Failure, GroupState, Level, TopicPartition
-from migrate.policies import Policies
-from migrate.survey import Timer
+from migrate.survey.expiry import Expiry, expiry_of, needs_record, remedy, span
+from migrate.survey.group_facts import BrokerSettings, GroupFacts
+from migrate.survey.groups import ExpiryWatch
+from migrate.survey.offsets_topic import GroupKind, GroupRecord
+from migrate.survey.policies import Policies
+from migrate.survey.survey import Timer
 from tests.builders import make_row
 from tests.fakes import FakeClock, FakeGroupFacts, NoProgress
 from tests.unit.checkscene import FACTS

@@ -2,8 +2,8 @@
 
 import pytest
 
-from migrate.connecttopics import Purpose, candidates, connect_topics, without_copy
 from migrate.model import Failure
+from migrate.survey.connect_topics import Purpose, candidates, connect_topics, without_copy
 
 DENIED = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
 

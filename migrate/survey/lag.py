@@ -1,7 +1,8 @@
 """How many records of a partition MM2 has still to copy. Pure.
 
 Counted where the records were compared; else an estimate, from how far each log reaches behind the newest sync that
-both sides confirm, and from MM2's own position. An estimate never says that all is copied: that is `migrate.drain`'s.
+both sides confirm, and from MM2's own position. An estimate never says that all is copied: that is
+`migrate.survey.drain`'s.
 """
 
 from collections.abc import Iterable
