@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from migrate.checks import some
+from migrate.checks.check import some
 from migrate.drift import (
     ACCEPT_PENDING,
     UNDO,

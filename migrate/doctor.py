@@ -9,16 +9,16 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+from migrate.checks.examination import Examined, Health
+from migrate.checks.group_kinds import CONNECT_TODO, HIDDEN_TODO
+from migrate.checks.rights import Resources, is_infrastructure
+from migrate.checks.rights_check import Subjects, examine_rights, names_to_ask, subjects_of
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
-from migrate.examination import Examined, Health
 from migrate.kafka.rights import ConfluentRights
-from migrate.kindchecks import CONNECT_TODO, HIDDEN_TODO
 from migrate.mm2.flow import Cluster, Flow
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.options import ClusterOptions, filters_of, resolve_flow
 from migrate.ports import ClusterAdmin, Progress
-from migrate.rights import Resources, is_infrastructure
-from migrate.rightsexam import Subjects, examine_rights, names_to_ask, subjects_of
 from migrate.survey.connect_topics import read_connect_topics, without_copy
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 
-from migrate import __version__, checklist
-from migrate.checks import CheckFacts, HiddenTopics, TopicShape
+from migrate import __version__
+from migrate.checks import registry as checklist
+from migrate.checks.check import CheckFacts, HiddenTopics, TopicShape
+from migrate.checks.rights import is_infrastructure
 from migrate.match.comparison import Comparison
 from migrate.mm2.chain import Window
 from migrate.mm2.flow import Flow
@@ -21,7 +23,6 @@ from migrate.model import (
 )
 from migrate.place import CheckpointHint, RowFacts
 from migrate.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
-from migrate.rights import is_infrastructure
 from migrate.rows import build_row, uncommitted_row, with_blocks
 from migrate.survey.connect_topics import ConnectTopic, without_copy
 from migrate.survey.drain import Drained, DrainFacts, drained

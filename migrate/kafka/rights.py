@@ -6,10 +6,10 @@ from typing import Any
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
 
+from migrate.checks.rights import Seen
 from migrate.kafka.admin import DESCRIBE_BATCH, ConfluentAdmin
 from migrate.kafka.connection import REQUEST_TIMEOUT_SECONDS
 from migrate.model import Failure
-from migrate.rights import Seen
 
 TOPIC_BATCH = 1000
 _ASKED: dict[str, Any] = {"include_authorized_operations": True, "request_timeout": REQUEST_TIMEOUT_SECONDS}

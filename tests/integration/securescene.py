@@ -9,9 +9,9 @@ from typing import Any, cast
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 
+from migrate.checks.rights import Kind, needed, resources_of
 from migrate.model import Side
 from migrate.options import ClusterOptions, resolve_flow
-from migrate.rights import Kind, needed, resources_of
 from tests.integration.cli import CommandLine
 from tests.integration.scene import Scene
 from tests.lab.lab import Lab

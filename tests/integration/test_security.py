@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from migrate.checks.rights import COMMANDS
 from migrate.model import Side
-from migrate.rights import COMMANDS
 from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import commits_on
 from tests.integration.securescene import (

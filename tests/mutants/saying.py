@@ -108,39 +108,39 @@ SAYING = (
     Mutant(
         "not-visible-passes",
         "A fact that could not be read is no pass.",
-        "migrate/checks.py",
+        "migrate/checks/check.py",
         "    return CheckResult(check, Level.NOT_VISIBLE, scope, subject, expected, seen, todo, False, counts_as)\n",
         "    return CheckResult(check, Level.PASS, scope, subject, expected, seen, todo, False, Level.PASS)\n",
-        ("tests/unit/test_checks.py::test_a_state_that_the_worker_does_not_tell_is_not_visible",),
+        ("tests/unit/checks/test_check.py::test_a_state_that_the_worker_does_not_tell_is_not_visible",),
     ),
     Mutant(
         "not-visible-blocks-nothing",
         "A fact that could not be read counts as its check's block.",
-        "migrate/checks.py",
+        "migrate/checks/check.py",
         "    return CheckResult(check, Level.NOT_VISIBLE, scope, subject, expected, seen, todo, False, counts_as)\n",
         "    return CheckResult(check, Level.NOT_VISIBLE, scope, subject, expected, seen, todo, False, Level.WARN)\n",
         (
-            "tests/unit/test_checks.py::test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_stopped",
+            "tests/unit/checks/test_check.py::test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_stopped",
         ),
     ),
     Mutant(
         "hidden-listing-passes",
         "Groups that a cluster may hide from us block the plan.",
-        "migrate/clusterchecks.py",
+        "migrate/checks/clusters.py",
         '        if allowed:\n            yield result(\n                Level.PASS, "listing-complete"',
         '        if allowed is not False:\n            yield result(\n                Level.PASS, "listing-complete"',
         (
-            "tests/unit/test_checks.py::test_a_listing_that_may_be_cut_short_blocks_everything_and_not_knowing_is_no_pass",
+            "tests/unit/checks/test_check.py::test_a_listing_that_may_be_cut_short_blocks_everything_and_not_knowing_is_no_pass",
         ),
     ),
     Mutant(
         "undrained-topic-passes",
         "A topic that MM2 has not copied in full blocks its rows.",
-        "migrate/topicchecks.py",
+        "migrate/checks/topics.py",
         "for partition, found in told if not found.verdict]\n",
         "for partition, found in told if found.verdict is False]\n",
         (
-            "tests/unit/test_topicchecks.py::test_not_knowing_counts_as_a_block_and_says_why_mm2s_positions_are_not_known",
+            "tests/unit/checks/test_topics.py::test_not_knowing_counts_as_a_block_and_says_why_mm2s_positions_are_not_known",
         ),
     ),
     Mutant(
@@ -150,7 +150,7 @@ SAYING = (
         '        return self.state in ("Empty", "Dead") and self.member_count == 0\n',
         "        return self.member_count == 0\n",
         (
-            "tests/unit/test_checks.py::test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_stopped",
+            "tests/unit/checks/test_check.py::test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_stopped",
         ),
     ),
     Mutant(

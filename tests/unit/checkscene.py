@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from migrate import checklist
-from migrate.checks import CheckFacts, TopicShape
+from migrate.checks import registry as checklist
+from migrate.checks.check import CheckFacts, TopicShape
 from migrate.mm2.chain import Window
 from migrate.model import (
     Commit,

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.checks import CheckFacts
-from migrate.groupchecks import offsets_expiry
+from migrate.checks.check import CheckFacts
+from migrate.checks.groups import offsets_expiry
 from migrate.model import Commit, Decision, Failure, GroupState, Level, TopicPartition
 from migrate.survey.expiry import Expiry, expiry_of, needs_record, remedy, span
 from migrate.survey.group_facts import BrokerSettings, GroupFacts

@@ -2,7 +2,7 @@
 
 import pytest
 
-from migrate import checklist
+from migrate.checks import registry as checklist
 from migrate.errors import UsageError
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Tail, Unmatched, Why

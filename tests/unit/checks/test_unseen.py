@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from migrate import doctor
-from migrate.checks import HiddenTopics
-from migrate.examination import Health
+from migrate.checks.check import HiddenTopics
+from migrate.checks.examination import Health
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Failure, GroupState, Level, LogRange, Scope, Side, TopicPartition

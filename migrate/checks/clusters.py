@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from migrate.checks import CheckFacts, result, some, unseen
+from migrate.checks.check import CheckFacts, result, some, unseen
 from migrate.model import CheckResult, Decision, Level, Row, Scope
 from migrate.survey.policies import TOPICS_VISIBLE, Policies
 

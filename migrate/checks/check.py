@@ -2,7 +2,7 @@
 
 A check gives one result for every subject that does not pass, and a single `pass` that counts the rest, so
 that 10,000 fine groups stay one line. A fact that could not be read is `not-visible`, which counts as its
-check's block or warn, never as a pass. `migrate.checklist` names all checks and runs them.
+check's block or warn, never as a pass. `migrate.checks.registry` names all checks and runs them.
 """
 
 from collections.abc import Callable, Iterable, Mapping

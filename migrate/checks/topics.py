@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from math import inf
 
-from migrate.checks import CheckFacts, result, some, unseen
+from migrate.checks.check import CheckFacts, result, some, unseen
 from migrate.match.equality import Equality
 from migrate.match.protocol import Why
 from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row, Scope, TopicPartition

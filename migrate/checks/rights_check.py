@@ -7,11 +7,11 @@ committed on, and MM2's own.
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from migrate.checks import some
-from migrate.examination import Examined, Health
+from migrate.checks.check import some
+from migrate.checks.examination import Examined, Health
+from migrate.checks.rights import COMMANDS, Missing, Resources, Seen, missing, needed, resources_of
 from migrate.mm2.flow import Flow
 from migrate.model import Commits, Failure, Side
-from migrate.rights import COMMANDS, Missing, Resources, Seen, missing, needed, resources_of
 from migrate.survey.filters import Filters
 from migrate.text import many
 

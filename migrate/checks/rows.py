@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from migrate.checks import CheckFacts, result, unseen
+from migrate.checks.check import CheckFacts, result, unseen
 from migrate.model import (
     LONGEST_METADATA,
     CheckResult,

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from migrate.checks.rights import CLUSTER_NAME, COMMANDS, RIGHTS, Kind, Resources, Seen, missing, needed, resources_of
+from migrate.checks.rights_check import examine_rights, names_to_ask, subjects_of
 from migrate.mm2.flow import Cluster, Flow, Mm2Home, Mm2Runtime
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.model import Commit, Failure, Side, TopicPartition
-from migrate.rights import CLUSTER_NAME, COMMANDS, RIGHTS, Kind, Resources, Seen, missing, needed, resources_of
-from migrate.rightsexam import examine_rights, names_to_ask, subjects_of
 from migrate.survey.filters import Filters
 
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).parents[3] / "README.md"
 POLICY = ReplicationPolicy(PolicyKind.DEFAULT, "A", "B")
 FLOW = Flow(
     Cluster(Side.SOURCE, "A", {}), Cluster(Side.TARGET, "B", {}), POLICY, Side.SOURCE,

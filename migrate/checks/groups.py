@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from migrate.checks import CheckFacts, groups_of, result, some, unseen
+from migrate.checks.check import CheckFacts, groups_of, result, some, unseen
 from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, Scope, TopicPartition, rereads
 from migrate.survey.expiry import (
     BLOCK_BELOW_MS,

@@ -6,8 +6,13 @@ To add a check: write it in the module of its subject, name it in `CHECKS`, and 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from migrate import clusterchecks, groupchecks, kindchecks, mm2checks, rowchecks, topicchecks
-from migrate.checks import Check, CheckFacts
+from migrate.checks import clusters as clusterchecks
+from migrate.checks import group_kinds as kindchecks
+from migrate.checks import groups as groupchecks
+from migrate.checks import mm2 as mm2checks
+from migrate.checks import rows as rowchecks
+from migrate.checks import topics as topicchecks
+from migrate.checks.check import Check, CheckFacts
 from migrate.model import CheckResult, Level, Row, Scope
 from migrate.survey.policies import NEVER_ACCEPTABLE, Policies
 from migrate.text import capital

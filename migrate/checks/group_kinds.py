@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from migrate.checks import CheckFacts, groups_of, result, some, unseen
+from migrate.checks.check import CheckFacts, groups_of, result, some, unseen
 from migrate.mm2.settings import java_pattern
 from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope
 from migrate.survey.connect_topics import SINK_PREFIX

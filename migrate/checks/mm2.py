@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Set
 
-from migrate.checks import CheckFacts, groups_of, result, unseen
+from migrate.checks.check import CheckFacts, groups_of, result, unseen
 from migrate.clock import minute
 from migrate.mm2.connector_status import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED
 from migrate.mm2.connectors import Role

@@ -1,0 +1,1 @@
+"""Named checks, one result per subject. Pure."""
