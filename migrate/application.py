@@ -21,7 +21,7 @@ from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, Mi
 from migrate.history import APPLY, REMOVED, SET, GroupTrace
 from migrate.journal import Journal, JournalLost, JournalWriter
 from migrate.model import Commits, Decision, Failure, TopicPartition
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.rowresults import RowResult, RowStatus, results_of
 from migrate.survey.group_facts import GroupFactsReader

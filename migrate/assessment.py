@@ -25,7 +25,7 @@ from migrate.drift import (
 from migrate.errors import ClusterError
 from migrate.history import GroupTrace, JournalState
 from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, Scope, TopicPartition
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import LOGS_AT_ONCE, in_batches
 from migrate.survey.expiry import BLOCK_BELOW_MS, UNKNOWN_TODO, remedy

@@ -33,7 +33,7 @@ from migrate.model import (
     Side,
     TopicPartition,
 )
-from migrate.plan import Header, Plan
+from migrate.plan.plan import Header, Plan
 from migrate.survey.expiry import EXPIRY_EXPECTED
 from migrate.survey.policies import GROUP_SYNC, OFFSETS_EXPIRY, PRODUCERS_STOPPED
 from migrate.text import many

@@ -12,7 +12,7 @@ from migrate.drift import committed, stands
 from migrate.errors import MigrateError, Refused
 from migrate.history import JournalState
 from migrate.model import Commits, Decision, Failure, Row
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.writing import read_commits
 

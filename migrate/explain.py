@@ -26,8 +26,8 @@ from migrate.model import (
     lag,
     may_skip,
 )
-from migrate.place import why_text
-from migrate.plan import Header, Plan
+from migrate.plan.plan import Header, Plan
+from migrate.plan.translate import why_text
 from migrate.survey.policies import UNTRANSLATABLE_REASONS
 from migrate.text import many, name, safe
 

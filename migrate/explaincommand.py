@@ -5,7 +5,7 @@ from pathlib import Path
 
 from migrate.errors import UsageError
 from migrate.fence import fence
-from migrate.planfile import read_plan
+from migrate.plan.file import read_plan
 from migrate.showexplain import explanation
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from migrate.errors import UsageError
 from migrate.mm2.commands import COMMAND
-from migrate.plan import Header, Plan
+from migrate.plan.plan import Header, Plan
 from migrate.table import wrapped
 from migrate.text import Colour, many, name, paint, shell_word
 

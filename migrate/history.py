@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from migrate.companions import unsealed
 from migrate.errors import UnreadablePlan
 from migrate.model import Commit, Commits, TopicPartition
+from migrate.plan.companions import unsealed
 from migrate.write_outcome import may_be_written
 
 APPLY = "apply"

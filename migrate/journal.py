@@ -19,11 +19,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from migrate.clock import iso
-from migrate.companions import journal_path, journals_under_any_name, sealed
 from migrate.errors import MigrateError, Refused, UnreadablePlan
 from migrate.history import FAILED, UNKNOWN, JournalState, Offsets, read_history
 from migrate.model import Commit, Commits, Failure, TopicPartition
-from migrate.plan import SHORT_DIGITS
+from migrate.plan.companions import journal_path, journals_under_any_name, sealed
+from migrate.plan.plan import SHORT_DIGITS
 
 Results = Mapping[TopicPartition, "str | Failure"]
 

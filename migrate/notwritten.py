@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from migrate.history import FAILED, REMOVED, SET, JournalState
 from migrate.model import CheckResult, Decision, Row, Scope, TopicPartition
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 
 
 class Noted(StrEnum):

@@ -10,9 +10,9 @@ from migrate.errors import UsageError
 from migrate.match.comparison import Limits
 from migrate.mm2.flow import Flow
 from migrate.options import filters_of
-from migrate.plan import Plan
-from migrate.planfile import refuse_overwrite, write_plan
-from migrate.planning import plan_of
+from migrate.plan.build import plan_of
+from migrate.plan.file import refuse_overwrite, write_plan
+from migrate.plan.plan import Plan
 from migrate.ports import Progress
 from migrate.signatures import REQUIRED_SETTING
 from migrate.survey.policies import Policies

@@ -13,7 +13,7 @@ from migrate.errors import EXIT_DONE, EXIT_PARTLY, UsageError
 from migrate.history import APPLY, FAILED, REMOVED, ROLLBACK, SET, UNKNOWN, GroupTrace, JournalState
 from migrate.model import Decision, Row
 from migrate.pastruns import PastRun, PastRuns
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from migrate.text import many
 from migrate.verification import GOOD
 

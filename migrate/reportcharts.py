@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from migrate.model import Grade, Row
+from migrate.plan.totals import Mm2Comparison, compare_with_mm2, group_totals
 from migrate.text import many, name
-from migrate.totals import Mm2Comparison, compare_with_mm2, group_totals
 
 LANES = 15
 LEAST_VISIBLE = 0.4

@@ -9,8 +9,8 @@ from migrate.errors import MigrateError, Refused, UsageError
 from migrate.history import JournalState, read_history
 from migrate.journal import journal_to_read
 from migrate.pastruns import PastRuns, past_runs
-from migrate.plan import Plan
-from migrate.planfile import read_plan
+from migrate.plan.file import read_plan
+from migrate.plan.plan import Plan
 from migrate.reportafter import Verified, aftermath, read_verified
 from migrate.reportpage import MARK, report
 from migrate.signing import signatures_beside

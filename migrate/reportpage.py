@@ -16,11 +16,12 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from migrate.attention import Evidence, failback_text, findings, not_ruled_out, passed, shared
 from migrate.byte_size import bytes_text
 from migrate.drift import UNDO
 from migrate.model import CheckResult, Grade, Level
-from migrate.plan import Plan
+from migrate.plan.attention import Evidence, failback_text, findings, not_ruled_out, passed, shared
+from migrate.plan.plan import Plan
+from migrate.plan.totals import Totals, totals
 from migrate.reportafter import Aftermath, Verdict
 from migrate.reportcharts import grades_bar, lag_chart, rereads_chart
 from migrate.reportdata import Data, as_json, report_data
@@ -36,7 +37,6 @@ from migrate.showtable import (
 )
 from migrate.signatures import Signature, names_of, signatures_required, standing
 from migrate.text import Colour, many, name, safe, shell_word
-from migrate.totals import Totals, totals
 
 ROWS_EMBEDDED = 100_000
 RESULTS_LISTED = 300

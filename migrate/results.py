@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from migrate.application import ApplyResult
 from migrate.assessment import Assessment, Fate
-from migrate.attention import failback_text
 from migrate.drift import UNDO
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
+from migrate.plan.attention import failback_text
 from migrate.rowresults import RowResult, RowStatus
 from migrate.table import Column, layout, wrapped
 from migrate.text import Colour, many, name, paint, safe, shell_word

@@ -10,17 +10,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from migrate.attention import findings
 from migrate.clock import iso
 from migrate.errors import MigrateError, UsageError
 from migrate.model import Decision, Method, Row, lag, may_skip, rereads, rewinds
-from migrate.plan import Plan, row_document
-from migrate.plandiff import diff, moved_by
-from migrate.planfile import read_plan
+from migrate.plan.attention import findings
+from migrate.plan.diff import diff, moved_by
+from migrate.plan.file import read_plan
+from migrate.plan.plan import Plan, row_document
+from migrate.plan.totals import totals
 from migrate.showtable import verdict
 from migrate.signatures import names_of, read_signatures, signatures_path, standing
 from migrate.text import shell_word
-from migrate.totals import totals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -215,7 +215,7 @@ def row_document_names() -> Sequence[str]:
 
 
 def _mm2_behind(row: Row) -> int | None:
-    # An offset chosen by option is no translation: there is nothing to compare (migrate.totals).
+    # An offset chosen by option is no translation: there is nothing to compare (migrate.plan.totals).
     if row.target_offset is None or row.checkpoint_target_offset is None or row.method is Method.EXPLICIT:
         return None
     return row.target_offset - row.checkpoint_target_offset

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from migrate.errors import UsageError
 from migrate.model import Grade
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from migrate.review import EXTRA, ReviewStopped, groups_table, rows_table
 from migrate.text import safe
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from migrate.errors import MigrateError
 from migrate.journal import journal_to_read
 from migrate.model import Decision
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from migrate.review import ReviewStopped, pandas_module, place_of
 from migrate.signatures import read_signatures, signatures_path
 from migrate.wavefile import wave_of

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Row
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from migrate.showcsv import csv_lines, kcg_lines
 from migrate.showcsv import kcg_companion as _kcg_companion
 from migrate.showjson import json_document, json_lines

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.errors import UsageError
-from migrate.plan import Plan
-from migrate.plandiff import diff
-from migrate.planfile import read_plan
+from migrate.plan.diff import diff
+from migrate.plan.file import read_plan
+from migrate.plan.plan import Plan
 from migrate.show import kcg_companion, render, selected
 from migrate.showcsv import refuse_unprintable
 from migrate.showdiff import diff_document, diff_lines

@@ -10,7 +10,7 @@ from io import StringIO
 
 from migrate.errors import UsageError
 from migrate.model import Decision, Row, lag
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from migrate.table import wrapped
 from migrate.text import name, safe, shell_word
 

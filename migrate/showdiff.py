@@ -12,11 +12,11 @@ from typing import Any
 
 from migrate.clock import iso
 from migrate.model import CheckResult, Decision, Level, Row
-from migrate.plan import Plan, row_document
-from migrate.plandiff import PlanDiff, RowChange, moved_by
+from migrate.plan.diff import PlanDiff, RowChange, moved_by
+from migrate.plan.plan import Plan, row_document
+from migrate.plan.totals import totals
 from migrate.table import aligned, wrapped
 from migrate.text import Colour, many, name, paint, safe
-from migrate.totals import totals
 
 NOTHING = "-"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from migrate.explain import Told, chosen_rows, group_told, row_title, row_told, site_of, source_partition
 from migrate.mm2.commands import COMMAND, resetting, stopping
 from migrate.model import Decision, Row, may_skip
-from migrate.plan import Header, Plan
+from migrate.plan.plan import Header, Plan
 from migrate.table import aligned, wrapped
 from migrate.text import Colour, name, paint
 

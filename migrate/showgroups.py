@@ -10,10 +10,10 @@ from itertools import groupby
 
 from migrate.match.protocol import Why
 from migrate.model import Decision, Grade, Row, lag, may_skip, rewinds
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
+from migrate.plan.totals import group_totals
 from migrate.table import Column, Layout, layout, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
-from migrate.totals import group_totals
 
 NUMBERS = (
     "PARTITION",

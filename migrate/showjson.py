@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from migrate.model import Decision, Grade, Row
-from migrate.plan import Plan, row_document
+from migrate.plan.plan import Plan, row_document
+from migrate.plan.totals import Totals, totals
 from migrate.showtable import verdict
-from migrate.totals import Totals, totals
 
 
 def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from migrate.errors import EXIT_DONE
 from migrate.match.next_record import NextRecord, Part
 from migrate.model import Failure
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from migrate.recordproof import FAILED, Next, RecordProof, RowProof, Verdict
 from migrate.table import Column, Layout, layout, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe

@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from migrate.attention import findings_of, not_ruled_out
 from migrate.duration import duration_text
 from migrate.model import Failure, GroupState, Level
-from migrate.pace import Pace, TimeLeft
+from migrate.plan.attention import findings_of, not_ruled_out
+from migrate.plan.pace import Pace, TimeLeft
+from migrate.plan.settling import Progress, Sight
+from migrate.plan.status import GroupStatus, Mm2TopicStatus, Status, TopicStatus
 from migrate.showtable import Page, finding_lines
-from migrate.status import GroupStatus, Mm2TopicStatus, Status, TopicStatus
 from migrate.survey.lag import Lag
 from migrate.survey.producers import rate_text
 from migrate.table import Column, Layout, aligned, layout, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
-from migrate.watching import Progress, Sight
 
 BAR_WIDTH, SHORT_BAR_WIDTH = 20, 8
 TOPICS_SHOWN = 40

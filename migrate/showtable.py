@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from migrate.attention import Finding, Kind, failback_text, findings, not_ruled_out, passed
 from migrate.byte_size import bytes_text
-from migrate.forecast import forecast
 from migrate.model import Decision, Grade, Level, Row, Scope
-from migrate.plan import Header, Plan
+from migrate.plan.attention import Finding, Kind, failback_text, findings, not_ruled_out, passed
+from migrate.plan.forecast import forecast
+from migrate.plan.plan import Header, Plan
+from migrate.plan.totals import Mm2Comparison, Totals, totals
 from migrate.showgroups import group_lines
 from migrate.survey.policies import OFFSETS_EXPIRY
 from migrate.table import aligned, wrapped
 from migrate.text import Colour, many, name, paint, safe, shell_word
-from migrate.totals import Mm2Comparison, Totals, totals
 
 # A finding on 300 groups must not push the next one off the screen: so many lines of it are shown, and so many names.
 EVIDENCE_SHOWN = 20

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from migrate.notwritten import Why
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from migrate.table import wrapped
 from migrate.text import Colour, many, name, paint, safe
 from migrate.verification import Finding, Standing, Verification

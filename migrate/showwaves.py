@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from migrate.clock import iso
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from migrate.table import Column, layout, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
 from migrate.waves import Standing, Wave, WaveSum, of_flows, wave_sum

@@ -6,8 +6,9 @@ from pathlib import Path
 from migrate.clock import Clock, SystemClock, iso
 from migrate.errors import Refused
 from migrate.journal import Journal, journal_to_read
-from migrate.plan import Plan
-from migrate.planfile import read_plan
+from migrate.plan.file import read_plan
+from migrate.plan.plan import Plan
+from migrate.plan.totals import totals
 from migrate.showtable import verdict
 from migrate.signatures import (
     Signature,
@@ -22,7 +23,6 @@ from migrate.signatures import (
 )
 from migrate.text import name as shown
 from migrate.text import shell_word
-from migrate.totals import totals
 
 
 def run_sign(path: Path, by: str, note: str, clock: Clock | None = None) -> list[str]:

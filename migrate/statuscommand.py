@@ -11,9 +11,7 @@ from typing import Any
 from migrate.clock import Clock, SystemClock
 from migrate.duration import duration_text
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
-from migrate.forecast import Forecast, forecast
 from migrate.kafka.recordreader import RecordReader
-from migrate.looking import Asking, BackgroundLook, Wakeful
 from migrate.match.comparison import Limits
 from migrate.match.log_reader import LogReader
 from migrate.match.tail_comparer import MOST_PER_PARTITION, TailComparer
@@ -21,21 +19,23 @@ from migrate.mm2.connector_status import TaskReader
 from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import PlainMirror
 from migrate.options import filters_of
-from migrate.planfile import read_plan
+from migrate.plan.file import read_plan
+from migrate.plan.forecast import Forecast, forecast
+from migrate.plan.looking import Asking, BackgroundLook, Wakeful
+from migrate.plan.settling import Sight
+from migrate.plan.status import Status, status_of
+from migrate.plan.watch import EVERY_SECONDS, Told, watch_until_ready
 from migrate.ports import ClusterAdmin, Lines, PositionReader, Progress
 from migrate.screen import Screen
 from migrate.showstatus import first_look_lines, late_text, left_text, progress_line, status_lines
 from migrate.showtable import Page
-from migrate.status import Status, status_of
 from migrate.statusdocument import status_document
-from migrate.statuswatch import EVERY_SECONDS, Told, watch_until_ready
 from migrate.survey.expiry import records_rest_on
 from migrate.survey.group_facts import RememberedGroupFacts
 from migrate.survey.policies import Policies
 from migrate.survey.records import read_positions
 from migrate.survey.survey import Clusters, PlanRequest, Timer
 from migrate.survey.take import take_survey
-from migrate.watching import Sight
 from migrate.wiring import admin_of, group_facts_of, log_reader_of, position_reader_of, task_reader_of
 
 Print = Callable[[Iterable[str]], None]

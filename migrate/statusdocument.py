@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from migrate.forecast import Forecast
 from migrate.model import Failure, GroupState, LogRange
-from migrate.pace import TimeLeft
-from migrate.status import GroupStatus, PartitionStatus, Status, TopicStatus
+from migrate.plan.forecast import Forecast
+from migrate.plan.pace import TimeLeft
+from migrate.plan.settling import Progress, Sight
+from migrate.plan.status import GroupStatus, PartitionStatus, Status, TopicStatus
 from migrate.survey.lag import Lag
 from migrate.survey.producers import Growth
-from migrate.watching import Progress, Sight
 
 
 def status_document(

@@ -16,7 +16,7 @@ from dataclasses import replace
 from migrate.errors import Refused
 from migrate.history import GroupTrace, JournalState
 from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row
-from migrate.plan import FORMAT_VERSION, SHORT_DIGITS, Header, Plan, canonical
+from migrate.plan.plan import FORMAT_VERSION, SHORT_DIGITS, Header, Plan, canonical
 
 MOVED_REFUSE = "refuse"
 MOVED_RESTORE = "restore"

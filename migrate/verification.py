@@ -20,7 +20,7 @@ from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
 from migrate.history import JournalState
 from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, TopicPartition
 from migrate.notwritten import Noted, NotWritten, Why, blocks_without_rows, by_plan, left_out, noted, told
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import in_batches
 from migrate.text import many

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from migrate.companions import journals_under_any_name, real_path
 from migrate.history import ROLLBACK, GroupTrace, JournalState
 from migrate.journal import Journal, journal_to_read
-from migrate.plan import Plan
-from migrate.planfile import read_plan
+from migrate.plan.companions import journals_under_any_name, real_path
+from migrate.plan.file import read_plan
+from migrate.plan.plan import Plan
 from migrate.waves import Wave
 
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from migrate.drift import UNDO
 from migrate.history import REMOVED, SET, GroupTrace, JournalState
 from migrate.model import Decision, Row
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 
 Flow = tuple[str, str]
 """The two clusters' ids (aliases where a plan has none), the one that the groups leave first."""

@@ -8,7 +8,6 @@ from typing import Any
 from migrate import __version__
 from migrate.application import ApplyOptions, ApplyResult, apply_plan
 from migrate.clock import SystemClock
-from migrate.companions import journal_path, journals_under_any_name, real_path
 from migrate.drift import UNDO
 from migrate.elsewhere import Elsewhere, look_elsewhere, outside
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
@@ -19,8 +18,9 @@ from migrate.journal import Journal, journal_to_read
 from migrate.kafka.hosted import get_ready
 from migrate.mm2.flow import Flow
 from migrate.model import Row
-from migrate.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, Plan, approves
-from migrate.planfile import read_plan, refuse_overwrite, write_plan
+from migrate.plan.companions import journal_path, journals_under_any_name, real_path
+from migrate.plan.file import read_plan, refuse_overwrite, write_plan
+from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, Plan, approves
 from migrate.ports import ClusterAdmin, Progress
 from migrate.recordproof import LogSide, RecordProof, prove
 from migrate.results import Typed, apply_lines

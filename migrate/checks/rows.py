@@ -1,4 +1,4 @@
-"""Checks whose subject is one committed offset: they report what `migrate.rows` decided."""
+"""Checks whose subject is one committed offset: they report what `migrate.plan.rows` decided."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -23,13 +23,13 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from migrate.assessment import assess
 from migrate.clock import SystemClock
-from migrate.companions import journal_path
 from migrate.history import APPLY, JournalState
 from migrate.journal import Journal
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Side
-from migrate.plan import Plan
-from migrate.planfile import write_plan
+from migrate.plan.companions import journal_path
+from migrate.plan.file import write_plan
+from migrate.plan.plan import Plan
 from migrate.progress import Silent
 from migrate.wiring import admin_of
 from migrate.writing import GroupWriter, read_commits

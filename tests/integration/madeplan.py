@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from migrate.model import Row
-from migrate.plan import Plan
-from migrate.planfile import write_plan
+from migrate.plan.file import write_plan
+from migrate.plan.plan import Plan
 from tests.builders import make_plan, make_row
 from tests.integration.clusters import admin, topic_id
 

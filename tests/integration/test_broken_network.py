@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.companions import journal_path
-from migrate.plan import Plan
+from migrate.plan.companions import journal_path
+from migrate.plan.plan import Plan
 from tests.integration.cli import REPOSITORY, CommandLine, Ran
 from tests.integration.javajudge import HeldByGroup, JavaJudge
 from tests.integration.madeplan import made_plan, options_for, saved

@@ -12,10 +12,10 @@ from random import Random
 
 import pytest
 
-from migrate.companions import journal_path
 from migrate.history import SET, read_history
 from migrate.model import TopicPartition
-from migrate.plan import Plan
+from migrate.plan.companions import journal_path
+from migrate.plan.plan import Plan
 from tests.integration.cli import REPOSITORY, CommandLine
 from tests.integration.javajudge import HeldByGroup, JavaJudge
 from tests.integration.madeplan import made_plan, options_for, saved

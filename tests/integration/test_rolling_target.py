@@ -13,12 +13,12 @@ from random import Random
 import pytest
 from confluent_kafka import KafkaException
 
-from migrate.companions import journal_path
 from migrate.history import read_history
 from migrate.kafka.hosted import HostedAdmin
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Failure, Side
-from migrate.plan import Plan
+from migrate.plan.companions import journal_path
+from migrate.plan.plan import Plan
 from tests.integration.cli import REPOSITORY, CommandLine
 from tests.integration.clusters import commits_on
 from tests.integration.javajudge import JavaJudge

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.planfile import stored_fingerprint
+from migrate.plan.file import stored_fingerprint
 from tests.integration.cli import REPOSITORY, Ran, run
 from tests.integration.clusters import AnyLab, commit, commits_on, member, read_as_groups
 from tests.integration.scene import Scene

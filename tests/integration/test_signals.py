@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from tests.integration.cli import REPOSITORY, CommandLine
 from tests.integration.madeplan import made_plan, saved
 from tests.lab.proxy import ProxiedCluster

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from migrate.model import Decision, Grade, Level, Method, Row, Scope
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from tests.builders import make_check, make_untranslated
 from tests.integration.cli import CommandLine, run
 from tests.integration.clusters import CALL_SECONDS, QUIET, commit, member, subscribed

@@ -120,7 +120,9 @@ WRITING = (
         "migrate/journal.py",
         "            sync_folder(self.path.parent)\n",
         "            pass\n",
-        ("tests/unit/test_companions.py::test_a_run_that_finds_the_journal_there_brings_its_name_to_disk_as_well",),
+        (
+            "tests/unit/plan/test_companions.py::test_a_run_that_finds_the_journal_there_brings_its_name_to_disk_as_well",
+        ),
     ),
     Mutant(
         "backup-not-synced",
@@ -368,7 +370,7 @@ WRITING = (
     Mutant(
         "twelve-digits-approve",
         "A plan is approved by 32 digits of its fingerprint or more.",
-        "migrate/plan.py",
+        "migrate/plan/plan.py",
         "    return len(given) >= MIN_APPROVAL_DIGITS and plan.fingerprint.startswith(given)\n",
         "    return plan.fingerprint[:SHORT_DIGITS] == given[:SHORT_DIGITS]\n",
         ("tests/unit/test_cli.py::test_thirty_two_digits_or_more_approve_in_either_case_of_letters",),

@@ -6,10 +6,10 @@ from typing import Any
 
 from migrate.application import ApplyOptions, ApplyResult, apply_plan
 from migrate.assessment import Assessment
-from migrate.companions import journal_path
 from migrate.history import ROLLBACK
 from migrate.journal import Journal
-from migrate.plan import Plan
+from migrate.plan.companions import journal_path
+from migrate.plan.plan import Plan
 from migrate.rowresults import RowStatus
 from migrate.undo import undo_plan
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress

@@ -14,8 +14,8 @@ from migrate.model import (
     OffsetSync,
     TopicPartition,
 )
-from migrate.place import RowFacts
-from migrate.rows import build_row, with_blocks
+from migrate.plan.rows import build_row, with_blocks
+from migrate.plan.translate import RowFacts
 from migrate.survey.drain import Drained
 from migrate.survey.group_facts import BrokerSettings, GroupFacts
 from migrate.survey.policies import Policies

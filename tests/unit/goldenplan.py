@@ -1,8 +1,8 @@
 """A plan with every decision and every reason, made by hand: what the golden files show."""
 
 from migrate.model import Decision, Grade, Level, Method, Row, Scope
-from migrate.plan import Plan, PlannedGroupState
-from migrate.totals import sums_of
+from migrate.plan.plan import Plan, PlannedGroupState
+from migrate.plan.totals import sums_of
 from tests.builders import make_check, make_plan, make_row, make_untranslated
 
 SYNC_ON_COMMIT = "A sync stands on the committed offset: 700."

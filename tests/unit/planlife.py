@@ -18,13 +18,13 @@ import pytest
 
 from migrate import writecommands as commands
 from migrate.application import ApplyResult
-from migrate.companions import journal_path
 from migrate.drift import stands, to_write
 from migrate.errors import MigrateError
 from migrate.history import JournalState, read_history
 from migrate.model import Commit, Commits, Failure, GroupState, Row
-from migrate.plan import Plan
-from migrate.planfile import read_plan, write_plan
+from migrate.plan.companions import journal_path
+from migrate.plan.file import read_plan, write_plan
+from migrate.plan.plan import Plan
 from migrate.rowresults import RowStatus
 from tests.fakes import Appended, Crash, FakeClock, NoProgress
 from tests.unit.lifefakes import CALM, COLLEAGUE, Disk, Kind, Place, Target, Trouble, Write, befall
@@ -154,7 +154,7 @@ class Life:
             patch.setattr(commands, "get_ready", lambda: None)
             patch.setattr(commands, "SystemClock", lambda: self.clock)
             patch.setattr("migrate.journal.os", self.disk)
-            patch.setattr("migrate.planfile.os", self.disk)
+            patch.setattr("migrate.plan.file.os", self.disk)
             patch.setattr("migrate.writing.WINDOWS_PER_CHUNK", 1)
             yield
 

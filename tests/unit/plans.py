@@ -3,7 +3,7 @@
 from typing import Any
 
 from migrate.model import LogRange, Row, Side, TopicPartition
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from tests.builders import make_plan, make_row
 from tests.fakes import EMPTY, FakeCluster
 

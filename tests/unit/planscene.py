@@ -7,8 +7,8 @@ from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
 from migrate.model import Decision, LogRange, OffsetSync, Side, TopicPartition
-from migrate.plan import Plan
-from migrate.planning import plan_of
+from migrate.plan.build import plan_of
+from migrate.plan.plan import Plan
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies
 from migrate.survey.survey import Clusters, PlanRequest

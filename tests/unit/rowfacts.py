@@ -2,7 +2,7 @@
 
 from migrate.mm2.chain import Window
 from migrate.model import Commit, GroupPartition, LogRange, OffsetSync
-from migrate.place import CheckpointHint, RowFacts
+from migrate.plan.translate import CheckpointHint, RowFacts
 
 BELOW, ABOVE = OffsetSync(1, 100, 110), OffsetSync(2, 200, 208)
 

@@ -11,12 +11,12 @@ import pytest
 
 from migrate.application import ApplyOptions, ApplyResult, apply_plan
 from migrate.assessment import Fate
-from migrate.companions import journal_path
 from migrate.errors import ClusterError, MigrateError, Refused
 from migrate.history import APPLY, ROLLBACK, SET, read_history
 from migrate.journal import Journal
 from migrate.model import Decision, Failure, Level, LogRange, Method, TopicPartition
-from migrate.plan import Plan
+from migrate.plan.companions import journal_path
+from migrate.plan.plan import Plan
 from migrate.results import Typed, apply_lines
 from migrate.rowresults import RowStatus
 from migrate.survey.group_facts import BrokerSettings

@@ -11,12 +11,12 @@ from migrate.application import ApplyResult
 from migrate.assessment import Fate
 from migrate.journal import JournalLost, JournalWriter
 from migrate.model import CheckResult, Commit, Decision, Failure, Level, Row, Scope, TopicPartition
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
+from migrate.plan.totals import totals
 from migrate.results import Typed, apply_lines
 from migrate.review import next_commands
 from migrate.rowresults import RowStatus
 from migrate.showtable import verdict
-from migrate.totals import totals
 from tests.builders import make_check
 from tests.fakes import ALIVE, Crash, FakeCluster, Script
 from tests.unit.applyscene import Scene, statuses, three_groups

@@ -11,10 +11,10 @@ from click import Group
 from click.testing import CliRunner, Result
 
 from migrate.cli import cli
-from migrate.companions import journal_path
 from migrate.options import NEVER_FROM_ENVIRONMENT
-from migrate.plan import approves
-from migrate.planfile import read_plan, write_plan
+from migrate.plan.companions import journal_path
+from migrate.plan.file import read_plan, write_plan
+from migrate.plan.plan import approves
 from tests.builders import make_plan, make_row
 
 # A group's commands go by both words.

@@ -6,7 +6,7 @@ import pytest
 from migrate.drift import Drift, SideWorld, World, cluster_drift, group_drift
 from migrate.history import GroupTrace
 from migrate.model import Commit, Decision, Failure, GroupState, Level, LogRange, TopicPartition
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from tests.builders import make_check
 from tests.fakes import ALIVE, FakeCluster
 from tests.unit.plans import clusters, plan, row

@@ -15,7 +15,6 @@ from typing import IO
 import pytest
 
 from migrate.clock import SystemClock
-from migrate.companions import journal_path
 from migrate.errors import ClusterError
 from migrate.history import APPLY, SET
 from migrate.journal import Journal
@@ -23,6 +22,7 @@ from migrate.kafka.frames import ByGroup, receive, send
 from migrate.kafka.hosted import HostedAdmin
 from migrate.mm2.flow import Cluster
 from migrate.model import Commit, Failure, GroupState, Side, TopicPartition
+from migrate.plan.companions import journal_path
 from migrate.writing import GroupWriter
 from tests.mockcluster import (
     COORDINATOR_LOAD_IN_PROGRESS,

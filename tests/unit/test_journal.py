@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from migrate.companions import journal_path, sealed
 from migrate.errors import MigrateError, Refused, UnreadablePlan
 from migrate.history import APPLY, FAILED, ROLLBACK, SET, UNKNOWN, JournalState
 from migrate.journal import Journal, JournalWriter
 from migrate.model import Commit, Failure, TopicPartition
+from migrate.plan.companions import journal_path, sealed
 
 FINGERPRINT = "0123456789abcdef" * 4
 P0, P1 = TopicPartition("A.orders", 0), TopicPartition("A.orders", 1)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from migrate.model import Commit, Decision, Method, TopicPartition
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from tests.fakes import ALIVE, EMPTY
 from tests.unit import plans
 from tests.unit.lifefakes import ANSWERS, CALM, Kind, Trouble

@@ -13,7 +13,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from migrate.cli import cli
-from migrate.companions import journal_path
 from migrate.history import APPLY, SET
 from migrate.journal import Journal
 from migrate.mm2.wire import (
@@ -29,7 +28,8 @@ from migrate.mm2.wire import (
     label,
 )
 from migrate.model import Commit, Decision
-from migrate.planfile import read_plan, write_plan
+from migrate.plan.companions import journal_path
+from migrate.plan.file import read_plan, write_plan
 from tests.seeds import new_seed
 from tests.unit.plans import plan, row
 

@@ -12,16 +12,16 @@ from nbclient.exceptions import CellExecutionError
 from migrate import review
 from migrate import reviewoutcome as outcome
 from migrate.application import ApplyOptions, apply_plan
-from migrate.companions import journal_path
 from migrate.journal import Journal
 from migrate.model import Decision
-from migrate.planfile import write_plan
+from migrate.plan.companions import journal_path
+from migrate.plan.file import write_plan
+from migrate.plan.totals import totals
 from migrate.reportafter import Aftermath
 from migrate.reportpage import report
 from migrate.show import render
 from migrate.showproof import verify_document
 from migrate.signatures import add_signature, signature_of, signatures_path
-from migrate.totals import totals
 from migrate.undo import undo_plan
 from migrate.verification import verify
 from tests.builders import make_plan, make_row

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from migrate.errors import Refused, UnreadablePlan, UsageError
 from migrate.model import Decision, Grade, lag
-from migrate.plan import Plan, row_document
-from migrate.planfile import write_plan
+from migrate.plan.file import write_plan
+from migrate.plan.plan import Plan, row_document
+from migrate.plan.totals import group_totals, totals
 from migrate.reportafter import Aftermath
 from migrate.reportcharts import LANES, grades_bar, lag_chart, rereads_chart
 from migrate.reportcommand import run_report
@@ -25,7 +26,6 @@ from migrate.show import render
 from migrate.showtable import Page, identity, next_steps, totals_told, verdict
 from migrate.signing import run_sign
 from migrate.text import safe
-from migrate.totals import group_totals, totals
 from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
 from tests.unit.pages import squeezed

@@ -12,7 +12,7 @@ from migrate.history import read_history
 from migrate.journal import Journal
 from migrate.model import Decision, Failure
 from migrate.pastruns import UNDONE, past_runs
-from migrate.planfile import write_plan
+from migrate.plan.file import write_plan
 from migrate.reportafter import Aftermath, Verified, aftermath, read_verified
 from migrate.reportcommand import run_report
 from migrate.rowresults import RowStatus

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from migrate.errors import EXIT_USAGE, UsageError
 from migrate.model import Decision, Grade, Level, Scope
-from migrate.plan import PlannedGroupState
+from migrate.plan.plan import PlannedGroupState
+from migrate.plan.totals import sums_of, totals
 from migrate.show import FORMATS, kcg_companion, render, select, summary
 from migrate.showcsv import refuse_unprintable
 from migrate.text import cells
-from migrate.totals import sums_of, totals
 from tests.builders import make_check, make_plan, make_row, make_untranslated
 from tests.unit.goldenplan import golden_plan
 

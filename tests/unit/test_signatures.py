@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.cli import cli
-from migrate.companions import journal_path
 from migrate.errors import UnreadablePlan, UsageError
 from migrate.journal import Journal
-from migrate.planfile import read_plan, write_plan
+from migrate.plan.companions import journal_path
+from migrate.plan.file import read_plan, write_plan
 from migrate.signatures import (
     add_signature,
     names_of,

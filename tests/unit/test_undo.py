@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from migrate.history import GroupTrace, JournalState
 from migrate.model import Commit, Commits, Decision, TopicPartition
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from migrate.undo import undo_plan
 from tests.unit.plans import plan, row
 

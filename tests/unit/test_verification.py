@@ -20,7 +20,7 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.notwritten import Noted, Why, blocks_without_rows, noted
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 from migrate.showverify import verify_lines
 from migrate.verification import Finding, Known, Standing, Verification, compare, joint_exit_code, verify, with_members
 from tests.builders import make_check

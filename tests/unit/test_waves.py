@@ -8,12 +8,12 @@ from click.testing import CliRunner, Result
 
 from migrate.application import ApplyOptions, apply_plan
 from migrate.cli import cli
-from migrate.companions import journal_path
 from migrate.history import ROLLBACK
 from migrate.journal import Journal
 from migrate.model import Decision, Failure
-from migrate.plan import Plan
-from migrate.planfile import write_plan
+from migrate.plan.companions import journal_path
+from migrate.plan.file import write_plan
+from migrate.plan.plan import Plan
 from migrate.undo import undo_plan
 from tests.fakes import FakeClock, FakeCluster, NoProgress, Script
 from tests.unit.plans import clusters, plan, row

@@ -16,12 +16,12 @@ from click.testing import CliRunner, Result
 
 from migrate import writecommands as commands
 from migrate.cli import cli
-from migrate.companions import journal_path
 from migrate.history import APPLY
 from migrate.journal import Journal
 from migrate.model import Failure, LogRange
-from migrate.plan import Plan
-from migrate.planfile import read_plan, write_plan
+from migrate.plan.companions import journal_path
+from migrate.plan.file import read_plan, write_plan
+from migrate.plan.plan import Plan
 from migrate.wavefile import read_wave
 from migrate.waves import wave_sum
 from tests.fakes import Crash, FakeCluster, Script

@@ -7,7 +7,7 @@ from migrate.errors import UsageError
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Tail, Unmatched, Why
 from migrate.model import Decision, Level, LogRange, Scope, TopicPartition
-from migrate.rows import with_blocks
+from migrate.plan.rows import with_blocks
 from migrate.survey.drain import Drained
 from migrate.survey.policies import Policies, Waiver, parse_waiver
 from tests.fakes import FakeComparer

@@ -12,7 +12,7 @@ from migrate.checks.examination import Health
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Failure, GroupState, Level, LogRange, Scope, Side, TopicPartition
-from migrate.planning import plan_of
+from migrate.plan.build import plan_of
 from migrate.spark.hostedtopics import topics_of
 from migrate.survey.connect_topics import ConnectTopic, Purpose
 from migrate.survey.filters import Filters

@@ -2,7 +2,7 @@
 
 Records decide where they were compared (Law 4 of docs/translation.md); else the window of syncs does, with
 timestamps as a guard (Law 2); with the source gone, MM2's newest checkpoint. What the policies make of a place
-is `migrate.rows`.
+is `migrate.plan.rows`.
 """
 
 from dataclasses import dataclass, replace

@@ -21,9 +21,9 @@ from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.mm2.settings import java_pattern
 from migrate.mm2.topics import SyncReading, WindowQuestion
 from migrate.model import Decision, Grade, Level, LogRange, OffsetSync, Side, TopicPartition
-from migrate.plan import Plan
-from migrate.planfile import write_plan
-from migrate.planning import plan_of
+from migrate.plan.build import plan_of
+from migrate.plan.file import write_plan
+from migrate.plan.plan import Plan
 from migrate.results import Typed, apply_lines
 from migrate.show import render
 from migrate.survey.filters import Filters

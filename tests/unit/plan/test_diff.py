@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from migrate.cli import cli
 from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Level
-from migrate.plan import row_document
-from migrate.plandiff import diff
-from migrate.planfile import write_plan
+from migrate.plan.diff import diff
+from migrate.plan.file import write_plan
+from migrate.plan.plan import row_document
 from migrate.showdiff import diff_document, diff_lines
 from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenplan import golden_plan

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from migrate.pace import Reading, TimeLeft, time_left
-from migrate.status import Status, TopicStatus
+from migrate.plan.pace import Reading, TimeLeft, time_left
+from migrate.plan.status import Status, TopicStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError, Refused
-from migrate.plan import SHORT_DIGITS
+from migrate.plan.plan import SHORT_DIGITS
 
 _SEAL = b',"crc":"'
 

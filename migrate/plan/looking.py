@@ -4,8 +4,8 @@ from collections.abc import Callable
 from threading import Event, Thread
 
 from migrate.clock import Clock
-from migrate.status import Status
-from migrate.watching import Waiting
+from migrate.plan.settling import Waiting
+from migrate.plan.status import Status
 
 
 class Asking:

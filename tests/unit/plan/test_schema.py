@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from migrate.documentschema import plan_document_schema
 from migrate.model import Grade
-from migrate.planfile import write_plan
-from migrate.planschema import ROW_SCHEMA
+from migrate.plan.document_schema import plan_document_schema
+from migrate.plan.file import write_plan
+from migrate.plan.schema import ROW_SCHEMA
 from migrate.show import render
 from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
 
-PUBLISHED = Path(__file__).parents[2] / "schema"
+PUBLISHED = Path(__file__).parents[3] / "schema"
 
 
 def published(name: str) -> Any:

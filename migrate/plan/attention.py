@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from migrate.model import CheckResult, Decision, Level, Row, Scope, may_skip, rewinds
-from migrate.plan import Header, Plan
+from migrate.plan.plan import Header, Plan
 from migrate.text import many, name, safe
 
 

@@ -10,8 +10,8 @@ from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Unmatched, Why
 from migrate.mm2.chain import Window
 from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, OffsetSync
-from migrate.place import Place, place
-from migrate.rows import build_row
+from migrate.plan.rows import build_row
+from migrate.plan.translate import Place, place
 from migrate.survey.policies import Policies, Rewind
 from tests.unit.rowfacts import FACTS
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.pace import Pace, Reading, time_left
+from migrate.plan.pace import Pace, Reading, time_left
 
-RECORDED = Path(__file__).parent / "drains"
+RECORDED = Path(__file__).parents[1] / "drains"
 
 
 def steady(total, rate, every=1.0, noise=0.0, idle=0.0, burst=0.0, seed=0):

@@ -11,9 +11,9 @@ from enum import StrEnum
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from migrate.model import CheckResult, Decision, Grade
-from migrate.plan import ADDED_IN, FORMAT_VERSION, Header
-from migrate.planschema import ROW_SCHEMA
-from migrate.totals import Totals
+from migrate.plan.plan import ADDED_IN, FORMAT_VERSION, Header
+from migrate.plan.schema import ROW_SCHEMA
+from migrate.plan.totals import Totals
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN = {str: {"type": "string"}, int: {"type": "integer"}, float: {"type": "number"}, bool: {"type": "boolean"}}
@@ -88,7 +88,7 @@ def _totals() -> dict[str, Any]:
     count = {"type": "integer", "minimum": 0}
     schema["properties"]["decisions"] = _closed({str(d): count for d in Decision})
     schema["properties"]["grades"] = _closed({**{str(g): count for g in Grade}, "none": count})
-    return schema | {"description": "What every format adds up, over the whole plan (migrate.totals)."}
+    return schema | {"description": "What every format adds up, over the whole plan (migrate.plan.totals)."}
 
 
 def _object(kind: type) -> dict[str, Any]:

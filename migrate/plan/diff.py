@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from migrate.errors import UsageError
 from migrate.model import CheckResult, Level, Row
-from migrate.plan import Header, Plan
+from migrate.plan.plan import Header, Plan
 
 Key = tuple[str, str, int]
 JUDGED = ("decision", "reason", "method", "grade", "equality", "target_topic", "source_metadata")

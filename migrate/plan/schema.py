@@ -7,7 +7,7 @@ Enums have the default `unknown`, so that a reader of another version sees that 
 from typing import Any
 
 from migrate.model import Decision, Grade, Method
-from migrate.plan import FORMAT_VERSION
+from migrate.plan.plan import FORMAT_VERSION
 
 NAMESPACE = f"mm2_migrate.plan.v{FORMAT_VERSION}"
 

@@ -11,8 +11,8 @@ from typing import Protocol
 from migrate.clock import Clock
 from migrate.duration import duration_text
 from migrate.errors import ClusterError
-from migrate.status import Status
-from migrate.watching import Sight, Waiting, Watch
+from migrate.plan.settling import Sight, Waiting, Watch
+from migrate.plan.status import Status
 
 # From one look to the next, and between the two readings of the log ends within one, in seconds.
 EVERY_SECONDS = 2.0
@@ -24,7 +24,7 @@ LATE_AFTER, LATE_AT_MOST = EVERY_SECONDS, 10.0
 
 
 class Pending(Protocol):
-    """A look that is under way (`migrate.looking.BackgroundLook`)."""
+    """A look that is under way (`migrate.plan.looking.BackgroundLook`)."""
 
     def ended_within(self, seconds: float) -> bool:
         """Wait so long at most; return whether the look is over."""

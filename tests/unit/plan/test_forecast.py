@@ -3,8 +3,8 @@
 import pytest
 
 from migrate.duration import duration_text
-from migrate.forecast import forecast
 from migrate.model import Decision
+from migrate.plan.forecast import forecast
 from migrate.show import render
 from tests.builders import make_plan, make_row, make_untranslated
 

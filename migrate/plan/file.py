@@ -17,10 +17,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
-from migrate.companions import journal_path, journals_under_any_name, real_path
 from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
 from migrate.model import CheckResult, Decision, Grade, Level, Method, Row, Scope
-from migrate.plan import (
+from migrate.plan.companions import journal_path, journals_under_any_name, real_path
+from migrate.plan.plan import (
     ADDED_IN,
     READABLE_FORMATS,
     Header,
@@ -30,7 +30,7 @@ from migrate.plan import (
     header_document,
     row_document,
 )
-from migrate.planschema import ROW_SCHEMA
+from migrate.plan.schema import ROW_SCHEMA
 
 FORMAT_KEY = "mm2-migrate.format"
 HEADER_KEY = "mm2-migrate.header"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from migrate.model import Decision, Failure, LogRange, Method, Row
-from migrate.place import Nowhere, Place, RowFacts, link_of, not_visible, place
+from migrate.plan.translate import Nowhere, Place, RowFacts, link_of, not_visible, place
 from migrate.survey.policies import PARTITION_MISSING, Policies, Rewind, Untranslatable
 
 METADATA_CARRIED = "metadata-carried"

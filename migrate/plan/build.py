@@ -21,16 +21,16 @@ from migrate.model import (
     Side,
     TopicPartition,
 )
-from migrate.place import CheckpointHint, RowFacts
-from migrate.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
-from migrate.rows import build_row, uncommitted_row, with_blocks
+from migrate.plan.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
+from migrate.plan.rows import build_row, uncommitted_row, with_blocks
+from migrate.plan.totals import sums_of
+from migrate.plan.translate import CheckpointHint, RowFacts
 from migrate.survey.connect_topics import ConnectTopic, without_copy
 from migrate.survey.drain import Drained, DrainFacts, drained
 from migrate.survey.groups import other_kinds
 from migrate.survey.other_log import OtherLog, of_other_logs, other_log
 from migrate.survey.streams import INTERNAL, Application, application, internal_topics
 from migrate.survey.survey import Mm2Topic, PlanRequest, Survey
-from migrate.totals import sums_of
 
 
 def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:

@@ -7,29 +7,29 @@ from threading import Event
 import pytest
 
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError
-from migrate.looking import Asking, BackgroundLook, Wakeful
 from migrate.match.protocol import Tail
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.topic_reader import News
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Level, LogRange, TopicPartition
-from migrate.pace import Pace
+from migrate.plan.looking import Asking, BackgroundLook, Wakeful
+from migrate.plan.pace import Pace
+from migrate.plan.settling import Sight, Waiting, Watch
+from migrate.plan.status import ONLY_PLAN_TELLS, status_of
+from migrate.plan.watch import watch_until_ready
 from migrate.progress import LineProgress
 from migrate.screen import fitting
 from migrate.showstatus import first_look_lines, left_text, progress_line, status_lines
 from migrate.showtable import Page
-from migrate.status import ONLY_PLAN_TELLS, status_of
 from migrate.statuscommand import Teller, exit_code
 from migrate.statusdocument import status_document
-from migrate.statuswatch import watch_until_ready
 from migrate.survey.filters import Filters
 from migrate.survey.lag import Lag
 from migrate.survey.policies import Policies, Waiver
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
 from migrate.text import Colour, paint
-from migrate.watching import Sight, Waiting, Watch
 from tests.fakes import ALIVE, FakeClock, FakeComparer, NoProgress
 from tests.unit.planscene import SYNCS, planned, world
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from migrate.model import Decision, Grade, Method, Row, lag, may_skip, rereads, rewinds
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 
 FILTERED = "filtered:"
 

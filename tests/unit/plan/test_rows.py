@@ -7,8 +7,8 @@ import pytest
 from migrate.match.protocol import Matched, Why
 from migrate.mm2.chain import Window
 from migrate.model import Commit, Decision, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
-from migrate.place import CheckpointHint
-from migrate.rows import build_row, uncommitted_row, with_blocks
+from migrate.plan.rows import build_row, uncommitted_row, with_blocks
+from migrate.plan.translate import CheckpointHint
 from migrate.survey.policies import Policies, Rewind, Untranslatable
 from tests.unit.rowfacts import ABOVE, FACTS
 

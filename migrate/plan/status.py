@@ -12,7 +12,7 @@ from migrate.match.protocol import Link
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.topic_reader import News
 from migrate.model import CheckResult, Failure, GroupState, Level, LogRange, Side, TopicPartition
-from migrate.planning import judged
+from migrate.plan.build import judged
 from migrate.survey.drain import Drained
 from migrate.survey.lag import UNKNOWN, Lag, lag_of, total
 from migrate.survey.producers import Growth

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from migrate.cli import cli
-from migrate.companions import journal_path, journals_under_any_name
 from migrate.errors import MigrateError, Refused
 from migrate.history import APPLY, ROLLBACK
 from migrate.journal import Journal, journal_to_read
-from migrate.plan import Plan
-from migrate.planfile import write_plan
+from migrate.plan.companions import journal_path, journals_under_any_name
+from migrate.plan.file import write_plan
+from migrate.plan.plan import Plan
 from migrate.signatures import add_signature, signature_of, signatures_path
 from tests.unit.plans import plan, row
 

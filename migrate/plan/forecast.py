@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from migrate.duration import duration_text
 from migrate.model import Decision
-from migrate.plan import Plan
+from migrate.plan.plan import Plan
 
 # Starting the process and reaching a cluster, where no timing tells.
 START_SECONDS = 1.0
