@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.clock import SystemClock
 from migrate.errors import UsageError
 from migrate.match.comparison import Limits
@@ -14,7 +15,6 @@ from migrate.plan.build import plan_of
 from migrate.plan.file import refuse_overwrite, write_plan
 from migrate.plan.plan import Plan
 from migrate.ports import Progress
-from migrate.signatures import REQUIRED_SETTING
 from migrate.survey.policies import Policies
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from migrate.apply.history import APPLY, FAILED, REMOVED, ROLLBACK, SET, UNKNOWN, GroupTrace, JournalState
+from migrate.apply.past_runs import PastRun, PastRuns
+from migrate.apply.verify import GOOD
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, UsageError
-from migrate.history import APPLY, FAILED, REMOVED, ROLLBACK, SET, UNKNOWN, GroupTrace, JournalState
 from migrate.model import Decision, Row
-from migrate.pastruns import PastRun, PastRuns
 from migrate.plan.plan import Plan
 from migrate.text import many
-from migrate.verification import GOOD
 
 Key = tuple[str, str, int]
 ALREADY, KEPT, SKIPPED, LEFT_OUT, NOT_WRITTEN = "already", "kept", "skipped", "left-out", "not-written"

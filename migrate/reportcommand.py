@@ -4,11 +4,11 @@ import os
 import tempfile
 from pathlib import Path
 
+from migrate.apply.history import JournalState, read_history
+from migrate.apply.journal import journal_to_read
+from migrate.apply.past_runs import PastRuns, past_runs
 from migrate.byte_size import bytes_text
 from migrate.errors import MigrateError, Refused, UsageError
-from migrate.history import JournalState, read_history
-from migrate.journal import journal_to_read
-from migrate.pastruns import PastRuns, past_runs
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
 from migrate.reportafter import Verified, aftermath, read_verified

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from migrate.apply.verify import GOOD
 from migrate.model import Grade, Row, lag, may_skip, rewinds
 from migrate.plan.plan import Plan
 from migrate.plan.totals import compare_with_mm2, group_totals
 from migrate.reportafter import AS_PLANNED, Aftermath, RowAfter
 from migrate.showgroups import group_word, states_told
 from migrate.text import name, safe, shell_word
-from migrate.verification import GOOD
 
 GAP = "\x01"  # where a number stood in a sentence: safe text has no control characters
 EXACT_IN_JAVASCRIPT = 2**53

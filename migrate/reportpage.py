@@ -16,8 +16,9 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from migrate.apply.drift import UNDO
+from migrate.apply.signatures import Signature, names_of, signatures_required, standing
 from migrate.byte_size import bytes_text
-from migrate.drift import UNDO
 from migrate.model import CheckResult, Grade, Level
 from migrate.plan.attention import Evidence, failback_text, findings, not_ruled_out, passed, shared
 from migrate.plan.plan import Plan
@@ -35,7 +36,6 @@ from migrate.showtable import (
     totals_told,
     verdict,
 )
-from migrate.signatures import Signature, names_of, signatures_required, standing
 from migrate.text import Colour, many, name, safe, shell_word
 
 ROWS_EMBEDDED = 100_000

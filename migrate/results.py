@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.application import ApplyResult
-from migrate.assessment import Assessment, Fate
-from migrate.drift import UNDO
+from migrate.apply.assess import Assessment, Fate
+from migrate.apply.drift import UNDO
+from migrate.apply.engine import ApplyResult
+from migrate.apply.row_results import RowResult, RowStatus
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
 from migrate.plan.attention import failback_text
-from migrate.rowresults import RowResult, RowStatus
 from migrate.table import Column, layout, wrapped
 from migrate.text import Colour, many, name, paint, safe, shell_word
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from migrate.apply.signatures import names_of, read_signatures, signatures_path, standing
 from migrate.clock import iso
 from migrate.errors import MigrateError, UsageError
 from migrate.model import Decision, Method, Row, lag, may_skip, rereads, rewinds
@@ -19,7 +20,6 @@ from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import totals
 from migrate.showtable import verdict
-from migrate.signatures import names_of, read_signatures, signatures_path, standing
 from migrate.text import shell_word
 
 if TYPE_CHECKING:

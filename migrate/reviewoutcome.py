@@ -5,14 +5,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from migrate.apply.journal import journal_to_read
+from migrate.apply.signatures import read_signatures, signatures_path
+from migrate.apply.wave_file import wave_of
+from migrate.apply.waves import Standing, Wave, wave_sum
 from migrate.errors import MigrateError
-from migrate.journal import journal_to_read
 from migrate.model import Decision
 from migrate.plan.plan import Plan
 from migrate.review import ReviewStopped, pandas_module, place_of
-from migrate.signatures import read_signatures, signatures_path
-from migrate.wavefile import wave_of
-from migrate.waves import Standing, Wave, wave_sum
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ def outcome_table(wave: Wave) -> "pd.DataFrame":
 
 
 def standings_table(wave: Wave) -> "pd.DataFrame":
-    """Return how many groups have moved, are uncertain, undone, left or as they were (`migrate.waves.Standing`)."""
+    """Return how many groups have moved, are uncertain, undone, left or as they were (`Standing`)."""
     counts = wave_sum(wave).counts()
     return pandas_module().DataFrame({"groups": {str(standing): counts[standing] for standing in Standing}})
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from migrate.apply.wave_file import read_wave
 from migrate.errors import UsageError
 from migrate.plan.diff import diff
 from migrate.plan.file import read_plan
@@ -12,7 +13,6 @@ from migrate.show import kcg_companion, render, selected
 from migrate.showcsv import refuse_unprintable
 from migrate.showdiff import diff_document, diff_lines
 from migrate.showwaves import wave_document, wave_lines
-from migrate.wavefile import read_wave
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from migrate.elsewhere import Elsewhere
+from migrate.apply.elsewhere import Elsewhere
 from migrate.table import wrapped
 from migrate.text import Colour, many, name, paint, safe
 

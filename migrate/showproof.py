@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from migrate.apply.record_proof import FAILED, Next, RecordProof, RowProof, Verdict
+from migrate.apply.verify import Verification, joint_exit_code
 from migrate.errors import EXIT_DONE
 from migrate.match.next_record import NextRecord, Part
 from migrate.model import Failure
 from migrate.plan.plan import Plan
-from migrate.recordproof import FAILED, Next, RecordProof, RowProof, Verdict
 from migrate.table import Column, Layout, layout, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
-from migrate.verification import Verification, joint_exit_code
 
 _GOOD = frozenset({Verdict.EQUAL, Verdict.AT_END})
 PLANNED = "planned"

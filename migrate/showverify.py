@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from migrate.notwritten import Why
+from migrate.apply.not_written import Why
+from migrate.apply.verify import Finding, Standing, Verification
 from migrate.plan.plan import Plan
 from migrate.table import wrapped
 from migrate.text import Colour, many, name, paint, safe
-from migrate.verification import Finding, Standing, Verification
 
 ROWS_SHOWN = 200
 NAMED = 20

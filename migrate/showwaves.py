@@ -4,11 +4,11 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from migrate.apply.waves import Standing, Wave, WaveSum, of_flows, wave_sum
 from migrate.clock import iso
 from migrate.plan.plan import Plan
 from migrate.table import Column, layout, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
-from migrate.waves import Standing, Wave, WaveSum, of_flows, wave_sum
 
 NAMED = 20
 HEADINGS = ("PLAN", "FINGERPRINT", "FLOW", "GROUPS", "MOVED", "UNCERTAIN", "UNDONE", "LEFT", "AS-IT-IS", "OFFSETS")

@@ -3,14 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from migrate.clock import Clock, SystemClock, iso
-from migrate.errors import Refused
-from migrate.journal import Journal, journal_to_read
-from migrate.plan.file import read_plan
-from migrate.plan.plan import Plan
-from migrate.plan.totals import totals
-from migrate.showtable import verdict
-from migrate.signatures import (
+from migrate.apply.journal import Journal, journal_to_read
+from migrate.apply.signatures import (
     Signature,
     add_signature,
     names_of,
@@ -21,6 +15,12 @@ from migrate.signatures import (
     signatures_required,
     standing,
 )
+from migrate.clock import Clock, SystemClock, iso
+from migrate.errors import Refused
+from migrate.plan.file import read_plan
+from migrate.plan.plan import Plan
+from migrate.plan.totals import totals
+from migrate.showtable import verdict
 from migrate.text import name as shown
 from migrate.text import shell_word
 

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from migrate.apply.exact_admin import ExactAdmin
 from migrate.clientconfig import librdkafka_config
 from migrate.errors import UsageError
-from migrate.exactadmin import ExactAdmin
 from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.rights import ConfluentRights
 from migrate.match.comparison import Comparison, Limits, Listener, Work

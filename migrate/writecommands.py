@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from migrate import __version__
-from migrate.application import ApplyOptions, ApplyResult, apply_plan
+from migrate.apply.drift import UNDO
+from migrate.apply.elsewhere import Elsewhere, look_elsewhere, outside
+from migrate.apply.engine import ApplyOptions, ApplyResult, apply_plan
+from migrate.apply.exact_admin import groups_with_metadata
+from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
+from migrate.apply.interruption import Interruption
+from migrate.apply.journal import Journal, journal_to_read
+from migrate.apply.record_proof import LogSide, RecordProof, prove
+from migrate.apply.signatures import Signature
+from migrate.apply.undo import undo_plan
+from migrate.apply.verify import Known, Verification, joint_exit_code, verify, with_members
 from migrate.clock import SystemClock
-from migrate.drift import UNDO
-from migrate.elsewhere import Elsewhere, look_elsewhere, outside
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
-from migrate.exactadmin import groups_with_metadata
-from migrate.history import ROLLBACK, GroupTrace, JournalState
-from migrate.interruption import Interruption
-from migrate.journal import Journal, journal_to_read
 from migrate.kafka.hosted import get_ready
 from migrate.mm2.flow import Flow
 from migrate.model import Row
@@ -22,17 +26,13 @@ from migrate.plan.companions import journal_path, journals_under_any_name, real_
 from migrate.plan.file import read_plan, refuse_overwrite, write_plan
 from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, Plan, approves
 from migrate.ports import ClusterAdmin, Progress
-from migrate.recordproof import LogSide, RecordProof, prove
 from migrate.results import Typed, apply_lines
 from migrate.show import select
 from migrate.showelsewhere import elsewhere_lines
 from migrate.showproof import proof_lines, verify_document
 from migrate.showverify import verify_lines
-from migrate.signatures import Signature
 from migrate.signing import refusal, signatures_beside
 from migrate.text import shell_word
-from migrate.undo import undo_plan
-from migrate.verification import Known, Verification, joint_exit_code, verify, with_members
 from migrate.wiring import admin_of, exact_admin_of, group_facts_of, java_on_demand, record_reader_of
 
 Told = tuple[list[str], int]

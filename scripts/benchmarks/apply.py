@@ -21,10 +21,11 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from migrate.assessment import assess
+from migrate.apply.assess import assess
+from migrate.apply.history import APPLY, JournalState
+from migrate.apply.journal import Journal
+from migrate.apply.write import GroupWriter, read_commits
 from migrate.clock import SystemClock
-from migrate.history import APPLY, JournalState
-from migrate.journal import Journal
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Side
 from migrate.plan.companions import journal_path
@@ -32,7 +33,6 @@ from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from migrate.progress import Silent
 from migrate.wiring import admin_of
-from migrate.writing import GroupWriter, read_commits
 from tests.integration.madeplan import made_plan, options_for
 from tests.lab.cluster import Cluster
 from tests.lab.jars import DEFAULT_VERSION

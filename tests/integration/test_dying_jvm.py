@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.history import SET, read_history
+from migrate.apply.history import SET, read_history
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
 from tests.integration.cli import REPOSITORY, CommandLine, Ran

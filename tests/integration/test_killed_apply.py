@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from migrate.history import SET, read_history
+from migrate.apply.history import SET, read_history
 from migrate.model import TopicPartition
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan

@@ -13,7 +13,7 @@ from random import Random
 import pytest
 from confluent_kafka import KafkaException
 
-from migrate.history import read_history
+from migrate.apply.history import read_history
 from migrate.kafka.hosted import HostedAdmin
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Failure, Side

@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from migrate.application import ApplyOptions, ApplyResult, apply_plan
-from migrate.assessment import Assessment
-from migrate.history import ROLLBACK
-from migrate.journal import Journal
+from migrate.apply.assess import Assessment
+from migrate.apply.engine import ApplyOptions, ApplyResult, apply_plan
+from migrate.apply.history import ROLLBACK
+from migrate.apply.journal import Journal
+from migrate.apply.row_results import RowStatus
+from migrate.apply.undo import undo_plan
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
-from migrate.rowresults import RowStatus
-from migrate.undo import undo_plan
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress
 from tests.unit.plans import clusters, plan, row
 

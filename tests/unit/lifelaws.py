@@ -3,10 +3,10 @@
 `ALWAYS` are those that hold at any moment, `OF_A_COMMAND` those that a command that has just ended must keep.
 """
 
-from migrate.drift import stands
-from migrate.history import APPLY, ROLLBACK
+from migrate.apply.drift import stands
+from migrate.apply.history import APPLY, ROLLBACK
+from migrate.apply.row_results import RowResult, RowStatus
 from migrate.model import Commit, Decision, Failure, Row
-from migrate.rowresults import RowResult, RowStatus
 from tests.unit.lifefakes import Place
 from tests.unit.planlife import FOLDERS, Life, Ran, told
 

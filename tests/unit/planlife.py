@@ -17,15 +17,15 @@ from typing import Any
 import pytest
 
 from migrate import writecommands as commands
-from migrate.application import ApplyResult
-from migrate.drift import stands, to_write
+from migrate.apply.drift import stands, to_write
+from migrate.apply.engine import ApplyResult
+from migrate.apply.history import JournalState, read_history
+from migrate.apply.row_results import RowStatus
 from migrate.errors import MigrateError
-from migrate.history import JournalState, read_history
 from migrate.model import Commit, Commits, Failure, GroupState, Row
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
-from migrate.rowresults import RowStatus
 from tests.fakes import Appended, Crash, FakeClock, NoProgress
 from tests.unit.lifefakes import CALM, COLLEAGUE, Disk, Kind, Place, Target, Trouble, Write, befall
 from tests.unit.plans import clusters
@@ -153,9 +153,9 @@ class Life:
             patch.setattr(commands, "java_on_demand", lambda *arguments, **more: nullcontext())
             patch.setattr(commands, "get_ready", lambda: None)
             patch.setattr(commands, "SystemClock", lambda: self.clock)
-            patch.setattr("migrate.journal.os", self.disk)
+            patch.setattr("migrate.apply.journal.os", self.disk)
             patch.setattr("migrate.plan.file.os", self.disk)
-            patch.setattr("migrate.writing.WINDOWS_PER_CHUNK", 1)
+            patch.setattr("migrate.apply.write.WINDOWS_PER_CHUNK", 1)
             yield
 
     # --- what anybody can look up ---------------------------------------------------------------------------

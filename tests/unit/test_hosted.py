@@ -14,16 +14,16 @@ from typing import IO
 
 import pytest
 
+from migrate.apply.history import APPLY, SET
+from migrate.apply.journal import Journal
+from migrate.apply.write import GroupWriter
 from migrate.clock import SystemClock
 from migrate.errors import ClusterError
-from migrate.history import APPLY, SET
-from migrate.journal import Journal
 from migrate.kafka.frames import ByGroup, receive, send
 from migrate.kafka.hosted import HostedAdmin
 from migrate.mm2.flow import Cluster
 from migrate.model import Commit, Failure, GroupState, Side, TopicPartition
 from migrate.plan.companions import journal_path
-from migrate.writing import GroupWriter
 from tests.mockcluster import (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,

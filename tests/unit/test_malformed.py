@@ -12,9 +12,9 @@ from random import Random
 import pytest
 from click.testing import CliRunner, Result
 
+from migrate.apply.history import APPLY, SET
+from migrate.apply.journal import Journal
 from migrate.cli import cli
-from migrate.history import APPLY, SET
-from migrate.journal import Journal
 from migrate.mm2.wire import (
     CheckpointRecord,
     Kind,

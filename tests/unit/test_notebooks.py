@@ -11,8 +11,11 @@ from nbclient.exceptions import CellExecutionError
 
 from migrate import review
 from migrate import reviewoutcome as outcome
-from migrate.application import ApplyOptions, apply_plan
-from migrate.journal import Journal
+from migrate.apply.engine import ApplyOptions, apply_plan
+from migrate.apply.journal import Journal
+from migrate.apply.signatures import add_signature, signature_of, signatures_path
+from migrate.apply.undo import undo_plan
+from migrate.apply.verify import verify
 from migrate.model import Decision
 from migrate.plan.companions import journal_path
 from migrate.plan.file import write_plan
@@ -21,9 +24,6 @@ from migrate.reportafter import Aftermath
 from migrate.reportpage import report
 from migrate.show import render
 from migrate.showproof import verify_document
-from migrate.signatures import add_signature, signature_of, signatures_path
-from migrate.undo import undo_plan
-from migrate.verification import verify
 from tests.builders import make_plan, make_row
 from tests.fakes import FakeClock, NoProgress
 from tests.notebooks import NOTEBOOKS, Tables, facts, outputs, run

@@ -6,23 +6,23 @@ from typing import Any
 
 import pytest
 
-from migrate.application import ApplyOptions, ApplyResult, apply_plan
+from migrate.apply.engine import ApplyOptions, ApplyResult, apply_plan
+from migrate.apply.history import read_history
+from migrate.apply.journal import Journal
+from migrate.apply.past_runs import UNDONE, past_runs
+from migrate.apply.row_results import RowStatus
+from migrate.apply.verify import Known, compare
 from migrate.errors import UnreadablePlan, UsageError
-from migrate.history import read_history
-from migrate.journal import Journal
 from migrate.model import Decision, Failure
-from migrate.pastruns import UNDONE, past_runs
 from migrate.plan.file import write_plan
 from migrate.reportafter import Aftermath, Verified, aftermath, read_verified
 from migrate.reportcommand import run_report
-from migrate.rowresults import RowStatus
 from migrate.showproof import verify_document
-from migrate.verification import Known, compare
 from tests.builders import make_check
 from tests.fakes import Crash, NoProgress, Script
+from tests.unit.apply.test_engine import DENIED, TIMED_OUT, UNSURE
 from tests.unit.applyscene import Scene
 from tests.unit.plans import plan, row
-from tests.unit.test_application import DENIED, TIMED_OUT, UNSURE
 
 SAME_WORD = {RowStatus.SET, RowStatus.ALREADY, RowStatus.FAILED, RowStatus.UNKNOWN, RowStatus.REMOVED,
              RowStatus.KEPT, RowStatus.SKIPPED}  # fmt: skip

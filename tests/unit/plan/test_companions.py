@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from migrate.apply.history import APPLY, ROLLBACK
+from migrate.apply.journal import Journal, journal_to_read
+from migrate.apply.signatures import add_signature, signature_of, signatures_path
 from migrate.cli import cli
 from migrate.errors import MigrateError, Refused
-from migrate.history import APPLY, ROLLBACK
-from migrate.journal import Journal, journal_to_read
 from migrate.plan.companions import journal_path, journals_under_any_name
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
-from migrate.signatures import add_signature, signature_of, signatures_path
 from tests.unit.plans import plan, row
 
 FORGED = "0123456789ab"
@@ -149,7 +149,7 @@ def test_a_journal_that_is_moved_away_while_it_is_opened_is_not_written(tmp_path
         locking(descriptor, how)
         log.path.rename(tmp_path / "away")
 
-    monkeypatch.setattr("migrate.journal.fcntl.flock", moved)
+    monkeypatch.setattr("migrate.apply.journal.fcntl.flock", moved)
     with pytest.raises(Refused, match="moved or replaced"):
         log.open(APPLY, {})
     assert (tmp_path / "away").read_bytes() == b""

@@ -8,11 +8,12 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
 
-from migrate.application import ApplyOptions, apply_plan
+from migrate.apply.engine import ApplyOptions, apply_plan
+from migrate.apply.history import JournalState
+from migrate.apply.journal import Journal
+from migrate.apply.undo import undo_plan
 from migrate.cli import cli
 from migrate.errors import ClusterError
-from migrate.history import JournalState
-from migrate.journal import Journal
 from migrate.match.protocol import Matched, Unmatched, Why
 from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import client_flow
@@ -30,7 +31,6 @@ from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Untranslatable, Waiver
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
-from migrate.undo import undo_plan
 from tests.builders import make_plan
 from tests.fakes import ALIVE, FakeClock, FakeCluster, FakeComparer, NoProgress
 from tests.unit.names import POLICIES, TOPICS

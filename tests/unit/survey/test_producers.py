@@ -1,6 +1,6 @@
 """Producers that still write: two readings of the log ends, the check, and what an accepted writer means to apply."""
 
-from migrate.drift import World, group_drift
+from migrate.apply.drift import World, group_drift
 from migrate.model import Commit, Decision, Failure, GroupState, Level, LogRange, TopicPartition
 from migrate.survey.policies import Policies, Waiver
 from migrate.survey.producers import Growth, growth_of, rate_text
@@ -121,7 +121,7 @@ def drifts(accepted, source_end=1000, target_end=960):
     empty = {"billing": GroupState("Empty")}
 
     def side(name, where, end, commits):
-        from migrate.drift import SideWorld
+        from migrate.apply.drift import SideWorld
 
         return SideWorld(name, {where: LogRange(0, end)}, empty, {"billing": commits})
 

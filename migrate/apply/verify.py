@@ -6,8 +6,8 @@ where the group has members now, or the user says that consumers have run; and a
 too, that the row was set and read back, which is never enough alone: somebody may have written since. The same holds
 for a row at its offset with other metadata: a consumer that has just started commits where it is.
 
-Rows that were not to be written are counted apart (`migrate.notwritten`), and a plan that was rolled back is spent: it
-is never verified, wherever its offsets are.
+Rows that were not to be written are counted apart (`migrate.apply.not_written`), and a plan that was rolled back is
+spent: it is never verified, wherever its offsets are.
 """
 
 from collections import Counter
@@ -15,11 +15,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from migrate.drift import UNDO
+from migrate.apply.drift import UNDO
+from migrate.apply.history import JournalState
+from migrate.apply.not_written import Noted, NotWritten, Why, blocks_without_rows, by_plan, left_out, noted, told
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
-from migrate.history import JournalState
 from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, TopicPartition
-from migrate.notwritten import Noted, NotWritten, Why, blocks_without_rows, by_plan, left_out, noted, told
 from migrate.plan.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import in_batches

@@ -1,10 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.history import GroupTrace, JournalState
+from migrate.apply.history import GroupTrace, JournalState
+from migrate.apply.undo import undo_plan
 from migrate.model import Commit, Commits, Decision, TopicPartition
 from migrate.plan.plan import Plan
-from migrate.undo import undo_plan
 from tests.unit.plans import plan, row
 
 P0, P1 = TopicPartition("A.orders", 0), TopicPartition("A.orders", 1)

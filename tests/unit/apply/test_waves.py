@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from migrate.application import ApplyOptions, apply_plan
+from migrate.apply.engine import ApplyOptions, apply_plan
+from migrate.apply.history import ROLLBACK
+from migrate.apply.journal import Journal
+from migrate.apply.undo import undo_plan
 from migrate.cli import cli
-from migrate.history import ROLLBACK
-from migrate.journal import Journal
 from migrate.model import Decision, Failure
 from migrate.plan.companions import journal_path
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
-from migrate.undo import undo_plan
 from tests.fakes import FakeClock, FakeCluster, NoProgress, Script
 from tests.unit.plans import clusters, plan, row
 

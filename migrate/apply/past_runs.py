@@ -1,6 +1,7 @@
 """The runs that a journal tells of, one after the other, and what each read back in the end. Pure.
 
-`migrate.history` folds the same events into the state that `apply` and `rollback` go by; here they are told to people.
+`migrate.apply.history` folds the same events into the state that `apply` and `rollback` go by; here they are told to
+people.
 """
 
 import json
@@ -8,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from migrate.history import APPLY, ROLLBACK
+from migrate.apply.history import APPLY, ROLLBACK
 from migrate.model import TopicPartition
 
 UNDONE = "apply of an undo plan"

@@ -8,11 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.history import GroupTrace, JournalState
-from migrate.match.equality import Equality
-from migrate.match.next_record import ALL_PARTS, NextRecord, Part, Position, next_record, parts_of
-from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, Row, Side, TopicPartition
-from migrate.recordproof import (
+from migrate.apply.history import GroupTrace, JournalState
+from migrate.apply.record_proof import (
     FAILED,
     LOOK_AHEAD_AT_MOST,
     LogSide,
@@ -24,9 +21,12 @@ from migrate.recordproof import (
     prove,
     standing_offset,
 )
+from migrate.apply.verify import Finding, Known, Verification, compare
+from migrate.match.equality import Equality
+from migrate.match.next_record import ALL_PARTS, NextRecord, Part, Position, next_record, parts_of
+from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, Row, Side, TopicPartition
 from migrate.showproof import proof_lines, verify_document
 from migrate.text import cells
-from migrate.verification import Finding, Known, Verification, compare
 from tests.fakes import FakeCluster, NoProgress
 from tests.unit.plans import plan, row
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from migrate.application import ApplyResult
-from migrate.assessment import Fate
-from migrate.journal import JournalLost, JournalWriter
+from migrate.apply.assess import Fate
+from migrate.apply.engine import ApplyResult
+from migrate.apply.journal import JournalLost, JournalWriter
+from migrate.apply.row_results import RowStatus
 from migrate.model import CheckResult, Commit, Decision, Failure, Level, Row, Scope, TopicPartition
 from migrate.plan.plan import Plan
 from migrate.plan.totals import totals
 from migrate.results import Typed, apply_lines
 from migrate.review import next_commands
-from migrate.rowresults import RowStatus
 from migrate.showtable import verdict
 from tests.builders import make_check
 from tests.fakes import ALIVE, Crash, FakeCluster, Script
@@ -266,7 +266,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch, event: str) -> None:
         sync(descriptor)
 
     monkeypatch.setattr(JournalWriter, "write", writing)
-    monkeypatch.setattr("migrate.journal.os.fsync", syncing)
+    monkeypatch.setattr("migrate.apply.journal.os.fsync", syncing)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from migrate.checks.check import some
-from migrate.drift import (
+from migrate.apply.drift import (
     ACCEPT_PENDING,
     UNDO,
     Drift,
@@ -22,8 +21,10 @@ from migrate.drift import (
     to_write,
     unread_source,
 )
+from migrate.apply.history import GroupTrace, JournalState
+from migrate.apply.write import goes_whole
+from migrate.checks.check import some
 from migrate.errors import ClusterError
-from migrate.history import GroupTrace, JournalState
 from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, Scope, TopicPartition
 from migrate.plan.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
@@ -32,7 +33,6 @@ from migrate.survey.expiry import BLOCK_BELOW_MS, UNKNOWN_TODO, remedy
 from migrate.survey.groups import ExpiryWatch
 from migrate.survey.policies import GROUP_SYNC
 from migrate.text import many
-from migrate.writing import goes_whole
 
 
 class Fate(StrEnum):

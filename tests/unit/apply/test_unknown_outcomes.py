@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaError
 
+from migrate.apply.history import APPLY, FAILED, REMOVED, SET, UNKNOWN
+from migrate.apply.journal import Journal
+from migrate.apply.row_results import RowStatus
+from migrate.apply.undo import refuse_stale
 from migrate.errors import Refused
-from migrate.history import APPLY, FAILED, REMOVED, SET, UNKNOWN
-from migrate.journal import Journal
 from migrate.kafka.errors import failure_of
 from migrate.model import UNACKNOWLEDGED, Commit, Commits, Decision, Failure, TopicPartition
 from migrate.ports import Outcomes
-from migrate.rowresults import RowStatus
-from migrate.undo import refuse_stale
 from migrate.write_outcome import NOT_WRITTEN, may_be_written
 from tests.fakes import Crash, FakeClock, Script
 from tests.unit.applyscene import Scene, statuses, three_groups

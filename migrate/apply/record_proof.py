@@ -15,13 +15,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from migrate.apply.verify import Finding, Standing
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.match.equality import Equality
 from migrate.match.next_record import ALL_PARTS, NextRecord, NextRecordReader, Part, Position, parts_of
 from migrate.model import Decision, Failure, Grade, LogRange, Row, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
 from migrate.text import capital, many
-from migrate.verification import Finding, Standing
 
 # How far a record is looked for beyond what the plan says is read twice, and at most.
 LOOK_AHEAD = 100

@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from migrate.apply.drift import committed, stands
+from migrate.apply.history import REMOVED, SET
+from migrate.apply.interruption import Interruption
+from migrate.apply.journal import JournalLost, JournalWriter
 from migrate.clock import Clock
-from migrate.drift import committed, stands
 from migrate.errors import MigrateError
-from migrate.history import REMOVED, SET
-from migrate.interruption import Interruption
-from migrate.journal import JournalLost, JournalWriter
 from migrate.model import Commit, Commits, Decision, Failure, Row, TopicPartition
 from migrate.ports import ClusterAdmin, Outcomes
 

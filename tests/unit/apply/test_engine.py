@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from migrate.application import ApplyOptions, ApplyResult, apply_plan
-from migrate.assessment import Fate
+from migrate.apply.assess import Fate
+from migrate.apply.engine import ApplyOptions, ApplyResult, apply_plan
+from migrate.apply.history import APPLY, ROLLBACK, SET, read_history
+from migrate.apply.journal import Journal
+from migrate.apply.row_results import RowStatus
+from migrate.apply.undo import MOVED_RESTORE
+from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.errors import ClusterError, MigrateError, Refused
-from migrate.history import APPLY, ROLLBACK, SET, read_history
-from migrate.journal import Journal
 from migrate.model import Decision, Failure, Level, LogRange, Method, TopicPartition
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
 from migrate.results import Typed, apply_lines
-from migrate.rowresults import RowStatus
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
-from migrate.undo import MOVED_RESTORE
-from migrate.writing import WINDOWS_PER_CHUNK
 from tests.builders import make_check
 from tests.fakes import ALIVE, EMPTY, Crash, FakeClock, FakeGroupFacts, NoProgress, Script
 from tests.unit.applyscene import Scene, statuses, three_groups

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from migrate.history import FAILED, SET, UNKNOWN, GroupTrace, JournalState
+from migrate.apply.history import FAILED, SET, UNKNOWN, GroupTrace, JournalState
+from migrate.apply.not_written import Noted, Why, blocks_without_rows, noted
+from migrate.apply.verify import Finding, Known, Standing, Verification, compare, joint_exit_code, verify, with_members
 from migrate.model import (
     UNACKNOWLEDGED,
     Commit,
@@ -19,10 +21,8 @@ from migrate.model import (
     Scope,
     TopicPartition,
 )
-from migrate.notwritten import Noted, Why, blocks_without_rows, noted
 from migrate.plan.plan import Plan
 from migrate.showverify import verify_lines
-from migrate.verification import Finding, Known, Standing, Verification, compare, joint_exit_code, verify, with_members
 from tests.builders import make_check
 from tests.fakes import ALIVE, EMPTY, NoProgress, Script
 from tests.unit.plans import clusters, plan, row

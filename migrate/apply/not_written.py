@@ -6,7 +6,7 @@ Offsets alone cannot tell a row that apply set from one that somebody else moved
 from dataclasses import dataclass
 from enum import StrEnum
 
-from migrate.history import FAILED, REMOVED, SET, JournalState
+from migrate.apply.history import FAILED, REMOVED, SET, JournalState
 from migrate.model import CheckResult, Decision, Row, Scope, TopicPartition
 from migrate.plan.plan import Plan
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from migrate.apply.history import FAILED, UNKNOWN, JournalState, Offsets, read_history
 from migrate.clock import iso
 from migrate.errors import MigrateError, Refused, UnreadablePlan
-from migrate.history import FAILED, UNKNOWN, JournalState, Offsets, read_history
 from migrate.model import Commit, Commits, Failure, TopicPartition
 from migrate.plan.companions import journal_path, journals_under_any_name, sealed
 from migrate.plan.plan import SHORT_DIGITS

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from migrate.history import ROLLBACK, GroupTrace, JournalState
-from migrate.journal import Journal, journal_to_read
+from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
+from migrate.apply.journal import Journal, journal_to_read
+from migrate.apply.waves import Wave
 from migrate.plan.companions import journals_under_any_name, real_path
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
-from migrate.waves import Wave
 
 
 def read_wave(path: Path) -> Wave:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from migrate.apply.history import APPLY, FAILED, ROLLBACK, SET, UNKNOWN, JournalState
+from migrate.apply.journal import Journal, JournalWriter
 from migrate.errors import MigrateError, Refused, UnreadablePlan
-from migrate.history import APPLY, FAILED, ROLLBACK, SET, UNKNOWN, JournalState
-from migrate.journal import Journal, JournalWriter
 from migrate.model import Commit, Failure, TopicPartition
 from migrate.plan.companions import journal_path, sealed
 

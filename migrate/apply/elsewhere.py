@@ -7,14 +7,14 @@ finished in the other has two journals, each of which knows half; the target has
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from migrate.apply.drift import committed, stands
+from migrate.apply.history import JournalState
+from migrate.apply.write import read_commits
 from migrate.clock import Clock
-from migrate.drift import committed, stands
 from migrate.errors import MigrateError, Refused
-from migrate.history import JournalState
 from migrate.model import Commits, Decision, Failure, Row
 from migrate.plan.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
-from migrate.writing import read_commits
 
 
 @dataclass(frozen=True, slots=True)

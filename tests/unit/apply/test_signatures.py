@@ -8,12 +8,8 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.cli import cli
-from migrate.errors import UnreadablePlan, UsageError
-from migrate.journal import Journal
-from migrate.plan.companions import journal_path
-from migrate.plan.file import read_plan, write_plan
-from migrate.signatures import (
+from migrate.apply.journal import Journal
+from migrate.apply.signatures import (
     add_signature,
     names_of,
     person,
@@ -22,6 +18,10 @@ from migrate.signatures import (
     signatures_path,
     signatures_required,
 )
+from migrate.cli import cli
+from migrate.errors import UnreadablePlan, UsageError
+from migrate.plan.companions import journal_path
+from migrate.plan.file import read_plan, write_plan
 from migrate.signing import refusal, signatures_beside
 from tests.builders import make_plan, make_row
 

@@ -15,15 +15,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from migrate import writecommands as commands
+from migrate.apply.history import APPLY
+from migrate.apply.journal import Journal
+from migrate.apply.wave_file import read_wave
+from migrate.apply.waves import wave_sum
 from migrate.cli import cli
-from migrate.history import APPLY
-from migrate.journal import Journal
 from migrate.model import Failure, LogRange
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
-from migrate.wavefile import read_wave
-from migrate.waves import wave_sum
 from tests.fakes import Crash, FakeCluster, Script
 from tests.unit.plans import plan, row
 

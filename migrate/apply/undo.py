@@ -13,8 +13,8 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from migrate.apply.history import GroupTrace, JournalState
 from migrate.errors import Refused
-from migrate.history import GroupTrace, JournalState
 from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row
 from migrate.plan.plan import FORMAT_VERSION, SHORT_DIGITS, Header, Plan, canonical
 

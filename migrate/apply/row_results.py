@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from migrate.assessment import REFUSED, Assessment
-from migrate.drift import committed, is_kept, stands
+from migrate.apply.assess import REFUSED, Assessment
+from migrate.apply.drift import committed, is_kept, stands
+from migrate.apply.write import Answer
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
-from migrate.writing import Answer
 
 
 class RowStatus(StrEnum):

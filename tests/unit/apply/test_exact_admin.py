@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from migrate.apply.exact_admin import MISSING, UNUSABLE, ExactAdmin, groups_with_metadata
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
-from migrate.exactadmin import MISSING, UNUSABLE, ExactAdmin, groups_with_metadata
 from migrate.model import UNREAD_METADATA, Commit, Commits, Decision, Failure, TopicPartition
 from migrate.ports import Outcomes
 from tests.fakes import FakeCluster

@@ -19,7 +19,7 @@ Any difference refuses its group (a difference of a whole cluster: all groups), 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from migrate.history import REMOVED, GroupTrace
+from migrate.apply.history import REMOVED, GroupTrace
 from migrate.model import (
     UNREAD_METADATA,
     Commit,

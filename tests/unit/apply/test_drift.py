@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.drift import Drift, SideWorld, World, cluster_drift, group_drift
-from migrate.history import GroupTrace
+from migrate.apply.drift import Drift, SideWorld, World, cluster_drift, group_drift
+from migrate.apply.history import GroupTrace
 from migrate.model import Commit, Decision, Failure, GroupState, Level, LogRange, TopicPartition
 from migrate.plan.plan import Plan
 from tests.builders import make_check

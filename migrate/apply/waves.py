@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from migrate.drift import UNDO
-from migrate.history import REMOVED, SET, GroupTrace, JournalState
+from migrate.apply.drift import UNDO
+from migrate.apply.history import REMOVED, SET, GroupTrace, JournalState
 from migrate.model import Decision, Row
 from migrate.plan.plan import Plan
 

@@ -14,21 +14,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from migrate.assessment import Assessment, Fate, assess
+from migrate.apply.assess import Assessment, Fate, assess
+from migrate.apply.drift import UNDO, stands, to_write
+from migrate.apply.history import APPLY, REMOVED, SET, GroupTrace
+from migrate.apply.journal import Journal, JournalLost, JournalWriter
+from migrate.apply.row_results import RowResult, RowStatus, results_of
+from migrate.apply.undo import refuse_stale
+from migrate.apply.write import Answer, GroupWriter, read_commits
 from migrate.clock import Clock
-from migrate.drift import UNDO, stands, to_write
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
-from migrate.history import APPLY, REMOVED, SET, GroupTrace
-from migrate.journal import Journal, JournalLost, JournalWriter
 from migrate.model import Commits, Decision, Failure, TopicPartition
 from migrate.plan.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
-from migrate.rowresults import RowResult, RowStatus, results_of
 from migrate.survey.group_facts import GroupFactsReader
 from migrate.survey.groups import ExpiryWatch
 from migrate.survey.survey import Timer
-from migrate.undo import refuse_stale
-from migrate.writing import Answer, GroupWriter, read_commits
 
 MAX_CONCURRENCY = 100
 

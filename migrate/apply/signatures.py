@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from migrate.apply.journal import no_locks, sync_folder
 from migrate.errors import MigrateError, UnreadablePlan, UsageError
-from migrate.journal import no_locks, sync_folder
 from migrate.plan.companions import Companion
 from migrate.plan.plan import Plan
 from migrate.text import name, safe

@@ -1,0 +1,1 @@
+"""The moment that writes, and the way back."""
