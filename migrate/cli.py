@@ -99,7 +99,7 @@ def plan(out: Path, **options: Any) -> int:
     )
     progress = progress_on_stderr(options.pop("log_format"))
     made = run_plan(flow, policies, out, progress, **options)
-    from migrate.show import summary
+    from migrate.show.formats import summary
 
     print_lines(summary(made, str(out), width=terminal_width(), colour=coloured(), cluster_options=given.words()))
     return 0 if made.is_clean() else EXIT_REFUSED

@@ -19,12 +19,12 @@ from migrate.mm2.flow import Cluster, Flow
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.options import ClusterOptions, filters_of, resolve_flow
 from migrate.ports import ClusterAdmin, Progress
+from migrate.show.table import wrapped
 from migrate.survey.connect_topics import read_connect_topics, without_copy
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED
 from migrate.survey.records import ASK_FOR_TOPIC
 from migrate.survey.take import in_full
-from migrate.table import wrapped
 from migrate.text import Colour, capital, many, paint
 from migrate.wiring import (
     BackgroundSpark,

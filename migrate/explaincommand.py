@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from migrate.errors import UsageError
-from migrate.fence import fence
 from migrate.plan.file import read_plan
-from migrate.showexplain import explanation
+from migrate.show.explanation import explanation
+from migrate.show.fence import fence
 
 
 def run_explain(

@@ -6,7 +6,7 @@ from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.mm2.flow import Flow
 from migrate.ports import Progress
-from migrate.showmm2stores import stores_document, stores_lines
+from migrate.show.mm2_offsets import stores_document, stores_lines
 from migrate.survey.filters import Filters
 from migrate.survey.mm2_offsets import read_stores
 from migrate.survey.survey import Clusters, Timer

@@ -11,8 +11,8 @@ from migrate.byte_size import bytes_text
 from migrate.errors import MigrateError, Refused, UsageError
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
-from migrate.reportafter import Verified, aftermath, read_verified
-from migrate.reportpage import MARK, report
+from migrate.show.report_outcome import Verified, aftermath, read_verified
+from migrate.show.report_page import MARK, report
 from migrate.signing import signatures_beside
 from migrate.text import many, name
 

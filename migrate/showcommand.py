@@ -9,10 +9,10 @@ from migrate.errors import UsageError
 from migrate.plan.diff import diff
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
-from migrate.show import kcg_companion, render, selected
-from migrate.showcsv import refuse_unprintable
-from migrate.showdiff import diff_document, diff_lines
-from migrate.showwaves import wave_document, wave_lines
+from migrate.show.diff import diff_document, diff_lines
+from migrate.show.formats import kcg_companion, render, selected
+from migrate.show.plan_csv import refuse_unprintable
+from migrate.show.waves import wave_document, wave_lines
 
 
 @dataclass(frozen=True, slots=True)

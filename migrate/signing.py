@@ -20,7 +20,7 @@ from migrate.errors import Refused
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
 from migrate.plan.totals import totals
-from migrate.showtable import verdict
+from migrate.show.plan_table import verdict
 from migrate.text import name as shown
 from migrate.text import shell_word
 

@@ -26,10 +26,10 @@ from migrate.plan.settling import Sight
 from migrate.plan.status import Status, status_of
 from migrate.plan.watch import EVERY_SECONDS, Told, watch_until_ready
 from migrate.ports import ClusterAdmin, Lines, PositionReader, Progress
-from migrate.screen import Screen
-from migrate.showstatus import first_look_lines, late_text, left_text, progress_line, status_lines
-from migrate.showtable import Page
-from migrate.statusdocument import status_document
+from migrate.show.plan_table import Page
+from migrate.show.screen import Screen
+from migrate.show.status import first_look_lines, late_text, left_text, progress_line, status_lines
+from migrate.show.status_document import status_document
 from migrate.survey.expiry import records_rest_on
 from migrate.survey.group_facts import RememberedGroupFacts
 from migrate.survey.policies import Policies

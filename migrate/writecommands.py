@@ -26,11 +26,11 @@ from migrate.plan.companions import journal_path, journals_under_any_name, real_
 from migrate.plan.file import read_plan, refuse_overwrite, write_plan
 from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, Plan, approves
 from migrate.ports import ClusterAdmin, Progress
-from migrate.results import Typed, apply_lines
-from migrate.show import select
-from migrate.showelsewhere import elsewhere_lines
-from migrate.showproof import proof_lines, verify_document
-from migrate.showverify import verify_lines
+from migrate.show.apply import Typed, apply_lines
+from migrate.show.elsewhere import elsewhere_lines
+from migrate.show.formats import select
+from migrate.show.record_proof import proof_lines, verify_document
+from migrate.show.verify import verify_lines
 from migrate.signing import refusal, signatures_beside
 from migrate.text import shell_word
 from migrate.wiring import admin_of, exact_admin_of, group_facts_of, java_on_demand, record_reader_of

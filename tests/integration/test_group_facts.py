@@ -17,12 +17,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from migrate.fence import fence
 from migrate.kafka.admin import ConfluentAdmin
 from migrate.kafka.groupfacts import ConfluentGroupFacts
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Failure, GroupState, Side
 from migrate.model import TopicPartition as Partition
+from migrate.show.fence import fence
 from migrate.survey.connect_topics import read_connect_topics
 from migrate.survey.expiry import expiry_of
 from migrate.survey.group_facts import BrokerSettings

@@ -94,7 +94,7 @@ def test_importing_the_package_and_its_command_line_loads_no_heavy_library():
 
 
 def test_showing_a_plan_loads_neither_spark_nor_the_kafka_client():
-    assert not loaded_by("import migrate.plan.file, migrate.show") & {"pyspark", "py4j", "confluent_kafka"}
+    assert not loaded_by("import migrate.plan.file, migrate.show.formats") & {"pyspark", "py4j", "confluent_kafka"}
 
 
 def test_status_loads_no_spark():

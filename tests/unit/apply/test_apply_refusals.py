@@ -14,9 +14,9 @@ from migrate.apply.row_results import RowStatus
 from migrate.model import CheckResult, Commit, Decision, Failure, Level, Row, Scope, TopicPartition
 from migrate.plan.plan import Plan
 from migrate.plan.totals import totals
-from migrate.results import Typed, apply_lines
-from migrate.review import next_commands
-from migrate.showtable import verdict
+from migrate.show.apply import Typed, apply_lines
+from migrate.show.plan_table import verdict
+from migrate.show.review import next_commands
 from tests.builders import make_check
 from tests.fakes import ALIVE, Crash, FakeCluster, Script
 from tests.unit.applyscene import Scene, statuses, three_groups

@@ -20,7 +20,7 @@ from migrate.errors import ClusterError, MigrateError, Refused
 from migrate.model import Decision, Failure, Level, LogRange, Method, TopicPartition
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
-from migrate.results import Typed, apply_lines
+from migrate.show.apply import Typed, apply_lines
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from tests.builders import make_check

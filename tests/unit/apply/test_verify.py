@@ -22,7 +22,7 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.plan.plan import Plan
-from migrate.showverify import verify_lines
+from migrate.show.verify import verify_lines
 from tests.builders import make_check
 from tests.fakes import ALIVE, EMPTY, NoProgress, Script
 from tests.unit.plans import clusters, plan, row

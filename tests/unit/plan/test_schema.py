@@ -15,7 +15,7 @@ from migrate.model import Grade
 from migrate.plan.document_schema import plan_document_schema
 from migrate.plan.file import write_plan
 from migrate.plan.schema import ROW_SCHEMA
-from migrate.show import render
+from migrate.show.formats import render
 from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
 

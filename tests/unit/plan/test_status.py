@@ -19,11 +19,11 @@ from migrate.plan.settling import Sight, Waiting, Watch
 from migrate.plan.status import ONLY_PLAN_TELLS, status_of
 from migrate.plan.watch import watch_until_ready
 from migrate.progress import LineProgress
-from migrate.screen import fitting
-from migrate.showstatus import first_look_lines, left_text, progress_line, status_lines
-from migrate.showtable import Page
+from migrate.show.plan_table import Page
+from migrate.show.screen import fitting
+from migrate.show.status import first_look_lines, left_text, progress_line, status_lines
+from migrate.show.status_document import status_document
 from migrate.statuscommand import Teller, exit_code
-from migrate.statusdocument import status_document
 from migrate.survey.filters import Filters
 from migrate.survey.lag import Lag
 from migrate.survey.policies import Policies, Waiver

@@ -8,7 +8,7 @@ from migrate.mm2.config_file import client_flow
 from migrate.mm2.flow import Mm2Home, Mm2Runtime
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Failure, LogRange, OffsetSync, TopicPartition
-from migrate.showmm2stores import stores_document, stores_lines
+from migrate.show.mm2_offsets import stores_document, stores_lines
 from migrate.survey.filters import Filters
 from migrate.survey.mm2_offsets import read_stores
 from migrate.survey.survey import Clusters, Timer

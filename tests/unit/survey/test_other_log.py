@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.model import Commit, Decision, Failure, Level, LogRange, TopicPartition
-from migrate.showtable import Page, table
+from migrate.show.plan_table import Page, table
 from migrate.survey.other_log import OtherLog, other_log
 from migrate.survey.policies import Policies, Untranslatable, Waiver
 from tests.unit.planscene import planned, rows_of, world

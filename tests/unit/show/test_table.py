@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.table import Column, aligned, layout, wrapped
+from migrate.show.table import Column, aligned, layout, wrapped
 from migrate.text import cells
 
 COLUMNS = [Column("TOPIC", 6, right=False), Column("LOG-END-OFFSET", 4), Column("LAG", 3)]

@@ -11,7 +11,7 @@ from migrate.errors import EXIT_DONE
 from migrate.match.next_record import NextRecord, Part
 from migrate.model import Failure
 from migrate.plan.plan import Plan
-from migrate.table import Column, Layout, layout, wrapped
+from migrate.show.table import Column, Layout, layout, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
 
 _GOOD = frozenset({Verdict.EQUAL, Verdict.AT_END})

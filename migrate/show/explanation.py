@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from migrate.explain import Told, chosen_rows, group_told, row_title, row_told, site_of, source_partition
 from migrate.mm2.commands import COMMAND, resetting, stopping
 from migrate.model import Decision, Row, may_skip
 from migrate.plan.plan import Header, Plan
-from migrate.table import aligned, wrapped
+from migrate.show.explain import Told, chosen_rows, group_told, row_title, row_told, site_of, source_partition
+from migrate.show.table import aligned, wrapped
 from migrate.text import Colour, name, paint
 
 INDENT = "  "

@@ -9,8 +9,6 @@ import nbformat
 import pytest
 from nbclient.exceptions import CellExecutionError
 
-from migrate import review
-from migrate import reviewoutcome as outcome
 from migrate.apply.engine import ApplyOptions, apply_plan
 from migrate.apply.journal import Journal
 from migrate.apply.signatures import add_signature, signature_of, signatures_path
@@ -20,10 +18,12 @@ from migrate.model import Decision
 from migrate.plan.companions import journal_path
 from migrate.plan.file import write_plan
 from migrate.plan.totals import totals
-from migrate.reportafter import Aftermath
-from migrate.reportpage import report
-from migrate.show import render
-from migrate.showproof import verify_document
+from migrate.show import review
+from migrate.show import review_outcome as outcome
+from migrate.show.formats import render
+from migrate.show.record_proof import verify_document
+from migrate.show.report_outcome import Aftermath
+from migrate.show.report_page import report
 from tests.builders import make_plan, make_row
 from tests.fakes import FakeClock, NoProgress
 from tests.notebooks import NOTEBOOKS, Tables, facts, outputs, run
@@ -158,7 +158,7 @@ def test_without_pandas_the_line_to_type_is_told(tmp_path):
 
 
 def test_reviewing_needs_neither_broker_nor_spark():
-    code = "import sys, migrate.review, migrate.reviewoutcome, migrate.reviewcharts; print(*sys.modules)"
+    code = "import sys; from migrate.show import review, review_outcome, review_charts; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert not {"pyspark", "py4j", "confluent_kafka"} & {name.split(".")[0] for name in ran.stdout.split()}
 

@@ -11,7 +11,7 @@ from io import StringIO
 from migrate.errors import UsageError
 from migrate.model import Decision, Row, lag
 from migrate.plan.plan import Plan
-from migrate.table import wrapped
+from migrate.show.table import wrapped
 from migrate.text import name, safe, shell_word
 
 Value = str | int | None

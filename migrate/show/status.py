@@ -10,10 +10,10 @@ from migrate.plan.attention import findings_of, not_ruled_out
 from migrate.plan.pace import Pace, TimeLeft
 from migrate.plan.settling import Progress, Sight
 from migrate.plan.status import GroupStatus, Mm2TopicStatus, Status, TopicStatus
-from migrate.showtable import Page, finding_lines
+from migrate.show.plan_table import Page, finding_lines
+from migrate.show.table import Column, Layout, aligned, layout, wrapped
 from migrate.survey.lag import Lag
 from migrate.survey.producers import rate_text
-from migrate.table import Column, Layout, aligned, layout, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
 
 BAR_WIDTH, SHORT_BAR_WIDTH = 20, 8

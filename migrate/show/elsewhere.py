@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from migrate.apply.elsewhere import Elsewhere
-from migrate.table import wrapped
+from migrate.show.table import wrapped
 from migrate.text import Colour, many, name, paint, safe
 
 NAMED = 20

@@ -10,7 +10,7 @@ from migrate.apply.row_results import RowResult, RowStatus
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
 from migrate.plan.attention import failback_text
-from migrate.table import Column, layout, wrapped
+from migrate.show.table import Column, layout, wrapped
 from migrate.text import Colour, many, name, paint, safe, shell_word
 
 ROWS_SHOWN = 200

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from migrate.apply.not_written import Why
 from migrate.apply.verify import Finding, Standing, Verification
 from migrate.plan.plan import Plan
-from migrate.table import wrapped
+from migrate.show.table import wrapped
 from migrate.text import Colour, many, name, paint, safe
 
 ROWS_SHOWN = 200

@@ -1,4 +1,4 @@
-"""What the notebooks are made of: a plan as pandas tables (`migrate.reviewoutcome`: what became of it). Writes nothing.
+"""What the notebooks are made of: a plan as pandas tables (in `review_outcome`, what became of it). Writes nothing.
 
 Needs `pip install 'mm2-migrate[notebook]'`, and neither a broker nor Spark. Every number comes from the functions that
 `show` uses. In a notebook an error is one line, without a stack trace.
@@ -19,7 +19,7 @@ from migrate.plan.diff import diff, moved_by
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import totals
-from migrate.showtable import verdict
+from migrate.show.plan_table import verdict
 from migrate.text import shell_word
 
 if TYPE_CHECKING:

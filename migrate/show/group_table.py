@@ -12,7 +12,7 @@ from migrate.match.protocol import Why
 from migrate.model import Decision, Grade, Row, lag, may_skip, rewinds
 from migrate.plan.plan import Plan
 from migrate.plan.totals import group_totals
-from migrate.table import Column, Layout, layout, wrapped
+from migrate.show.table import Column, Layout, layout, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
 
 NUMBERS = (

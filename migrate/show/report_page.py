@@ -23,10 +23,7 @@ from migrate.model import CheckResult, Grade, Level
 from migrate.plan.attention import Evidence, failback_text, findings, not_ruled_out, passed, shared
 from migrate.plan.plan import Plan
 from migrate.plan.totals import Totals, totals
-from migrate.reportafter import Aftermath, Verdict
-from migrate.reportcharts import grades_bar, lag_chart, rereads_chart
-from migrate.reportdata import Data, as_json, report_data
-from migrate.showtable import (
+from migrate.show.plan_table import (
     EVIDENCE_SHOWN,
     SUBJECTS_NAMED,
     NextSteps,
@@ -36,6 +33,9 @@ from migrate.showtable import (
     totals_told,
     verdict,
 )
+from migrate.show.report_charts import grades_bar, lag_chart, rereads_chart
+from migrate.show.report_data import Data, as_json, report_data
+from migrate.show.report_outcome import Aftermath, Verdict
 from migrate.text import Colour, many, name, safe, shell_word
 
 ROWS_EMBEDDED = 100_000
@@ -243,7 +243,7 @@ def _digest(text: str) -> str:
 
 @cache
 def _asset(file: str) -> str:
-    return files("migrate").joinpath("page", file).read_text("utf-8")
+    return files("migrate.show").joinpath("page", file).read_text("utf-8")
 
 
 @cache

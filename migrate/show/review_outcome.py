@@ -12,7 +12,7 @@ from migrate.apply.waves import Standing, Wave, wave_sum
 from migrate.errors import MigrateError
 from migrate.model import Decision
 from migrate.plan.plan import Plan
-from migrate.review import ReviewStopped, pandas_module, place_of
+from migrate.show.review import ReviewStopped, pandas_module, place_of
 
 if TYPE_CHECKING:
     import pandas as pd

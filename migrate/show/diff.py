@@ -15,7 +15,7 @@ from migrate.model import CheckResult, Decision, Level, Row
 from migrate.plan.diff import PlanDiff, RowChange, moved_by
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import totals
-from migrate.table import aligned, wrapped
+from migrate.show.table import aligned, wrapped
 from migrate.text import Colour, many, name, paint, safe
 
 NOTHING = "-"

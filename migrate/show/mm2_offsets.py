@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from migrate.mm2.flow import Flow
+from migrate.show.table import Column, layout, wrapped
 from migrate.survey.mm2_offsets import Link, PartitionStores, Stores
-from migrate.table import Column, layout, wrapped
 from migrate.text import Colour, capital, many, name, paint, safe
 
 LEGEND = (

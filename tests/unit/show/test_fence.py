@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from migrate.errors import UsageError
-from migrate.fence import GROUPS_AT_ONCE, fence
+from migrate.show.fence import GROUPS_AT_ONCE, fence
 from migrate.text import shell_word
 from tests.builders import make_plan, make_row
 

@@ -14,8 +14,8 @@ from migrate.apply.verify import GOOD
 from migrate.model import Grade, Row, lag, may_skip, rewinds
 from migrate.plan.plan import Plan
 from migrate.plan.totals import compare_with_mm2, group_totals
-from migrate.reportafter import AS_PLANNED, Aftermath, RowAfter
-from migrate.showgroups import group_word, states_told
+from migrate.show.group_table import group_word, states_told
+from migrate.show.report_outcome import AS_PLANNED, Aftermath, RowAfter
 from migrate.text import name, safe, shell_word
 
 GAP = "\x01"  # where a number stood in a sentence: safe text has no control characters

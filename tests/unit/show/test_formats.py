@@ -16,13 +16,13 @@ from migrate.errors import EXIT_USAGE, UsageError
 from migrate.model import Decision, Grade, Level, Scope
 from migrate.plan.plan import PlannedGroupState
 from migrate.plan.totals import sums_of, totals
-from migrate.show import FORMATS, kcg_companion, render, select, summary
-from migrate.showcsv import refuse_unprintable
+from migrate.show.formats import FORMATS, kcg_companion, render, select, summary
+from migrate.show.plan_csv import refuse_unprintable
 from migrate.text import cells
 from tests.builders import make_check, make_plan, make_row, make_untranslated
 from tests.unit.goldenplan import golden_plan
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 HOSTILE = "=cmd|' /C calc'!A0\x1b[2J\r\n\"quo,te\"\u202e注文"
 
 

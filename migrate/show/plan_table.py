@@ -13,9 +13,9 @@ from migrate.plan.attention import Finding, Kind, failback_text, findings, not_r
 from migrate.plan.forecast import forecast
 from migrate.plan.plan import Header, Plan
 from migrate.plan.totals import Mm2Comparison, Totals, totals
-from migrate.showgroups import group_lines
+from migrate.show.group_table import group_lines
+from migrate.show.table import aligned, wrapped
 from migrate.survey.policies import OFFSETS_EXPIRY
-from migrate.table import aligned, wrapped
 from migrate.text import Colour, many, name, paint, safe, shell_word
 
 # A finding on 300 groups must not push the next one off the screen: so many lines of it are shown, and so many names.

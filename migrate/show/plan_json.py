@@ -8,7 +8,7 @@ from typing import Any
 from migrate.model import Decision, Grade, Row
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import Totals, totals
-from migrate.showtable import verdict
+from migrate.show.plan_table import verdict
 
 
 def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:

@@ -17,13 +17,13 @@ from migrate.model import Decision, Grade, lag
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import group_totals, totals
-from migrate.reportafter import Aftermath
-from migrate.reportcharts import LANES, grades_bar, lag_chart, rereads_chart
 from migrate.reportcommand import run_report
-from migrate.reportdata import GAP, as_json, report_data, split_sentence
-from migrate.reportpage import ROWS_EMBEDDED, report
-from migrate.show import render
-from migrate.showtable import Page, identity, next_steps, totals_told, verdict
+from migrate.show.formats import render
+from migrate.show.plan_table import Page, identity, next_steps, totals_told, verdict
+from migrate.show.report_charts import LANES, grades_bar, lag_chart, rereads_chart
+from migrate.show.report_data import GAP, as_json, report_data, split_sentence
+from migrate.show.report_outcome import Aftermath
+from migrate.show.report_page import ROWS_EMBEDDED, report
 from migrate.signing import run_sign
 from migrate.text import safe
 from tests.builders import make_check, make_plan, make_row

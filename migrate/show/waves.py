@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from migrate.apply.waves import Standing, Wave, WaveSum, of_flows, wave_sum
 from migrate.clock import iso
 from migrate.plan.plan import Plan
-from migrate.table import Column, layout, wrapped
+from migrate.show.table import Column, layout, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
 
 NAMED = 20

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from migrate.errors import UsageError
 from migrate.model import Grade
 from migrate.plan.plan import Plan
-from migrate.review import EXTRA, ReviewStopped, groups_table, rows_table
+from migrate.show.review import EXTRA, ReviewStopped, groups_table, rows_table
 from migrate.text import safe
 
 if TYPE_CHECKING:

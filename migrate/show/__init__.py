@@ -1,0 +1,1 @@
+"""Plans and results as text, JSON, CSV, HTML, and tables for notebooks."""
