@@ -14,8 +14,8 @@ import click
 
 from migrate import __version__
 from migrate.console import coloured, one_paragraph, print_lines, progress_on_stderr, say_reading, terminal_width
-from migrate.coredumps import forbid_core_dumps
 from migrate.errors import EXIT_FAILED, EXIT_REFUSED, EXIT_USAGE
+from migrate.kafka.core_dumps import forbid_core_dumps
 from migrate.options import (
     FILE,
     ClusterOptions,

@@ -11,7 +11,7 @@ from typing import Any
 from migrate.clock import Clock, SystemClock
 from migrate.duration import duration_text
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
-from migrate.kafka.recordreader import RecordReader
+from migrate.kafka.record_reader import RecordReader
 from migrate.match.comparison import Limits
 from migrate.match.log_reader import LogReader
 from migrate.match.tail_comparer import MOST_PER_PARTITION, TailComparer

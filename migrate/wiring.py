@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.apply.exact_admin import ExactAdmin
-from migrate.clientconfig import librdkafka_config
 from migrate.errors import UsageError
+from migrate.kafka.client_config import librdkafka_config
 from migrate.kafka.hosted import HostedAdmin
+from migrate.kafka.reader_pair import KafkaReaders, ReaderSettings
 from migrate.kafka.rights import ConfluentRights
 from migrate.match.comparison import Comparison, Limits, Listener, Work
 from migrate.match.next_record import NextRecordReader
@@ -19,13 +20,12 @@ from migrate.mm2.secrets import secret_values
 from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import Commits, Failure, LogRange, Side, TopicPartition
 from migrate.ports import CommitReader, PositionReader, Progress
-from migrate.readerpair import KafkaReaders, ReaderSettings
 from migrate.survey.group_facts import GroupFactsReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from migrate.kafka.recordreader import RecordReader
+    from migrate.kafka.record_reader import RecordReader
     from migrate.spark.exactclient import JavaMachine
     from migrate.spark.mirror import SparkMirrorReader
     from migrate.spark.syncs import Syncs
@@ -51,7 +51,7 @@ def rights_of(cluster: Cluster, deadline_seconds: float) -> ConfluentRights:
 
 def group_facts_of(cluster: Cluster, deadline_seconds: float) -> GroupFactsReader:
     """Return what tells of one cluster's groups beyond the admin client; nothing is opened before its first call."""
-    from migrate.kafka.groupfacts import ConfluentGroupFacts
+    from migrate.kafka.group_facts import ConfluentGroupFacts
 
     config, secrets = _client(cluster)
     return ConfluentGroupFacts(cluster, config, deadline_seconds, secrets)
@@ -61,7 +61,7 @@ def record_reader_of(
     cluster: Cluster, deadline_seconds: float, isolation_level: str = "read_committed"
 ) -> NextRecordReader:
     """Return the reader of single records of one cluster; nothing is opened before its first call."""
-    from migrate.kafka.nextrecord import ConsumerOfNextRecords
+    from migrate.kafka.next_record import ConsumerOfNextRecords
 
     config, _ = _client(cluster)
     return ConsumerOfNextRecords(cluster, config, deadline_seconds, isolation_level)
@@ -69,7 +69,7 @@ def record_reader_of(
 
 def log_reader_of(cluster: Cluster, deadline_seconds: float) -> "RecordReader":
     """Return a reader of one cluster's logs for this process; nothing is opened before its first call."""
-    from migrate.kafka.recordreader import RecordReader
+    from migrate.kafka.record_reader import RecordReader
 
     settings = _reader_settings(cluster)
     return RecordReader(settings.name, settings.config, deadline_seconds, settings.secrets)

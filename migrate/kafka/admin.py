@@ -66,7 +66,7 @@ _STATES = {
 class ConfluentAdmin:
     """Lists, describes and alters one cluster through librdkafka.
 
-    `config` is a ready librdkafka configuration (`migrate.clientconfig`); `deadline_seconds` how long any
+    `config` is a ready librdkafka configuration (`migrate.kafka.client_config`); `deadline_seconds` how long any
     request may stay without an answer; `concurrency` how many may be in flight; `secrets` what no message may
     show. Nothing is opened before the
     first call, and the first call of a client proves reachability and authentication (`ClusterError`).

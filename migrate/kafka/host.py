@@ -16,8 +16,8 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
-from migrate.coredumps import forbid_core_dumps
 from migrate.errors import MigrateError
+from migrate.kafka.core_dumps import forbid_core_dumps
 from migrate.kafka.frames import ByGroup, receive, send
 
 

@@ -1,6 +1,6 @@
 """What comparing needs of one cluster's logs: a port, and the straight runs into which a reader cuts its way. Pure.
 
-`migrate.kafka.recordreader` is the adapter.
+`migrate.kafka.record_reader` is the adapter.
 """
 
 from collections.abc import Collection, Mapping, Sequence

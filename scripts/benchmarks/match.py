@@ -16,8 +16,8 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from migrate.kafka.readpass import BATCH, POLL_SECONDS
-from migrate.kafka.recordreader import Reach
+from migrate.kafka.read_pass import BATCH, POLL_SECONDS
+from migrate.kafka.record_reader import Reach
 from migrate.match.comparison import FetchEstimate, Limits, Work
 from migrate.match.equality import Equality
 from migrate.match.log_reader import runs_of

@@ -18,7 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from migrate.kafka.admin import ConfluentAdmin
-from migrate.kafka.groupfacts import ConfluentGroupFacts
+from migrate.kafka.group_facts import ConfluentGroupFacts
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Failure, GroupState, Side
 from migrate.model import TopicPartition as Partition

@@ -196,10 +196,10 @@ SAYING = (
     Mutant(
         "secrets-shown",
         "No message shows a secret of the client files.",
-        "migrate/clientconfig.py",
+        "migrate/kafka/client_config.py",
         "        text = text.replace(secret, HIDDEN)\n",
         "        text = text.replace(secret, HIDDEN) if secret in text.split() else text\n",
-        ("tests/unit/test_clientconfig.py::test_no_text_shows_a_password",),
+        ("tests/unit/kafka/test_client_config.py::test_no_text_shows_a_password",),
     ),
     Mutant(
         "librdkafkas-secrets-shown",
@@ -207,7 +207,7 @@ SAYING = (
         "migrate/kafka/connection.py",
         '            text = text.replace(secret, "***")\n',
         "            text = text.strip()\n",
-        ("tests/unit/test_connection.py::test_what_librdkafka_says_of_a_cluster_shows_no_secret",),
+        ("tests/unit/kafka/test_connection.py::test_what_librdkafka_says_of_a_cluster_shows_no_secret",),
     ),
     Mutant(
         "trace-not-redacted",

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from migrate.kafka.reader_pair import KafkaReaders, ReaderSettings
 from migrate.match.comparison import FetchEstimate, Limits, Work
 from migrate.model import LogRange, TopicPartition
-from migrate.readerpair import KafkaReaders, ReaderSettings
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.session import spark_session, stop_session
 from tests.memorylogs import MemoryReader

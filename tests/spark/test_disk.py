@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import EnvironmentLacks
-from migrate.readerpair import KafkaReaders, ReaderSettings
+from migrate.kafka.reader_pair import KafkaReaders, ReaderSettings
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.jars import cache_folder
 from tests.spark.diskrun import TOPICS, name_of

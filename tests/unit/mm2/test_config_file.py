@@ -2,8 +2,8 @@
 
 import pytest
 
-from migrate.clientconfig import librdkafka_config
 from migrate.errors import ConfigError
+from migrate.kafka.client_config import librdkafka_config
 from migrate.mm2.config_file import Overrides, client_flow, override, read_flow, with_clients
 from migrate.mm2.naming import PolicyKind
 from migrate.model import Side

@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from migrate.clientconfig import librdkafka_config
 from migrate.errors import ClusterError, ConfigError, MigrateError, UsageError
+from migrate.kafka.client_config import librdkafka_config
 from migrate.mm2.connect_worker import LOGIN, WorkerPositions, connect_worker
 from migrate.mm2.connectors import FACTS
 from migrate.mm2.flow import BYTES

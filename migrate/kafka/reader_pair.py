@@ -13,7 +13,7 @@ from migrate.match.log_reader import LogReader
 
 @dataclass(frozen=True)
 class ReaderSettings:
-    """One cluster for `migrate.kafka.recordreader`: its name in messages, what may hold secrets, and how it is read."""
+    """One cluster for the record reader: its name in messages, what may hold secrets, and how it is read."""
 
     name: str
     config: Mapping[str, str] = field(repr=False)
@@ -33,7 +33,7 @@ class KafkaReaders:
     def __call__(self) -> Iterator[tuple[LogReader, LogReader]]:
         """Yield (source, target); raises `EnvironmentLacks` where there is no confluent-kafka."""
         try:
-            from migrate.kafka.recordreader import RecordReader
+            from migrate.kafka.record_reader import RecordReader
         except ImportError as error:
             raise EnvironmentLacks(
                 f"Spark's executors cannot read Kafka: {error.msg}.",

@@ -1,7 +1,7 @@
 """The part of a Java client's properties that says who we are and whom we trust, in librdkafka's words.
 
-Java's key stores become PEM in memory (`migrate.stores`). Refused by name is what librdkafka cannot do (Kerberos, Java
-classes). Values never reach a message, paths of files excepted.
+Java's key stores become PEM in memory (`migrate.kafka.key_stores`). Refused by name is what librdkafka cannot do
+(Kerberos, Java classes). Values never reach a message, paths of files excepted.
 """
 
 import re
@@ -10,10 +10,10 @@ from pathlib import Path
 from textwrap import wrap
 
 from migrate.errors import ConfigError
+from migrate.kafka.key_stores import Store, UnreadableStore, is_pkcs12, joined, read_store
 from migrate.mm2.config_providers import Providers
 from migrate.mm2.jaas import LoginModule, parse_jaas
 from migrate.mm2.java_properties import BLANKS
-from migrate.stores import Store, UnreadableStore, is_pkcs12, joined, read_store
 
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _CREDENTIALS = "sasl.oauthbearer.client.credentials.client"

@@ -9,9 +9,9 @@ from confluent_kafka.admin import AdminClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from migrate.clientconfig import CLIENT_ID, librdkafka_config
 from migrate.errors import ConfigError
 from migrate.javasettings import java_properties, spark_options
+from migrate.kafka.client_config import CLIENT_ID, librdkafka_config
 from migrate.mm2.secrets import redact, secret_values
 
 PASSWORD = "hunter2"

@@ -16,7 +16,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.errors import ClusterError
 from migrate.kafka.errors import code_of, error_of, failure_of, timed_out
-from migrate.kafka.readpass import PASSING, READS_ONLY
+from migrate.kafka.read_pass import PASSING, READS_ONLY
 from migrate.match.next_record import NextRecord, Position, next_record
 from migrate.mm2.flow import Cluster
 from migrate.model import Failure, TopicPartition

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.clientconfig import librdkafka_config
 from migrate.errors import ConfigError
-from migrate.stores import Store, UnreadableStore, joined, read_store
+from migrate.kafka.client_config import librdkafka_config
+from migrate.kafka.key_stores import Store, UnreadableStore, joined, read_store
 
-STORES = Path(__file__).parents[1] / "golden" / "stores"
+STORES = Path(__file__).parents[2] / "golden" / "stores"
 # One certificate and its key: client.jks and client.p12 hold both, trust.jks and trust.p12 the certificate.
 PASSWORD, KEY_PASSWORD = "hunter2-store", "hunter2-key"
 CERTIFICATE, KEY = (STORES / "client.pem").read_text(), (STORES / "client.key.pem").read_text()

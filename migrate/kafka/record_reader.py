@@ -24,7 +24,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from migrate.errors import ClusterError
 from migrate.kafka.errors import code_of, error_of, note_cause
 from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
-from migrate.kafka.readpass import HOPELESS, OUT_OF_RANGE, PASSING, READS_ONLY, ReadPass, Silence, log_bounds
+from migrate.kafka.read_pass import HOPELESS, OUT_OF_RANGE, PASSING, READS_ONLY, ReadPass, Silence, log_bounds
 from migrate.match.equality import Content
 from migrate.match.log_reader import GAP, SHORT_FETCH, Run, Wanted, runs_of
 from migrate.match.protocol import Unreadable

@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from migrate.clientsecurity import Settings, map_sasl, map_tls
 from migrate.errors import ConfigError
+from migrate.kafka.client_security import Settings, map_sasl, map_tls
 from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE
 from migrate.mm2.java_properties import PROVIDERS
 

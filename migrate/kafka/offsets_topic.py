@@ -12,7 +12,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.kafka.errors import code_of, failure_of, timed_out
-from migrate.kafka.readpass import PASSING, READS_ONLY
+from migrate.kafka.read_pass import PASSING, READS_ONLY
 from migrate.model import Failure
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupLog
 

@@ -19,7 +19,7 @@ from migrate.checks.check import some
 from migrate.errors import ClusterError
 from migrate.kafka.connection import REQUEST_TIMEOUT_SECONDS, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of
-from migrate.kafka.offsetstopic import read_offsets_topic
+from migrate.kafka.offsets_topic import read_offsets_topic
 from migrate.mm2.flow import Cluster
 from migrate.model import Failure
 from migrate.survey.expiry import MINUTE_MS
