@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from migrate.kafka.record_reader import RecordReader
-    from migrate.spark.exactclient import JavaMachine
-    from migrate.spark.mirror import SparkMirrorReader
+    from migrate.spark.exact_client import JavaMachine
+    from migrate.spark.mm2_topics import SparkMirrorReader
     from migrate.spark.syncs import Syncs
 
 
@@ -140,7 +140,7 @@ class BackgroundSpark:
 @contextmanager
 def background_spark(master: str | None, conf: Mapping[str, str]) -> Iterator[BackgroundSpark]:
     """Start Spark in the background, and stop it at the end; raises `ClusterError` if its JVM ends before."""
-    from migrate.spark.machine import needing_machine
+    from migrate.spark.dead_jvm import needing_machine
 
     spark = BackgroundSpark(master, conf)
     try:
@@ -152,7 +152,7 @@ def background_spark(master: str | None, conf: Mapping[str, str]) -> Iterator[Ba
 
 def hosted_by(spark: BackgroundSpark, cluster: Cluster, deadline_seconds: float) -> frozenset[str] | Failure:
     """Return the topics that a cluster has, whether it shows them to us or not."""
-    from migrate.spark.hostedtopics import hosted_topics
+    from migrate.spark.hosted_topics import hosted_topics
 
     return hosted_topics(spark.session(), cluster, deadline_seconds)
 
@@ -166,8 +166,8 @@ class SparkCommits:
 
     @staticmethod
     def _reader(spark: BackgroundSpark, cluster: Cluster, deadline_seconds: float) -> CommitReader:
-        from migrate.spark.javaadmin import JavaCommitReader
-        from migrate.spark.javaclient import JavaClient
+        from migrate.spark.java_client import JavaClient
+        from migrate.spark.java_commits import JavaCommitReader
 
         return JavaCommitReader(JavaClient(spark.session()._jvm, cluster, deadline_seconds))
 
@@ -181,7 +181,7 @@ class SparkCommits:
 @contextmanager
 def java_on_demand(progress: Progress, at_once: bool) -> "Iterator[JavaMachine]":
     """Have a JVM for what only Kafka's Java client can do, and end it."""
-    from migrate.spark.exactclient import JavaMachine
+    from migrate.spark.exact_client import JavaMachine
 
     machine = JavaMachine(progress, at_once)
     try:
@@ -198,7 +198,7 @@ def exact_admin_of(
     concurrency: int = 100,
 ) -> ExactAdmin:
     """Return the confluent-kafka admin of one cluster, which leaves to Java what it cannot do byte for byte."""
-    from migrate.spark.exactclient import JavaExactClient
+    from migrate.spark.exact_client import JavaExactClient
 
     usual = admin_of(cluster, deadline_seconds, concurrency)
     return ExactAdmin(usual, JavaExactClient(machine, cluster, deadline_seconds), groups_with_metadata)
@@ -214,7 +214,7 @@ class SparkMirror:
 
     def _reader(self) -> "SparkMirrorReader":
         if self._made is None:
-            from migrate.spark.mirror import SparkMirrorReader
+            from migrate.spark.mm2_topics import SparkMirrorReader
 
             self._made = SparkMirrorReader(self._spark.session(), self._flow)
         return self._made

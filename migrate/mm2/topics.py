@@ -1,6 +1,6 @@
 """What is read from MirrorMaker 2's two topics, as values, and the port it is read through.
 
-`migrate.spark.mirror` is the adapter: it reads the topics in full with Spark. Record kinds in `counts`:
+`migrate.spark.mm2_topics` is the adapter: it reads the topics in full with Spark. Record kinds in `counts`:
 "checkpoint", "offset-sync", "heartbeat", "tombstone", ... and "undecodable:<reason>" (see `migrate.mm2.wire`).
 """
 

@@ -16,7 +16,7 @@ from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecor
 from migrate.mm2.wire import Kind
 from migrate.model import LogRange
 from migrate.spark import columns
-from migrate.spark.source import read_topic
+from migrate.spark.dataframes import read_topic
 from migrate.spark.transport import out_of_spark
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from migrate.match.sync_only import guarding
 from migrate.match.task import Failed, Fetched, Matching, MatchTask, OpenReaders
 from migrate.mm2.wire import encode_sync_key
 from migrate.model import LogRange, TopicPartition
-from migrate.spark.failure import innermost, root_cause
-from migrate.spark.jobprogress import JobProgress
+from migrate.spark.java_errors import innermost, root_cause
+from migrate.spark.job_progress import JobProgress
 from migrate.spark.session import log_file
 from migrate.spark.shipping import ship_package
 from migrate.spark.syncs import Syncs

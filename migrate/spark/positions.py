@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from migrate.mm2.connect_offsets import positions_of
 from migrate.model import LogRange, TopicPartition
-from migrate.spark.source import FIXED, TUNING
+from migrate.spark.dataframes import FIXED, TUNING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,7 +9,7 @@ from migrate.mm2.topics import SyncReading, WindowQuestion
 from migrate.mm2.wire import Kind, encode_sync_key
 from migrate.model import LogRange, OffsetSync
 from migrate.spark import chain, columns
-from migrate.spark.source import read_topic
+from migrate.spark.dataframes import read_topic
 from migrate.spark.transport import into_spark, out_of_spark
 
 if TYPE_CHECKING:

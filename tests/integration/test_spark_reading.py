@@ -25,11 +25,11 @@ from migrate.mm2.wire import (
 )
 from migrate.model import Commit, Failure, LogRange, OffsetSync, Side
 from migrate.model import TopicPartition as Partition
-from migrate.spark.javaadmin import UNSTABLE, JavaCommitReader
-from migrate.spark.javaclient import JavaClient
-from migrate.spark.mirror import SparkMirrorReader
+from migrate.spark.dataframes import read_topic
+from migrate.spark.java_client import JavaClient
+from migrate.spark.java_commits import UNSTABLE, JavaCommitReader
+from migrate.spark.mm2_topics import SparkMirrorReader
 from migrate.spark.session import spark_session, stop_session
-from migrate.spark.source import read_topic
 from tests.integration.clusters import AnyLab, create_topic, partitions_of
 from tests.lab.cluster import QUIET_CLIENT, free_ports
 from tests.lab.reading import topic_reader

@@ -13,7 +13,7 @@ from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Failure, GroupState, Level, LogRange, Scope, Side, TopicPartition
 from migrate.plan.build import plan_of
-from migrate.spark.hostedtopics import topics_of
+from migrate.spark.hosted_topics import topics_of
 from migrate.survey.connect_topics import ConnectTopic, Purpose
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import BrokerSettings

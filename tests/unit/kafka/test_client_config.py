@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from migrate.errors import ConfigError
-from migrate.javasettings import java_properties, spark_options
 from migrate.kafka.client_config import CLIENT_ID, librdkafka_config
 from migrate.mm2.secrets import redact, secret_values
+from migrate.spark.java_settings import java_properties, spark_options
 
 PASSWORD = "hunter2"
 BROKERS = {"bootstrap.servers": "127.0.0.1:1"}

@@ -7,11 +7,11 @@ cluster only, so that beside it what is hidden shows. Kafka's Java Admin has it,
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from migrate.javasettings import java_properties
 from migrate.mm2.flow import Cluster
 from migrate.mm2.secrets import redact, secret_values
 from migrate.model import Failure
-from migrate.spark.failure import described, innermost, java_exception
+from migrate.spark.java_errors import described, innermost, java_exception
+from migrate.spark.java_settings import java_properties
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

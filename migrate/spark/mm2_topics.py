@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from migrate.errors import ClusterError
-from migrate.javasettings import spark_options
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.secrets import redact, secret_values
 from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.spark.checkpoints import read_checkpoints
-from migrate.spark.failure import root_cause
+from migrate.spark.java_errors import root_cause
+from migrate.spark.java_settings import spark_options
 from migrate.spark.positions import read_positions
 from migrate.spark.session import log_file
 from migrate.spark.syncs import NO_WINDOW, Syncs, read_syncs

@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 from migrate.mm2.flow import Cluster
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.ports import Outcomes, Progress
-from migrate.spark.javaadmin import JavaCommitReader
-from migrate.spark.javaclient import JavaClient
-from migrate.spark.javawriter import JavaOffsetWriter
-from migrate.spark.machine import LostMachine, asking_machine
+from migrate.spark.dead_jvm import LostMachine, asking_machine
+from migrate.spark.java_client import JavaClient
+from migrate.spark.java_commits import JavaCommitReader
+from migrate.spark.java_writer import JavaOffsetWriter
 from migrate.spark.session import java_machine, stop_java_machine
 
 DEATHS_BORNE = 3

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from migrate.errors import ClusterError
-from migrate.spark.failure import root_cause
+from migrate.spark.java_errors import root_cause
 from migrate.spark.session import log_file, machine_ending
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from migrate.errors import ClusterError
 from migrate.model import Commit, Commits, Failure, TopicPartition
 from migrate.ports import Outcomes
-from migrate.spark.failure import java_exception
-from migrate.spark.javaclient import GRACE_SECONDS, TIMED_OUT, JavaClient
+from migrate.spark.java_client import GRACE_SECONDS, TIMED_OUT, JavaClient
+from migrate.spark.java_errors import java_exception
 
 # One request becomes one batch in the offsets topic, which takes 1 MiB by default.
 BATCH_CHARACTERS = 128 * 1024

@@ -3,11 +3,11 @@
 from typing import Any
 
 from migrate.errors import ClusterError
-from migrate.javasettings import java_properties
 from migrate.mm2.flow import Cluster
 from migrate.mm2.secrets import redact, secret_values
 from migrate.model import Failure
-from migrate.spark.failure import described, innermost, java_exception
+from migrate.spark.java_errors import described, innermost, java_exception
+from migrate.spark.java_settings import java_properties
 from migrate.spark.session import log_file
 
 # The client itself gives up first: its own reason is better than ours.

@@ -10,8 +10,8 @@ from typing import Any
 
 from migrate.errors import ClusterError
 from migrate.model import Commit, Commits, Failure, TopicPartition
-from migrate.spark.failure import java_exception
-from migrate.spark.javaclient import GRACE_SECONDS, TIMED_OUT, JavaClient
+from migrate.spark.java_client import GRACE_SECONDS, TIMED_OUT, JavaClient
+from migrate.spark.java_errors import java_exception
 
 GROUPS_PER_CALL = 1000
 # Transactions of consumers last for fractions of a second; a call for stable offsets that takes longer than this,
