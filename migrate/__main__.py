@@ -1,6 +1,6 @@
 """`python -m migrate`, the same as the `mm2-migrate` command."""
 
-from migrate.cli import main
+from migrate.cli.main import main
 
 if __name__ == "__main__":
     main()

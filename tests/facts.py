@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+from migrate.cli.options import ClusterOptions
 from migrate.mm2.flow import Flow, Mm2Home
-from migrate.options import ClusterOptions
 
 
 def options(**given: Any) -> ClusterOptions:

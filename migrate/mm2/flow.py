@@ -1,6 +1,6 @@
 """The flow between two clusters: where they are, what MM2 is called there, and what it replicates.
 
-Built by `migrate.mm2.config_file` from an mm2.properties file, or by `migrate.options` from two client files.
+Built by `migrate.mm2.config_file` from an mm2.properties file, or by `migrate.cli.options` from two client files.
 """
 
 import re

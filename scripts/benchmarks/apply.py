@@ -25,6 +25,7 @@ from migrate.apply.assess import assess
 from migrate.apply.history import APPLY, JournalState
 from migrate.apply.journal import Journal
 from migrate.apply.write import GroupWriter, read_commits
+from migrate.cli.wiring import admin_of
 from migrate.clock import SystemClock
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Side
@@ -32,7 +33,6 @@ from migrate.plan.companions import journal_path
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from migrate.progress import Silent
-from migrate.wiring import admin_of
 from tests.integration.madeplan import made_plan, options_for
 from tests.lab.cluster import Cluster
 from tests.lab.jars import DEFAULT_VERSION

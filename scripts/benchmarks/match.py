@@ -16,6 +16,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
+from migrate.cli.wiring import BackgroundSpark, SparkMirror, SparkRecordComparer, background_spark
 from migrate.kafka.read_pass import BATCH, POLL_SECONDS
 from migrate.kafka.record_reader import Reach
 from migrate.match.comparison import FetchEstimate, Limits, Work
@@ -28,7 +29,6 @@ from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.model import LogRange, Side, TopicPartition
-from migrate.wiring import BackgroundSpark, SparkMirror, SparkRecordComparer, background_spark
 from scripts.benchmarks.memory import Peak
 from scripts.benchmarks.workload import KEY_BYTES, SPREAD, SYNC_EVERY, SYNCS_TOPIC, USUAL, VALUE_BYTES, Workload, write
 from tests.lab.cluster import Cluster, start_clusters

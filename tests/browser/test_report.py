@@ -10,11 +10,11 @@ from typing import Any
 import axe_playwright_python
 import pytest
 
+from migrate.cli.report import run_report
 from migrate.model import Decision, Grade, Method
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from migrate.plan.totals import totals
-from migrate.reportcommand import run_report
 from tests.browser.reading import Opened, Reader
 from tests.builders import make_check, make_plan, make_row
 from tests.unit.applyscene import Scene

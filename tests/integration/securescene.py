@@ -10,8 +10,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 
 from migrate.checks.rights import Kind, needed, resources_of
+from migrate.cli.options import ClusterOptions, resolve_flow
 from migrate.model import Side
-from migrate.options import ClusterOptions, resolve_flow
 from tests.integration.cli import CommandLine
 from tests.integration.scene import Scene
 from tests.lab.lab import Lab

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from migrate.options import resolve_flow
-from migrate.wiring import position_reader_of
+from migrate.cli.options import resolve_flow
+from migrate.cli.wiring import position_reader_of
 from tests.facts import facts, options
 from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import CALL_SECONDS, Partition, commit, create_topic

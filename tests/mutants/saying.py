@@ -222,9 +222,9 @@ SAYING = (
     Mutant(
         "rewind-from-the-environment",
         "What decides over data is never taken from the environment.",
-        "migrate/options.py",
+        "migrate/cli/options.py",
         '"--accept", "--rewind", ',
         '"--accept", ',
-        ("tests/unit/test_cli.py::test_the_readme_names_what_the_environment_does_not_set",),
+        ("tests/unit/cli/test_main.py::test_the_readme_names_what_the_environment_does_not_set",),
     ),
 )

@@ -64,10 +64,10 @@ WRITING = (
     Mutant(
         "exit-code-swallowed",
         "A command ends in the exit code that its error carries.",
-        "migrate/console.py",
+        "migrate/cli/console.py",
         "            code = error.exit_code\n",
         "            code = 0\n",
-        ("tests/unit/test_cli.py::test_wrong_use_exits_2_with_one_paragraph",),
+        ("tests/unit/cli/test_main.py::test_wrong_use_exits_2_with_one_paragraph",),
     ),
     Mutant(
         "partial-without-being-asked",
@@ -377,20 +377,20 @@ WRITING = (
         "migrate/plan/plan.py",
         "    return len(given) >= MIN_APPROVAL_DIGITS and plan.fingerprint.startswith(given)\n",
         "    return plan.fingerprint[:SHORT_DIGITS] == given[:SHORT_DIGITS]\n",
-        ("tests/unit/test_cli.py::test_thirty_two_digits_or_more_approve_in_either_case_of_letters",),
+        ("tests/unit/cli/test_main.py::test_thirty_two_digits_or_more_approve_in_either_case_of_letters",),
     ),
     Mutant(
         "approval-not-compared",
         "A fingerprint of another plan approves nothing.",
-        "migrate/writecommands.py",
+        "migrate/cli/apply.py",
         "    if not approves(approval, plan):\n",
         "    if not approval:\n",
-        ("tests/unit/test_cli.py::test_executing_needs_the_fingerprint_and_the_right_one",),
+        ("tests/unit/cli/test_main.py::test_executing_needs_the_fingerprint_and_the_right_one",),
     ),
     Mutant(
         "signatures-not-counted",
         "A plan that asks for signatures is not applied without them.",
-        "migrate/writecommands.py",
+        "migrate/cli/apply.py",
         '    if unsigned is not None and options["execute"]:\n',
         '    if unsigned is not None and not signatures and options["execute"]:\n',
         (

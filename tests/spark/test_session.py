@@ -39,7 +39,7 @@ BROKEN_OFF = """
 from pathlib import Path
 from pyspark import SparkContext
 from migrate.spark.session import log_file
-from migrate.wiring import BackgroundSpark
+from migrate.cli.wiring import BackgroundSpark
 from tests.lab.waiting import wait_until
 spark = BackgroundSpark("local[1]", {})
 wait_until(lambda: SparkContext._gateway, 120, "a JVM")
@@ -81,13 +81,13 @@ once_waiting(lambda: print(pid, flush=True))
 barrier.acquire()
 """
 INTERRUPTED = """
-from migrate.console import one_paragraph
+from migrate.cli.console import one_paragraph
 once_waiting(lambda: os.kill(os.getpid(), signal.SIGINT))
 one_paragraph(barrier.acquire)()
 """
 JVM_DIES = """
-from migrate.console import one_paragraph
-from migrate.wiring import background_spark
+from migrate.cli.console import one_paragraph
+from migrate.cli.wiring import background_spark
 from migrate.spark.session import java_machine, stop_java_machine
 def command():
     with background_spark("local[1]", {}) as spark:

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from migrate import writecommands as commands
 from migrate.apply.drift import stands, to_write
 from migrate.apply.engine import ApplyResult
 from migrate.apply.history import JournalState, read_history
 from migrate.apply.row_results import RowStatus
+from migrate.cli import apply as commands
 from migrate.errors import MigrateError
 from migrate.model import Commit, Commits, Failure, GroupState, Row
 from migrate.plan.companions import journal_path

@@ -18,11 +18,11 @@ from migrate.apply.signatures import (
     signatures_path,
     signatures_required,
 )
-from migrate.cli import cli
+from migrate.cli.main import cli
+from migrate.cli.sign import refusal, signatures_beside
 from migrate.errors import UnreadablePlan, UsageError
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
-from migrate.signing import refusal, signatures_beside
 from tests.builders import make_plan, make_row
 
 NOW = "2026-11-21T02:00:00.000Z"

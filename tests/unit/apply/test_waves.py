@@ -10,7 +10,7 @@ from migrate.apply.engine import ApplyOptions, apply_plan
 from migrate.apply.history import ROLLBACK
 from migrate.apply.journal import Journal
 from migrate.apply.undo import undo_plan
-from migrate.cli import cli
+from migrate.cli.main import cli
 from migrate.model import Decision, Failure
 from migrate.plan.companions import journal_path
 from migrate.plan.file import write_plan

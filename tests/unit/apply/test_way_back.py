@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from migrate import writecommands as commands
 from migrate.apply.history import APPLY
 from migrate.apply.journal import Journal
 from migrate.apply.wave_file import read_wave
 from migrate.apply.waves import wave_sum
-from migrate.cli import cli
+from migrate.cli import apply as commands
+from migrate.cli.main import cli
 from migrate.model import Failure, LogRange
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
@@ -100,9 +100,9 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
     target = FakeCluster(ids={"A.orders": "id-1", "A.bills": "id-2"})
     for group in GROUPS:
         target.commit(group, "A.orders", 0, PRIOR)
-    monkeypatch.setattr("migrate.writecommands.exact_admin_of", lambda *arguments, **more: target)
-    monkeypatch.setattr("migrate.writecommands.group_facts_of", lambda *arguments: None)
-    monkeypatch.setattr("migrate.writecommands.get_ready", lambda: None)
+    monkeypatch.setattr("migrate.cli.apply.exact_admin_of", lambda *arguments, **more: target)
+    monkeypatch.setattr("migrate.cli.apply.group_facts_of", lambda *arguments: None)
+    monkeypatch.setattr("migrate.cli.apply.get_ready", lambda: None)
     return Night(tmp_path, target)
 
 

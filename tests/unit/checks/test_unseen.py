@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from migrate import doctor
 from migrate.checks.check import HiddenTopics
 from migrate.checks.examination import Health
+from migrate.cli import doctor
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Failure, GroupState, Level, LogRange, Scope, Side, TopicPartition

@@ -3,6 +3,7 @@
 import pytest
 import yaml
 
+from migrate.cli.options import resolve_flow
 from migrate.errors import ClusterError, ConfigError, MigrateError, UsageError
 from migrate.kafka.client_config import librdkafka_config
 from migrate.mm2.connect_worker import LOGIN, WorkerPositions, connect_worker
@@ -10,7 +11,6 @@ from migrate.mm2.connectors import FACTS
 from migrate.mm2.flow import BYTES
 from migrate.mm2.naming import PolicyKind
 from migrate.model import Side, TopicPartition
-from migrate.options import resolve_flow
 from tests.facts import facts, options
 from tests.fakeworker import worker
 from tests.unit.connectscene import MIRROR, connectors, rest

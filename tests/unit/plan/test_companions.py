@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from migrate.apply.history import APPLY, ROLLBACK
 from migrate.apply.journal import Journal, journal_to_read
 from migrate.apply.signatures import add_signature, signature_of, signatures_path
-from migrate.cli import cli
+from migrate.cli.main import cli
 from migrate.errors import MigrateError, Refused
 from migrate.plan.companions import journal_path, journals_under_any_name
 from migrate.plan.file import write_plan

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.cli import cli
+from migrate.cli.main import cli
 from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Level
 from migrate.plan.diff import diff

@@ -12,7 +12,7 @@ from migrate.apply.engine import ApplyOptions, apply_plan
 from migrate.apply.history import JournalState
 from migrate.apply.journal import Journal
 from migrate.apply.undo import undo_plan
-from migrate.cli import cli
+from migrate.cli.main import cli
 from migrate.errors import ClusterError
 from migrate.match.protocol import Matched, Unmatched, Why
 from migrate.mm2.chain import chain, window

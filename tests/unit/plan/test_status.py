@@ -6,6 +6,7 @@ from threading import Event
 
 import pytest
 
+from migrate.cli.status import Teller, exit_code
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError
 from migrate.match.protocol import Tail
 from migrate.mm2.config_file import client_flow
@@ -23,7 +24,6 @@ from migrate.show.plan_table import Page
 from migrate.show.screen import fitting
 from migrate.show.status import first_look_lines, left_text, progress_line, status_lines
 from migrate.show.status_document import status_document
-from migrate.statuscommand import Teller, exit_code
 from migrate.survey.filters import Filters
 from migrate.survey.lag import Lag
 from migrate.survey.policies import Policies, Waiver

@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrate.cli.report import run_report
+from migrate.cli.sign import run_sign
 from migrate.errors import Refused, UnreadablePlan, UsageError
 from migrate.model import Decision, Grade, lag
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import group_totals, totals
-from migrate.reportcommand import run_report
 from migrate.show.formats import render
 from migrate.show.plan_table import Page, identity, next_steps, totals_told, verdict
 from migrate.show.report_charts import LANES, grades_bar, lag_chart, rereads_chart
 from migrate.show.report_data import GAP, as_json, report_data, split_sentence
 from migrate.show.report_outcome import Aftermath
 from migrate.show.report_page import ROWS_EMBEDDED, report
-from migrate.signing import run_sign
 from migrate.text import safe
 from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
@@ -274,7 +274,7 @@ def test_a_link_that_lies_in_wait_under_a_name_that_can_be_foreseen_leads_the_re
 def test_a_report_that_cannot_be_put_in_its_place_leaves_nothing_behind(plan_file, tmp_path, monkeypatch):
     # The file system refuses what replaces a folder.
     (tmp_path / "report.html").mkdir()
-    monkeypatch.setattr("migrate.reportcommand._refuse_overwrite", lambda out: None)
+    monkeypatch.setattr("migrate.cli.report._refuse_overwrite", lambda out: None)
     with pytest.raises(UsageError, match="cannot be written to"):
         run_report(plan_file, tmp_path / "report.html", None, ())
     assert {p.name for p in tmp_path.iterdir()} == {"cutover.plan", "report.html"}

@@ -12,10 +12,10 @@ from migrate.apply.journal import Journal
 from migrate.apply.past_runs import UNDONE, past_runs
 from migrate.apply.row_results import RowStatus
 from migrate.apply.verify import Known, compare
+from migrate.cli.report import run_report
 from migrate.errors import UnreadablePlan, UsageError
 from migrate.model import Decision, Failure
 from migrate.plan.file import write_plan
-from migrate.reportcommand import run_report
 from migrate.show.record_proof import verify_document
 from migrate.show.report_outcome import Aftermath, Verified, aftermath, read_verified
 from tests.builders import make_check

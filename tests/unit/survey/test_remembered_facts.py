@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
+from migrate.cli.status import Lookout
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topic_reader import News
 from migrate.model import Failure, GroupState
-from migrate.statuscommand import Lookout
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import REMEMBERED_SECONDS, RememberedGroupFacts
 from migrate.survey.offsets_topic import GroupKind, GroupRecord

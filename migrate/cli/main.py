@@ -13,10 +13,8 @@ from typing import Any
 import click
 
 from migrate import __version__
-from migrate.console import coloured, one_paragraph, print_lines, progress_on_stderr, say_reading, terminal_width
-from migrate.errors import EXIT_FAILED, EXIT_REFUSED, EXIT_USAGE
-from migrate.kafka.core_dumps import forbid_core_dumps
-from migrate.options import (
+from migrate.cli.console import coloured, one_paragraph, print_lines, progress_on_stderr, say_reading, terminal_width
+from migrate.cli.options import (
     FILE,
     ClusterOptions,
     cluster_options,
@@ -31,6 +29,8 @@ from migrate.options import (
     spark_options,
     writing_options,
 )
+from migrate.errors import EXIT_FAILED, EXIT_REFUSED, EXIT_USAGE
+from migrate.kafka.core_dumps import forbid_core_dumps
 
 EXIT_CODES = """\b
 Exit codes:
@@ -86,7 +86,7 @@ def plan(out: Path, **options: Any) -> int:
 
     Changes nothing on any cluster. Exits 3 if the plan has blocks: it is written all the same, to be read.
     """
-    from migrate.plancommand import run_plan
+    from migrate.cli.plan import run_plan
 
     given = _clusters(options)
     flow = resolve_flow(given)
@@ -130,7 +130,7 @@ def status(watch: bool, **options: Any) -> int:
     else 3, also where no commit is inside the filters. If the source does not answer, it says what the target alone
     tells; if the target does not, it exits 1.
     """
-    from migrate.statuscommand import run_status
+    from migrate.cli.status import run_status
 
     flow = resolve_flow(_clusters(options))
     names = ("accept", "untranslatable", "rewind", "uncommitted", "max_rereads")
@@ -155,7 +155,7 @@ def show(plans: tuple[Path, ...], log_format: str, **options: Any) -> int:
 
     Several plans are waves: their groups are added up, with what their journals say was moved, left and undone.
     """
-    from migrate.showcommand import ShowOptions, run_show
+    from migrate.cli.show import ShowOptions, run_show
 
     say_reading(progress_on_stderr(log_format), *plans)
     seen: dict[str, Any] = {
@@ -182,7 +182,7 @@ def sign(plan: Path, by: str, note: str, log_format: str) -> int:
     A plan made with --require-signatures N is applied only when N different names stand there. Names are claims,
     not authentication. The signatures go into the journal when the plan is applied.
     """
-    from migrate.signing import run_sign
+    from migrate.cli.sign import run_sign
 
     print_lines(run_sign(plan, by, note))
     return 0
@@ -206,7 +206,7 @@ def explain(plan: Path, group: str | None, place: str | None, log_format: str, *
     what MM2's own checkpoint says, what applying does, what else was considered; and the commands that stop or reset
     MM2 the way it runs here. Changes nothing.
     """
-    from migrate.explaincommand import run_explain
+    from migrate.cli.explain import run_explain
 
     print_lines(run_explain(plan, group, place, **options, width=terminal_width(), colour=coloured()))
     return 0
@@ -226,7 +226,7 @@ def report(plan: Path, out: Path, verification: Path | None, log_format: str, **
     After an apply the same page shows what was done, from the journal beside the plan. The cluster options go into
     the commands that the page offers for copying; no cluster is asked.
     """
-    from migrate.reportcommand import run_report
+    from migrate.cli.report import run_report
 
     print_lines(run_report(plan, out, verification, _clusters(options).words()))
     return 0
@@ -263,7 +263,7 @@ def apply(plan: Path, **options: Any) -> int:
     Prior state is on disk before the first write, and the same command again finishes or does nothing.
     What only Kafka's Java client can write or bring back (commit metadata) needs Java here; it is tried first.
     """
-    from migrate.writecommands import run_apply
+    from migrate.cli.apply import run_apply
 
     return _with_plan(run_apply, plan, options)
 
@@ -287,7 +287,7 @@ def rollback(plan: Path, **options: Any) -> int:
     Without --execute this is a dry run. Rows that have moved since are refused. After a rollback the plan is
     spent. Exits 4, and names them, where offsets are as planned that this journal did not write.
     """
-    from migrate.writecommands import run_rollback
+    from migrate.cli.apply import run_rollback
 
     return _with_plan(run_rollback, plan, options)
 
@@ -316,7 +316,7 @@ def verify(plan: Path, **options: Any) -> int:
     it by what each group reads next on either side. Exits 1 if an offset is behind, missing, or ahead without a
     consumer, or if the records of an exact row differ; 4 if rows were not written, or blocks of the plan are open.
     """
-    from migrate.writecommands import run_verify
+    from migrate.cli.apply import run_verify
 
     return _with_plan(run_verify, plan, options)
 
@@ -335,7 +335,7 @@ def doctor(**options: Any) -> int:
     on which groups and topics; without any, on all groups and what they have committed on. Exits 1 if something that
     a command needs is not there.
     """
-    from migrate.doctor import examine
+    from migrate.cli.doctor import examine
 
     given = _clusters(options)
     progress = progress_on_stderr(options.pop("log_format"))
@@ -365,7 +365,7 @@ def offsets(**options: Any) -> int:
     They stand beside the two stores that are often mistaken for them, offset syncs and checkpoints. Read from MM2's
     Connect offsets topic, or from its Connect worker (--connect-url). Exits 1 if neither tells.
     """
-    from migrate.mm2command import run_mm2_offsets
+    from migrate.cli.mm2_offsets import run_mm2_offsets
 
     flow = resolve_flow(_clusters(options))
     progress = progress_on_stderr(options.pop("log_format"))

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from migrate.apply.history import APPLY, SET
 from migrate.apply.journal import Journal
-from migrate.cli import cli
+from migrate.cli.main import cli
 from migrate.mm2.wire import (
     CheckpointRecord,
     Kind,

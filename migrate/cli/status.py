@@ -8,6 +8,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from migrate.cli.options import filters_of
+from migrate.cli.wiring import admin_of, group_facts_of, log_reader_of, position_reader_of, task_reader_of
 from migrate.clock import Clock, SystemClock
 from migrate.duration import duration_text
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
@@ -18,7 +20,6 @@ from migrate.match.tail_comparer import MOST_PER_PARTITION, TailComparer
 from migrate.mm2.connector_status import TaskReader
 from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import PlainMirror
-from migrate.options import filters_of
 from migrate.plan.file import read_plan
 from migrate.plan.forecast import Forecast, forecast
 from migrate.plan.looking import Asking, BackgroundLook, Wakeful
@@ -36,7 +37,6 @@ from migrate.survey.policies import Policies
 from migrate.survey.records import read_positions
 from migrate.survey.survey import Clusters, PlanRequest, Timer
 from migrate.survey.take import take_survey
-from migrate.wiring import admin_of, group_facts_of, log_reader_of, position_reader_of, task_reader_of
 
 Print = Callable[[Iterable[str]], None]
 

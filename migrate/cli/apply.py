@@ -17,6 +17,8 @@ from migrate.apply.record_proof import LogSide, RecordProof, prove
 from migrate.apply.signatures import Signature
 from migrate.apply.undo import undo_plan
 from migrate.apply.verify import Known, Verification, joint_exit_code, verify, with_members
+from migrate.cli.sign import refusal, signatures_beside
+from migrate.cli.wiring import admin_of, exact_admin_of, group_facts_of, java_on_demand, record_reader_of
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
 from migrate.kafka.hosted import get_ready
@@ -31,9 +33,7 @@ from migrate.show.elsewhere import elsewhere_lines
 from migrate.show.formats import select
 from migrate.show.record_proof import proof_lines, verify_document
 from migrate.show.verify import verify_lines
-from migrate.signing import refusal, signatures_beside
 from migrate.text import shell_word
-from migrate.wiring import admin_of, exact_admin_of, group_facts_of, java_on_demand, record_reader_of
 
 Told = tuple[list[str], int]
 

@@ -2,6 +2,14 @@
 
 from typing import Any
 
+from migrate.cli.wiring import (
+    SparkCommits,
+    SparkMirror,
+    admin_of,
+    background_spark,
+    parse_spark_conf,
+    position_reader_of,
+)
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.mm2.flow import Flow
@@ -10,14 +18,6 @@ from migrate.show.mm2_offsets import stores_document, stores_lines
 from migrate.survey.filters import Filters
 from migrate.survey.mm2_offsets import read_stores
 from migrate.survey.survey import Clusters, Timer
-from migrate.wiring import (
-    SparkCommits,
-    SparkMirror,
-    admin_of,
-    background_spark,
-    parse_spark_conf,
-    position_reader_of,
-)
 
 
 def run_mm2_offsets(flow: Flow, progress: Progress, **options: Any) -> tuple[list[str], int]:

@@ -13,20 +13,8 @@ from migrate.checks.examination import Examined, Health
 from migrate.checks.group_kinds import CONNECT_TODO, HIDDEN_TODO
 from migrate.checks.rights import Resources, is_infrastructure
 from migrate.checks.rights_check import Subjects, examine_rights, names_to_ask, subjects_of
-from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
-from migrate.kafka.rights import ConfluentRights
-from migrate.mm2.flow import Cluster, Flow
-from migrate.model import Failure, LogRange, Side, TopicPartition
-from migrate.options import ClusterOptions, filters_of, resolve_flow
-from migrate.ports import ClusterAdmin, Progress
-from migrate.show.table import wrapped
-from migrate.survey.connect_topics import read_connect_topics, without_copy
-from migrate.survey.filters import Filters
-from migrate.survey.group_facts import NOT_ASKED
-from migrate.survey.records import ASK_FOR_TOPIC
-from migrate.survey.take import in_full
-from migrate.text import Colour, capital, many, paint
-from migrate.wiring import (
+from migrate.cli.options import ClusterOptions, filters_of, resolve_flow
+from migrate.cli.wiring import (
     BackgroundSpark,
     background_spark,
     group_facts_of,
@@ -35,6 +23,18 @@ from migrate.wiring import (
     position_reader_of,
     rights_of,
 )
+from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
+from migrate.kafka.rights import ConfluentRights
+from migrate.mm2.flow import Cluster, Flow
+from migrate.model import Failure, LogRange, Side, TopicPartition
+from migrate.ports import ClusterAdmin, Progress
+from migrate.show.table import wrapped
+from migrate.survey.connect_topics import read_connect_topics, without_copy
+from migrate.survey.filters import Filters
+from migrate.survey.group_facts import NOT_ASKED
+from migrate.survey.records import ASK_FOR_TOPIC
+from migrate.survey.take import in_full
+from migrate.text import Colour, capital, many, paint
 
 CONNECT_TOPICS = "Connect's own topics"
 

@@ -6,20 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from migrate.apply.signatures import REQUIRED_SETTING
-from migrate.clock import SystemClock
-from migrate.errors import UsageError
-from migrate.match.comparison import Limits
-from migrate.mm2.flow import Flow
-from migrate.options import filters_of
-from migrate.plan.build import plan_of
-from migrate.plan.file import refuse_overwrite, write_plan
-from migrate.plan.plan import Plan
-from migrate.ports import Progress
-from migrate.survey.policies import Policies
-from migrate.survey.survey import Clusters, PlanRequest
-from migrate.survey.take import take_survey
-from migrate.text import many
-from migrate.wiring import (
+from migrate.cli.options import filters_of
+from migrate.cli.wiring import (
     SparkCommits,
     SparkMirror,
     SparkRecordComparer,
@@ -31,6 +19,18 @@ from migrate.wiring import (
     position_reader_of,
     task_reader_of,
 )
+from migrate.clock import SystemClock
+from migrate.errors import UsageError
+from migrate.match.comparison import Limits
+from migrate.mm2.flow import Flow
+from migrate.plan.build import plan_of
+from migrate.plan.file import refuse_overwrite, write_plan
+from migrate.plan.plan import Plan
+from migrate.ports import Progress
+from migrate.survey.policies import Policies
+from migrate.survey.survey import Clusters, PlanRequest
+from migrate.survey.take import take_survey
+from migrate.text import many
 
 
 def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **options: Any) -> Plan:

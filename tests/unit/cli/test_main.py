@@ -10,8 +10,8 @@ import pytest
 from click import Group
 from click.testing import CliRunner, Result
 
-from migrate.cli import cli
-from migrate.options import NEVER_FROM_ENVIRONMENT
+from migrate.cli.main import cli
+from migrate.cli.options import NEVER_FROM_ENVIRONMENT
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import approves
@@ -25,7 +25,7 @@ COMMANDS = dict(
         [(f"{name} {n}", c) for n, c in command.commands.items()] if isinstance(command, Group) else [(name, command)]
     )
 )
-README = (Path(__file__).parents[2] / "README.md").read_text()
+README = (Path(__file__).parents[3] / "README.md").read_text()
 
 
 def run(*words: str, **environment: str) -> Result:
@@ -228,7 +228,7 @@ def test_a_closed_pipe_is_no_error(plan_file):
 
 
 def test_no_command_can_dump_its_memory():
-    told = "import resource, sys; sys.argv = ['x', '--version']; from migrate.cli import main\n"
+    told = "import resource, sys; sys.argv = ['x', '--version']; from migrate.cli.main import main\n"
     told += "try: main()\nfinally: print(*resource.getrlimit(resource.RLIMIT_CORE))"
     words = ["sh", "-c", 'ulimit -c unlimited 2>/dev/null; exec "$0" "$@"', sys.executable, "-c", told]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
