@@ -1,12 +1,14 @@
-"""Text that goes to a terminal: names made harmless, their width on the screen, and colour.
+"""Words for people: names made harmless, their width on the screen, colour, plurals, spans of time, numbers of bytes.
 
 Group and topic names are other people's text: none of it may move the cursor, end a line, turn the reading
-direction or look like something else. Pure: whether a terminal is there is told by the caller.
+direction or look like something else. Pure: the caller says whether there is a terminal.
 """
 
+import re
 import shlex
 import unicodedata
 from collections.abc import Mapping
+from decimal import Decimal
 from enum import StrEnum
 
 
@@ -86,3 +88,41 @@ def _cells(character: str) -> int:
     if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def duration_text(seconds: float) -> str:
+    """Return "0 s", "45 s", "3 min 20 s", "2 h 5 min", "3 d 4 h": two units are enough to decide by."""
+    whole = max(0, round(seconds))
+    if whole < 100:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 100:
+        return f"{minutes} min {rest} s" if rest and minutes < 10 else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+_UNITS = ("", "K", "M", "G", "T", "P")
+
+
+def parse_bytes(text: str) -> int:
+    """Read "1048576", "500M", "1.5G" or "2GB"; raises `ValueError` for anything else."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)B?", text.strip().upper())
+    if not found:
+        raise ValueError(f"{text!r} is no number of bytes, such as 500M, 2G or 1048576.")
+    return int(Decimal(found[1]) * Decimal(1000 ** _UNITS.index(found[2])))
+
+
+def bytes_text(count: int) -> str:
+    """Return "999 B", "1.2 kB", "35 MB", "1.2 GB": two digits are enough to decide by."""
+    size, unit = float(count), 0
+    while size >= 999.5 and unit < len(_UNITS) - 1:
+        size /= 1000
+        unit += 1
+    if unit == 0:
+        return f"{count} B"
+    digits = f"{size:.1f}" if size < 9.95 else f"{size:.0f}"
+    return f"{digits} {'k' if unit == 1 else _UNITS[unit]}B"

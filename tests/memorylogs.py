@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from migrate.errors import ClusterError
 from migrate.match.equality import Content, fingerprint
 from migrate.match.log_reader import Wanted
-from migrate.match.protocol import Unreadable
-from migrate.match.records import Stretch, key_mark
+from migrate.match.protocol import Stretch, Unreadable, key_mark
 from migrate.model import LogRange, TopicPartition
 
 Log = Mapping[int, Content]

@@ -1,17 +1,22 @@
-"""Several plans and their journals added up: which groups have moved, which are left, which were undone. Pure.
+"""Several plans and their journals added up: which groups have moved, which are left, which were undone.
 
-A group may stand in more than one plan (blocked in the first wave, moved in the second): over all plans of a flow
-it counts once, by the furthest that any of them has come.
+A group may be in more than one plan (blocked in the first wave, moved in the second): over all plans of a flow
+it counts once, by the furthest that any of them has come. A wave is read from its files: the plan, its journal, and the
+journals of the undo plans that spent it.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 from migrate.apply.drift import UNDO
-from migrate.apply.history import REMOVED, SET, GroupTrace, JournalState
+from migrate.apply.history import REMOVED, ROLLBACK, SET, GroupTrace, JournalState
+from migrate.apply.journal import Journal, journal_to_read
 from migrate.model import Decision, Row
+from migrate.plan.companions import journals_under_any_name, real_path
+from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
 
 Flow = tuple[str, str]
@@ -109,3 +114,23 @@ def _standing(group: str, rows: Sequence[Row], wave: Wave) -> Standing:
 def _is_whole(trace: GroupTrace) -> bool:
     answered = all(trace.results.get(partition) in (SET, REMOVED) for partition in trace.planned)
     return answered and trace.read_back is not False
+
+
+def read_wave(path: Path) -> Wave:
+    """Return the wave of a plan file; raises as `read_plan` and `Journal.read` do."""
+    return wave_of(path, read_plan(path))
+
+
+def wave_of(path: Path, plan: Plan) -> Wave:
+    """Return the wave of a plan that was read from `path`; raises as `Journal.read` does."""
+    journal = _journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
+    undone: dict[str, GroupTrace] = {}
+    # A rollback is no plan: the plan's own journal tells how far that came.
+    for fingerprint in dict.fromkeys(by for by in journal.spends if by != ROLLBACK):
+        for other in journals_under_any_name(real_path(path).parent, fingerprint):
+            undone |= _journal(other, fingerprint).applied
+    return Wave(str(path), plan, journal, JournalState(applied=undone))
+
+
+def _journal(path: Path, fingerprint: str) -> JournalState:
+    return Journal(path, fingerprint, lambda: 0).read()

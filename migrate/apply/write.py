@@ -1,24 +1,66 @@
-"""Writes groups: intent, write, outcome, and again what failed in passing, until a deadline.
+"""Writes groups: intent, write, outcome; retries transient failures until a deadline.
 
 A commit of absolute offsets can be repeated, so an unknown outcome is settled by reading back and, where the
 offset is not there, by writing once more. A second try takes a new client: librdkafka never forgets a
 coordinator that has moved.
 
 While one chunk of groups is being written, the intents of the next are brought to disk: the cluster never waits for it.
+Ctrl-C, a closed terminal and `kill` are wishes: what is under way is finished, and nothing more is begun.
 """
 
+import signal
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from types import FrameType, TracebackType
+from typing import Any, Self
 
 from migrate.apply.drift import committed, stands
 from migrate.apply.history import REMOVED, SET
-from migrate.apply.interruption import Interruption
 from migrate.apply.journal import JournalLost, JournalWriter
 from migrate.clock import Clock
 from migrate.errors import MigrateError
 from migrate.model import Commit, Commits, Decision, Failure, Row, TopicPartition
 from migrate.ports import ClusterAdmin, Outcomes
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interruption:
+    """True once one of the signals came while it was entered; the second one acts as it always does.
+
+    Signals can only be taken in the main thread: elsewhere it is never true.
+    """
+
+    def __init__(self) -> None:
+        self._came = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __bool__(self) -> bool:
+        return self._came
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            # What is ignored already stays so: `nohup` means it.
+            heeded = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+            self._before = {number: signal.signal(number, self._note) for number in heeded}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._restore()
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._came = True
+        self._restore()
+
+    def _restore(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before = {}
+
 
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 5.0

@@ -1,19 +1,37 @@
-"""`doctor` on rights: for each command, what each side does not let us do, by resource.
+"""`doctor` on rights: for each command, what each side does not let us do, by resource; and the form of all its lines.
 
-Pure: what the clusters said is given. Looked at are the groups that the filters leave, the topics that these have
+Pure: what the clusters said is given. It looks at the groups that the filters leave, the topics that these have
 committed on, and MM2's own.
 """
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from migrate.checks.check import some
-from migrate.checks.examination import Examined, Health
 from migrate.checks.rights import COMMANDS, Missing, Resources, Seen, missing, needed, resources_of
 from migrate.mm2.flow import Flow
 from migrate.model import Commits, Failure, Side
 from migrate.survey.filters import Filters
 from migrate.text import many
+
+
+class Health(StrEnum):
+    """The verdict of one examination."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """One line of the doctor's report."""
+
+    health: Health
+    what: str
+    seen: str
+    todo: str = ""
 
 
 @dataclass(frozen=True, slots=True)

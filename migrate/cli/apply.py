@@ -11,12 +11,12 @@ from migrate.apply.elsewhere import Elsewhere, look_elsewhere, outside
 from migrate.apply.engine import ApplyOptions, ApplyResult, apply_plan
 from migrate.apply.exact_admin import groups_with_metadata
 from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
-from migrate.apply.interruption import Interruption
 from migrate.apply.journal import Journal, journal_to_read
 from migrate.apply.record_proof import LogSide, RecordProof, prove
 from migrate.apply.signatures import Signature
 from migrate.apply.undo import undo_plan
 from migrate.apply.verify import Known, Verification, joint_exit_code, verify, with_members
+from migrate.apply.write import Interruption
 from migrate.cli.sign import refusal, signatures_beside
 from migrate.cli.wiring import admin_of, exact_admin_of, group_facts_of, java_on_demand, record_reader_of
 from migrate.clock import SystemClock
@@ -31,8 +31,7 @@ from migrate.ports import ClusterAdmin, Progress
 from migrate.show.apply import Typed, apply_lines
 from migrate.show.elsewhere import elsewhere_lines
 from migrate.show.formats import select
-from migrate.show.record_proof import proof_lines, verify_document
-from migrate.show.verify import verify_lines
+from migrate.show.verify import proof_lines, verify_document, verify_lines
 from migrate.text import shell_word
 
 Told = tuple[list[str], int]

@@ -9,10 +9,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from migrate.checks.examination import Examined, Health
 from migrate.checks.group_kinds import CONNECT_TODO, HIDDEN_TODO
 from migrate.checks.rights import Resources, is_infrastructure
-from migrate.checks.rights_check import Subjects, examine_rights, names_to_ask, subjects_of
+from migrate.checks.rights_check import Examined, Health, Subjects, examine_rights, names_to_ask, subjects_of
 from migrate.cli.options import ClusterOptions, filters_of, resolve_flow
 from migrate.cli.wiring import (
     BackgroundSpark,

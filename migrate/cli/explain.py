@@ -5,7 +5,7 @@ from pathlib import Path
 
 from migrate.errors import UsageError
 from migrate.plan.file import read_plan
-from migrate.show.explanation import explanation
+from migrate.show.explain import explanation
 from migrate.show.fence import fence
 
 

@@ -162,7 +162,7 @@ def policy_options(command: Command) -> Command:
 
 
 def _byte_count(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    from migrate.byte_size import parse_bytes
+    from migrate.text import parse_bytes
 
     try:
         return None if value is None else parse_bytes(value)

@@ -7,14 +7,13 @@ from pathlib import Path
 from migrate.apply.history import JournalState, read_history
 from migrate.apply.journal import journal_to_read
 from migrate.apply.past_runs import PastRuns, past_runs
-from migrate.byte_size import bytes_text
 from migrate.cli.sign import signatures_beside
 from migrate.errors import MigrateError, Refused, UsageError
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
 from migrate.show.report_outcome import Verified, aftermath, read_verified
 from migrate.show.report_page import MARK, report
-from migrate.text import many, name
+from migrate.text import bytes_text, many, name
 
 
 def run_report(path: Path, out: Path, verification: Path | None, options: tuple[str, ...]) -> list[str]:

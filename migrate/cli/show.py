@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.apply.wave_file import read_wave
+from migrate.apply.waves import read_wave
 from migrate.errors import UsageError
 from migrate.plan.diff import diff
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
 from migrate.show.diff import diff_document, diff_lines
 from migrate.show.formats import kcg_companion, render, selected
-from migrate.show.plan_csv import refuse_unprintable
+from migrate.show.plan_export import refuse_unprintable
 from migrate.show.waves import wave_document, wave_lines
 
 

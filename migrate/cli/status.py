@@ -11,7 +11,6 @@ from typing import Any
 from migrate.cli.options import filters_of
 from migrate.cli.wiring import admin_of, group_facts_of, log_reader_of, position_reader_of, task_reader_of
 from migrate.clock import Clock, SystemClock
-from migrate.duration import duration_text
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
 from migrate.kafka.record_reader import RecordReader
 from migrate.match.comparison import Limits
@@ -22,10 +21,8 @@ from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import PlainMirror
 from migrate.plan.file import read_plan
 from migrate.plan.forecast import Forecast, forecast
-from migrate.plan.looking import Asking, BackgroundLook, Wakeful
-from migrate.plan.settling import Sight
 from migrate.plan.status import Status, status_of
-from migrate.plan.watch import EVERY_SECONDS, Told, watch_until_ready
+from migrate.plan.watch import EVERY_SECONDS, Asking, BackgroundLook, Sight, Told, Wakeful, watch_until_ready
 from migrate.ports import ClusterAdmin, Lines, PositionReader, Progress
 from migrate.show.plan_table import Page
 from migrate.show.screen import Screen
@@ -37,6 +34,7 @@ from migrate.survey.policies import Policies
 from migrate.survey.records import read_positions
 from migrate.survey.survey import Clusters, PlanRequest, Timer
 from migrate.survey.take import take_survey
+from migrate.text import duration_text
 
 Print = Callable[[Iterable[str]], None]
 

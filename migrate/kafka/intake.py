@@ -14,7 +14,7 @@ from confluent_kafka import Message
 
 from migrate.match.equality import Content, Equality, fingerprints
 from migrate.match.log_reader import Run
-from migrate.match.records import Range, Stretch, key_mark
+from migrate.match.protocol import Range, Stretch, key_mark
 
 # A record without an error has all of these: the client's types can not tell.
 _offset: Any = Message.offset

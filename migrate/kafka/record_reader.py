@@ -27,8 +27,7 @@ from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
 from migrate.kafka.read_pass import HOPELESS, OUT_OF_RANGE, PASSING, READS_ONLY, ReadPass, Silence, log_bounds
 from migrate.match.equality import Content
 from migrate.match.log_reader import GAP, SHORT_FETCH, Run, Wanted, runs_of
-from migrate.match.protocol import Unreadable
-from migrate.match.records import Range, Stretch
+from migrate.match.protocol import Range, Stretch, Unreadable
 from migrate.mm2.secrets import redact
 from migrate.model import TopicPartition
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from migrate.match.partial_log import KnownLog, Missing, require_both
-from migrate.match.protocol import Link, PartitionQuestion
-from migrate.match.records import Range
+from migrate.match.protocol import Link, PartitionQuestion, Range
 from migrate.model import Side
 
 # Beyond this many offsets a sync is far: other means bound a search closer.

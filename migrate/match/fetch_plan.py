@@ -7,8 +7,7 @@ from heapq import heapify, heapreplace
 
 from migrate.match.comparison import FetchEstimate, Limits
 from migrate.match.log_reader import GAP, SHORT_FETCH, runs_of
-from migrate.match.protocol import Link, Needs, PartitionQuestion
-from migrate.match.records import Range
+from migrate.match.protocol import Link, Needs, PartitionQuestion, Range
 from migrate.match.task import Matching
 from migrate.model import LogRange, TopicPartition
 

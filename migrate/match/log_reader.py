@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from migrate.match.equality import Content, Equality
-from migrate.match.protocol import Unreadable
-from migrate.match.records import Range, Stretch
+from migrate.match.protocol import Range, Stretch, Unreadable
 from migrate.model import TopicPartition
 
 # How much is fetched at once of a short run, in bytes; a broker sends as much, also beyond the run's end.

@@ -14,8 +14,7 @@ from typing import TypeVar
 from migrate.match.alignment import Alignment
 from migrate.match.anchors import WIDE, Anchors
 from migrate.match.equality import Equality
-from migrate.match.floor import Bounds, floor
-from migrate.match.log_start import counted_place
+from migrate.match.floor import Bounds, counted_place, floor
 from migrate.match.partial_log import KnownLog, Missing, needs_of, require_both, take_in
 from migrate.match.protocol import (
     Link,
@@ -23,13 +22,13 @@ from migrate.match.protocol import (
     Needs,
     PartitionAnswer,
     PartitionQuestion,
+    Range,
     Supply,
     Tail,
     Unmatched,
     Unreadable,
     Why,
 )
-from migrate.match.records import Range
 from migrate.match.sync_only import guarded
 from migrate.match.tail import UNKNOWN, TailFacts, read_tail
 from migrate.model import Side

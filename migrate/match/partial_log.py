@@ -7,8 +7,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
-from migrate.match.protocol import Needs, Supply
-from migrate.match.records import Range, Stretch
+from migrate.match.protocol import Needs, Range, Stretch, Supply
 from migrate.model import LogRange, Side
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from migrate.match.anchors import Anchors
 from migrate.match.partial_log import KnownLog, require_both
-from migrate.match.records import Range
+from migrate.match.protocol import Range
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
 from migrate.match.log_reader import LogReader, Wanted
 from migrate.match.matcher import matching
-from migrate.match.protocol import Needs, PartitionAnswer, PartitionQuestion, Supply, Unreadable
-from migrate.match.records import Range, Stretch
+from migrate.match.protocol import Needs, PartitionAnswer, PartitionQuestion, Range, Stretch, Supply, Unreadable
 from migrate.model import LogRange, TopicPartition
 
 PARTITIONS_AT_ONCE = 100

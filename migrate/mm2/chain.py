@@ -1,6 +1,6 @@
 """Where a group stands on the target: the chain of syncs, the window around a committed offset, the row.
 
-Pure functions of values; `migrate.spark.chain` says the same in Spark SQL and is tested against this.
+Pure functions of values; `migrate.spark.syncs` says the same in Spark SQL and is tested against this.
 The rules are Laws 1 and 2 of docs/translation.md. Invariants:
 
 - A chain rises strictly in both coordinates, and no sync that a later one contradicts is in it.

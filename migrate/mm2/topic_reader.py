@@ -13,8 +13,7 @@ from typing import Protocol
 
 from migrate.errors import ClusterError
 from migrate.match.equality import Content
-from migrate.match.protocol import Link, Unreadable
-from migrate.match.records import Range
+from migrate.match.protocol import Link, Range, Unreadable
 from migrate.mm2.chain import Window, chain
 from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.flow import Flow

@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from migrate.model import CheckResult, Decision, Grade
+from migrate.plan.file import ROW_SCHEMA
 from migrate.plan.plan import ADDED_IN, FORMAT_VERSION, Header
-from migrate.plan.schema import ROW_SCHEMA
 from migrate.plan.totals import Totals
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

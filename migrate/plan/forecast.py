@@ -7,9 +7,9 @@ groups of 10 partitions: 1.9 s to read, 5.2 s to write).
 
 from dataclasses import dataclass
 
-from migrate.duration import duration_text
 from migrate.model import Decision
 from migrate.plan.plan import Plan
+from migrate.text import duration_text
 
 # Starting the process and reaching a cluster, where no timing tells.
 START_SECONDS = 1.0

@@ -13,8 +13,7 @@ from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.topic_reader import News
 from migrate.model import CheckResult, Failure, GroupState, Level, LogRange, Side, TopicPartition
 from migrate.plan.build import judged
-from migrate.survey.drain import Drained
-from migrate.survey.lag import UNKNOWN, Lag, lag_of, total
+from migrate.survey.drain import UNKNOWN, Drained, Lag, lag_of, total
 from migrate.survey.producers import Growth
 from migrate.survey.survey import PlanRequest, Survey
 

@@ -1,18 +1,113 @@
 """Looking again and again until everything is ready: the loop of `status --watch`, and its end.
 
-A look is under way aside. While it is, the watcher hears once a second how old the last status is, and which question
-has waited too long: a cluster that fell silent must not leave yesterday's verdict on the screen.
+A look runs in a thread of its own. Meanwhile the watcher hears once a second how old the last status is, and which
+question has waited too long: a cluster that fell silent must not leave yesterday's verdict on the screen, and whoever
+watches can leave at any time. Bars never fall from one look to the next.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from threading import Event, Thread
 from typing import Protocol
 
 from migrate.clock import Clock
-from migrate.duration import duration_text
 from migrate.errors import ClusterError
-from migrate.plan.settling import Sight, Waiting, Watch
-from migrate.plan.status import Status
+from migrate.plan.pace import Reading, TimeLeft, time_left
+from migrate.plan.status import Status, TopicStatus
+from migrate.text import duration_text
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How much of a topic MM2 has copied since the watch began: `done` of `total` records.
+
+    `done` never falls; it reaches `total` only when the topic is proven to be copied in full.
+    """
+
+    done: int
+    total: int
+    is_complete: bool
+
+    @property
+    def part(self) -> float:
+        """What is done, from 0 to 1; 1 only if it is complete."""
+        if self.is_complete:
+            return 1.0
+        return min(0.99, self.done / self.total) if self.total else 0.0
+
+    @property
+    def percent(self) -> int:
+        """The same in whole percent, rounded down."""
+        return int(100 * self.part)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A question that has no answer yet: what is asked, of whom, and for how long."""
+
+    question: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """How fresh a status is that is shown: its age, and what keeps a newer one from coming.
+
+    `waiting` is there only for a question that has waited longer than a look takes. `problem` says why the newest look
+    failed, "" where it did not. `settling` is True from a glance that found everything ready until the look over the
+    whole settle time, which decides, has ended.
+    """
+
+    age_seconds: float = 0.0
+    waiting: Waiting | None = None
+    problem: str = ""
+    settling: bool = False
+
+    @property
+    def is_current(self) -> bool:
+        """True where the status shown is that of the newest look, and the next one is not late."""
+        return self.waiting is None and not self.problem
+
+
+@dataclass
+class Watch:
+    """Takes in one status after the other."""
+
+    readings: list[Reading] = field(default_factory=list)
+    _begun: dict[str, int] = field(default_factory=dict)
+    _bars: dict[str, Progress] = field(default_factory=dict)
+    _is_known: bool = False
+
+    def take(self, status: Status, seconds: float) -> None:
+        """Take in a status read at `seconds`, of a clock that never goes back."""
+        for topic in status.topics:
+            bar = self._bar(topic)
+            if bar is not None:
+                self._bars[topic.source_topic] = bar
+        left = status.lag.records
+        self._is_known = left is not None
+        if left is not None:
+            self.readings.append(Reading(seconds, left))
+
+    @property
+    def bars(self) -> Mapping[str, Progress]:
+        """The progress by source topic; topics of which nothing is known are left out."""
+        return self._bars
+
+    def time_left(self) -> TimeLeft:
+        """Return how long it will take until everything is copied; too early to tell where the last look could not."""
+        return time_left(self.readings if self._is_known else ())
+
+    def _bar(self, topic: TopicStatus) -> Progress | None:
+        copied, end = topic.copied, topic.source_end
+        if copied is None or end is None:
+            return None
+        begun = self._begun.setdefault(topic.source_topic, copied)
+        before = self._bars.get(topic.source_topic)
+        # An estimate may take back what an earlier one gave; a bar that goes back tells nobody anything.
+        done = max(copied - begun, before.done if before else 0)
+        return Progress(done, max(end - begun, done), topic.drained is True)
+
 
 # From one look to the next, and between the two readings of the log ends within one, in seconds.
 EVERY_SECONDS = 2.0
@@ -24,7 +119,7 @@ LATE_AFTER, LATE_AT_MOST = EVERY_SECONDS, 10.0
 
 
 class Pending(Protocol):
-    """A look that is under way (`migrate.plan.looking.BackgroundLook`)."""
+    """A look that is under way (`migrate.plan.watch.BackgroundLook`)."""
 
     def ended_within(self, seconds: float) -> bool:
         """Wait so long at most; return whether the look is over."""
@@ -152,3 +247,128 @@ class _Watcher:
             seconds = min(seconds, self.began + self.timeout_seconds - self.clock.monotonic())
         if seconds > 0:
             self.clock.wait(seconds)
+
+
+class Asking:
+    """Progress and clock of looks at once: it knows which question is open, and since when.
+
+    One thread asks, another may look on.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        # One value, replaced as a whole: who looks on never sees the text of one question with the time of another.
+        self._open: tuple[str, float] | None = None
+        self._asked = 0.0
+
+    def step(self, text: str) -> None:
+        """Note a new question; the one before it is answered."""
+        self._close()
+        self._open = text, self._clock.monotonic()
+
+    def advance(self, done: int, total: int) -> None:
+        """Note a part of the answer: a cluster that goes on answering is not a silent one."""
+        if self._open is not None:
+            self.step(self._open[0])
+
+    def end(self) -> None:
+        """Note that nothing is asked any more."""
+        self._close()
+
+    def now_ms(self) -> int:
+        """Return the time of day, as `Clock` does."""
+        return self._clock.now_ms()
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back, as `Clock` does."""
+        return self._clock.monotonic()
+
+    def wait(self, seconds: float) -> None:
+        """Wait of our own will: no cluster is late then."""
+        self._close()
+        self._clock.wait(seconds)
+
+    def waiting(self) -> Waiting | None:
+        """Return the open question; None where nothing is asked."""
+        asked = self._open
+        return None if asked is None else Waiting(asked[0], self._clock.monotonic() - asked[1])
+
+    @property
+    def asked_seconds(self) -> float:
+        """How long clusters have taken for their answers so far, all together."""
+        return self._asked
+
+    def _close(self) -> None:
+        asked, self._open = self._open, None
+        if asked is not None:
+            self._asked += self._clock.monotonic() - asked[1]
+
+
+class Wakeful:
+    """A clock that asks something every few seconds of a long wait: a cluster that falls silent meanwhile is noticed.
+
+    `ask` may raise; that ends the wait.
+    """
+
+    def __init__(self, clock: Clock, ask: Callable[[], None], every_seconds: float) -> None:
+        self._clock = clock
+        self._ask = ask
+        self._every = every_seconds
+
+    def now_ms(self) -> int:
+        """Return the time of day, as `Clock` does."""
+        return self._clock.now_ms()
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back, as `Clock` does."""
+        return self._clock.monotonic()
+
+    def wait(self, seconds: float) -> None:
+        """Return after so many seconds, and no sooner."""
+        end = self._clock.monotonic() + seconds
+        while (left := end - self._clock.monotonic()) > 0:
+            self._clock.wait(min(left, self._every))
+            if left > self._every:
+                self._ask()
+
+
+class BackgroundLook:
+    """One look in a thread of its own, which nobody has to wait for: what hangs ends with the process."""
+
+    def __init__(self, look: Callable[[], Status], asking: Asking) -> None:
+        self._look = look
+        self._asking = asking
+        self._asked_before = asking.asked_seconds
+        self._status: Status | None = None
+        self._error: BaseException | None = None
+        self._over = Event()
+        Thread(target=self._run, name="look", daemon=True).start()
+
+    def ended_within(self, seconds: float) -> bool:
+        """Wait so long at most; return whether the look is over."""
+        return self._over.wait(seconds)
+
+    def result(self) -> Status:
+        """Return what was seen; raises what the look raised. Only once it has ended."""
+        if self._error is not None:
+            raise self._error
+        assert self._status is not None, "the look is not over"
+        return self._status
+
+    def waiting(self) -> Waiting | None:
+        """Return the question that it waits for."""
+        return self._asking.waiting()
+
+    @property
+    def asked_seconds(self) -> float:
+        """How long clusters have taken for the answers of this look, without the time that it waited by itself."""
+        return self._asking.asked_seconds - self._asked_before
+
+    def _run(self) -> None:
+        try:
+            self._status = self._look()
+        except BaseException as error:  # also what ends a program: it belongs to whoever waits for the look
+            self._error = error
+        finally:
+            self._asking.end()
+            self._over.set()

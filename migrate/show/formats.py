@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Row
 from migrate.plan.plan import Plan
-from migrate.show.plan_csv import csv_lines, kcg_lines
-from migrate.show.plan_csv import kcg_companion as _kcg_companion
-from migrate.show.plan_json import json_document, json_lines
+from migrate.show.plan_export import csv_lines, json_document, json_lines, kcg_lines
+from migrate.show.plan_export import kcg_companion as _kcg_companion
 from migrate.show.plan_table import Page, overview, table
 from migrate.text import name
 

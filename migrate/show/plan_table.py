@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from migrate.byte_size import bytes_text
 from migrate.model import Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Finding, Kind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.forecast import forecast
@@ -16,7 +15,7 @@ from migrate.plan.totals import Mm2Comparison, Totals, totals
 from migrate.show.group_table import group_lines
 from migrate.show.table import aligned, wrapped
 from migrate.survey.policies import OFFSETS_EXPIRY
-from migrate.text import Colour, many, name, paint, safe, shell_word
+from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
 
 # A finding on 300 groups must not push the next one off the screen: so many lines of it are shown, and so many names.
 EVIDENCE_SHOWN = 20

@@ -18,7 +18,6 @@ from markupsafe import Markup
 
 from migrate.apply.drift import UNDO
 from migrate.apply.signatures import Signature, names_of, signatures_required, standing
-from migrate.byte_size import bytes_text
 from migrate.model import CheckResult, Grade, Level
 from migrate.plan.attention import Evidence, failback_text, findings, not_ruled_out, passed, shared
 from migrate.plan.plan import Plan
@@ -33,10 +32,9 @@ from migrate.show.plan_table import (
     totals_told,
     verdict,
 )
-from migrate.show.report_charts import grades_bar, lag_chart, rereads_chart
-from migrate.show.report_data import Data, as_json, report_data
+from migrate.show.report_data import Data, as_json, grades_bar, lag_chart, report_data, rereads_chart
 from migrate.show.report_outcome import Aftermath, Verdict
-from migrate.text import Colour, many, name, safe, shell_word
+from migrate.text import Colour, bytes_text, many, name, safe, shell_word
 
 ROWS_EMBEDDED = 100_000
 RESULTS_LISTED = 300

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from migrate.apply.journal import journal_to_read
 from migrate.apply.signatures import read_signatures, signatures_path
-from migrate.apply.wave_file import wave_of
-from migrate.apply.waves import Standing, Wave, wave_sum
+from migrate.apply.waves import Standing, Wave, wave_of, wave_sum
 from migrate.errors import MigrateError
 from migrate.model import Decision
 from migrate.plan.plan import Plan

@@ -4,17 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from migrate.duration import duration_text
 from migrate.model import Failure, GroupState, Level
 from migrate.plan.attention import findings_of, not_ruled_out
 from migrate.plan.pace import Pace, TimeLeft
-from migrate.plan.settling import Progress, Sight
 from migrate.plan.status import GroupStatus, Mm2TopicStatus, Status, TopicStatus
+from migrate.plan.watch import Progress, Sight
 from migrate.show.plan_table import Page, finding_lines
 from migrate.show.table import Column, Layout, aligned, layout, wrapped
-from migrate.survey.lag import Lag
+from migrate.survey.drain import Lag
 from migrate.survey.producers import rate_text
-from migrate.text import Colour, cells, many, name, paint, safe
+from migrate.text import Colour, cells, duration_text, many, name, paint, safe
 
 BAR_WIDTH, SHORT_BAR_WIDTH = 20, 8
 TOPICS_SHOWN = 40

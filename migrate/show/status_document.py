@@ -7,9 +7,9 @@ from typing import Any
 from migrate.model import Failure, GroupState, LogRange
 from migrate.plan.forecast import Forecast
 from migrate.plan.pace import TimeLeft
-from migrate.plan.settling import Progress, Sight
 from migrate.plan.status import GroupStatus, PartitionStatus, Status, TopicStatus
-from migrate.survey.lag import Lag
+from migrate.plan.watch import Progress, Sight
+from migrate.survey.drain import Lag
 from migrate.survey.producers import Growth
 
 

@@ -16,8 +16,7 @@ from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecor
 from migrate.mm2.wire import Kind
 from migrate.model import LogRange
 from migrate.spark import columns
-from migrate.spark.dataframes import read_topic
-from migrate.spark.transport import out_of_spark
+from migrate.spark.dataframes import out_of_spark, read_topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -2,7 +2,8 @@
 
 Chains stay in Spark: they are joined with the works there, and each work meets its chain in the task that matches it.
 Three passes over that join: what each partition will read (no record is read), the calibration of each topic on a few
-anchors, the matching. What comes back to the driver are small values; no record and no list of fingerprints.
+anchors, the matching. What comes back to the driver are small values; no record and no list of fingerprints. How far a
+job is, the driver asks for while it runs.
 
 The clusters' settings, with their secrets, travel inside the tasks. PySpark writes a large task to a file, so whatever
 grows with the number of topics travels as data, apart from them.
@@ -11,12 +12,12 @@ grows with the number of topics travels as data, apart from them.
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from migrate.byte_size import bytes_text
 from migrate.errors import ClusterError, EnvironmentLacks
 from migrate.match.calibration import AnchorPartition, Calibration, CalibrationTask, TopicQuestion
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener, Work
@@ -28,12 +29,64 @@ from migrate.match.sync_only import guarding
 from migrate.match.task import Failed, Fetched, Matching, MatchTask, OpenReaders
 from migrate.mm2.wire import encode_sync_key
 from migrate.model import LogRange, TopicPartition
+from migrate.spark.dataframes import into_spark
 from migrate.spark.java_errors import innermost, root_cause
-from migrate.spark.job_progress import JobProgress
 from migrate.spark.session import log_file
 from migrate.spark.shipping import ship_package
 from migrate.spark.syncs import Syncs
-from migrate.spark.transport import into_spark
+from migrate.text import bytes_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ASK_SECONDS = 1.0
+
+
+class JobProgress:
+    """Tells of jobs that follow each other how many of their partitions are done, as far as finished tasks tell.
+
+    `advance` takes how many are done and how many there are in all. It is called from a thread of its own.
+    """
+
+    def __init__(self, spark: "SparkSession", advance: Callable[[int, int], None], total: int) -> None:
+        self._context = spark.sparkContext
+        self._advance = advance
+        self._total = total
+        self._done = 0
+
+    @contextmanager
+    def of(self, partitions: int) -> Iterator[None]:
+        """Watch the jobs that are started inside; together they see to so many partitions, evenly spread."""
+        group = f"mm2-migrate-{id(self)}-{self._done}"
+        self._context.setJobGroup(group, "comparing records")
+        over = Event()
+        watch = Thread(target=self._watch, args=(group, partitions, over), daemon=True)
+        watch.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watch.join()
+            self._context._jsc.clearJobGroup()
+        self._done += partitions
+        self._advance(self._done, self._total)
+
+    def _watch(self, group: str, partitions: int, over: Event) -> None:
+        # Without an answer nothing is told: whoever waits for the job learns why.
+        with suppress(Exception):
+            while not over.wait(ASK_SECONDS):
+                self._advance(self._done + int(partitions * self._share(group)), self._total)
+
+    def _share(self, group: str) -> float:
+        """Return which part of the tasks of the newest stage is finished."""
+        tracker = self._context.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+        stages = [tracker.getStageInfo(max(job.stageIds)) for job in jobs if job is not None and len(job.stageIds)]
+        newest = max((stage for stage in stages if stage is not None), key=lambda stage: stage.stageId, default=None)
+        if newest is None or not newest.numTasks:
+            return 0.0
+        return float(newest.numCompletedTasks / newest.numTasks)
+
 
 if TYPE_CHECKING:
     from pyspark import RDD

@@ -1,4 +1,8 @@
-"""MM2's offset-syncs topic: the full history, and the window around each committed offset asked about."""
+"""MM2's offset-syncs topic in full: Law 1 of docs/translation.md and the window around each offset, in Spark SQL.
+
+The same as `chain` and `window` in `migrate.mm2.chain`, at the size of a whole topic: both are linear passes over
+one sorted shuffle each, never a join by range. Frames name a partition by the raw key of its syncs.
+"""
 
 from collections.abc import Collection, Mapping
 from contextlib import closing
@@ -8,9 +12,77 @@ from migrate.mm2.chain import Window
 from migrate.mm2.topics import SyncReading, WindowQuestion
 from migrate.mm2.wire import Kind, encode_sync_key
 from migrate.model import LogRange, OffsetSync
-from migrate.spark import chain, columns
-from migrate.spark.dataframes import read_topic
-from migrate.spark.transport import into_spark, out_of_spark
+from migrate.spark import columns
+from migrate.spark.dataframes import into_spark, out_of_spark, read_topic
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_NO_LINK = "cast(null as struct<position: bigint, source_offset: bigint, target_offset: bigint>)"
+_LATER = "over (partition by key order by position desc rows between unbounded preceding and 1 preceding)"
+
+
+def inside(syncs: "DataFrame", ends: "DataFrame") -> "DataFrame":
+    """Return the syncs of the partitions in `ends` that lie below both log ends.
+
+    `syncs`: key, position, source_offset, target_offset. `ends`: key, source_end, target_end; a NULL end is
+    unknown and filters nothing.
+    """
+    from pyspark.sql.functions import broadcast
+
+    return (
+        syncs.join(broadcast(ends), "key")
+        .where(
+            "source_offset < coalesce(source_end, 9223372036854775807)"
+            " and target_offset < coalesce(target_end, 9223372036854775807)"
+        )
+        .drop("source_end", "target_end")
+    )
+
+
+def links(syncs: "DataFrame") -> "DataFrame":
+    """Return the syncs that no later one contradicts (Law 1): two suffix minima in one window.
+
+    Takes and returns key, position, source_offset, target_offset.
+    """
+    return (
+        syncs.selectExpr(
+            "*",
+            f"min(source_offset) {_LATER} as least_source",
+            f"min(target_offset) {_LATER} as least_target",
+        )
+        .where("least_source is null or (source_offset < least_source and target_offset < least_target)")
+        .drop("least_source", "least_target")
+    )
+
+
+def windows(chain: "DataFrame", commits: "DataFrame") -> "DataFrame":
+    """Return the chain's syncs on either side of each commit.
+
+    `chain` as `links` returns it; `commits`: key, id, source_committed. The result has one row per commit: id,
+    lower_position, lower_source, lower_target, upper_position, upper_source, upper_target, all NULL on a side
+    where the chain has no sync.
+    """
+    link = "struct(position, source_offset, target_offset)"
+    marked = chain.selectExpr("key", "cast(null as bigint) as id", "source_offset as place", f"{link} as link")
+    asked = commits.selectExpr("key", "id", "source_committed as place", f"{_NO_LINK} as link")
+    # Of a sync and a commit at the same place, the sync comes first: it is the lower end, the one after it the upper.
+    order = "partition by key order by place, id nulls first"
+    both = marked.unionByName(asked).selectExpr(
+        "id",
+        f"last_value(link) ignore nulls over ({order} rows between unbounded preceding and current row) as lower",
+        f"lead(link) ignore nulls over ({order}) as upper",
+    )
+    return both.where("id is not null").selectExpr(
+        "id",
+        "lower.position as lower_position",
+        "lower.source_offset as lower_source",
+        "lower.target_offset as lower_target",
+        "upper.position as upper_position",
+        "upper.source_offset as upper_source",
+        "upper.target_offset as upper_target",
+    )
+
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,8 +122,8 @@ class Syncs:
         """
         from pyspark.sql.functions import expr
 
-        links = chain.links(chain.inside(_syncs(self._decoded), ends))
-        return links.groupBy("key").agg(
+        chain = links(inside(_syncs(self._decoded), ends))
+        return chain.groupBy("key").agg(
             expr("array_sort(collect_list(struct(source_offset, target_offset)))").alias("links")
         )
 
@@ -102,8 +174,8 @@ def _answers(decoded: "DataFrame", asked: Collection[WindowQuestion]) -> "DataFr
         ((keys[q.source_topic, q.partition], i, q.source_committed) for i, q in enumerate(asked)),
         "hex string, id bigint, source_committed bigint",
     )
-    links = chain.links(chain.inside(_syncs(decoded), _with_key(ends)))
-    found = chain.windows(links, _with_key(commits))
+    chain = links(inside(_syncs(decoded), _with_key(ends)))
+    found = windows(chain, _with_key(commits))
     return found.where("lower_position is not null or upper_position is not null").selectExpr(
         "id", *(f"coalesce({side}_{part}, {_NONE})" for side in ("lower", "upper") for part in _PARTS)
     )

@@ -8,7 +8,6 @@ a transaction that opens in between still shows.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from migrate.byte_size import bytes_text
 from migrate.errors import ClusterError
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Work
 from migrate.mm2.connect_offsets import Positions
@@ -17,7 +16,7 @@ from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartit
 from migrate.ports import ClusterAdmin, PositionReader, Progress
 from migrate.progress import LOGS_AT_ONCE
 from migrate.survey.survey import Clusters, Logs, Timer, Watermarks
-from migrate.text import many
+from migrate.text import bytes_text, many
 
 ASK_FOR_TOPIC = "--connect-offsets-topic names the one of a Connect worker (its offset.storage.topic)"
 

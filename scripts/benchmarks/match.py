@@ -23,8 +23,7 @@ from migrate.match.comparison import FetchEstimate, Limits, Work
 from migrate.match.equality import Equality
 from migrate.match.log_reader import runs_of
 from migrate.match.matcher import matching
-from migrate.match.protocol import Matched, PartitionQuestion
-from migrate.match.records import Range
+from migrate.match.protocol import Matched, PartitionQuestion, Range
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy

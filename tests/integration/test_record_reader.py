@@ -20,8 +20,7 @@ from migrate.errors import ClusterError
 from migrate.kafka.record_reader import SHORT_RUN, RecordReader
 from migrate.match.equality import Content, Equality, fingerprint
 from migrate.match.log_reader import GAP, Wanted
-from migrate.match.protocol import Unreadable
-from migrate.match.records import Range, Stretch
+from migrate.match.protocol import Range, Stretch, Unreadable
 from migrate.model import TopicPartition as Partition
 from tests.integration.clusters import admin, create_topic
 from tests.lab.cluster import QUIET_CLIENT, Cluster, free_ports

@@ -262,7 +262,7 @@ MATCHING = (
     Mutant(
         "counted-too-few",
         "Below the source's log start nothing is counted where a copy is lacking.",
-        "migrate/match/log_start.py",
+        "migrate/match/floor.py",
         "    if len(newest) != next_offset - source_offset:\n        return None\n",
         "    if len(newest) < g - source_offset + 1:\n        return None\n",
         (

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from migrate.mm2.connect_offsets import positions_of
-from migrate.spark.positions import positions_in
+from migrate.spark.mm2_topics import positions_in
 from tests.spark.records import frame
 
 pytestmark = pytest.mark.spark

@@ -8,8 +8,7 @@ from random import Random
 import pytest
 
 from migrate.match.equality import Content, Equality
-from migrate.match.protocol import Matched, Needs, PartitionAnswer, Tail, Unmatched, Why
-from migrate.match.records import Range
+from migrate.match.protocol import Matched, Needs, PartitionAnswer, Range, Tail, Unmatched, Why
 from tests.integration import oracle
 from tests.world.judge import judge
 from tests.world.kinds import EXCUSED, KINDS

@@ -11,12 +11,14 @@ from migrate.match.protocol import (
     Needs,
     PartitionAnswer,
     PartitionQuestion,
+    Range,
+    Stretch,
     Supply,
     Tail,
     Unmatched,
     Unreadable,
+    key_mark,
 )
-from migrate.match.records import Range, Stretch, key_mark
 from migrate.mm2.chain import chain
 from migrate.model import LogRange, TopicPartition
 from tests.world.model import Entry, World

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from migrate.apply.interruption import SIGNALS, Interruption
+from migrate.apply.write import SIGNALS, Interruption
 from migrate.spark.session import _quieten_py4j
 
 

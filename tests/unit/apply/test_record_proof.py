@@ -25,7 +25,7 @@ from migrate.apply.verify import Finding, Known, Verification, compare
 from migrate.match.equality import Equality
 from migrate.match.next_record import ALL_PARTS, NextRecord, Part, Position, next_record, parts_of
 from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, Row, Side, TopicPartition
-from migrate.show.record_proof import proof_lines, verify_document
+from migrate.show.verify import proof_lines, verify_document
 from migrate.text import cells
 from tests.fakes import FakeCluster, NoProgress
 from tests.unit.plans import plan, row

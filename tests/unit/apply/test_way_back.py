@@ -16,8 +16,7 @@ from click.testing import CliRunner, Result
 
 from migrate.apply.history import APPLY
 from migrate.apply.journal import Journal
-from migrate.apply.wave_file import read_wave
-from migrate.apply.waves import wave_sum
+from migrate.apply.waves import read_wave, wave_sum
 from migrate.cli import apply as commands
 from migrate.cli.main import cli
 from migrate.model import Failure, LogRange

@@ -3,7 +3,7 @@
 import random
 
 from migrate.match.log_reader import Run, runs_of
-from migrate.match.records import Range
+from migrate.match.protocol import Range
 
 
 def test_ranges_close_to_each_other_are_one_run():

@@ -8,8 +8,7 @@ import pytest
 from migrate.errors import ClusterError, EnvironmentLacks
 from migrate.match import task as matchtask
 from migrate.match.equality import Equality
-from migrate.match.protocol import Needs, PartitionAnswer, PartitionQuestion, Supply, Tail, Unreadable
-from migrate.match.records import Range
+from migrate.match.protocol import Needs, PartitionAnswer, PartitionQuestion, Range, Supply, Tail, Unreadable
 from migrate.match.task import OFFSETS_AT_ONCE, PARTITIONS_AT_ONCE, Failed, Fetched, MatchTask
 from migrate.model import LogRange, TopicPartition
 from tests.memorylogs import MemoryReader, record

@@ -13,9 +13,16 @@ from hypothesis import strategies as st
 from migrate.errors import EXIT_FAILED, EXIT_REFUSED, MigrateError, Refused, UnreadablePlan, UsageError
 from migrate.model import Row
 from migrate.plan.companions import journal_path
-from migrate.plan.file import FINGERPRINT_KEY, FORMAT_KEY, HEADER_KEY, read_plan, refuse_overwrite, write_plan
+from migrate.plan.file import (
+    FINGERPRINT_KEY,
+    FORMAT_KEY,
+    HEADER_KEY,
+    ROW_SCHEMA,
+    read_plan,
+    refuse_overwrite,
+    write_plan,
+)
 from migrate.plan.plan import FORMAT_VERSION, PinnedRange, Plan, PlannedGroupState, canonical, row_document
-from migrate.plan.schema import ROW_SCHEMA
 from tests.builders import make_check, make_header, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
 

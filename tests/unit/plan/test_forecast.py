@@ -2,10 +2,10 @@
 
 import pytest
 
-from migrate.duration import duration_text
 from migrate.model import Decision
 from migrate.plan.forecast import forecast
 from migrate.show.formats import render
+from migrate.text import duration_text
 from tests.builders import make_plan, make_row, make_untranslated
 
 TIMINGS = {"reach": 1.0, "commits": 2.0, "states": 2.0, "pin": 1.0, "compare": 60.0, "settle": 15.0}

@@ -13,8 +13,7 @@ from jsonschema import Draft202012Validator
 
 from migrate.model import Grade
 from migrate.plan.document_schema import plan_document_schema
-from migrate.plan.file import write_plan
-from migrate.plan.schema import ROW_SCHEMA
+from migrate.plan.file import ROW_SCHEMA, write_plan
 from migrate.show.formats import render
 from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenplan import golden_plan

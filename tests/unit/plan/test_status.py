@@ -14,18 +14,16 @@ from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.topic_reader import News
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Level, LogRange, TopicPartition
-from migrate.plan.looking import Asking, BackgroundLook, Wakeful
 from migrate.plan.pace import Pace
-from migrate.plan.settling import Sight, Waiting, Watch
 from migrate.plan.status import ONLY_PLAN_TELLS, status_of
-from migrate.plan.watch import watch_until_ready
+from migrate.plan.watch import Asking, BackgroundLook, Sight, Waiting, Wakeful, Watch, watch_until_ready
 from migrate.progress import LineProgress
 from migrate.show.plan_table import Page
 from migrate.show.screen import fitting
 from migrate.show.status import first_look_lines, left_text, progress_line, status_lines
 from migrate.show.status_document import status_document
+from migrate.survey.drain import Lag
 from migrate.survey.filters import Filters
-from migrate.survey.lag import Lag
 from migrate.survey.policies import Policies, Waiver
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey

@@ -11,8 +11,7 @@ from migrate.errors import UsageError
 from migrate.mm2.commands import resetting, stopping
 from migrate.model import Decision, Grade, LogRange, Method, Scope, TopicPartition
 from migrate.plan.file import read_plan, write_plan
-from migrate.show.explain import site_of
-from migrate.show.explanation import explanation
+from migrate.show.explain import explanation, site_of
 from tests.builders import make_check, make_header, make_plan, make_row, make_untranslated
 from tests.unit.goldenplan import golden_plan
 

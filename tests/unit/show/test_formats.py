@@ -17,7 +17,7 @@ from migrate.model import Decision, Grade, Level, Scope
 from migrate.plan.plan import PlannedGroupState
 from migrate.plan.totals import sums_of, totals
 from migrate.show.formats import FORMATS, kcg_companion, render, select, summary
-from migrate.show.plan_csv import refuse_unprintable
+from migrate.show.plan_export import refuse_unprintable
 from migrate.text import cells
 from tests.builders import make_check, make_plan, make_row, make_untranslated
 from tests.unit.goldenplan import golden_plan

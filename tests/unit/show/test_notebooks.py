@@ -21,9 +21,9 @@ from migrate.plan.totals import totals
 from migrate.show import review
 from migrate.show import review_outcome as outcome
 from migrate.show.formats import render
-from migrate.show.record_proof import verify_document
 from migrate.show.report_outcome import Aftermath
 from migrate.show.report_page import report
+from migrate.show.verify import verify_document
 from tests.builders import make_plan, make_row
 from tests.fakes import FakeClock, NoProgress
 from tests.notebooks import NOTEBOOKS, Tables, facts, outputs, run

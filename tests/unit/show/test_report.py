@@ -21,8 +21,16 @@ from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import group_totals, totals
 from migrate.show.formats import render
 from migrate.show.plan_table import Page, identity, next_steps, totals_told, verdict
-from migrate.show.report_charts import LANES, grades_bar, lag_chart, rereads_chart
-from migrate.show.report_data import GAP, as_json, report_data, split_sentence
+from migrate.show.report_data import (
+    GAP,
+    LANES,
+    as_json,
+    grades_bar,
+    lag_chart,
+    report_data,
+    rereads_chart,
+    split_sentence,
+)
 from migrate.show.report_outcome import Aftermath
 from migrate.show.report_page import ROWS_EMBEDDED, report
 from migrate.text import safe

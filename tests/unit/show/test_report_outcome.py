@@ -16,8 +16,8 @@ from migrate.cli.report import run_report
 from migrate.errors import UnreadablePlan, UsageError
 from migrate.model import Decision, Failure
 from migrate.plan.file import write_plan
-from migrate.show.record_proof import verify_document
 from migrate.show.report_outcome import Aftermath, Verified, aftermath, read_verified
+from migrate.show.verify import verify_document
 from tests.builders import make_check
 from tests.fakes import Crash, NoProgress, Script
 from tests.unit.apply.test_engine import DENIED, TIMED_OUT, UNSURE

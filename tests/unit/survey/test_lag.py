@@ -4,7 +4,7 @@ import pytest
 
 from migrate.match.protocol import Tail
 from migrate.model import LogRange
-from migrate.survey.lag import NONE_LEFT, UNKNOWN, Lag, lag_of, total
+from migrate.survey.drain import NONE_LEFT, UNKNOWN, Lag, lag_of, total
 
 SOURCE, TARGET = LogRange(0, 1000), LogRange(0, 900)
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from migrate.byte_size import bytes_text, parse_bytes
 from migrate.errors import ClusterError
 from migrate.match.comparison import FetchEstimate
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Unmatched, Why
 from migrate.model import Decision, Failure, Grade, LogRange, Method, TopicPartition
 from migrate.survey.records import estimate_text
+from migrate.text import bytes_text, parse_bytes
 from tests.fakes import FakeComparer, NoProgress
 from tests.unit.planscene import planned, rows_of, world
 
