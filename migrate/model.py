@@ -127,19 +127,6 @@ class Failure:
     first_doubt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """MM2's newest checkpoint of one group and partition.
-
-    `position` is the record's own offset in the checkpoints topic, `timestamp` its time in ms.
-    """
-
-    source_offset: int
-    target_offset: int
-    position: int
-    timestamp: int
-
-
 @dataclass(frozen=True, order=True, slots=True)
 class OffsetSync:
     """The source's record at `source_offset` was written to the target at `target_offset`.

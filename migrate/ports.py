@@ -127,7 +127,7 @@ class PositionReader(Protocol):
 
 
 class Progress(Protocol):
-    """Tells the person what is going on. The default (`migrate.progress.Silent`) does nothing."""
+    """Tells the person what is going on."""
 
     def step(self, text: str) -> None:
         """Begin a step, e.g. "reading commits of 312 groups on A"."""

@@ -23,16 +23,6 @@ BATCH = 1000
 LOGS_AT_ONCE = 5000
 
 
-class Silent:
-    """The default: says nothing."""
-
-    def step(self, text: str) -> None:
-        """Say nothing."""
-
-    def advance(self, done: int, total: int) -> None:
-        """Say nothing."""
-
-
 class LineProgress:
     """Writes a line per step, and more while it goes on.
 

@@ -10,7 +10,7 @@ Invariants:
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -78,14 +78,13 @@ def apply_plan(
     progress: Progress,
     options: ApplyOptions,
     command: str = APPLY,
-    review: Callable[[Assessment], None] = lambda assessment: None,
     spends: Journal | None = None,
     target_groups: GroupFactsReader | None = None,
 ) -> ApplyResult:
     """Assess a plan and, with `options.execute`, write what is left of it to the target.
 
     `command` is "apply" or "rollback": an undo plan goes into the journal of the plan that it undoes.
-    `review` is called with the assessment before anything is written. `spends` is the journal of another plan
+    `spends` is the journal of another plan
     that this one undoes. `target_groups` tells when offsets expire, None where that is not to be asked.
     Raises `Refused` for a spent plan or one that is being applied, and for an undo that was made from another state
     of the journal than there is now, `ClusterError` where the target cannot be read;
@@ -104,7 +103,6 @@ def apply_plan(
     assessment = assess(
         plan, target, source, state, state.traces(command), progress, watch, options.synced, options.source_unreachable
     )
-    review(assessment)
     proceed = _may_write(assessment, options.allow_partial)
     found = _found_done(assessment, state.traces(command))
     if not options.execute or not proceed or not (assessment.writable or found):

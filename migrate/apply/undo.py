@@ -19,7 +19,6 @@ from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row
 from migrate.plan.plan import FORMAT_VERSION, SHORT_DIGITS, Header, Plan, canonical
 
 MOVED_REFUSE = "refuse"
-MOVED_RESTORE = "restore"
 
 
 def undo_plan(

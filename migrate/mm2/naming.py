@@ -87,10 +87,6 @@ class ReplicationPolicy:
         other = self.target_alias if side is Side.SOURCE else self.source_alias
         return f"mm2-offset-syncs{self.internal_separator}{other}{self.internal_separator}internal"
 
-    def heartbeats_topic(self) -> str:
-        """Return the name of the heartbeats topic, which never has a separator in it."""
-        return HEARTBEATS
-
     def reversed(self) -> "ReversedPolicy":
         """Return the names of the way back: what was a copy's name is translated to its original's."""
         return ReversedPolicy(self)

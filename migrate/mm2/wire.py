@@ -201,30 +201,9 @@ def looks_like_connect_offsets(key: bytes | None) -> bool:
     return key is not None and key.startswith(b'["') and key.endswith(b"}]")
 
 
-def encode_checkpoint(record: CheckpointRecord) -> tuple[bytes, bytes]:
-    """Return key and value as MM2 writes them; raises `ValueError` for a string over 32,767 bytes."""
-    key = _string(record.group) + _string(record.target_topic) + _INT32.pack(record.partition)
-    metadata = record.metadata.encode()
-    if len(metadata) > 0x7FFF:
-        raise ValueError(f"metadata of {len(metadata)} bytes does not fit an int16 length")
-    head = _CHECKPOINT_HEAD.pack(_VERSION, record.source_offset, record.target_offset, len(metadata))
-    return key, head + metadata
-
-
-def encode_sync(record: SyncRecord) -> tuple[bytes, bytes]:
-    """Return key and value as MM2 writes them; raises `ValueError` for a string over 32,767 bytes."""
-    key = encode_sync_key(record.source_topic, record.partition)
-    return key, _PAIR.pack(record.source_offset, record.target_offset)
-
-
 def encode_sync_key(source_topic: str, partition: int) -> bytes:
     """Return the key of a partition's offset syncs; raises `ValueError` for a name over 32,767 bytes."""
     return _string(source_topic) + _INT32.pack(partition)
-
-
-def encode_heartbeat(record: Heartbeat) -> tuple[bytes, bytes]:
-    """Return key and value as MM2 writes them; raises `ValueError` for a string over 32,767 bytes."""
-    return _string(record.source_alias) + _string(record.target_alias), _HEARTBEAT.pack(_VERSION, record.timestamp)
 
 
 def _strings(data: bytes | None, count: int, tail_size: int) -> tuple[list[str], bytes]:

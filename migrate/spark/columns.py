@@ -31,11 +31,6 @@ CHECKPOINTS = (CHECKPOINT, CHECKPOINT_WITH_METADATA)
 SYNCS = (SYNC, SYNC_OF_OTHER_VERSION)
 
 UNDECODABLE = "undecodable:"
-LABELS = tuple(kind.value for kind in Kind if kind is not Kind.UNKNOWN) + tuple(
-    UNDECODABLE + reason.value
-    for reason in (Reason.UNKNOWN_VERSION, Reason.BAD_LENGTH, Reason.INVALID_UTF8, Reason.OTHER)
-)
-
 CHECKPOINT_HEAD = 20
 _SYNC_SIZE = 16
 _HEARTBEAT_SIZE = 10

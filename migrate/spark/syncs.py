@@ -5,7 +5,6 @@ one sorted shuffle each, never a join by range. Frames name a partition by the r
 """
 
 from collections.abc import Collection, Mapping
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 from migrate.mm2.chain import Window
@@ -137,12 +136,6 @@ def read_syncs(
 ) -> Syncs:
     """Return an offset-syncs topic (one partition, as MM2 makes it) between two pinned offsets, to be read once."""
     return Syncs(read_topic(spark, options, topic, pinned), inverted)
-
-
-def windows_of(records: "DataFrame", questions: Collection[WindowQuestion], inverted: bool = False) -> SyncReading:
-    """Return the windows from a DataFrame with the source's columns, and the count of records by label."""
-    with closing(Syncs(records, inverted)) as syncs:
-        return syncs.reading(questions)
 
 
 def _decoded(records: "DataFrame", inverted: bool) -> "DataFrame":

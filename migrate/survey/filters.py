@@ -20,7 +20,6 @@ DEFAULT_EXCLUDE = "default-exclude"
 GROUP = "group"
 EXCLUDE_TOPIC = "exclude-topic"
 TOPIC = "topic"
-FILTER_NAMES = (EXCLUDE_GROUP, DEFAULT_EXCLUDE, GROUPS_FILE, GROUP, EXCLUDE_TOPIC, TOPIC)
 
 # A dot is in many names, and so says nothing.
 _NAME = re.compile(r"[\w.-]+")

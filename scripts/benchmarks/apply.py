@@ -32,7 +32,7 @@ from migrate.model import Side
 from migrate.plan.companions import journal_path
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
-from migrate.progress import Silent
+from tests.fakes import NoProgress
 from tests.integration.madeplan import made_plan, options_for
 from tests.lab.cluster import Cluster
 from tests.lab.jars import DEFAULT_VERSION
@@ -103,7 +103,7 @@ def our_turn(bench: Bench) -> None:
     path = journal_path(bench.folder / "bench.plan", plan.fingerprint)
 
     with timed(bench.ours["drift check"]):
-        assessment = assess(plan, target, None, JournalState(), {}, Silent())
+        assessment = assess(plan, target, None, JournalState(), {}, NoProgress())
     assert len(assessment.writable) == len(bench.groups), assessment.groups[0]
 
     rows = {g.group: g.pending for g in assessment.writable}

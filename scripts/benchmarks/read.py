@@ -14,12 +14,13 @@ from statistics import median
 
 from confluent_kafka import Producer
 
-from migrate.mm2.wire import CheckpointRecord, encode_checkpoint
+from migrate.mm2.wire import CheckpointRecord
 from migrate.model import LogRange
 from migrate.spark.checkpoints import read_checkpoints
 from migrate.spark.session import spark_session, stop_session
 from tests.lab.cluster import Cluster
 from tests.lab.jars import DEFAULT_VERSION, java_executable
+from tests.wirebytes import encode_checkpoint
 
 ALIAS = "A"
 TOPIC = f"{ALIAS}.checkpoints.internal"

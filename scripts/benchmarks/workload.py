@@ -11,8 +11,9 @@ from confluent_kafka import Producer
 
 from migrate.match.comparison import Work
 from migrate.mm2.topics import WindowQuestion
-from migrate.mm2.wire import SyncRecord, encode_sync
+from migrate.mm2.wire import SyncRecord
 from migrate.model import LogRange, TopicPartition
+from tests.wirebytes import encode_sync
 
 SYNCS_TOPIC = "mm2-offset-syncs.B.internal"
 KEY_BYTES = 16

@@ -13,16 +13,7 @@ from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import read_flow
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.topics import CheckpointKey, WindowQuestion
-from migrate.mm2.wire import (
-    CheckpointRecord,
-    Kind,
-    SyncRecord,
-    decode_checkpoint,
-    decode_sync,
-    encode_checkpoint,
-    encode_sync,
-    label,
-)
+from migrate.mm2.wire import CheckpointRecord, Kind, SyncRecord, decode_checkpoint, decode_sync, label
 from migrate.model import Commit, Failure, LogRange, OffsetSync, Side
 from migrate.model import TopicPartition as Partition
 from migrate.spark.dataframes import read_topic
@@ -34,6 +25,7 @@ from tests.integration.clusters import AnyLab, create_topic, partitions_of
 from tests.lab.cluster import QUIET_CLIENT, free_ports
 from tests.lab.reading import topic_reader
 from tests.lab.waiting import wait_until
+from tests.wirebytes import encode_checkpoint, encode_sync
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 

@@ -1,9 +1,11 @@
 """DataFrames with the columns of Spark's Kafka source, made of plain bytes."""
 
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 from migrate.model import LogRange
 from migrate.spark.checkpoints import newest_checkpoints
+from migrate.spark.syncs import Syncs
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH_MS = int(EPOCH.timestamp() * 1000)
@@ -30,3 +32,9 @@ def newest(spark, pairs):
     return newest_checkpoints(
         lambda part: whole.where(f"offset between {part.start} and {part.end - 1}"), LogRange(0, len(pairs))
     )
+
+
+def windows_of(records, questions, inverted=False):
+    """The windows from a DataFrame with the source's columns, and the count of records by label."""
+    with closing(Syncs(records, inverted)) as syncs:
+        return syncs.reading(questions)

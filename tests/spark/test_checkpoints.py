@@ -4,10 +4,11 @@ import pytest
 
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.mm2.wire import CheckpointRecord as Wire
-from migrate.mm2.wire import SyncRecord, encode_checkpoint, encode_sync
+from migrate.mm2.wire import SyncRecord
 from migrate.model import LogRange
 from migrate.spark.checkpoints import newest_checkpoints, read_checkpoints
 from tests.spark.records import EPOCH_MS, frame, newest
+from tests.wirebytes import encode_checkpoint, encode_sync
 
 pytestmark = pytest.mark.spark
 

@@ -14,13 +14,14 @@ from migrate.match.equality import Content, Equality
 from migrate.match.protocol import Matched, PartitionAnswer, PartitionQuestion, Unmatched, Why
 from migrate.match.task import MatchTask
 from migrate.mm2.chain import chain
-from migrate.mm2.wire import SyncRecord, encode_sync
+from migrate.mm2.wire import SyncRecord
 from migrate.model import LogRange, OffsetSync, TopicPartition
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.shipping import pack
 from migrate.spark.syncs import Syncs
 from tests.memorylogs import Log, MemoryReader, MemoryReaders, log_range, record
 from tests.spark.records import frame
+from tests.wirebytes import encode_sync
 
 pytestmark = pytest.mark.spark
 

@@ -6,11 +6,11 @@ import pytest
 
 from migrate.mm2.chain import Window, chain, window
 from migrate.mm2.topics import WindowQuestion
-from migrate.mm2.wire import CheckpointRecord, SyncRecord, encode_checkpoint, encode_sync
+from migrate.mm2.wire import CheckpointRecord, SyncRecord
 from migrate.model import LogRange, OffsetSync
 from migrate.spark.dataframes import read_topic
-from migrate.spark.syncs import windows_of
-from tests.spark.records import frame
+from tests.spark.records import frame, windows_of
+from tests.wirebytes import encode_checkpoint, encode_sync
 
 pytestmark = pytest.mark.spark
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from migrate.apply.assess import Assessment
 from migrate.apply.engine import ApplyOptions, ApplyResult, apply_plan
 from migrate.apply.history import ROLLBACK
 from migrate.apply.journal import Journal
@@ -23,7 +22,6 @@ class Scene:
     plan: Plan
     folder: Path
     clock: FakeClock = field(default_factory=FakeClock)
-    reviewed: list[Assessment] = field(default_factory=list)
     groups: FakeGroupFacts | None = None
 
     def __post_init__(self) -> None:
@@ -37,7 +35,7 @@ class Scene:
         options = {"execute": True, **options}
         return apply_plan(
             self.plan, self.target, source or self.source, self.journal, self.clock, NoProgress(),
-            ApplyOptions(**options), review=self.reviewed.append, target_groups=self.groups,
+            ApplyOptions(**options), target_groups=self.groups,
         )  # fmt: skip
 
     def undo(self, moved: str = "refuse") -> Plan:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from migrate.apply.assess import Fate
+from migrate.apply.drift import RESTORE_MOVED
 from migrate.apply.engine import ApplyOptions, ApplyResult, apply_plan
 from migrate.apply.history import APPLY, ROLLBACK, SET, read_history
 from migrate.apply.journal import Journal
 from migrate.apply.row_results import RowStatus
-from migrate.apply.undo import MOVED_RESTORE
 from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.errors import ClusterError, MigrateError, Refused
 from migrate.model import Decision, Failure, Level, LogRange, Method, TopicPartition
@@ -380,7 +380,7 @@ def test_rollback_of_what_consumers_moved_on_is_refused_with_how_far(folder: Pat
     assert "moved on by 15 since the apply: a consumer ran" in text(result)
     assert scene.rollback(allow_partial=True).exit_code == 4
     assert scene.target.held("a")[("A.orders", 0)] == 75 and "b" not in scene.target.groups()
-    assert scene.rollback(moved=MOVED_RESTORE).exit_code == 0
+    assert scene.rollback(moved=RESTORE_MOVED).exit_code == 0
     assert scene.target.held("a") == {("A.orders", 0): 10, ("A.orders", 1): 11}
 
 
@@ -677,7 +677,7 @@ def test_restoring_what_has_moved_says_how_many_records_are_read_again_or_skippe
     scene.target.commit("a", "A.orders", 0, 75)
     scene.target.commit("a", "A.orders", 1, 4)
     scene.target.commit("b", "A.bills", 0, 80)
-    for result in (scene.rollback(moved=MOVED_RESTORE, execute=False), scene.rollback(moved=MOVED_RESTORE)):
+    for result in (scene.rollback(moved=RESTORE_MOVED, execute=False), scene.rollback(moved=RESTORE_MOVED)):
         assert result.exit_code == 0
         said = "\n".join(apply_lines(result, Typed("rollback", "cutover.plan", ()), "f" * 64, 200, False))
         assert "restored all the same: 65 records are read again, 7 ARE SKIPPED" in said
@@ -691,7 +691,7 @@ def test_restoring_what_has_moved_needs_the_group_to_be_stopped(folder: Path) ->
     scene.apply()
     scene.target.commit("a", "A.orders", 0, 75)
     scene.target.states["a"] = ALIVE
-    assert scene.rollback(moved=MOVED_RESTORE).exit_code == 3
+    assert scene.rollback(moved=RESTORE_MOVED).exit_code == 3
 
 
 # --- when offsets expire ----------------------------------------------------------------------------------

@@ -23,8 +23,6 @@ from migrate.mm2.wire import (
     classify,
     decode_checkpoint,
     decode_sync,
-    encode_checkpoint,
-    encode_sync,
     label,
 )
 from migrate.model import Commit, Decision
@@ -32,6 +30,7 @@ from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from tests.seeds import new_seed
 from tests.unit.plans import plan, row
+from tests.wirebytes import encode_checkpoint, encode_sync
 
 # Of each of the four kinds.
 INPUTS, ALL_INPUTS = 5, 50

@@ -18,9 +18,8 @@ from migrate.mm2.wire import (
     decode_checkpoint,
     decode_heartbeat,
     decode_sync,
-    encode_checkpoint,
-    encode_sync,
 )
+from tests.wirebytes import encode_checkpoint, encode_sync
 
 CAPTURED = json.loads((Path(__file__).parents[2] / "golden" / "mm2-records.json").read_text())
 VERSIONS = sorted(CAPTURED)

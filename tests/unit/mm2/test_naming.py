@@ -69,7 +69,6 @@ def test_mm2s_own_topics_use_the_separator_unless_that_is_disabled(
     assert policy.checkpoints_topic() == checkpoints
     assert policy.offset_syncs_topic(Side.SOURCE) == on_source
     assert policy.offset_syncs_topic(Side.TARGET) == on_target
-    assert policy.heartbeats_topic() == "heartbeats"
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from migrate.mm2.chain import Window
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topic_reader import News, PlainMirror
 from migrate.mm2.topics import CheckpointKey, WindowQuestion
-from migrate.mm2.wire import CheckpointRecord, SyncRecord, encode_checkpoint, encode_sync
+from migrate.mm2.wire import CheckpointRecord, SyncRecord
 from migrate.model import LogRange, OffsetSync, Side, TopicPartition
+from tests.wirebytes import encode_checkpoint, encode_sync
 
 FLOW = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
 SYNCS, CHECKPOINTS, OFFSETS = "mm2-offset-syncs.B.internal", "A.checkpoints.internal", "mm2-offsets.A.internal"

@@ -15,11 +15,9 @@ from migrate.mm2.wire import (
     decode_checkpoint,
     decode_heartbeat,
     decode_sync,
-    encode_checkpoint,
-    encode_heartbeat,
-    encode_sync,
     label,
 )
+from tests.wirebytes import encode_checkpoint, encode_heartbeat, encode_sync
 
 OFFSETS = st.integers(0, 2**63 - 1)
 PARTITIONS = st.integers(0, 2**31 - 1)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from migrate.model import Grade
-from migrate.plan.document_schema import plan_document_schema
 from migrate.plan.file import ROW_SCHEMA, write_plan
 from migrate.show.formats import render
 from tests.builders import make_check, make_plan, make_row
+from tests.documentschema import plan_document_schema
 from tests.unit.goldenplan import golden_plan
 
 PUBLISHED = Path(__file__).parents[3] / "schema"
