@@ -1,4 +1,4 @@
-"""The rights that each command needs, by side: what the README lists, `doctor` checks and the tests grant.
+"""The rights that each command needs, by side: what docs/rights.md lists, `doctor` checks and the tests grant.
 
 Pure. A right is an operation of Kafka's authorizer on a set of resources. Brokers let nobody know of what he may not
 DESCRIBE: lists lack it, in silence. READ and DELETE imply DESCRIBE (`AclOperation`).
@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 
 class Resources(StrEnum):
-    """Which resources a right is needed on; the words are those of the README."""
+    """Which resources a right is needed on; the words are those of docs/rights.md."""
 
     CLUSTER = "the cluster"
     GROUPS = "the groups"

@@ -90,7 +90,7 @@ class SecureScene:
         }
 
     def allow(self, command: str, *groups: str) -> None:
-        """Give the product's user the rights that the README lists for a command, and no other."""
+        """Give the product's user the rights that docs/rights.md lists for a command, and no other."""
         for side in Side:
             self.cluster(side).grant(USER, self.grants(command, side, groups))
 

@@ -1,4 +1,4 @@
-"""Clusters with TLS, logins and ACLs: the whole cutover with the rights that the README lists, and with one too few."""
+"""TLS, logins and ACLs: a whole cutover with the rights that docs/rights.md lists, and with one too few."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Rights: what each command needs, what is missing, and that the README says the same."""
+"""Rights: what each command needs, what is missing, and that docs/rights.md says the same."""
 
 import re
 from dataclasses import replace
@@ -13,7 +13,7 @@ from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.model import Commit, Failure, Side, TopicPartition
 from migrate.survey.filters import Filters
 
-README = Path(__file__).parents[3] / "README.md"
+RIGHTS_PAGE = Path(__file__).parents[3] / "docs" / "rights.md"
 POLICY = ReplicationPolicy(PolicyKind.DEFAULT, "A", "B")
 FLOW = Flow(
     Cluster(Side.SOURCE, "A", {}), Cluster(Side.TARGET, "B", {}), POLICY, Side.SOURCE,
@@ -116,10 +116,9 @@ def test_where_no_offsets_topic_of_mm2_is_known_no_right_on_it_is_asked_for():
     assert resources_of(in_worker, Side.TARGET, [], [])[Resources.POSITIONS] == []
 
 
-def test_the_readme_lists_exactly_these_rights():
-    text = README.read_text()
-    table = text[text.index("## Rights that it needs") :]
-    listed = set(re.findall(r"^\| `([^`]+)` \| (source|target) \| ([A-Z]+) \| ([^|]+?) \|", table, re.MULTILINE))
+def test_the_page_of_rights_lists_exactly_these():
+    text = RIGHTS_PAGE.read_text()
+    listed = set(re.findall(r"^\| `([^`]+)` \| (source|target) \| ([A-Z]+) \| ([^|]+?) \|", text, re.MULTILINE))
     wanted = {(r.command, str(r.side), str(r.operation), str(r.resources)) for r in RIGHTS}
     assert listed == wanted
 

@@ -25,7 +25,8 @@ COMMANDS = dict(
         [(f"{name} {n}", c) for n, c in command.commands.items()] if isinstance(command, Group) else [(name, command)]
     )
 )
-README = (Path(__file__).parents[3] / "README.md").read_text()
+ROOT = Path(__file__).parents[3]
+README, REFERENCE = ((ROOT / page).read_text() for page in ("README.md", "docs/commands.md"))
 
 
 def run(*words: str, **environment: str) -> Result:
@@ -39,9 +40,10 @@ def plan_file(tmp_path):
     return path
 
 
-def test_the_readme_names_every_command():
+@pytest.mark.parametrize("page", [README, REFERENCE], ids=["README.md", "docs/commands.md"])
+def test_the_readme_and_the_reference_name_every_command(page):
     for command in COMMANDS:
-        assert re.search(rf"\| `{command}( PLAN)?` \|", README), command
+        assert re.search(rf"\| `{command}( PLAN)?` \|", page), command
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -61,8 +63,8 @@ def test_what_decides_over_data_is_never_taken_from_the_environment(command):
                 assert parameter.envvar is None, name
 
 
-def test_the_readme_names_what_the_environment_does_not_set():
-    named = re.search(r"those\s+that decide over data \(([^)]+)\)", README)
+def test_the_reference_names_what_the_environment_does_not_set():
+    named = re.search(r"those\s+that decide over data \(([^)]+)\)", REFERENCE)
     assert named and set(re.findall(r"`(--[a-z-]+)`", named[1])) == NEVER_FROM_ENVIRONMENT
     assert {"--source-unreachable", "--consumers-ran"} <= NEVER_FROM_ENVIRONMENT
 

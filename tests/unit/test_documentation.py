@@ -1,0 +1,104 @@
+"""The documentation: a short front page, links that lead somewhere, and only options that a command has."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click import Group
+
+from migrate.cli import cli
+
+ROOT = Path(__file__).parents[2]
+PAGES = {str(path.relative_to(ROOT)): path for path in (
+    ROOT / "README.md", ROOT / "RUNBOOK.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")),
+)}  # fmt: skip
+FENCE = re.compile(r"^ *```.*?^ *```$", re.M | re.S)
+CODE = re.compile(r"`([^`\n]+)`")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
+# Options of other programs that the pages name: kafka-consumer-groups, and what developers use.
+KAFKA = {"--all-groups", "--reset-offsets", "--from-file"}
+DEVELOPERS = {"--long", "--list", "--quick", "--mutants", "--excused", "--dist", "--strict"}
+
+COMMANDS = {
+    " ".join(words): {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+    for name, group in cli.commands.items()
+    for words, command in (
+        [((name, sub), c) for sub, c in group.commands.items()] if isinstance(group, Group) else [((name,), group)]
+    )
+}
+ANY = set().union(*COMMANDS.values()) | {"--help", "--version"}
+
+
+def prose(page: str) -> str:
+    """A page without its code blocks."""
+    return FENCE.sub("", PAGES[page].read_text())
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, made as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", text), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def command_of(words: str) -> str | None:
+    """The command that `words` begin with, if they begin with one."""
+    words = words.removeprefix("mm2-migrate ")
+    return next((name for name in COMMANDS if f"{words} ".startswith(f"{name} ")), None)
+
+
+def pieces(page: str) -> list[str]:
+    """Everything on a page that is set as code and may name options of mm2-migrate."""
+    found = CODE.findall(prose(page))
+    for block in FENCE.findall(PAGES[page].read_text()):
+        lines = block.replace("\\\n", " ").splitlines()
+        found += [line.strip().removeprefix("$ ").partition(" #")[0] for line in lines if "mm2-migrate " in line]
+    return [piece for piece in found if OPTION.search(piece)]
+
+
+def known_options(page: str, piece: str) -> set[str]:
+    """The options that may stand in a piece of code: of its script, of its command, or of any command."""
+    script = re.match(r"scripts/\w+", piece)
+    if script:
+        return set(OPTION.findall((ROOT / script[0]).read_text()))
+    elsewhere = DEVELOPERS if page == "CONTRIBUTING.md" else KAFKA
+    return elsewhere | {"--help"} | COMMANDS.get(command_of(piece) or "", ANY)
+
+
+def test_the_readme_is_a_front_page():
+    assert len((ROOT / "README.md").read_text().splitlines()) < 200
+
+
+@pytest.mark.parametrize("page", [name for name in PAGES if name.startswith("docs/")])
+def test_every_page_is_one_click_away_and_begins_with_the_question_that_it_answers(page):
+    assert f"]({page})" in prose("README.md")
+    title, first = prose(page).split("\n\n")[:2]
+    assert title.startswith("# ") and "?" in first
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_to_a_file_and_a_heading_that_exist(page):
+    links = [link for link in LINK.findall(prose(page)) if not re.match(r"[a-z]+:", link)]
+    assert links or page not in ("README.md", "docs/commands.md")
+    for link in links:
+        name, _, anchor = link.partition("#")
+        path = PAGES[page].parent / name if name else PAGES[page]
+        assert path.exists(), f"{page}: {link}"
+        assert not anchor or anchor in anchors(path.read_text()), f"{page}: {link}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_option_that_a_page_names_is_one_of_its_command(page):
+    for piece in pieces(page):
+        assert set(OPTION.findall(piece)) <= known_options(page, piece), f"{page}: `{piece}`"
+
+
+def test_a_link_an_option_and_a_command_that_are_wrong_would_be_seen():
+    assert anchors("# `status`: ready or not\n## If it is cut off\n") == {"status-ready-or-not", "if-it-is-cut-off"}
+    assert command_of("mm2-migrate mm2 offsets --topic x") == "mm2 offsets"
+    assert command_of("plan --out cutover.plan") == "plan" and command_of("planned") is None
+    assert "--execute" in known_options("RUNBOOK.md", "mm2-migrate apply x.plan")
+    for piece in ("plan --execute", "scripts/demo --long"):
+        assert not set(OPTION.findall(piece)) <= known_options("README.md", piece)
+    assert sum(len(pieces(page)) for page in PAGES) > 100
+    assert OPTION.findall("`--max-fetch BYTES` or scripts/test --long, never a--b") == ["--max-fetch", "--long"]
