@@ -64,7 +64,7 @@ def test_what_decides_over_data_is_never_taken_from_the_environment(command):
 
 
 def test_the_reference_names_what_the_environment_does_not_set():
-    named = re.search(r"those\s+that decide over data \(([^)]+)\)", REFERENCE)
+    named = re.search(r"those\s+that affect data \(([^)]+)\)", REFERENCE)
     assert named and set(re.findall(r"`(--[a-z-]+)`", named[1])) == NEVER_FROM_ENVIRONMENT
     assert {"--source-unreachable", "--consumers-ran"} <= NEVER_FROM_ENVIRONMENT
 
