@@ -36,8 +36,8 @@ EXIT_CODES = """\b
 Exit codes:
   0  done
   1  failed
-  2  wrong use
-  3  refused by a safety check (a plan with blocks is written, and exits 3)
+  2  wrong usage
+  3  refused by a safety check (a plan with blocks is still written, and exits 3)
   4  partly applied or verified: the output names what was left out, failed, or is unknown
 """
 
@@ -51,8 +51,8 @@ Exit codes:
 def cli() -> None:
     """Move Kafka consumer groups to the cluster that MirrorMaker 2 has been filling.
 
-    Stop producers and consumers, `status --watch`, `plan`, read it with `show`, `apply` the very plan you approved,
-    `verify`, start the consumers on the target. `rollback` undoes it. No cluster is written to
+    Stop producers and consumers, run `status --watch` and `plan`, review the plan with `show`, `apply` exactly the plan
+    you approved, `verify`, and start the consumers on the target. `rollback` undoes it. No cluster is written to
     without --execute.
     """
 
@@ -64,27 +64,27 @@ def _clusters(options: dict[str, Any]) -> ClusterOptions:
 
 @cli.command(short_help="Translate every commit and write a plan; changes nothing.")
 @cluster_options
-@option("--source-down", is_flag=True, help="The source does not answer: plan from the target alone.")
+@option("--source-down", is_flag=True, help="The source is down: plan from the target alone.")
 @option("--failback", is_flag=True,
-        help="The way back: the groups leave --target for --source, which is what the plan writes. Topics are named "
-             "as on --target.")  # fmt: skip
+        help="The way back: the groups leave --target for --source, and --source is what gets written. Topics are "
+             "named as on --target.")  # fmt: skip
 @filter_options
 @policy_options
 @matching_options
 @option("--settle", type=click.FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",
-        help="Time between two looks at groups and log ends; longer than auto-commit's 5 s. Below 1 s the two count as "
-             "one, which blocks.")  # fmt: skip
+        help="Time between two looks at groups and log ends; keep it above auto-commit's 5 s. Below 1 s the two count "
+             "as one, which blocks.")  # fmt: skip
 @option("--require-signatures", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
-        help="Let apply write this plan only when N different names have signed it.")  # fmt: skip
+        help="Let apply write this plan only after N different names have signed it.")  # fmt: skip
 @option("--out", type=FILE, default=Path("cutover.plan"), show_default=True, metavar="PLAN",
-        help="Where the plan goes.")  # fmt: skip
+        help="File to write the plan to.")  # fmt: skip
 @spark_options
 @common_options
 @one_paragraph
 def plan(out: Path, **options: Any) -> int:
     """Read both clusters and MM2's topics, translate every commit, check, and write a plan.
 
-    Changes nothing on any cluster. Exits 3 if the plan has blocks: it is written all the same, to be read.
+    Changes nothing on any cluster. Exits 3 if the plan has blocks; it is still written, for review.
     """
     from migrate.cli.plan import run_plan
 
@@ -105,30 +105,31 @@ def plan(out: Path, **options: Any) -> int:
     return 0 if made.is_clean() else EXIT_REFUSED
 
 
-@cli.command(short_help="Stopped and drained? What keeps plan from being clean; changes nothing.")
+@cli.command(short_help="Stopped and drained? Show what keeps plan from being clean; changes nothing.")
 @cluster_options
 @filter_options
 @policy_options
 @option("--no-match", is_flag=True,
-        help="Compare no records: whether MM2 has copied everything rests on its own positions.")  # fmt: skip
+        help="Compare no records: only MM2's own positions tell whether it has copied everything.")  # fmt: skip
 @option("--settle", type=click.FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",
-        help="Time between two looks at groups and log ends; longer than auto-commit's 5 s. Below 1 s the two count as "
-             "one, and it is never ready.")  # fmt: skip
+        help="Time between two looks at groups and log ends; keep it above auto-commit's 5 s. Below 1 s the two count "
+             "as one, and nothing is ever ready.")  # fmt: skip
 @option("--watch", is_flag=True, help="Look again until everything is ready, with progress and the time left.")
 @option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS",
-        help="With --watch: give up after so long (exit 3; 1 where a cluster does not answer).  "
+        help="With --watch: give up after this long (exit 3; 1 if a cluster does not answer).  "
              "[default: never]")  # fmt: skip
-@option("--rehearsal", type=FILE, metavar="PLAN", help="Say how long plan, apply and verify will take, from this plan.")
+@option("--rehearsal", type=FILE, metavar="PLAN",
+        help="Estimate from this plan how long plan, apply and verify will take.")  # fmt: skip
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
-        help="json: one document; with --watch one a line, every look.")  # fmt: skip
+        help="json: one document; with --watch one line per look.")  # fmt: skip
 @common_options
 @one_paragraph
 def status(watch: bool, **options: Any) -> int:
-    """Show where a cutover stands: how far MM2 is, who still writes and reads, and what is missing for a clean plan.
+    """Show the state of a cutover: how far MM2 is, who still writes and reads, and what keeps `plan` from being clean.
 
-    Takes the filters and policies of `plan`, starts no Spark, and changes nothing. Exits 0 if everything is ready,
-    else 3, also where no commit is inside the filters. If the source does not answer, it says what the target alone
-    tells; if the target does not, it exits 1.
+    Takes the filters and policies of `plan`, does not start Spark, and changes nothing. Exits 0 if everything is ready,
+    else 3, also if no commit is inside the filters. If the source does not answer, it shows what it can learn from the
+    target alone; if the target does not answer, it exits 1.
     """
     from migrate.cli.status import run_status
 
@@ -140,7 +141,7 @@ def status(watch: bool, **options: Any) -> int:
     return run_status(flow, policies, progress, print_lines, watch=watch, **seen, **options)
 
 
-@cli.command(short_help="Show a plan, what changed since another, or several waves added up.")
+@cli.command(short_help="Show a plan, what changed since another, or the sum of several waves.")
 @click.argument("plans", metavar="PLAN...", nargs=-1, required=True, type=FILE)
 @option("--format", "form", type=click.Choice(["table", "json", "jsonl", "csv", "kcg"]), default="table",
         show_default=True, help="kcg: what kafka-consumer-groups --reset-offsets --from-file reads.")  # fmt: skip
@@ -170,16 +171,16 @@ def show(plans: tuple[Path, ...], log_format: str, **options: Any) -> int:
     return 0
 
 
-@cli.command(short_help="Sign a plan that you have read: a line in a file beside it.")
+@cli.command(short_help="Sign a plan that you have reviewed: a line in a file next to it.")
 @click.argument("plan", type=FILE)
-@option("--by", required=True, metavar="NAME", help="Who has read the plan. A claim: nothing checks who you are.")
-@option("--note", default="", metavar="TEXT", help="What they say to it; goes into the journal with the name.")
+@option("--by", required=True, metavar="NAME", help="Who has reviewed the plan. A claim: nothing checks who you are.")
+@option("--note", default="", metavar="TEXT", help="The reviewer's comment; goes into the journal with the name.")
 @common_options
 @one_paragraph
 def sign(plan: Path, by: str, note: str, log_format: str) -> int:
-    """Sign a plan that you have read: its fingerprint, a name and the time go into a file beside it.
+    """Sign a plan that you have reviewed: its fingerprint, a name and the time go into a file next to it.
 
-    A plan made with --require-signatures N is applied only when N different names stand there. Names are claims,
+    A plan made with --require-signatures N is applied only after N different names have signed it. Names are claims,
     not authentication. The signatures go into the journal when the plan is applied.
     """
     from migrate.cli.sign import run_sign
@@ -194,17 +195,17 @@ def sign(plan: Path, by: str, note: str, log_format: str) -> int:
 @click.argument("place", metavar="[TOPIC:PARTITION]", required=False)
 @option("--fence", "fenced", is_flag=True,
         help="Print the kafka-acls lines that keep GROUP, or all groups of the plan, from starting again on the "
-             "cluster that they leave, and those that take them away.")  # fmt: skip
+             "cluster that they leave, and those that remove them.")  # fmt: skip
 @option("--principal", "principals", multiple=True, metavar="TYPE:NAME",
-        help="With --fence: whom to keep out, as often as needed.  [default: User:*, everybody]")  # fmt: skip
+        help="With --fence: whom to keep out; repeatable.  [default: User:*, everybody]")  # fmt: skip
 @common_options
 @one_paragraph
 def explain(plan: Path, group: str | None, place: str | None, log_format: str, **options: Any) -> int:
     """Say in a few sentences why the rows of a group, or one of them, are what they are.
 
-    Told from the plan alone: where the group stood, which of MM2's offset syncs surround that, what was compared,
-    what MM2's own checkpoint says, what applying does, what else was considered; and the commands that stop or reset
-    MM2 the way it runs here. Changes nothing.
+    Reads the plan alone: where the group was, which of MM2's offset syncs surround that offset, what was compared,
+    what MM2's own checkpoint says, what applying does, and what else was considered. Also prints the commands that stop
+    or reset MM2 the way it runs here. Changes nothing.
     """
     from migrate.cli.explain import run_explain
 
@@ -215,16 +216,16 @@ def explain(plan: Path, group: str | None, place: str | None, log_format: str, *
 @cli.command(short_help="Write a plan as one self-contained HTML page.")
 @click.argument("plan", type=FILE)
 @option("--out", type=FILE, default=Path("report.html"), show_default=True, metavar="FILE",
-        help="Where the page goes; an older report there is replaced.")  # fmt: skip
-@option("--verification", type=FILE, metavar="FILE", help="What `verify --format json` printed: it is shown too.")
+        help="File to write the page to; replaces an older report.")  # fmt: skip
+@option("--verification", type=FILE, metavar="FILE", help="Output of `verify --format json`, to be shown too.")
 @printed_cluster_options
 @common_options
 @one_paragraph
 def report(plan: Path, out: Path, verification: Path | None, log_format: str, **options: Any) -> int:
-    """Write a plan as one HTML page that needs nothing else: to read, to print, to send to those who approve.
+    """Write a plan as one self-contained HTML page: to read, to print, to send to the people who approve.
 
-    After an apply the same page shows what was done, from the journal beside the plan. The cluster options go into
-    the commands that the page offers for copying; no cluster is asked.
+    After an apply the same page shows what was done, from the journal next to the plan. The cluster options go into
+    the commands that the page offers for copying; no cluster is contacted.
     """
     from migrate.cli.report import run_report
 
@@ -249,43 +250,42 @@ def _with_plan(run: Callable[..., tuple[list[str], int]], plan: Path, options: d
 @cluster_options
 @writing_options
 @option("--allow-partial", is_flag=True,
-        help="Leave out whole groups that are blocked or have changed, pass over blocks that no row shows, and apply "
-             "the rest (exit 4).")  # fmt: skip
+        help="Leave out whole groups that are blocked or have changed, ignore blocks that no row shows, and apply the "
+             "rest (exit 4).")  # fmt: skip
 @option("--source-unreachable", is_flag=True,
-        help="Go on although the source does not answer: whether its groups are stopped, or were reset since the plan, "
-             "is not looked at.")  # fmt: skip
+        help="Proceed although the source does not answer, without checking whether its groups are stopped or were "
+             "reset since the plan.")  # fmt: skip
 @common_options
 @one_paragraph
 def apply(plan: Path, **options: Any) -> int:
-    """Set the planned offsets on the target: the very plan you approved, or nothing.
+    """Set the planned offsets on the target: exactly the plan you approved, or nothing.
 
     Without --execute this is a dry run: every check, the fingerprint, and the command to type.
-    Prior state is on disk before the first write, and the same command again finishes or does nothing.
-    What only Kafka's Java client can write or bring back (commit metadata) needs Java here; it is tried first.
+    Prior state is on disk before the first write. Running the same command again finishes the job or does nothing.
+    What only Kafka's Java client can write or restore (commit metadata) needs Java here; that client is tried first.
     """
     from migrate.cli.apply import run_apply
 
     return _with_plan(run_apply, plan, options)
 
 
-@cli.command(short_help="Restore what stood on the target before apply.")
+@cli.command(short_help="Restore what was on the target before apply.")
 @click.argument("plan", type=FILE)
 @cluster_options
 @writing_options
-@option("--allow-partial", is_flag=True, help="Leave out whole groups that have moved, and restore the others.")
+@option("--allow-partial", is_flag=True, help="Leave out whole groups that have moved on, and restore the others.")
 @option("--moved", type=click.Choice(["refuse", "restore"]), default="refuse", show_default=True,
-        help="Where consumers have moved on since the apply: refuse, or restore all the same (they must be stopped), "
-             "saying what is read again or skipped.")  # fmt: skip
+        help="If consumers have moved on since the apply: refuse, or restore anyway (they must be stopped) and say "
+             "what is re-read or skipped.")  # fmt: skip
 @option("--out", type=FILE, metavar="PLAN",
-        help="Instead of restoring, save the undo as a plan of its own, with its own fingerprint, for "
-             "apply.")  # fmt: skip
+        help="Instead of restoring, save the undo as a separate plan for apply, with its own fingerprint.")  # fmt: skip
 @common_options
 @one_paragraph
 def rollback(plan: Path, **options: Any) -> int:
-    """Restore what stood on the target before `apply` ran, from the journal beside the plan.
+    """Restore what was on the target before `apply` ran, from the journal next to the plan.
 
     Without --execute this is a dry run. Rows that have moved since are refused. After a rollback the plan is
-    spent. Exits 4, and names them, where offsets are as planned that this journal did not write.
+    spent. If offsets are as planned but this journal did not write them, it names them and exits 4.
     """
     from migrate.cli.apply import run_rollback
 
@@ -296,13 +296,13 @@ def rollback(plan: Path, **options: Any) -> int:
 @click.argument("plan", type=FILE)
 @cluster_options
 @option("--settle", type=click.FloatRange(min=0), metavar="SECONDS",
-        help="Read twice, this far apart, and say what moved in between.")  # fmt: skip
+        help="Read twice, this far apart, and report what moved in between.")  # fmt: skip
 @option("--consumers-ran", is_flag=True,
-        help="Consumers have run on the target since: what is beyond the planned offsets is theirs.")  # fmt: skip
+        help="Consumers have run on the target since: progress beyond the planned offsets is theirs.")  # fmt: skip
 @option("--records", is_flag=True,
         help="Also read, per row, the next record on the source and the next one on the target, and show them "
              "side by side: offset, time, size, fingerprints equal or not. Never the payload.")  # fmt: skip
-@option("--limit", type=click.IntRange(min=1), metavar="N", help="With --records: look at the first N rows only.")
+@option("--limit", type=click.IntRange(min=1), metavar="N", help="With --records: only the first N rows.")
 @option("--group", "groups", multiple=True, metavar="REGEX", help="Only groups that match in full.")
 @option("--only", multiple=True, metavar="DECISION|GRADE|REASON", help="Only rows of this kind.")
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
@@ -310,10 +310,10 @@ def rollback(plan: Path, **options: Any) -> int:
 @common_options
 @one_paragraph
 def verify(plan: Path, **options: Any) -> int:
-    """Read the target afresh, and tell whether each planned offset is there or consumers have moved on.
+    """Read the target afresh, and report whether each planned offset is there or consumers have moved on.
 
-    Beyond the planned one is good only while the group has members, or with --consumers-ran. With --records, also prove
-    it by what each group reads next on either side. Exits 1 if an offset is behind, missing, or ahead without a
+    An offset beyond the planned one is good only while the group has members, or with --consumers-ran. --records also
+    proves it by what each group reads next on either side. Exits 1 if an offset is behind, missing, or ahead without a
     consumer, or if the records of an exact row differ; 4 if rows were not written, or blocks of the plan are open.
     """
     from migrate.cli.apply import run_verify
@@ -323,7 +323,7 @@ def verify(plan: Path, **options: Any) -> int:
 
 @cli.command(short_help="Check Java, jars, clusters, rights and MM2 before the night.")
 @cluster_options
-@option("--source-down", is_flag=True, help="Do not ask the source.")
+@option("--source-down", is_flag=True, help="Do not contact the source.")
 @filter_options
 @spark_options
 @common_options
@@ -331,9 +331,9 @@ def verify(plan: Path, **options: Any) -> int:
 def doctor(**options: Any) -> int:
     """Check, now and not on the night: Java, Spark's jars (fetched into the cache), both clusters, MM2's topics.
 
-    And the rights of this principal: for each command and side, those that are missing, by resource. The filters say
-    on which groups and topics; without any, on all groups and what they have committed on. Exits 1 if something that
-    a command needs is not there.
+    Also checks this principal's rights: for each command and side, it lists those that are missing, by resource. The
+    filters choose the groups and topics; without any, it checks all groups and the topics they have committed on.
+    Exits 1 if something that a command needs is missing.
     """
     from migrate.cli.doctor import examine
 
@@ -349,9 +349,9 @@ def mm2() -> None:
     """Look at what MirrorMaker 2 itself keeps. Changes nothing; `explain` prints the commands that do."""
 
 
-@mm2.command(short_help="MM2's own positions, beside its syncs and checkpoints.")
+@mm2.command(short_help="Show MM2's own positions next to its syncs and checkpoints.")
 @cluster_options
-@option("--source-down", is_flag=True, help="The source does not answer: tell what the target knows.")
+@option("--source-down", is_flag=True, help="The source is down: show what the target knows.")
 @option("--topic", "topics", multiple=True, metavar="REGEX", help="Only source topics that match in full.")
 @option("--exclude-topic", "exclude_topics", multiple=True, metavar="REGEX", help="Leave these source topics out.")
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
@@ -362,8 +362,8 @@ def mm2() -> None:
 def offsets(**options: Any) -> int:
     """Show MM2's own positions per source partition: how far it has copied, and where it goes on.
 
-    They stand beside the two stores that are often mistaken for them, offset syncs and checkpoints. Read from MM2's
-    Connect offsets topic, or from its Connect worker (--connect-url). Exits 1 if neither tells.
+    Next to them are the two stores that are often mistaken for them: offset syncs and checkpoints. Positions are read
+    from MM2's Connect offsets topic, or from its Connect worker (--connect-url). Exits 1 if neither has them.
     """
     from migrate.cli.mm2_offsets import run_mm2_offsets
 

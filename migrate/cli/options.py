@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 ENVIRONMENT_PREFIX = "MM2_MIGRATE_"
-# What decides over data is said on the command line of the night, never inherited from a shell's profile.
+# What affects data is given on the command line of the night, never inherited from a shell's profile.
 NEVER_FROM_ENVIRONMENT = frozenset(
     {
         "--execute", "--approve", "--allow-partial", "--accept", "--rewind", "--untranslatable", "--moved", "--by",
@@ -32,7 +32,7 @@ Command = Callable[..., Any]
 
 
 def option(*names: str, **settings: Any) -> Callable[[F], F]:
-    """Return a click option that `MM2_MIGRATE_<NAME>` also sets, unless it decides over data."""
+    """Return a click option that `MM2_MIGRATE_<NAME>` also sets, unless it affects data."""
     long = next(name for name in names if name.startswith("--")).split("/")[0]
     if long not in NEVER_FROM_ENVIRONMENT:
         settings.setdefault("envvar", ENVIRONMENT_PREFIX + long[2:].replace("-", "_").upper())
@@ -50,7 +50,7 @@ def common_options(command: Command) -> Command:
     return _apply(
         [
             option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
-                   help="Form of progress and log lines on stderr."),
+                   help="Format of progress and log lines on stderr."),
             option("--debug", is_flag=True, help="Show stack traces."),
         ],
         command,
@@ -62,12 +62,12 @@ def writing_options(command: Command) -> Command:
     return _apply(
         [
             option("--approve", metavar="FINGERPRINT",
-                   help="The fingerprint of the plan that was reviewed: all of it, or the first 32 digits or more."),
-            option("--execute", is_flag=True, help="Write. Without it: a dry run that does every check."),
+                   help="Fingerprint of the reviewed plan: all of it, or at least the first 32 digits."),
+            option("--execute", is_flag=True, help="Write. Without it: a dry run with every check."),
             option("--concurrency", type=click.IntRange(1, 100), default=100, show_default=True, metavar="N",
                    help="Groups in flight at once."),
             option("--group-timeout", type=click.FloatRange(min=1), default=60.0, show_default=True,
-                   metavar="SECONDS", help="How long to go on trying while no group gets done."),
+                   metavar="SECONDS", help="How long to keep retrying while no group is completed."),
         ],
         command,
     )  # fmt: skip
@@ -80,13 +80,13 @@ def cluster_options(command: Command) -> Command:
             option("--mm2-config", type=FILE, metavar="FILE",
                    help="The mm2.properties that runs MirrorMaker 2: brokers, security, policy, topics."),
             option("--connect-url", metavar="URL",
-                   help="A Kafka Connect worker that runs MM2's connectors: the same facts from its REST, never "
+                   help="A Kafka Connect worker that runs MM2's connectors: the same facts from its REST API, never "
                         "credentials."),
             option("--strimzi", type=FILE, metavar="FILE",
                    help="A Strimzi KafkaMirrorMaker2 (YAML): the same facts, never credentials."),
             option("--source", metavar="ALIAS",
                    help="Alias of MM2's source, which the groups leave (and come back to with --failback)."),
-            option("--target", metavar="ALIAS", help="Alias of MM2's target, which they move to."),
+            option("--target", metavar="ALIAS", help="Alias of MM2's target, which the groups move to."),
             option("--source-config", type=FILE, metavar="FILE",
                    help="Java client properties of the source; wins for credentials."),
             option("--target-config", type=FILE, metavar="FILE",
@@ -101,7 +101,7 @@ def cluster_options(command: Command) -> Command:
             option("--connect-offsets-topic", metavar="TOPIC",
                    help="Where MM2 keeps its own positions: offset.storage.topic of its Connect worker."),
             option("--request-timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True,
-                   metavar="SECONDS", help="Deadline of one question to a cluster."),
+                   metavar="SECONDS", help="Deadline for one request to a cluster."),
         ],
         command,
     )  # fmt: skip
@@ -127,7 +127,7 @@ def filter_options(command: Command) -> Command:
             option("--exclude-topic", "exclude_topics", multiple=True, metavar="REGEX",
                    help="Leave these source topics out."),
             option("--groups-file", type=FILE, metavar="FILE",
-                   help="A wave: only the groups that this file lists, one a line."),
+                   help="A wave: only the groups listed in this file, one per line."),
         ],
         command,
     )  # fmt: skip
@@ -148,14 +148,14 @@ def policy_options(command: Command) -> Command:
             option("--accept", multiple=True, metavar="CHECK[:SUBJECT]",
                    help=f"Turn that block into a warning. Checks: {', '.join(ACCEPTABLE_CHECKS)}."),
             option("--untranslatable", multiple=True, metavar="[REASON=]block|skip|earliest|latest",
-                   help="What to do with commits that no law translates (default block). "
+                   help="What to do with commits that no rule can translate (default block). "
                         f"Reasons: {', '.join(UNTRANSLATABLE_REASONS)}."),
             option("--rewind", type=click.Choice([str(r) for r in Rewind]), default="block", show_default=True,
-                   help="Where the target group stands beyond the planned offset."),
+                   help="What to do if the target group is already beyond the planned offset."),
             option("--uncommitted", type=click.Choice([str(u) for u in Uncommitted]), default="ignore",
-                   show_default=True, help="Partitions of a group's topics that it never committed."),
+                   show_default=True, help="What to do with partitions of a group's topics that it never committed."),
             option("--max-rereads", type=click.IntRange(min=0), default=1_000_000, show_default=True,
-                   metavar="N", help="Block a group that would read more records twice."),
+                   metavar="N", help="Block a group that would re-read more records than this."),
         ],
         command,
     )  # fmt: skip
@@ -175,10 +175,10 @@ def matching_options(command: Command) -> Command:
     return _apply(
         [
             option("--match-limit", type=click.IntRange(min=1), default=1_000_000, show_default=True,
-                   metavar="RECORDS", help="Read at most so many offsets of either log per partition; rows that "
+                   metavar="RECORDS", help="Read at most this many offsets of either log per partition; rows that "
                                            "would need more are bounded or estimated."),
             option("--max-fetch", callback=_byte_count, metavar="BYTES",
-                   help="Fetch about so much from each cluster at most: 500M, 2G, 1048576. Partitions beyond it "
+                   help="Fetch at most about this much from each cluster: 500M, 2G, 1048576. Partitions beyond it "
                         "are not compared.  [default: no limit]"),
             option("--no-match", is_flag=True,
                    help="Compare no records: rows rest on MM2's offset syncs, with timestamps as a guard."),
@@ -191,7 +191,7 @@ def spark_options(command: Command) -> Command:
     """Add where Spark runs."""
     return _apply(
         [
-            option("--master", metavar="URL", help="Spark master, where no session has one.  [default: local[*]]"),
+            option("--master", metavar="URL", help="Spark master, if no session has one.  [default: local[*]]"),
             option("--spark-conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting; repeatable."),
         ],
         command,
