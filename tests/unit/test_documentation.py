@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click import Group
 
-from migrate.cli import cli
+from migrate.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
 PAGES = {str(path.relative_to(ROOT)): path for path in (
