@@ -1,4 +1,4 @@
-"""A Kafka cluster in KRaft mode on 127.0.0.1, made of processes that belong to this one."""
+"""A Kafka cluster in KRaft mode on this machine alone, made of processes that belong to this one."""
 
 from __future__ import annotations
 
@@ -27,22 +27,31 @@ PORT_RANGE = (20000, 32000)
 QUIET_CLIENT = {"log_level": 0}
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that could be bound just now, all different."""
+def address(host: str, port: int) -> str:
+    """host:port as Kafka writes it: an IPv6 address has brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def free_ports(count: int, host: str = HOST) -> list[int]:
+    """Ports of 127.0.0.1, or of another address of this machine, that could be bound just now, all different."""
     ports: list[int] = []
     candidates = random.SystemRandom().sample(range(*PORT_RANGE), 200) + [0] * count
     for candidate in candidates:
         if len(ports) == count:
             break
-        with socket.socket() as probe:
+        with socket.socket(family_of(host)) as probe:
             try:
-                probe.bind((HOST, candidate))
+                probe.bind((host, candidate))
             except OSError:
                 continue
             port = probe.getsockname()[1]
             if port not in ports:
                 ports.append(port)
     return ports
+
+
+def family_of(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 class Broker:
@@ -69,7 +78,7 @@ class Broker:
 
     @property
     def bootstrap(self) -> str:
-        return f"{HOST}:{self.port}"
+        return address(self._cluster.host, self.port)
 
     @property
     def formatted(self) -> bool:
@@ -106,9 +115,9 @@ class Broker:
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
     def _answers(self) -> bool:
-        with socket.socket() as probe:
+        with socket.socket(family_of(self._cluster.host)) as probe:
             probe.settimeout(1.0)
-            if probe.connect_ex((HOST, self.port)) != 0:
+            if probe.connect_ex((self._cluster.host, self.port)) != 0:
                 return False
         try:
             return self.node_id in self._cluster.admin(self.bootstrap).list_topics(timeout=2.0).brokers
@@ -125,6 +134,8 @@ class Cluster:
 
     # What brokers' Java is started with, beside what every Java program of the lab has.
     jvm_flags: tuple[str, ...] = ()
+    # The address that every node listens on.
+    host = HOST
 
     def __init__(
         self,
@@ -196,12 +207,14 @@ class Cluster:
     def settings(self, broker: Broker) -> dict[str, str]:
         """The server.properties of one node."""
         listeners, votes = f"PLAINTEXT://{broker.bootstrap}", broker in self.controllers
+        voters = (f"{c.node_id}@{address(self.host, c.controller_port)}" for c in self.controllers)
+        controller = f"CONTROLLER://{address(self.host, broker.controller_port)}"
         copies = str(min(len(self.brokers), 3))
         settings = {
             "process.roles": "broker,controller" if votes else "broker",
             "node.id": str(broker.node_id),
-            "controller.quorum.voters": ",".join(f"{c.node_id}@{HOST}:{c.controller_port}" for c in self.controllers),
-            "listeners": f"{listeners},CONTROLLER://{HOST}:{broker.controller_port}" if votes else listeners,
+            "controller.quorum.voters": ",".join(voters),
+            "listeners": f"{listeners},{controller}" if votes else listeners,
             "advertised.listeners": listeners,
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
@@ -233,7 +246,7 @@ class Cluster:
         return settings | self.overrides
 
     def pick_ports(self) -> None:
-        ports = iter(free_ports(len(self.brokers) + len(self.controllers)))
+        ports = iter(free_ports(len(self.brokers) + len(self.controllers), self.host))
         for broker in self.brokers:
             broker.port = next(ports)
         for broker in self.controllers:

@@ -72,6 +72,7 @@ def test_a_plain_client_gets_a_name_creates_no_topic_and_keeps_quiet(capfd):
     assert config["client.id"] == CLIENT_ID
     assert config["allow.auto.create.topics"] == "false"
     assert accepted(BROKERS | {"security.protocol": "plaintext", "isolation.level": "read_committed"})
+    assert accepted({"bootstrap.servers": "[::1]:1,127.0.0.1:1"})
     assert capfd.readouterr() == ("", "")
 
 

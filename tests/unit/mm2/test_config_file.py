@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.errors import ConfigError
-from migrate.kafka.client_config import librdkafka_config
+from migrate.kafka.client_config import java_properties, librdkafka_config, spark_options
 from migrate.mm2.config_file import Overrides, client_flow, override, read_flow, with_clients
 from migrate.mm2.naming import PolicyKind
 from migrate.model import Side
@@ -312,6 +312,16 @@ def test_references_are_followed_in_names_filters_and_brokers(flow_of, tmp_path)
     assert librdkafka_config(flow.source.properties, "A").config["bootstrap.servers"] == "a:7"
     helped = with_clients(flow, {"security.protocol": "PLAINTEXT"}, None)
     assert helped.source.properties == {"bootstrap.servers": "a:7", "security.protocol": "PLAINTEXT"}
+
+
+@pytest.mark.parametrize("brokers", ["[::1]:9092", "[2001:db8::7]:9092,[2001:db8::8]:9092", "localhost:1,[::1]:2"])
+def test_brokers_with_ipv6_addresses_reach_every_client_with_their_brackets(flow_of, brokers):
+    flow = flow_of(f"A.bootstrap.servers = {brokers}\nB.bootstrap.servers={brokers}\n")
+    for cluster in (flow.source, flow.target):
+        assert cluster.bootstrap == brokers
+        assert librdkafka_config(cluster.properties, "A").config["bootstrap.servers"] == brokers
+        assert java_properties(cluster.properties)["bootstrap.servers"] == brokers
+        assert spark_options(cluster.properties)["kafka.bootstrap.servers"] == brokers
 
 
 def test_client_files_win_for_credentials_and_replace_them_whole(flow_of):

@@ -13,6 +13,7 @@ from migrate.mm2.naming import PolicyKind
 from migrate.model import Side, TopicPartition
 from tests.facts import facts, options
 from tests.fakeworker import worker
+from tests.lab.ipv6 import has_ipv6
 from tests.unit.connectscene import MIRROR, connectors, rest
 
 IDENTITY = f"{MIRROR}.IdentityReplicationPolicy"
@@ -244,6 +245,13 @@ def test_a_worker_tells_the_positions_of_its_connectors():
         assert reader.positions() == {TopicPartition("t", 0): 40}
         with pytest.raises(ClusterError, match="older than Kafka 3.5.*--connect-offsets-topic"):
             WorkerPositions(connect_worker(url), ("gone",), "A").positions()
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6: nobody can listen on ::1")
+def test_a_worker_with_an_ipv6_address_is_asked_there():
+    with worker(rest(connectors({})), host="::1") as url:
+        assert url.startswith("http://[::1]:")
+        assert connect_worker(url).described().connectors
 
 
 def test_a_login_comes_from_the_environment_and_is_asked_for(monkeypatch):

@@ -38,6 +38,13 @@ def test_every_group_of_the_plan_is_denied_read_on_the_cluster_that_it_leaves():
     assert values(words, "--group") == ["billing", "crm", "it's me"]
 
 
+def test_bash_is_not_given_the_brackets_of_an_ipv6_address_for_a_pattern():
+    lines = list(fence(plan("billing", flow={"source_bootstrap": "[::1]:9092"}), None, ()))
+    (words,) = added(lines)
+    assert values(words, "--bootstrap-server") == ["[::1]:9092"]
+    assert any("--bootstrap-server '[::1]:9092' " in line for line in lines)
+
+
 def test_what_was_added_is_removed_by_the_same_words_without_a_question():
     lines = list(fence(plan("billing"), None, ("User:app",)))
     (add,), (remove,) = added(lines), commands(lines, "--remove")

@@ -1,0 +1,50 @@
+"""Clusters that are reached over IPv6, and under a name that has more addresses than brokers listen on."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from tests.lab.cluster import HOST, Broker, Cluster, address, family_of, free_ports
+
+SIX = "::1"
+NAME = "localhost"
+
+
+def has_ipv6() -> bool:
+    """Whether this machine lets a process listen on ::1."""
+    try:
+        with socket.socket(family_of(SIX)) as probe:
+            probe.bind((SIX, 0))
+    except OSError:
+        return False
+    return True
+
+
+class SixCluster(Cluster):
+    """A cluster of one node on ::1 alone, which also goes by the name `localhost` at `named_bootstrap`.
+
+    Behind that name it listens on one of the name's two addresses only: `named_on`.
+    """
+
+    host = SIX
+
+    def __init__(self, name: str, folder: Path, named_on: str = HOST) -> None:
+        super().__init__(name, folder)
+        self.named_on = named_on
+        self._named_port = 0
+
+    @property
+    def named_bootstrap(self) -> str:
+        return f"{NAME}:{self._named_port}"
+
+    def pick_ports(self) -> None:
+        super().pick_ports()
+        (self._named_port,) = free_ports(1, self.named_on)
+
+    def settings(self, broker: Broker) -> dict[str, str]:
+        settings = super().settings(broker)
+        settings["listeners"] += f",NAMED://{address(self.named_on, self._named_port)}"
+        settings["advertised.listeners"] += f",NAMED://{self.named_bootstrap}"
+        settings["listener.security.protocol.map"] += ",NAMED:PLAINTEXT"
+        return settings
