@@ -47,6 +47,9 @@ _REMEDIES = {
 _WRITING_REMEDIES = {
     "GROUP_AUTHORIZATION_FAILED": "grant the principal READ on the group, and DELETE where it is to be deleted",
     "TOPIC_AUTHORIZATION_FAILED": "grant the principal READ on the topic",
+    # What brokers make of NOT_ENOUGH_REPLICAS, too.
+    "COORDINATOR_NOT_AVAILABLE": "fewer copies of __consumer_offsets are in step than its min.insync.replicas, or the "
+    "broker that coordinates the group is down",
 }
 # READ brings DESCRIBE with it; DESCRIBE alone shows a topic whose records can not be read.
 _FETCHING_REMEDIES = {

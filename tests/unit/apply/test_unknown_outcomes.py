@@ -78,6 +78,13 @@ def test_an_error_from_before_the_append_proves_that_nothing_was_written(code: i
     assert not failure_of(KafkaError(code), writing=True).outcome_unknown
 
 
+def test_where_no_coordinator_takes_a_write_the_copies_that_may_be_too_few_are_named_and_a_reading_needs_none() -> None:
+    error = KafkaError(KafkaError.COORDINATOR_NOT_AVAILABLE)
+    assert "__consumer_offsets" in failure_of(error, writing=True).message
+    assert "min.insync.replicas" in failure_of(error, writing=True).message
+    assert "min.insync.replicas" not in failure_of(error).message
+
+
 def test_an_error_that_nobody_has_thought_of_is_unknown() -> None:
     assert may_be_written("AN_ERROR_OF_KAFKA_5") and "AN_ERROR_OF_KAFKA_5" not in NOT_WRITTEN
 
