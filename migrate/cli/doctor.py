@@ -23,6 +23,7 @@ from migrate.cli.wiring import (
     rights_of,
 )
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
+from migrate.kafka.client_config import JAVA_ADDRESSES
 from migrate.kafka.rights import ConfluentRights
 from migrate.mm2.flow import Cluster, Flow
 from migrate.model import Failure, LogRange, Side, TopicPartition
@@ -140,10 +141,9 @@ def _java_client(
     elif found.code == "CLUSTER_AUTHORIZATION_FAILED":
         yield Examined(Health.OK, what, "reached; without DESCRIBE on the cluster it does not tell all its topics")
     else:
-        yield Examined(
-            Health.FAIL, what, f"{found.code}: {found.message}",
-            "plan reads through this client: check the settings that only Java reads (stores, callback handlers).",
-        )  # fmt: skip
+        todo = "plan reads through this client: check the settings that only Java reads (stores, callback handlers)."
+        todo += f" {JAVA_ADDRESSES}" if found.code == "REQUEST_TIMED_OUT" else ""
+        yield Examined(Health.FAIL, what, f"{found.code}: {found.message}", todo)
 
 
 def _rights(

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from migrate.errors import ClusterError
+from migrate.kafka.client_config import JAVA_ADDRESSES
 from migrate.model import Commit, Commits, Failure, TopicPartition
 from migrate.spark.java_client import GRACE_SECONDS, TIMED_OUT, JavaClient
 from migrate.spark.java_errors import java_exception
@@ -54,7 +55,8 @@ class JavaCommitReader:
             raise ClusterError(
                 f"{self._client.name} did not say in {self._client.deadline_seconds:g} s what {len(groups)} groups "
                 f"have committed: {first.message if isinstance(first, Failure) else ''}.",
-                "Check bootstrap.servers, the network and the brokers, or allow more time with --request-timeout.",
+                "Check bootstrap.servers, the network and the brokers, or allow more time with --request-timeout. "
+                + JAVA_ADDRESSES,
             )
         answered = [group for group, answer in plain.items() if not isinstance(answer, Failure)]
         if not require_stable or not answered:

@@ -8,7 +8,7 @@ import pytest
 
 from migrate.checks.check import HiddenTopics
 from migrate.checks.rights_check import Health
-from migrate.cli import doctor
+from migrate.cli.main import doctor
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Failure, GroupState, Level, LogRange, Scope, Side, TopicPartition
@@ -160,6 +160,17 @@ def test_the_doctor_calls_no_cluster_well_that_may_hide_connects_own_topics(told
     assert line.health is Health.OK
     (line,) = doctor._connect_topics(flow, shown, groups, everything | {Side.SOURCE: frozenset({"other"})}, 5)
     assert line.health is Health.WARN and "PARTIAL_ANSWER" in line.seen
+
+
+@pytest.mark.parametrize(("code", "said"), [("REQUEST_TIMED_OUT", True), ("UNKNOWN_SERVER_ERROR", False)])
+def test_where_javas_client_alone_gets_no_answer_the_doctor_names_the_addresses_that_it_does_not_try(
+    code, said, monkeypatch
+):
+    flow = client_flow({"bootstrap.servers": "x:1"}, {"bootstrap.servers": "x:1"}, "A", "B")
+    monkeypatch.setattr(doctor, "hosted_by", lambda *_: Failure(code, "no answer"))
+    (line,) = doctor._java_client(None, flow.source, 5, {})
+    assert line.health is Health.FAIL and code in line.seen
+    assert ("-Djava.net.preferIPv6Addresses=true" in line.todo) is said
 
 
 # --- two looks --------------------------------------------------------------------------------------------
