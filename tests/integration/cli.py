@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -55,15 +55,17 @@ def run(
     folder: Path,
     deadline_seconds: float = DEADLINE_SECONDS,
     environment: Mapping[str, str] | None = None,
+    launcher: Sequence[str] = (),
 ) -> Ran:
     """Run the product in `folder`, with nothing of the caller's settings for it but `environment`.
 
-    When the deadline passes, the command and the JVM that it may have started are killed.
+    `launcher` are the words of a program that starts it, if any. When the deadline passes, the command and the JVM that
+    it may have started are killed.
     """
     settings = {k: v for k, v in os.environ.items() if not k.startswith("MM2_MIGRATE_")}
     settings |= {"PYTHONPATH": str(REPOSITORY), **(environment or {})}
     process = subprocess.Popen(
-        [sys.executable, "-m", "migrate", *args],
+        [*launcher, sys.executable, "-m", "migrate", *args],
         cwd=folder,
         env=settings,
         stdin=subprocess.DEVNULL,
@@ -87,10 +89,11 @@ def run(
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The commands against one flow, run in a folder where plans and journals go."""
+    """The commands against one flow, run in a folder where plans and journals go; `launcher` starts them, if any."""
 
     folder: Path
     clusters: tuple[str, ...]
+    launcher: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, lab: HasFlow, folder: Path) -> "CommandLine":
@@ -107,7 +110,7 @@ class CommandLine:
         return replace(self, folder=folder)
 
     def run(self, *args: str) -> Ran:
-        return run(*args, folder=self.folder)
+        return run(*args, folder=self.folder, launcher=self.launcher)
 
     def plan(self, name: str, *options: str) -> Ran:
         return self.run("plan", *self.clusters, "--settle", "1", "--out", name, *options)
