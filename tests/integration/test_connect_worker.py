@@ -112,7 +112,7 @@ def strimzi(lab: Lab) -> dict[str, Any]:
         "sourceConnector": {"config": config["source"]},
         "checkpointConnector": {"config": config["checkpoint"]},
     }
-    spec = {"version": lab.version, "connectCluster": "B", "clusters": [a, b], "mirrors": [mirror]}
+    spec = {"version": lab.versions.mirror, "connectCluster": "B", "clusters": [a, b], "mirrors": [mirror]}
     return {"kind": "KafkaMirrorMaker2", "metadata": {"name": "mm2"}, "spec": spec}
 
 
@@ -128,7 +128,7 @@ def test_the_worker_tells_the_same_facts_as_the_properties_and_a_strimzi_resourc
     from_strimzi = resolve_flow(options(strimzi=strimzi_file(worker.lab, tmp_path)))
     assert facts(from_rest) == facts(from_file) == facts(from_strimzi)
     assert from_rest.group_sync is True
-    assert from_rest.runtime.version == worker.lab.version
+    assert from_rest.runtime.version == worker.lab.versions.mirror
     assert set(from_rest.runtime.source_connectors + from_rest.runtime.checkpoint_connectors) == {
         "A-to-B-source",
         "A-to-B-checkpoint",

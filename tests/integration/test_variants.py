@@ -1,6 +1,7 @@
 """Other ways to run MM2: each a whole cutover, judged by the same truth.
 
-What differs is what MM2 names its topics, where it keeps its syncs, and how it writes them.
+What differs is what MM2 names its topics, where it keeps its syncs, how it writes them, and the version of each of the
+three: a cutover often is an upgrade.
 """
 
 from collections.abc import Mapping
@@ -12,8 +13,11 @@ import pytest
 
 from tests.integration import oracle
 from tests.integration.cli import CommandLine
-from tests.integration.clusters import Partition, commits_on
+from tests.integration.clusters import Partition, all_syncs, commits_on
+from tests.integration.judge import Judge, told
+from tests.integration.killedscene import kill_mid_stream
 from tests.integration.scene import Scene
+from tests.lab.lab import Versions
 from tests.lab.options import MirrorOptions
 from tests.seeds import new_seed
 
@@ -22,15 +26,17 @@ pytestmark = pytest.mark.kafka
 
 @dataclass(frozen=True)
 class Variant:
-    """A Kafka version and MM2's options; `named` gives everything by option instead of mm2.properties.
+    """A Kafka version, or three, and MM2's options; `named` gives everything by option instead of mm2.properties.
 
-    `long` leaves it to scripts/test --long.
+    With `killed` MM2 is killed -9 amid its copying, so that the target has records twice. `long` leaves it to
+    scripts/test --long.
     """
 
-    version: str
+    version: str | Versions
     options: MirrorOptions
     named: bool = False
     source_dies: bool = False
+    killed: bool = False
     long: bool = False
 
 
@@ -44,6 +50,12 @@ VARIANTS = {
     ),
     "other aliases and separator, everything by option": Variant(
         "4.3.1", MirrorOptions(source_alias="old", target_alias="new", separator="_"), named=True, long=True
+    ),
+    "from kafka 3.9.2 to 4.3.1 by an MM2 4.1.1": Variant(
+        Versions(source="3.9.2", target="4.3.1", mirror="4.1.1"), MirrorOptions(), killed=True, long=True
+    ),
+    "back from kafka 4.3.1 to 3.9.2 by an MM2 4.1.1": Variant(
+        Versions(source="4.3.1", target="3.9.2", mirror="4.1.1"), MirrorOptions(), killed=True, long=True
     ),
 }
 
@@ -68,8 +80,19 @@ def test_a_cutover_is_loss_free(name: str, lab_factory: Any, tmp_path: Path) -> 
     lab = lab_factory(version=variant.version, mirror=variant.options)
     scene = Scene(lab, "variant", new_seed())
     plain, tx = scene.create("pla.in", 2), scene.create("tx", 1)
-    scene.write([(plain, 0), (plain, 1)], 2000)
-    scene.write_transactions([(tx, 0)], 800)
+
+    def write() -> None:
+        scene.write([(plain, 0), (plain, 1)], 2000)
+        scene.write_transactions([(tx, 0)], 800)
+
+    def write_much() -> None:
+        for _ in range(4):
+            write()
+
+    for _ in range(2 if variant.killed else 0):
+        kill_mid_stream(scene, write_much)
+        lab.mirror.start()
+    write()
     ends = scene.source_ends()
     for number in range(12):
         scene.commit(
@@ -87,6 +110,11 @@ def test_a_cutover_is_loss_free(name: str, lab_factory: Any, tmp_path: Path) -> 
     rows = commands.document("c.plan")["rows"]
     assert {(r["group"], r["source_topic"], r["partition"]): r["source_committed"] for r in rows} == scene.places
     truth = scene.truth()
+    assert not scene.contradictions(truth)
+    assert bool(sum(map(oracle.replayed, truth.values()))) is variant.killed, f"{scene}: copied twice or not"
+    score = Judge(scene, truth, all_syncs(lab), whole=True).score(rows)
+    print(score)
+    assert score.judged["loss"] == len(rows) and not score.complaints, told(score.complaints)
     for row in rows:
         place = truth[row["source_topic"], row["partition"]]
         lost = oracle.lost(place, row["source_committed"], row["target_offset"])
@@ -100,7 +128,7 @@ def test_a_cutover_is_loss_free(name: str, lab_factory: Any, tmp_path: Path) -> 
     planned = {(r["group"], r["target_topic"], r["partition"]): r["target_offset"] for r in rows}
     found = commits_on(lab.target_bootstrap, scene.commits)
     assert {(g, t, p): offset for g, at in found.items() for (t, p), offset in at.items()} == planned
-    commands.verify("c.plan").expect(0)
+    commands.verify("c.plan", "--records").expect(0)
     commands.undo("c.plan").expect(0)
     assert not commits_on(lab.target_bootstrap, scene.commits)
     if variant.source_dies:
@@ -114,8 +142,8 @@ def judge_without_source(commands: CommandLine, scene: Scene, truth: Mapping[Par
     assert "--source-down" in dead.complaint()
     only = ("--group", f".*{scene.suffix}")
     status = commands.run("status", *commands.clusters, *only, "--settle", "0", "--request-timeout", "5").expect(3)
-    told = " ".join(status.stdout.split())
-    assert told.startswith("A DOES NOT ANSWER; NOT READY: source-down") and "on A: not known" in told, told
+    shown = " ".join(status.stdout.split())
+    assert shown.startswith("A DOES NOT ANSWER; NOT READY: source-down") and "on A: not known" in shown, shown
     wanted = ("--source-down", *only, "--untranslatable", "skip")
     commands.plan("down.plan", *wanted).expect(3)
     commands.plan("down.plan", *wanted, "--accept", "source-down").expect(0)

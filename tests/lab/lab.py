@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -22,6 +23,15 @@ from tests.lab.tokens import TokenServer
 TOOL_DEADLINE_SECONDS = 120.0
 
 
+@dataclass(frozen=True)
+class Versions:
+    """The Kafka version of each side, and that of MM2."""
+
+    source: str
+    target: str
+    mirror: str
+
+
 class Lab:
     """A source cluster, a target cluster and a MirrorMaker 2 from one to the other.
 
@@ -30,7 +40,8 @@ class Lab:
     clusters exist from `__init__` on, `mirror` from `up` on, because it needs to know their ports.
     With `users` (names and passwords) the clusters are `SecureCluster`s: the lab itself, MM2 and the properties files
     here go on using their plain listeners; `authority` signs what clients of the others need, and they take tokens of
-    `tokens`.
+    `tokens`. `version` is one for all, or `Versions`; Kafka's tools are those of MM2's version. With `target_brokers`
+    the target has so many, which all vote.
     """
 
     external = False
@@ -38,7 +49,7 @@ class Lab:
     def __init__(
         self,
         folder: Path | None = None,
-        version: str = DEFAULT_VERSION,
+        version: str | Versions = DEFAULT_VERSION,
         mirror: MirrorOptions | None = None,
         start_mirror: bool = True,
         brokers: int = 1,
@@ -46,9 +57,10 @@ class Lab:
         target_overrides: Mapping[str, str] | None = None,
         users: Mapping[str, str] | None = None,
         tokens: TokenServer | None = None,
+        target_brokers: int | None = None,
     ) -> None:
-        self.version = version
-        self.jars = kafka_jars(version)
+        self.versions = versions = version if isinstance(version, Versions) else Versions(version, version, version)
+        self.jars = kafka_jars(versions.mirror)
         self.options = mirror or MirrorOptions()
         self._temporary = folder is None
         self._start_mirror = start_mirror
@@ -56,13 +68,14 @@ class Lab:
         self.folder = Path(tempfile.mkdtemp(prefix="mm2-lab-")) if folder is None else folder.absolute()
         self.authority: Authority | None = None
         if users is None:
-            self.source = Cluster("source", self.folder / "source", version, brokers, source_overrides)
-            self.target = Cluster("target", self.folder / "target", version, brokers, target_overrides)
+            self.source = Cluster("source", self.folder / "source", versions.source, brokers, source_overrides)
+            many, voters = target_brokers or brokers, target_brokers or 1
+            self.target = Cluster("target", self.folder / "target", versions.target, many, target_overrides, voters)
         else:
             self.authority = ca = Authority(self.folder / "certificates")
             source, target = self.folder / "source", self.folder / "target"
-            self.source = SecureCluster("source", source, version, ca, users, source_overrides, tokens)
-            self.target = SecureCluster("target", target, version, ca, users, target_overrides, tokens)
+            self.source = SecureCluster("source", source, versions.source, ca, users, source_overrides, tokens)
+            self.target = SecureCluster("target", target, versions.target, ca, users, target_overrides, tokens)
         self.source_properties = self.folder / "source.properties"
         self.target_properties = self.folder / "target.properties"
         self.mm2_properties = self.folder / "mm2.properties"
@@ -110,7 +123,7 @@ class Lab:
         kind = ConnectMirror if options.connect else MirrorMaker
         folder = self.folder / "mirror" / f"{options.source_alias}-to-{options.target_alias}"
         ends = self.source.bootstrap, self.target.bootstrap
-        self._mirror = kind(folder, *ends, options, self.version, self.mm2_properties)
+        self._mirror = kind(folder, *ends, options, self.versions.mirror, self.mm2_properties)
         return self._mirror
 
     def down(self) -> None:
