@@ -4,6 +4,9 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
+# Machines that are set right are apart by seconds; where it is more, none of the two can be compared with the other.
+CLOCKS_APART_MS = 5 * 60_000
+
 
 class Clock(Protocol):
     """Tells the time, and waits."""

@@ -208,12 +208,12 @@ def _with_expiry(
             pending[group] = rows
             if any(row.decision is Decision.SET for row in still_to_write):
                 setting.add(group)
-    found = watch.look(pending, setting, world.target.states, world.target.commits)
+    found, now_ms = watch.look(pending, setting, world.target.states, world.target.commits)
     soon = {}
     for group, expiry in found.items():
-        left = expiry.left_ms(watch.now_ms)
+        left = expiry.left_ms(now_ms)
         if left is not None and left < BLOCK_BELOW_MS:
-            soon[group] = f"{expiry.sentence}. {remedy(expiry, watch.alias)}, then plan again"
+            soon[group] = f"{expiry.at(now_ms)}. {remedy(expiry, watch.alias)}, then plan again"
     told = {group: expiry for group, expiry in found.items() if expiry.back_by_ms is not None}
     notes = []
     if told:

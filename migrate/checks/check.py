@@ -13,6 +13,7 @@ from migrate.model import CheckResult, Failure, GroupPartition, GroupState, Leve
 from migrate.survey.connect_topics import ConnectTopic
 from migrate.survey.drain import Drained
 from migrate.survey.group_facts import NOT_ASKED, GroupFacts
+from migrate.survey.offsets_topic import newest_ms
 from migrate.survey.other_log import OtherLog
 from migrate.survey.policies import Policies
 from migrate.survey.producers import Growth
@@ -107,6 +108,14 @@ class CheckFacts:
     looks_apart: Mapping[str, float] = field(default_factory=dict)
     other_logs: Mapping[GroupPartition, OtherLog] = field(default_factory=dict)
     target_other_logs: Mapping[GroupPartition, OtherLog] = field(default_factory=dict)
+
+    @property
+    def newest_seen_ms(self) -> int:
+        """The newest time of what MM2 or the target's brokers have written, which their clocks have passed; else 0."""
+        told = (self.newest_checkpoint_ms, self.groups.newest_sync_ms)
+        records = self.groups.target_records
+        group_time = 0 if isinstance(records, Failure) else newest_ms(records)
+        return max([group_time, *(time for time in told if isinstance(time, int))])
 
 
 Check = Callable[[CheckFacts, tuple[Row, ...], Policies], Iterable[CheckResult]]

@@ -130,15 +130,17 @@ def offsets_expiry(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies)
             else:
                 setting.add(row.group)
     fine: list[Expiry] = []
+    # A clock of ours that is behind would promise time that the brokers do not give.
+    now_ms = max(facts.now_ms, facts.newest_seen_ms)
     for group, partitions in kept.items():
         state = facts.target_states.get(group)
         if not isinstance(state, GroupState) or not (state.is_stopped or state.state == "Absent"):
             continue  # alive there, or unknown: a check of its own blocks it
         found = expiry_of(
             group, state, facts.groups.target_settings, facts.groups.target_records, partitions, group in setting,
-            facts.now_ms, facts.target_alias,
+            now_ms, facts.target_alias,
         )  # fmt: skip
-        told = expiry_result(group, found, facts.now_ms, facts.target_alias)
+        told = expiry_result(group, found, now_ms, facts.target_alias)
         if told is None:
             fine.append(found)
         else:
@@ -160,8 +162,9 @@ def expiry_result(group: str, found: Expiry, now_ms: int, alias: str) -> CheckRe
     level = Level.BLOCK if left < BLOCK_BELOW_MS else Level.WARN
     waiver = "; or waive with --accept offsets-expiry:GROUP." if level is Level.BLOCK else "."
     return result(
-        level, OFFSETS_EXPIRY, Scope.GROUP, group, EXPIRY_EXPECTED, found.sentence, remedy(found, alias) + waiver
-    )
+        level, OFFSETS_EXPIRY, Scope.GROUP, group, EXPIRY_EXPECTED, found.at(now_ms),
+        remedy(found, alias) + waiver,
+    )  # fmt: skip
 
 
 def commits_moving(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Set
 
 from migrate.checks.check import CheckFacts, groups_of, result, unseen
-from migrate.clock import minute
+from migrate.clock import CLOCKS_APART_MS, minute
 from migrate.mm2.connector_status import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED
 from migrate.mm2.connectors import Role
 from migrate.model import CheckResult, Failure, Level, Row, Scope
@@ -133,10 +133,17 @@ def still_emits(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
             )  # fmt: skip
         elif when is not None:
             age = facts.now_ms - when
-            if age > OLD_AFTER_MS:
+            if age < -CLOCKS_APART_MS:
+                yield unseen(
+                    Level.WARN, check, Scope.CLUSTER, facts.target_alias, expected,
+                    f"the newest is of {minute(when)}, and by this machine's clock it is {minute(facts.now_ms)}: how "
+                    "old it is cannot be told", "Set this machine's clock right, then plan again.",
+                )  # fmt: skip
+            elif age > OLD_AFTER_MS:
                 yield result(
                     Level.WARN, check, Scope.CLUSTER, facts.target_alias, expected,
-                    f"the newest is of {minute(when)}, {many(age // (60 * MINUTE_MS), 'hour')} before this plan",
+                    f"the newest is of {minute(when)}, {many(age // (60 * MINUTE_MS), 'hour')} before this plan by "
+                    "this machine's clock",
                     f"Fine if nothing was copied or committed since. Else look whether MM2's {task} runs.",
                 )  # fmt: skip
             else:

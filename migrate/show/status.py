@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from migrate.clock import CLOCKS_APART_MS, minute
 from migrate.model import Failure, GroupState, Level
 from migrate.plan.attention import findings_of, not_ruled_out
 from migrate.plan.pace import Pace, TimeLeft
@@ -167,6 +168,8 @@ def _age(topic: Mm2TopicStatus, now_ms: int) -> str:
         return f"no {topic.what}: there is no topic {name(topic.topic)} on {name(topic.alias)}"
     if topic.news.newest_ms is None:
         return f"no {topic.what} in {name(topic.topic)}"
+    if topic.news.newest_ms - now_ms > CLOCKS_APART_MS:
+        return f"newest {topic.what} of {minute(topic.news.newest_ms)}, which this machine's clock has not come to"
     return f"newest {topic.what} {duration_text((now_ms - topic.news.newest_ms) / 1000)} ago"
 
 

@@ -44,6 +44,10 @@ class Expiry:
         """Return how long that is from now, None where nobody can tell."""
         return None if self.back_by_ms is None else self.back_by_ms - now_ms
 
+    def at(self, now_ms: int) -> str:
+        """Return the sentence, and the time that what is left is reckoned from: clocks differ."""
+        return f"{self.sentence}; reckoned at {minute(now_ms)}"
+
 
 def needs_record(state: GroupState | Failure | None, has_commits: bool) -> bool:
     """True if only the group's own records tell when the clock of its offsets started."""

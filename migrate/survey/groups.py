@@ -11,7 +11,7 @@ from migrate.ports import CommitReader
 from migrate.survey.expiry import Expiry, expiry_of, needs_record
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED, BrokerSettings, GroupFacts, GroupFactsReader, moved
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord, newest_ms
 from migrate.survey.survey import Clusters, Timer
 from migrate.text import many
 
@@ -84,19 +84,22 @@ class ExpiryWatch:
         setting: Collection[str],
         states: States,
         commits: Mapping[str, Commits | Failure],
-    ) -> dict[str, Expiry]:
-        """Return by group, of those with rows to be written, when its offsets expire; live groups are left out.
+    ) -> tuple[dict[str, Expiry], int]:
+        """Return by group, of those with rows to be written, when its offsets expire, and the time to reckon it from.
+
+        Live groups are left out. The time is ours, or the brokers' where their records show that ours is behind.
 
         `pending` are all their rows, `setting` the groups of which at least one offset is set, and not only removed.
         """
         stopped = {g: s for g, s in states.items() if g in pending and isinstance(s, GroupState) and s.is_stopped}
         before = {g: c for g, c in commits.items() if not isinstance(c, Failure)}
         settings, records = read_expiry_facts(self.reader, self.alias, stopped, before, self.timer, self.records)
+        now_ms = max(self.now_ms, 0 if isinstance(records, Failure) else newest_ms(records))
         found = {}
         for group, state in sorted(stopped.items()):
             kept, sets = _kept(pending[group], before.get(group, {})), group in setting
-            found[group] = expiry_of(group, state, settings, records, kept, sets, self.now_ms, self.alias)
-        return found
+            found[group] = expiry_of(group, state, settings, records, kept, sets, now_ms, self.alias)
+        return found, now_ms
 
 
 def _read_ahead(reader: GroupFactsReader, groups: Collection[str]) -> Records:

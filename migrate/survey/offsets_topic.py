@@ -52,6 +52,12 @@ class GroupRecord:
     expires_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
+def newest_ms(records: Mapping[str, GroupRecord]) -> int:
+    """Return the newest moment that these records tell of, which the brokers' clock has passed; 0 without any."""
+    told = (time for r in records.values() for time in (r.empty_since_ms, *r.committed_ms.values()) if time is not None)
+    return max(told, default=0)
+
+
 @dataclass
 class GroupLog:
     """Takes the records of the offsets topic, each partition in log order, and keeps the last word of each key.

@@ -3,8 +3,8 @@
 import shlex
 from dataclasses import replace
 
-from migrate.checks import registry as checklist
 from migrate.checks.check import HiddenTopics, TopicShape
+from migrate.checks.check import registry as checklist
 from migrate.mm2.chain import Window
 from migrate.mm2.connector_status import ConnectorTasks, Part
 from migrate.mm2.connectors import Role
@@ -300,6 +300,23 @@ def test_offsets_that_would_be_gone_within_two_hours_block_and_within_a_day_warn
     assert set(levels("offsets-expiry", **emptied(1)).values()) == {Level.PASS}
 
 
+def test_a_clock_of_ours_that_is_behind_promises_no_time_that_the_brokers_do_not_give():
+    # Two hours behind: by our clock 165 hours have passed since then, by the brokers' 167.
+    long_ago = GroupRecord(GroupKind.CLASSIC, "consumer", NOW - 167 * HOUR)
+    just_now = GroupRecord(GroupKind.CLASSIC, "consumer", NOW)
+    silent = {"now_ms": NOW - 2 * HOUR, "newest_checkpoint_ms": None}
+    silent |= asked(target_records={"h": long_ago}, newest_sync_ms=None)
+    assert blocked(**silent) == set()
+    for seen in (
+        {"newest_checkpoint_ms": NOW},
+        asked(target_records={"h": long_ago}, newest_sync_ms=NOW),
+        asked(target_records={"h": long_ago, "k": just_now}, newest_sync_ms=None),
+    ):
+        assert blocked(**silent | seen) == {"h"}, seen
+        (told,) = [r for r in found("offsets-expiry", **silent | seen) if r.subject == "h"]
+        assert "reckoned at 2026-08-01 03:00 UTC" in told.seen
+
+
 def test_a_retention_of_an_hour_blocks_new_groups_too():
     assert blocked(**asked(target_settings=BrokerSettings(HOUR, True))) == {"g", "h"}
 
@@ -373,6 +390,14 @@ def test_an_mm2_that_has_not_emitted_for_more_than_an_hour_is_named():
     assert not found("old-offset-syncs", **asked(newest_sync_ms=None))
     (old,) = found("old-checkpoints", newest_checkpoint_ms=NOW - 25 * HOUR)
     assert old.level is Level.WARN and "2026-07-31 02:00 UTC" in old.seen and "25 hours" in old.seen
+
+
+def test_what_this_machines_clock_has_not_come_to_is_neither_old_nor_new():
+    (ahead,) = found("old-checkpoints", newest_checkpoint_ms=NOW + 2 * HOUR)
+    assert ahead.level is Level.NOT_VISIBLE and ahead.counts_as is Level.WARN
+    assert "of 2026-08-01 05:00 UTC, and by this machine's clock it is 2026-08-01 03:00 UTC" in ahead.seen
+    assert levels("old-offset-syncs", **asked(newest_sync_ms=NOW + HOUR)) == {"B": Level.NOT_VISIBLE}
+    assert levels("old-offset-syncs", **asked(newest_sync_ms=NOW + HOUR // 60)) == {"B": Level.PASS}
 
 
 def test_a_target_topic_that_others_write_to_is_named():

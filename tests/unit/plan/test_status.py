@@ -35,7 +35,9 @@ GREEN = paint("|", Colour.GREEN, True).split("|")[0]
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 
 
-def looked(source, target, mirror, comparer=None, settle=15.0, down="", policies=None, clock=None, filters=None):
+def looked(
+    source, target, mirror, comparer=None, settle=15.0, down="", policies=None, clock=None, filters=None, behind_ms=0
+):
     properties = {"bootstrap.servers": "x:1"}
     flow = client_flow(properties, properties, "A", "B")
     request = PlanRequest(flow, filters or Filters(), policies or Policies(), bool(down), settle, {})
@@ -47,7 +49,7 @@ def looked(source, target, mirror, comparer=None, settle=15.0, down="", policies
     positions = Positions("p", mirror.copied_to) if down else survey.positions
 
     def news(side, topic):
-        return News(clock.now_ms() - (12_000 if topic == SYNCS else 5_000))
+        return News(clock.now_ms() - (12_000 if topic == SYNCS else 5_000) + behind_ms)
 
     def links(place, source_end, target_end):
         return tuple((s.source_offset, s.target_offset) for s in mirror.history.get((place.topic, place.partition), []))
@@ -69,6 +71,12 @@ def test_a_flow_at_rest_is_ready():
     said = text(status)
     assert said.startswith("READY: ") and "newest offset sync 12 s ago; newest checkpoint 5 s ago" in said
     assert "no record written in 15 s" in said and "NOTHING IS MISSING" in said
+
+
+def test_what_a_clock_that_is_behind_has_not_come_to_is_not_called_a_moment_ago():
+    said = " ".join(text(looked(*world(), behind_ms=7_200_000)).split())
+    assert "newest checkpoint of " in said and "UTC, which this machine's clock has not come to" in said
+    assert "ago" not in said
 
 
 def test_status_blocks_what_plan_blocks_but_for_what_only_plan_can_tell():

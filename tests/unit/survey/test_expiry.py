@@ -128,7 +128,7 @@ def test_plan_and_apply_both_look_at_what_is_set_beside_what_is_kept():
     assert [told.level for told in offsets_expiry(facts, rows[:1], Policies())] == [Level.PASS]
     reader = FakeGroupFacts(brokers=settings, records=records)
     watch = ExpiryWatch(reader, "B", Timer(FakeClock(), NoProgress()), NOW)
-    assert hours_left(watch.look({"g": rows}, {"g"}, state, {"g": {PLACE: Commit(650)}})["g"]) == 1
+    assert hours_left(watch.look({"g": rows}, {"g"}, state, {"g": {PLACE: Commit(650)}})[0]["g"]) == 1
 
 
 def test_a_classic_groups_clock_takes_nothing_where_every_kept_offset_has_an_end_of_its_own_and_none_is_set():
