@@ -101,6 +101,11 @@ class GroupState:
         """True if no member holds the group: Empty, or Dead (also what brokers say of a group they lack)."""
         return self.state in ("Empty", "Dead") and self.member_count == 0
 
+    def some_members(self, most: int = 10) -> str:
+        """Return at most `most` members in a sentence, and how many more there are: `members` may be but the first."""
+        named = self.members[:most]
+        return ", ".join(named) + (f" and {self.member_count - len(named)} more" if self.member_count > most else "")
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:

@@ -214,7 +214,7 @@ def _group_state(group: str, side: Side, state: GroupState | Failure) -> Iterato
     if isinstance(state, Failure):
         yield _unreadable(group, what, state)
     elif not state.is_stopped:
-        who = f" ({', '.join(state.members)})" if state.members else ""
+        who = f" ({state.some_members()})" if state.members else ""
         kind = "" if state.kind in ("classic", "consumer") else ", not a consumer group"
         seen = f"{state.state}{kind}, {many(state.member_count, 'member')}{who}"
         yield Drift(Scope.GROUP, group, group, what, "stopped (Empty, or absent)", seen)

@@ -80,7 +80,7 @@ def _stopped(
         elif state.is_stopped or state.state == "Absent":
             fine += 1
         else:
-            who = f": {some(state.members)}" if state.members else ""
+            who = f": {state.some_members()}" if state.members else ""
             kind = " (KIP-848)" if state.kind == "consumer" else ""
             seen = f"{state.state} on {alias}{kind} with {many(state.member_count, 'member')}{who}"
             yield result(Level.BLOCK, check, Scope.GROUP, group, expected, seen, todo)

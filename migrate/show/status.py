@@ -318,9 +318,8 @@ def _living(group: GroupStatus, status: Status) -> Iterator[str]:
         if isinstance(state, Failure):
             yield f"its state on {name(alias)} could not be read ({state.code})"
         elif state is not None and not _stopped(state):
-            who = f": {', '.join(safe(m) for m in state.members[:5])}" if state.members else ""
-            more = ", ..." if len(state.members) > 5 else ""
-            yield f"{state.state} on {name(alias)}, {many(state.member_count, 'member')}{who}{more}"
+            who = f": {safe(state.some_members(5))}" if state.members else ""
+            yield f"{state.state} on {name(alias)}, {many(state.member_count, 'member')}{who}"
 
 
 def _missing(status: Status, page: Page, stale: Sight | None) -> Iterator[str]:

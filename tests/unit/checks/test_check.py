@@ -178,6 +178,16 @@ def test_a_live_group_on_the_target_blocks_itself_and_no_waiver_helps():
     assert blocked(policies=waived, target_states=live) == {"g"}
 
 
+def test_of_many_members_some_are_named_and_all_are_counted():
+    named = tuple(f"c{number}@10.0.0.1" for number in range(24))  # an adapter keeps no more
+    for state, more in (
+        (GroupState("Stable", 500, named), " and 490 more"),
+        (GroupState("Stable", 10, named[:10]), ""),
+    ):
+        told = found("source-group-stopped", source_states={"g": state, "h": GroupState("Empty")})[0]
+        assert told.seen.endswith("c9@10.0.0.1" + more) and "c10@" not in told.seen
+
+
 def test_a_live_group_on_the_source_can_be_accepted_by_name_and_the_report_says_so():
     live = {"g": GroupState("Stable", 1), "h": GroupState("Stable", 1)}
     policies = Policies(waivers=(Waiver("source-group-stopped", "g"),))
