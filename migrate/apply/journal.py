@@ -71,7 +71,10 @@ class Journal:
         except FileNotFoundError:
             return JournalState()
         except OSError as error:
-            raise MigrateError(f"The journal {self.path} cannot be read: {error.strerror}.") from None
+            raise MigrateError(
+                f"The journal {self.path} cannot be read: {error.strerror}.",
+                "Run this as the user who applied the plan, or have the file made readable for you.",
+            ) from None
         return read_history(content, str(self.path), self.fingerprint)
 
     def open(self, command: str, details: Mapping[str, object], expected_events: int | None = None) -> "JournalWriter":
@@ -86,7 +89,8 @@ class Journal:
         except OSError as error:
             raise MigrateError(
                 f"The journal {self.path} cannot be written: {error.strerror}. Nothing was changed.",
-                "Prior offsets must be saved before the first write: make the plan's folder writable.",
+                "Prior offsets must be saved before the first write: make the plan's folder writable, and the journal "
+                "where there is one.",
             ) from None
         try:
             self._lock(descriptor, created)
@@ -99,6 +103,7 @@ class Journal:
                     f"Another run worked on {self.path.name} meanwhile. Nothing was written.",
                     "Run the same command again: it starts from what is there now.",
                 )
+            size = os.fstat(descriptor).st_size
             writer = JournalWriter(descriptor, self.fingerprint, before, self._now_ms)
         except BaseException:
             os.close(descriptor)
@@ -107,6 +112,7 @@ class Journal:
             writer.write("begin", command=command, pid=os.getpid(), host=socket.gethostname(), **details)
             writer.sync()
         except JournalLost as error:
+            self._take_back_begin(descriptor, size)
             writer.close()
             raise MigrateError(
                 f"The journal {self.path}: {error}. Nothing was changed.",
@@ -177,6 +183,17 @@ class Journal:
                     f"The plan has a journal under another file name, {other.name}. Nothing was written.",
                     "Use the plan by the name that this journal begins with.",
                 )
+
+    def _take_back_begin(self, descriptor: int, size: int) -> None:
+        """Leave the journal as it was before `begin`, which is not on disk, or take it away where it was empty.
+
+        The lock is still ours: nobody else has this file. Empty, it would keep a new plan from taking this one's place.
+        """
+        with suppress(OSError):
+            if size:
+                os.ftruncate(descriptor, size)
+            else:
+                self.path.unlink()
 
     def _drop_torn_line(self, descriptor: int) -> None:
         content = self.path.read_bytes()

@@ -12,6 +12,7 @@ import json
 import os
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -123,7 +124,8 @@ def add_signature(path: Path, signature: Signature) -> tuple[Signature, ...]:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise MigrateError(
-            f"The signatures {path} cannot be written: {error.strerror}.", "Make the plan's folder writable."
+            f"The signatures {path} cannot be written: {error.strerror}.",
+            "Make the plan's folder writable, and this file where it is there.",
         ) from None
     try:
         # Two people may sign at once; a line half written by the one would damage the other's.
@@ -135,13 +137,23 @@ def add_signature(path: Path, signature: Signature) -> tuple[Signature, ...]:
         content = path.read_bytes()
         if content and not content.endswith(b"\n"):
             os.ftruncate(descriptor, content.rfind(b"\n") + 1)
-        line = json.dumps(asdict(signature), separators=(",", ":")).encode("ascii") + b"\n"
-        while line:
-            line = line[os.write(descriptor, line) :]
-        os.fsync(descriptor)
+        whole = os.fstat(descriptor).st_size
+        try:
+            line = json.dumps(asdict(signature), separators=(",", ":")).encode("ascii") + b"\n"
+            while line:
+                line = line[os.write(descriptor, line) :]
+            os.fsync(descriptor)
+        except OSError:
+            # The file stays, be it empty: somebody else may be waiting for its lock.
+            with suppress(OSError):
+                os.ftruncate(descriptor, whole)
+            raise
         sync_folder(path.parent)
     except OSError as error:
-        raise MigrateError(f"The signature could not be written to {path}: {error.strerror}.") from error
+        raise MigrateError(
+            f"The signature could not be written to {path}: {error.strerror}. The plan is as it was.",
+            "Mend that, make room for one, and sign again.",
+        ) from error
     finally:
         os.close(descriptor)
     return (*before, signature)

@@ -25,7 +25,7 @@ from migrate.kafka.hosted import get_ready
 from migrate.mm2.flow import Flow
 from migrate.model import Row
 from migrate.plan.companions import journal_path, journals_under_any_name, real_path
-from migrate.plan.file import read_plan, refuse_overwrite, write_plan
+from migrate.plan.file import read_plan, refuse_out, write_plan
 from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, Plan, approves
 from migrate.ports import ClusterAdmin, Progress
 from migrate.show.apply import Typed, apply_lines
@@ -114,7 +114,7 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
     exact = groups_with_metadata(undo.rows)
     deadline, concurrency, timeout = options["request_timeout"], options["concurrency"], options["group_timeout"]
     if options["out"] is not None:
-        refuse_overwrite(options["out"])
+        refuse_out(options["out"])
     with java_on_demand(progress, at_once=bool(exact) and options["out"] is None) as machine:
         target = exact_admin_of(flow.target, machine, exact | groups_with_metadata(loose), deadline, concurrency)
         if not undo.rows:

@@ -13,12 +13,16 @@ from typing import Any
 
 import click
 
-from migrate.errors import EXIT_FAILED, MigrateError
+from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_USAGE, MigrateError
 from migrate.text import safe
 
 _telling: list[tuple[Any, Any]] = []
 # Some 10,000 rows: from there on reading it takes seconds.
 LARGE_PLAN_BYTES = 40_000
+STAYS_DONE = (
+    "What the command did before stays done: mend that and run the same command again, or look with "
+    "`mm2-migrate verify` at what stands on the target."
+)
 
 
 def one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
@@ -46,10 +50,13 @@ def one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
         except Exception as error:  # the last net: a user gets a sentence, never a stack trace
             if debug:
                 traceback.print_exc()
-            _complain(
-                f"Unexpected {type(error).__name__}: {_first_line(error)}",
-                "This is a fault of mm2-migrate. Run again with --debug and report the stack trace.",
-            )
+            if isinstance(error, FileNotFoundError) and _working_folder_is_gone():
+                _complain("The working folder is gone.", "Change to one that exists, and run the same command again.")
+            else:
+                _complain(
+                    f"Unexpected {type(error).__name__}: {_first_line(error)}",
+                    "This is a fault of mm2-migrate. Run again with --debug and report the stack trace.",
+                )
             code = EXIT_FAILED
         sys.exit(code)
 
@@ -57,7 +64,10 @@ def one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print results; if the reader (`head`, a pager, a terminal) has gone, drop the rest: what was done stays done."""
+    """Print results; if the reader (`head`, a pager, a terminal) has gone, drop the rest: what was done stays done.
+
+    Raises `MigrateError` where the output takes no more, as a file on a full disk: nobody has the results then.
+    """
     _hush()
     try:
         for line in lines:
@@ -66,10 +76,44 @@ def print_lines(lines: Iterable[str]) -> None:
     except OSError as error:
         # A file that takes no more is a failure; a terminal that has closed is one of those who are gone.
         hung_up = error.errno == errno.EIO and stat.S_ISCHR(os.fstat(sys.stdout.fileno()).st_mode)
+        _close_stdout()
         if not (hung_up or error.errno == errno.EPIPE):
-            raise
-        # Python flushes stdout again at exit, and would complain then.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise MigrateError(_output_lost(error), STAYS_DONE) from error
+
+
+def exit_code_of(command_line: click.Command) -> int:
+    """Run the whole command line, with what click itself prints and refuses; return the exit code."""
+    try:
+        command_line(standalone_mode=False)
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.Abort:
+        return EXIT_FAILED
+    except click.ClickException as error:
+        error.show()
+        return EXIT_USAGE
+    except OSError as error:  # --help and --version, which click prints
+        _close_stdout()
+        _complain(_output_lost(error), "")
+        return EXIT_FAILED
+    return EXIT_DONE
+
+
+def _output_lost(error: OSError) -> str:
+    return f"The output could not be written to stdout: {error.strerror}."
+
+
+def _close_stdout() -> None:
+    """Python flushes stdout again at exit, and would complain then of what is left in it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _working_folder_is_gone() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _first_line(error: BaseException) -> str:

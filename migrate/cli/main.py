@@ -13,7 +13,15 @@ from typing import Any
 import click
 
 from migrate import __version__
-from migrate.cli.console import coloured, one_paragraph, print_lines, progress_on_stderr, say_reading, terminal_width
+from migrate.cli.console import (
+    coloured,
+    exit_code_of,
+    one_paragraph,
+    print_lines,
+    progress_on_stderr,
+    say_reading,
+    terminal_width,
+)
 from migrate.cli.options import (
     FILE,
     ClusterOptions,
@@ -29,7 +37,7 @@ from migrate.cli.options import (
     spark_options,
     writing_options,
 )
-from migrate.errors import EXIT_FAILED, EXIT_REFUSED, EXIT_USAGE
+from migrate.errors import EXIT_REFUSED
 from migrate.kafka.core_dumps import forbid_core_dumps
 
 EXIT_CODES = """\b
@@ -381,13 +389,4 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A group's name may hold what the terminal's encoding lacks: shown escaped, not a crash.
             stream.reconfigure(errors="backslashreplace")
-    try:
-        cli(standalone_mode=False)
-    except click.exceptions.Exit as leave:
-        sys.exit(leave.exit_code)
-    except click.Abort:
-        sys.exit(EXIT_FAILED)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(EXIT_USAGE)
-    sys.exit(0)
+    sys.exit(exit_code_of(cli))

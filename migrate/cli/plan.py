@@ -24,7 +24,7 @@ from migrate.errors import UsageError
 from migrate.match.comparison import Limits
 from migrate.mm2.flow import Flow
 from migrate.plan.build import plan_of
-from migrate.plan.file import refuse_overwrite, write_plan
+from migrate.plan.file import refuse_out, write_plan
 from migrate.plan.plan import Plan
 from migrate.ports import Progress
 from migrate.survey.policies import Policies
@@ -36,9 +36,9 @@ from migrate.text import many
 def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **options: Any) -> Plan:
     """Make the plan that the options ask for and write it to `out`.
 
-    Raises `Refused` before anything is read if `out` holds a plan that was applied, or no plan at all.
+    Raises before anything is read if `out` can not be written, or holds a plan that was applied, or no plan at all.
     """
-    refuse_overwrite(out)
+    refuse_out(out)
     if options["failback"]:
         if options["source_down"]:
             raise UsageError(

@@ -46,7 +46,10 @@ def _told_by_journal(path: Path, plan: Plan) -> tuple[JournalState, PastRuns, Pa
     except FileNotFoundError:
         return JournalState(), PastRuns(), None
     except OSError as error:
-        raise MigrateError(f"The journal {journal} cannot be read: {error.strerror}.") from None
+        raise MigrateError(
+            f"The journal {journal} cannot be read: {error.strerror}.",
+            "Run this as the user who applied the plan, or have the file made readable for you.",
+        ) from None
     return read_history(content, str(journal), plan.fingerprint), past_runs(content), journal
 
 
@@ -70,7 +73,7 @@ def _refuse_overwrite(out: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise UsageError(f"{out} cannot be written: {error.strerror}.", "Choose another --out.") from None
+        raise MigrateError(f"{out} cannot be written: {error.strerror}.", "Choose another --out.") from None
     if beginning != MARK.encode():
         raise Refused(f"{out} exists and is no report: it is not overwritten.", "Choose another --out.")
 
@@ -88,8 +91,13 @@ def _write(html: str, out: Path) -> int:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
         temporary.replace(out)
+    except FileNotFoundError:
+        folder = f"there is no folder {out.parent}" if out.parent != Path() else "the working folder is gone"
+        raise UsageError(f"The report cannot be written to {out}: {folder}.", "Choose another --out.") from None
     except OSError as error:
-        raise UsageError(f"The report cannot be written to {out}: {error.strerror}.", "Choose another --out.") from None
+        raise MigrateError(
+            f"The report cannot be written to {out}: {error.strerror}.", "Mend that, or choose another --out."
+        ) from None
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)  # gone where it has taken the place of `out`

@@ -15,6 +15,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
@@ -103,6 +104,8 @@ HEADER_KEY = "mm2-migrate.header"
 FINGERPRINT_KEY = "mm2-migrate.fingerprint"
 MAGIC = b"Obj\x01"
 SYNC_MARKER = b"mm2-migrate-plan"
+# Of a full disk one block shows: making an empty file needs none.
+TRIED_BYTES = 4096
 
 
 def write_plan(plan: Plan, path: Path) -> None:
@@ -113,16 +116,34 @@ def write_plan(plan: Plan, path: Path) -> None:
     """
     refuse_overwrite(path)
     try:
-        _replace_durably(plan, path)
-    except FileNotFoundError as error:
-        raise UsageError(
-            f"The plan can not be written to {path}: there is no folder {path.parent}.",
-            "Make it, or name another.",
-        ) from error
+        with _told_as_writing(path):
+            _replace_durably(plan, path)
     except UnicodeEncodeError as error:
         raise MigrateError(
             f"The plan can not be written to {path}: the name {ascii(error.object)} is no Unicode text.",
             "Leave it out with --exclude-group or --exclude-topic.",
+        ) from error
+
+
+def refuse_out(path: Path) -> None:
+    """Raise what `write_plan` would, as far as it can be known before there is a plan; leaves nothing behind.
+
+    Reading two clusters takes minutes or hours: that nobody can write its result has to be known before.
+    """
+    refuse_overwrite(path)
+    with _told_as_writing(path), _temporary(path) as (descriptor, _):
+        os.write(descriptor, bytes(TRIED_BYTES))
+        os.fsync(descriptor)
+
+
+@contextmanager
+def _told_as_writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        folder = f"there is no folder {path.parent}" if path.parent != Path() else "the working folder is gone"
+        raise UsageError(
+            f"The plan can not be written to {path}: {folder}.", "Make it, or name another with --out."
         ) from error
     except OSError as error:
         raise MigrateError(
@@ -160,8 +181,14 @@ def refuse_overwrite(path: Path) -> None:
 
     The journal is the way back from what was applied, and means nothing without its plan.
     """
-    if not path.exists() and not path.is_symlink():
-        return
+    try:
+        if not path.exists() and not path.is_symlink():
+            return
+    except OSError as error:
+        raise MigrateError(
+            f"{path} can not be looked at: {error.strerror}.",
+            "Choose another --out, or have the folder opened.",
+        ) from error
     try:
         fingerprint = stored_fingerprint(path)
     except UnreadablePlan as error:
@@ -184,22 +211,28 @@ def stored_fingerprint(path: Path) -> str:
 
 
 def _replace_durably(plan: Plan, path: Path) -> None:
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # made with mode 0600
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
+    with _temporary(path) as (descriptor, temporary):
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
             _write(plan, file)
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(descriptor)
         temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[tuple[int, Path]]:
+    """Make a file beside `path` with mode 0600; what has not taken the place of `path` in the end goes away."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        yield descriptor, Path(name)
+    finally:
+        os.close(descriptor)
+        Path(name).unlink(missing_ok=True)
 
 
 def _write(plan: Plan, file: IO[bytes]) -> None:

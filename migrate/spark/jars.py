@@ -33,7 +33,12 @@ def cache_folder() -> Path:
     if own:
         return Path(own).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base).expanduser() if base else Path.home() / ".cache").absolute() / "mm2-migrate"
+    try:
+        return (Path(base).expanduser() if base else Path.home() / ".cache").absolute() / "mm2-migrate"
+    except RuntimeError:  # a container's user, that no passwd file and no HOME knows
+        raise EnvironmentLacks(
+            "This user has no home folder to keep the cache in.", "Name a cache folder with MM2_MIGRATE_CACHE."
+        ) from None
 
 
 def spark_jars_folder() -> Path:
@@ -73,21 +78,22 @@ def connector_jars(conf: Mapping[str, str] | None = None) -> list[Path]:
         return []
     coordinate = connector_coordinate()
     folder = cache_folder() / "spark-kafka" / coordinate.replace(":", "_")
-    if not folder.is_dir():
-        java_version()
-        try:
+    try:
+        if not folder.is_dir():
+            java_version()
             folder.parent.mkdir(parents=True, exist_ok=True)
             with _locked(folder.parent / "fetch.lock"):
                 if not folder.is_dir():
                     with tempfile.TemporaryDirectory(prefix="fetch-", dir=folder.parent) as scratch:
                         _fetch(coordinate, Path(scratch), conf)
                         Path(scratch, "jars").rename(folder)
-        except OSError as error:
-            raise EnvironmentLacks(
-                f"The cache folder {cache_folder()} cannot be written: {error.strerror}.",
-                "Name another one with MM2_MIGRATE_CACHE.",
-            ) from None
-    return sorted(folder.glob("*.jar"))
+        # Not glob, which takes a folder that it may not read for an empty one.
+        return sorted(path for path in folder.iterdir() if path.suffix == ".jar")
+    except OSError as error:
+        raise EnvironmentLacks(
+            f"The cache folder {cache_folder()} cannot be used: {error.strerror}.",
+            "Make it readable and writable, make room, or name another one with MM2_MIGRATE_CACHE.",
+        ) from None
 
 
 @contextmanager
@@ -110,7 +116,9 @@ def _fetch(coordinate: str, scratch: Path, conf: Mapping[str, str]) -> None:
     command += ["-retrieve", f"{scratch}/jars/[artifact]-[revision].[ext]"]
     command += ["-types", "jar", "bundle", "-confs", "run", "-warn"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FETCH_DEADLINE_SECONDS)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False, timeout=FETCH_DEADLINE_SECONDS
+        )
     except subprocess.TimeoutExpired:
         raise EnvironmentLacks(
             f"Fetching {coordinate} from {repository} took over {FETCH_DEADLINE_SECONDS} s.", HOW_TO_GIVE

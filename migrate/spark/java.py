@@ -58,7 +58,9 @@ def _released_version(java: Path) -> str | None:
 
 def _printed_version(java: Path) -> str | None:
     try:
-        shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60)
+        shown = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, errors="replace", check=False, timeout=60
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return _version_in(r'version "([^"]+)"', shown.stderr + shown.stdout)

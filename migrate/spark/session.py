@@ -30,6 +30,11 @@ ENDING_SECONDS = 5.0
 _LOOK_SECONDS = 0.1
 CONNECTOR_CLASS = "org/apache/spark/sql/kafka010/KafkaSourceProvider.class"
 ADMIN_CLASS = "org/apache/kafka/clients/admin/Admin.class"
+NO_SCRATCH = ("No space left on device", "Failed to create a temp directory")
+HOW_TO_GIVE_SCRATCH = (
+    "Make room in Spark's scratch folder, /tmp unless it was told otherwise, or name another with SPARK_LOCAL_DIRS or "
+    "--spark-conf spark.local.dir=FOLDER."
+)
 
 # What every answer of this tool depends on: set on our own session only, never on one that we were given.
 _SQL_SETTINGS = {
@@ -272,6 +277,8 @@ def _open_gateway(settings: Mapping[str, str]) -> None:
             # the JVM's answers. It ends when its standard input does, however this process ends.
             own = {"stdout": log, "stderr": log, "start_new_session": True}
             SparkContext._ensure_initialized(gateway=launch_gateway(spark_conf, own))
+    except EnvironmentLacks:
+        raise
     except Exception as error:
         raise _not_started(error) from error
 
@@ -305,10 +312,13 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def _not_started(error: Exception) -> EnvironmentLacks:
-    return EnvironmentLacks(
-        f"Spark did not start: {_last_words(error)}.",
-        f"Spark's own log is {log_file()}." + (" " + HOW_TO_GIVE if _packages_failed() else ""),
-    )
+    words = _last_words(error)
+    todo = [f"Spark's own log is {log_file()}."]
+    if any(word in words for word in NO_SCRATCH):
+        todo.insert(0, HOW_TO_GIVE_SCRATCH)
+    if _packages_failed():
+        todo.append(HOW_TO_GIVE)
+    return EnvironmentLacks(f"Spark did not start: {words}.", " ".join(todo))
 
 
 def _open_log() -> Any:
@@ -319,13 +329,18 @@ def _open_log() -> Any:
     except OSError as error:
         raise EnvironmentLacks(
             f"The log file {path} cannot be written: {error.strerror}.",
-            "Name another cache folder with MM2_MIGRATE_CACHE.",
+            "Make room, or name another cache folder with MM2_MIGRATE_CACHE.",
         ) from None
 
 
 def _last_words(error: Exception) -> str:
     """The most telling line: the JVM's own error if its log has one, else Python's."""
-    for line in reversed(_log_lines()):
+    lines = _log_lines()
+    for line in lines:
+        # What Spark complains of afterwards are only its consequences.
+        if any(word in line for word in NO_SCRATCH):
+            return line.strip().rstrip(".!")
+    for line in reversed(lines):
         for word in ("Exception in thread", "Error:", "Error occurred", "Exception:"):
             if word in line and not line.lstrip().startswith("at "):
                 return line.strip().rstrip(".")

@@ -55,17 +55,17 @@ def run(
     folder: Path,
     deadline_seconds: float = DEADLINE_SECONDS,
     environment: Mapping[str, str] | None = None,
-    launcher: Sequence[str] = (),
+    under: Sequence[str] = (),
 ) -> Ran:
     """Run the product in `folder`, with nothing of the caller's settings for it but `environment`.
 
-    `launcher` are the words of a program that starts it, if any. When the deadline passes, the command and the JVM that
-    it may have started are killed.
+    `under` are the words of a command that starts another, such as setpriv.
+    When the deadline passes, the command and the JVM that it may have started are killed.
     """
     settings = {k: v for k, v in os.environ.items() if not k.startswith("MM2_MIGRATE_")}
     settings |= {"PYTHONPATH": str(REPOSITORY), **(environment or {})}
     process = subprocess.Popen(
-        [*launcher, sys.executable, "-m", "migrate", *args],
+        [*under, sys.executable, "-m", "migrate", *args],
         cwd=folder,
         env=settings,
         stdin=subprocess.DEVNULL,

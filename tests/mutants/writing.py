@@ -501,4 +501,20 @@ WRITING = (
             "tests/unit/apply/test_unknown_outcomes.py::test_a_row_that_crashed_before_its_answer_is_restored_although_the_prior_offset_is_read",
         ),
     ),
+    Mutant(
+        "empty-journal-left-behind",
+        "A run that could not even begin its journal leaves none, which would keep a new plan from its place.",
+        "migrate/apply/journal.py",
+        "            self._take_back_begin(descriptor, size)\n",
+        "",
+        ("tests/unit/test_journal.py::test_a_begin_that_finds_no_room_leaves_the_journal_as_it_was_or_none",),
+    ),
+    Mutant(
+        "plan-tries-out-in-the-end",
+        "That nobody can write the plan is said before two clusters are read for it.",
+        "migrate/cli/plan.py",
+        "    refuse_out(out)\n",
+        "",
+        ("tests/unit/test_unwritable.py::test_in_a_working_folder_that_is_gone_what_goes_there_is_refused",),
+    ),
 )

@@ -1,5 +1,6 @@
 import json
 import os
+import resource
 import stat
 from pathlib import Path
 
@@ -196,6 +197,26 @@ def test_a_folder_that_cannot_be_written_stops_before_anything_is_changed(tmp_pa
     missing = Journal(tmp_path / "gone" / "p.journal.jsonl", FINGERPRINT, lambda: 0)
     with pytest.raises(MigrateError, match="Nothing was changed"):
         missing.open(APPLY, {})
+
+
+def test_a_begin_that_finds_no_room_leaves_the_journal_as_it_was_or_none(tmp_path: Path) -> None:
+    mine = journal(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def without_room(size: int) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, hard))
+        try:
+            with pytest.raises(MigrateError, match="Nothing was changed"):
+                mine.open(APPLY, {})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    without_room(0)
+    assert not mine.path.exists()
+    mine.open(APPLY, {}).close()
+    before = mine.path.read_bytes()
+    without_room(len(before))
+    assert mine.path.read_bytes() == before
 
 
 def test_names_that_are_not_utf8_survive(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from migrate.cli.report import run_report
 from migrate.cli.sign import run_sign
-from migrate.errors import Refused, UnreadablePlan, UsageError
-from migrate.model import Decision, Grade, lag
+from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
+from migrate.model import Decision, Grade
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan, row_document
-from migrate.plan.totals import group_totals, totals
+from migrate.plan.totals import group_totals, lag, totals
 from migrate.show.formats import render
 from migrate.show.plan_table import Page, identity, next_steps, totals_told, verdict
 from migrate.show.report_data import (
@@ -283,7 +283,7 @@ def test_a_report_that_cannot_be_put_in_its_place_leaves_nothing_behind(plan_fil
     # The file system refuses what replaces a folder.
     (tmp_path / "report.html").mkdir()
     monkeypatch.setattr("migrate.cli.report._refuse_overwrite", lambda out: None)
-    with pytest.raises(UsageError, match="cannot be written to"):
+    with pytest.raises(MigrateError, match="cannot be written to"):
         run_report(plan_file, tmp_path / "report.html", None, ())
     assert {p.name for p in tmp_path.iterdir()} == {"cutover.plan", "report.html"}
 
