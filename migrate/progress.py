@@ -97,7 +97,7 @@ class LineProgress:
         elapsed = round(self._last_line - self._began, 1)
         if self._as_json:
             line = {"time_ms": self._clock.now_ms(), "elapsed_s": elapsed, "message": text, **more}
-            self._write(json.dumps(line, ensure_ascii=False) + "\n")
+            self._write(json.dumps(line) + "\n")
             return
         line_text = safe(f"[{elapsed:5.1f} s] {text}")
         # A line that wraps can not be written over; it stands, as in a log, and is not said again.

@@ -4,6 +4,7 @@ Group and topic names are other people's text: none of it may move the cursor, e
 direction or look like something else. Pure: the caller says whether there is a terminal.
 """
 
+import codecs
 import re
 import shlex
 import unicodedata
@@ -20,6 +21,26 @@ class Colour(StrEnum):
     YELLOW = "33"
     BOLD = "1"
     DIM = "2"
+
+
+# What encoding the output has: `output_takes` says it once, when the command starts.
+_encoding = ["utf-8"]
+
+
+def output_takes(encoding: str) -> None:
+    """Tell what encoding the output has: what it lacks is printed escaped, which takes more columns."""
+    _encoding[0] = codecs.lookup(encoding).name
+
+
+def _printed(character: str) -> bool:
+    """True if the output has this character."""
+    if _encoding[0] == "utf-8":
+        return True
+    try:
+        character.encode(_encoding[0])
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def wants_colour(is_terminal: bool, environment: Mapping[str, str]) -> bool:
@@ -59,7 +80,7 @@ def capital(text: str) -> str:
 
 def shell_word(text: str) -> str:
     """Return the text quoted for bash: what is pasted means exactly this name, and shows no control character."""
-    if text.isprintable():
+    if text.isprintable() and _printed(text):
         return shlex.quote(text)
     return "$'" + "".join(_in_ansi_c_quotes(c) for c in text) + "'"
 
@@ -67,10 +88,18 @@ def shell_word(text: str) -> str:
 def _in_ansi_c_quotes(character: str) -> str:
     if character in "\\'":
         return "\\" + character
-    if character.isprintable():
+    if character.isprintable() and _printed(character):
         return character
     # by bytes: what bash makes of \u depends on the locale
-    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))
+    return "".join(f"\\x{byte:02x}" for byte in _bytes_of(character))
+
+
+def _bytes_of(character: str) -> bytes:
+    try:
+        # What Python reads of a file name that is no text stands for one byte each.
+        return character.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return character.encode("utf-8", "surrogatepass")
 
 
 def _escaped(character: str) -> str:
@@ -78,13 +107,18 @@ def _escaped(character: str) -> str:
 
 
 def cells(text: str) -> int:
-    """Return how many columns of a terminal the text takes: wide characters two, combining ones none."""
+    """Return how many columns of a terminal the text takes: wide characters two, combining ones none.
+
+    What the output's encoding lacks takes as many as its escape.
+    """
     if text.isascii():
         return len(text)
     return sum(_cells(c) for c in text)
 
 
 def _cells(character: str) -> int:
+    if not _printed(character):
+        return len(_escaped(character))
     if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1

@@ -4,7 +4,6 @@ Results go to stdout, progress and errors to stderr. Heavy libraries are importe
 `--help` and `show` answer at once.
 """
 
-import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +36,7 @@ from migrate.cli.options import (
     spark_options,
     writing_options,
 )
+from migrate.cli.utf8 import escape_what_output_lacks, print_in_utf8, take_utf8
 from migrate.errors import EXIT_REFUSED
 from migrate.kafka.core_dumps import forbid_core_dumps
 
@@ -173,6 +173,8 @@ def show(plans: tuple[Path, ...], log_format: str, **options: Any) -> int:
         "on_terminal": sys.stdout.isatty(),
     }
     lines, beside = run_show(plans, ShowOptions(**options, **seen))
+    if options["form"] in ("csv", "kcg"):
+        print_in_utf8()
     print_lines(lines)
     if beside:
         click.echo(beside, err=True)
@@ -384,9 +386,7 @@ def offsets(**options: Any) -> int:
 
 def main() -> None:
     """Run the command line; never returns."""
+    take_utf8()
     forbid_core_dumps()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A group's name may hold what the terminal's encoding lacks: shown escaped, not a crash.
-            stream.reconfigure(errors="backslashreplace")
+    escape_what_output_lacks()
     sys.exit(exit_code_of(cli))

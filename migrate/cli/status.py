@@ -224,7 +224,7 @@ class Teller:
         else:
             left = told.watch.time_left()
             document = status_document(told.status, self.forecast, told.watch.bars, left, told.sight)
-            self.show([json.dumps(document | {"note": told.note or None}, ensure_ascii=False)])
+            self.show([json.dumps(document | {"note": told.note or None})])
 
     def _drawn(self, told: Told) -> list[str]:
         if told.status is None:
@@ -249,7 +249,7 @@ class Teller:
             left = left_text(last.watch.time_left(), status.lag) if last else ""
             self.show(self._lines(status, last, left))
         elif last is None:
-            self.show([json.dumps(status_document(status, self.forecast), ensure_ascii=False, indent=2)])
+            self.show([json.dumps(status_document(status, self.forecast), indent=2)])
 
     def _lines(self, status: Status, told: Told | None, left: str, sight: Sight | None = None) -> list[str]:
         said = self.forecast.text if self.forecast else ""

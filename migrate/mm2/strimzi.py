@@ -51,7 +51,7 @@ def read_strimzi(path: Path, source_alias: str, target_alias: str) -> Described:
 
 def _documents(path: Path) -> list[Any]:
     try:
-        return list(yaml.safe_load_all(path.read_text()))
+        return list(yaml.safe_load_all(path.read_text("utf-8")))
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such file.", "Check the path.") from None
     except OSError as error:

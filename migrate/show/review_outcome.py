@@ -65,7 +65,7 @@ def events_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
     """Return the journal's events in order: time, event, group, and the rest as text."""
     file = _journal(path, plan)
     lines = []
-    for text in file.read_text().split("\n")[:-1]:
+    for text in file.read_text("utf-8").split("\n")[:-1]:
         event = json.loads(text)
         rest = {k: v for k, v in event.items() if k not in ("time", "event", "group", "fingerprint")}
         lines.append({"time": event["time"], "event": event["event"], "group": event.get("group", ""),
@@ -94,7 +94,7 @@ def not_written_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
 
 def _verification(path: str | Path, plan: Plan) -> dict[str, Any]:
     try:
-        document: dict[str, Any] = json.loads(Path(path).read_text())
+        document: dict[str, Any] = json.loads(Path(path).read_text("utf-8"))
         fingerprint, _ = document["fingerprint"], document["offsets"]
     except OSError as error:
         raise ReviewStopped(f"The verification {path} cannot be read: {error.strerror}.", _MAKE_IT) from None

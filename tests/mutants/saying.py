@@ -227,4 +227,28 @@ SAYING = (
         '"--accept", ',
         ("tests/unit/cli/test_main.py::test_the_readme_names_what_the_environment_does_not_set",),
     ),
+    Mutant(
+        "kcg-in-the-terminals-encoding",
+        "What kafka-consumer-groups reads names the groups as they are, whatever the terminal can show.",
+        "migrate/cli/main.py",
+        '    if options["form"] in ("csv", "kcg"):\n',
+        '    if options["form"] == "csv":\n',
+        ("tests/unit/test_locale.py::test_what_programs_read_is_utf_8_whatever_the_output_has",),
+    ),
+    Mutant(
+        "shell-word-in-the-terminals-encoding",
+        "A printed command names the group that is meant, also where the terminal shows its name escaped.",
+        "migrate/text.py",
+        "    if text.isprintable() and _printed(text):\n",
+        "    if text.isprintable():\n",
+        ("tests/unit/test_locale.py::test_what_is_printed_escaped_takes_the_columns_of_its_escape",),
+    ),
+    Mutant(
+        "locale-c-is-ascii",
+        "Names that are typed in a C locale are taken for UTF-8.",
+        "migrate/cli/main.py",
+        "    take_utf8()\n",
+        "",
+        ("tests/unit/test_locale.py::test_a_signature_has_the_name_and_the_note_as_they_were_typed",),
+    ),
 )

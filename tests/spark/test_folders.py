@@ -94,3 +94,20 @@ def test_a_full_scratch_folder_is_what_spark_failed_of_and_not_its_consequences(
         told = said(SESSION, {"SPARK_LOCAL_DIRS": str(tmp_path)})
     assert "Spark did not start: java.io.IOException: No space left on device. Make room in Spark's scratch" in told
     assert "SPARK_LOCAL_DIRS" in told and "NullPointer" not in told
+
+
+def test_java_finds_the_jars_in_a_folder_whose_name_is_not_ascii_in_the_c_locale_too(tmp_path: Path) -> None:
+    cache = tmp_path / "dépôt-日本"
+    cache.mkdir()
+    (cache / "spark-kafka").symlink_to(cache_folder() / "spark-kafka")
+    code = (
+        "from migrate.cli.utf8 import take_utf8; take_utf8()\n"
+        "from migrate.spark.session import java_machine, stop_java_machine\n"
+        "print(java_machine().java.lang.System.getProperty('sun.jnu.encoding')); stop_java_machine()"
+    )
+    settings = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "LC_ALL": "C"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=settings | {"MM2_MIGRATE_CACHE": str(cache)}, capture_output=True, text=True,
+        timeout=400,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "UTF-8\n"), done

@@ -1,0 +1,191 @@
+"""Names beyond ASCII in every locale: no crash, the same files, aligned tables, commands that name what is meant."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from migrate import terminal
+from migrate.apply.signatures import read_signatures, signatures_path
+from migrate.plan.file import read_plan, write_plan
+from migrate.plan.plan import Plan
+from migrate.progress import LineProgress
+from migrate.text import cells, output_takes, shell_word
+from tests.builders import make_plan, make_row
+from tests.fakes import FakeClock
+from tests.integration.cli import REPOSITORY
+
+GROUP, PLAN_NAME = "café-日本", "pläne-日.plan"
+UTF8 = {"LC_ALL": "C.UTF-8"}
+FORCED = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+WORST = "C, and Python is not to mend it"
+LOCALES = {
+    "C": {"LC_ALL": "C"},
+    WORST: {"LC_ALL": "C", **FORCED},
+    "POSIX, and Python is not to mend it": {"LC_ALL": "POSIX", **FORCED},
+    "none": {},
+    "none, and Python is not to mend it": FORCED,
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "wörk-日本"
+    made.mkdir()
+    write_plan(plan(), made / PLAN_NAME)
+    return made
+
+
+def plan() -> Plan:
+    rows = [make_row(GROUP), make_row(GROUP, partition=1), make_row("refunds"), make_row("ünïted", "bestellungen-ä")]
+    return make_plan(rows)
+
+
+def ran(folder: Path, locale: Mapping[str, str], *words: str) -> "subprocess.CompletedProcess[bytes]":
+    dropped = ("LANG", "LANGUAGE", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONCOERCECLOCALE")
+    settings = {k: v for k, v in os.environ.items() if k not in dropped and not k.startswith(("LC_", "MM2_MIGRATE_"))}
+    settings |= {"PYTHONPATH": str(REPOSITORY), **locale}
+    command = [sys.executable, "-m", "migrate", *words]
+    done = subprocess.run(command, cwd=folder, env=settings, capture_output=True, timeout=60)
+    assert b"Traceback" not in done.stderr and b"Unexpected" not in done.stderr, done
+    return done
+
+
+COMMANDS = (
+    ("show", PLAN_NAME),
+    ("show", PLAN_NAME, "--format", "json"),
+    ("show", PLAN_NAME, "--format", "jsonl"),
+    ("show", PLAN_NAME, "--format", "csv"),
+    ("show", PLAN_NAME, "--format", "kcg"),
+    ("show", PLAN_NAME, "--group", "café-.*"),
+    ("show", PLAN_NAME, "--group", "nirgends-ä"),
+    ("show", PLAN_NAME, "--diff", PLAN_NAME),
+    ("show", PLAN_NAME, PLAN_NAME),
+    ("explain", PLAN_NAME, GROUP),
+    ("explain", PLAN_NAME, GROUP, "--fence", "--principal", "User:Zoë"),
+    ("report", PLAN_NAME, "--out", "bericht-ä.html", "--source", "Ä"),
+    ("sign", "fehlt-ä.plan", "--by", "Zoë"),
+    ("plan", "--out", PLAN_NAME, "--mm2-config", "fehlt-ä.properties", "--source", "Ä", "--target", "B"),
+    ("plan", "--out", "nirgends-ä/x.plan", "--mm2-config", "fehlt-ä.properties", "--source", "Ä", "--target", "B"),
+)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: ascii(" ".join(words)))
+def test_what_a_command_says_and_writes_is_the_same_where_ascii_is_all_there_is(
+    folder: Path, words: tuple[str, ...]
+) -> None:
+    expected = ran(folder, UTF8, *words)
+    said = expected.stdout + expected.stderr
+    assert not said.isascii() or b"\\u65e5" in said
+    files = written(folder)
+    done = ran(folder, LOCALES[WORST], *words)
+    assert (done.returncode, done.stdout, done.stderr) == (expected.returncode, expected.stdout, expected.stderr)
+    assert written(folder) == files
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_a_signature_has_the_name_and_the_note_as_they_were_typed(folder: Path, locale: str) -> None:
+    done = ran(folder, LOCALES[locale], "sign", PLAN_NAME, "--by", "Zoë Müller", "--note", "Grüße, 日本")
+    assert done.returncode == 0 and "SIGNED by Zoë Müller" in done.stdout.decode()
+    file = signatures_path(folder / PLAN_NAME, plan().fingerprint)
+    (signature,) = read_signatures(file, plan().fingerprint)
+    assert (signature.name, signature.note) == ("Zoë Müller", "Grüße, 日本")
+    assert read_plan(folder / PLAN_NAME) == plan()
+
+
+def test_help_is_the_same_in_every_c_locale(folder: Path) -> None:
+    for words in (["--help"], ["plan", "--help"], ["mm2", "offsets", "--help"]):
+        expected = ran(folder, UTF8, *words)
+        done = ran(folder, LOCALES[WORST], *words)
+        assert (done.returncode, done.stdout, done.stderr) == (0, expected.stdout, b""), words
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_where_the_output_lacks_characters_the_table_is_aligned_all_the_same(folder: Path, encoding: str) -> None:
+    shown = ran(folder, {**UTF8, "PYTHONIOENCODING": encoding}, "show", PLAN_NAME).stdout.decode(encoding)
+    assert r"\u65e5\u672c" in shown
+    blocks = shown.split("\n\n")
+    tables = [b.splitlines() for b in blocks if " DECISION " in b and " set " in b]
+    assert len(tables) == 3, shown
+    for table in tables:
+        heading = next(line for line in table if line.startswith("GROUP  "))
+        rows = [line for line in table if " set " in line]
+        assert rows and {line.index(" set ") for line in rows} == {heading.index(" DECISION")}, shown
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("form", ["csv", "kcg", "json", "jsonl"])
+def test_what_programs_read_is_utf_8_whatever_the_output_has(folder: Path, encoding: str, form: str) -> None:
+    words = ("show", PLAN_NAME, "--format", form)
+    assert ran(folder, {**UTF8, "PYTHONIOENCODING": encoding}, *words).stdout == ran(folder, UTF8, *words).stdout
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_printed_command_names_the_same_group_whatever_the_output_has(folder: Path, encoding: str) -> None:
+    words = ("explain", PLAN_NAME, GROUP, "--fence")
+    told = ran(folder, {**UTF8, "PYTHONIOENCODING": encoding}, *words).stdout.decode(encoding)
+    line = next(line for line in told.splitlines() if "--deny-principal" in line)
+    word = line[line.index("--group ") + len("--group ") :].split(" ")[0]
+    assert bash_reads(word) == GROUP
+
+
+def bash_reads(word: str) -> str:
+    return subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True).stdout.decode()
+
+
+def test_a_file_name_that_is_no_text_is_quoted_by_its_bytes() -> None:
+    name = b"pl\xe4ne.plan"
+    done = subprocess.run(["bash", "-c", f"printf %s {shell_word(os.fsdecode(name))}"], capture_output=True, check=True)
+    assert done.stdout == name
+
+
+@pytest.fixture
+def ascii_output() -> Iterator[None]:
+    before = terminal._encoding[0]
+    output_takes("ANSI_X3.4-1968")
+    yield
+    output_takes(before)
+
+
+@pytest.mark.usefixtures("ascii_output")
+def test_what_is_printed_escaped_takes_the_columns_of_its_escape() -> None:
+    for text in ("é", "日本", "a\u0301", "\U0001f600", "plain"):
+        assert cells(text) == len(text.encode("ascii", "backslashreplace")), text
+    assert shell_word("é") == r"$'\xc3\xa9'" and shell_word("a b") == "'a b'"
+
+
+def test_progress_as_json_is_json_on_a_log_of_any_encoding() -> None:
+    said: list[str] = []
+    progress = LineProgress(said.append, FakeClock(), as_json=True)
+    progress.step(f"reading {GROUP}")
+    progress.end()
+    assert said and all(line.isascii() for line in said) and GROUP in str(json.loads(said[0]))
+
+
+def test_java_is_told_of_utf_8_where_the_locale_is_c(folder: Path) -> None:
+    code = "import os; from migrate.cli.utf8 import take_utf8; take_utf8(); print(os.environ.get('LC_ALL'))"
+    for given, expected in (("C", "C.UTF-8"), ("POSIX", "C.UTF-8"), ("C.UTF-8", "C.UTF-8")):
+        settings = {**os.environ, "PYTHONPATH": str(REPOSITORY), "LC_ALL": given}
+        done = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True, timeout=60)
+        assert done.stdout == f"{expected}\n", done
+
+
+def test_in_a_latin_1_locale_what_it_has_is_shown_and_files_are_utf_8(folder: Path) -> None:
+    listed = subprocess.run(["locale", "-a"], capture_output=True, text=True, check=False).stdout.split()
+    installed = [name for name in listed if name.lower().replace("-", "").endswith("iso88591")]
+    if not installed:
+        pytest.skip("no Latin-1 locale is installed")
+    write_plan(plan(), folder / "cutover.plan")
+    done = ran(folder, {"LC_ALL": installed[0]}, "show", "cutover.plan")
+    assert done.returncode == 0 and "caf\xe9-\\u65e5" in done.stdout.decode("latin-1")
+    assert ran(folder, {"LC_ALL": installed[0]}, "report", "cutover.plan").returncode == 0
+    assert ran(folder, UTF8, "report", "cutover.plan", "--out", "other.html").returncode == 0
+    assert (folder / "report.html").read_bytes() == (folder / "other.html").read_bytes()
