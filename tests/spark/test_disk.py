@@ -12,10 +12,11 @@ import pytest
 
 from migrate.errors import EnvironmentLacks
 from migrate.kafka.reader_pair import KafkaReaders, ReaderSettings
+from migrate.model import TopicPartition
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.jars import cache_folder
+from tests.spark.comparescene import NO_LIMITS, Heard, plain
 from tests.spark.diskrun import TOPICS, name_of
-from tests.spark.test_comparer import NO_LIMITS, Heard, TopicPartition, plain
 
 pytestmark = pytest.mark.spark
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from migrate.model import Commits, Failure, GroupState, TopicPartition
 from tests.fakes import Appended, Crash, FakeCluster, Script
+from tests.unit.answers import DENIED, UNSURE
 
 COLLEAGUE = "a colleague"
 Place = tuple[str, TopicPartition]
@@ -35,10 +36,8 @@ class Kind(StrEnum):
 
 
 AT_DISK = (Kind.KILLED_AT_DISK, Kind.TORN_LINE, Kind.POWER_CUT, Kind.DISK_FULL, Kind.INTERRUPTED)
-DENIED = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
 LOADING = Failure("COORDINATOR_LOAD_IN_PROGRESS", "loading", retriable=True)
 LOST = Failure("COORDINATOR_NOT_AVAILABLE", "not available", retriable=True, outcome_unknown=True)
-UNSURE = Failure("UNKNOWN_SERVER_ERROR", "?", outcome_unknown=True)
 # What the first tries to write a group are answered.
 ANSWERS = {
     "denied": [Script(DENIED)],

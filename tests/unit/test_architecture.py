@@ -80,6 +80,27 @@ def test_a_module_stays_small_enough_to_read(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 400
 
 
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda p: str(p.relative_to(TESTS)))
+def test_no_test_module_is_imported_by_another_what_they_share_lies_in_builders(path):
+    modules = {name for name in imported_names(path) if name.startswith("tests.")}
+    assert not {name for name in modules if any(part.startswith("test_") for part in name.split("."))}
+
+
+def imported_names(path: Path) -> set[str]:
+    """Whatever is imported, also a module by its package: `from tests.unit import test_rows`."""
+    found = imported(path)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            package = path.relative_to(TESTS.parent).parent.parts
+            base = [*package[: len(package) - node.level + 1]] if node.level else []
+            whole = ".".join([*base, *([node.module] if node.module else [])])
+            found |= {whole, *(f"{whole}.{alias.name}" for alias in node.names if alias.name.startswith("test_"))}
+    return found
+
+
 def loaded_by(statement: str) -> set[str]:
     code = f"import sys; {statement}; print(chr(10).join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

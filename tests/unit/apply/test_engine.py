@@ -25,15 +25,12 @@ from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from tests.builders import make_check
 from tests.fakes import ALIVE, EMPTY, Crash, FakeClock, FakeGroupFacts, NoProgress, Script
+from tests.unit.answers import DENIED, MOVED, TIMED_OUT, UNSURE
 from tests.unit.applyscene import Scene, statuses, three_groups
 from tests.unit.plans import clusters, plan, row
 
 P0 = TopicPartition("A.orders", 0)
-TIMED_OUT = Failure("_TIMED_OUT", "no answer", retriable=True, outcome_unknown=True)
-DENIED = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
-MOVED = Failure("NOT_COORDINATOR", "moved", retriable=True, outcome_unknown=True)
 NO_JAVA = Failure("JAVA_CLIENT_MISSING", "Java was not found")
-UNSURE = Failure("UNKNOWN_SERVER_ERROR", "?", retriable=False, outcome_unknown=True)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from migrate.model import UNACKNOWLEDGED, Commit, Commits, Decision, Failure, To
 from migrate.ports import Outcomes
 from migrate.write_outcome import NOT_WRITTEN, may_be_written
 from tests.fakes import Crash, FakeClock, Script
+from tests.unit.answers import DENIED
 from tests.unit.applyscene import Scene, statuses, three_groups
 from tests.unit.plans import plan, row
 
@@ -201,9 +202,6 @@ def test_an_unanswered_row_that_somebody_else_has_moved_is_refused(tmp_path: Pat
     assert scene.apply(group_timeout_seconds=0.0).exit_code == 4
     scene.target.offsets["a"][P0] = replace(Commit(0), offset=77)
     assert scene.rollback().exit_code == 3 and scene.target.held("a") == {("A.orders", 0): 77}
-
-
-DENIED = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
 
 
 def test_a_later_failure_for_sure_leaves_an_attempt_that_was_killed_in_doubt(tmp_path: Path) -> None:

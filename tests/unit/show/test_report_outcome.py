@@ -20,7 +20,7 @@ from migrate.show.report_outcome import Aftermath, Verified, aftermath, read_ver
 from migrate.show.verify import verify_document
 from tests.builders import make_check
 from tests.fakes import Crash, NoProgress, Script
-from tests.unit.apply.test_engine import DENIED, TIMED_OUT, UNSURE
+from tests.unit.answers import DENIED, TIMED_OUT, UNSURE
 from tests.unit.applyscene import Scene
 from tests.unit.plans import plan, row
 

@@ -1,0 +1,136 @@
+"""Logs of both clusters in memory, syncs and commits, and their comparing by Spark: what tests of it share."""
+
+import random
+from dataclasses import dataclass, field
+
+from migrate.match.comparison import Comparison, FetchEstimate, Limits, Work
+from migrate.match.equality import Content, Equality
+from migrate.match.protocol import PartitionAnswer, PartitionQuestion
+from migrate.match.task import MatchTask
+from migrate.mm2.chain import chain
+from migrate.mm2.wire import SyncRecord, encode_sync
+from migrate.model import OffsetSync, TopicPartition
+from migrate.spark.comparer import SparkComparer
+from migrate.spark.syncs import Syncs
+from tests.memorylogs import Log, MemoryReader, MemoryReaders, log_range, record
+from tests.spark.records import frame
+
+NO_LIMITS = Limits(1_000_000, None)
+# Topic names in Kafka are tamer than this; nothing here may depend on it.
+TOPICS = ["t", "t-1", 'it\'s "quoted"', "名前"]
+
+
+@dataclass
+class Scene:
+    """Logs of both clusters, the syncs between them as MM2 wrote them, and commits."""
+
+    source: dict[TopicPartition, Log] = field(default_factory=dict)
+    target: dict[TopicPartition, Log] = field(default_factory=dict)
+    syncs: list[tuple[TopicPartition, int, int]] = field(default_factory=list)
+    works: list[Work] = field(default_factory=list)
+
+    def add(
+        self,
+        place: TopicPartition,
+        log: Log,
+        copy: Log,
+        syncs: list[tuple[int, int]],
+        committed: tuple[int, ...],
+        start: int = 0,
+    ) -> None:
+        to = copy_of(place)
+        self.source[place], self.target[to] = log, copy
+        self.syncs += [(place, u, d) for u, d in syncs]
+        self.works.append(Work(place, to, log_range(log, start), log_range(copy), committed))
+
+    def readers(self) -> MemoryReaders:
+        return MemoryReaders(MemoryReader(self.source), MemoryReader(self.target))
+
+    def question(self, work: Work, equality: Equality | None, inverted: bool = False) -> PartitionQuestion:
+        """What a task should be asked about a partition, made by the plain functions."""
+        mine = [
+            OffsetSync(n, d if inverted else u, u if inverted else d)
+            for n, (place, u, d) in enumerate(self.syncs)
+            if place == (work.target if inverted else work.source)
+        ]
+        links = tuple((s.source_offset, s.target_offset) for s in chain(mine, work.source_log.end, work.target_log.end))
+        assert equality is not None
+        committed = tuple(sorted(set(work.source_committed)))
+        return PartitionQuestion(
+            work.source, work.target, work.source_log, work.target_log, links, committed, equality,
+            work.source_open, work.copied_to, NO_LIMITS.match_records, inverted,
+        )  # fmt: skip
+
+
+def copy_of(place: TopicPartition) -> TopicPartition:
+    return TopicPartition(f"A.{place.topic}", place.partition)
+
+
+def random_scene(seed: int) -> Scene:
+    """Partitions with restarts, gaps, stale syncs, and some that were never synced."""
+    rnd, scene = random.Random(seed), Scene()
+    places = [TopicPartition(topic, p) for topic in TOPICS for p in range(4)]
+    for place in places:
+        log = {n: record(n) for n in range(rnd.randrange(1, 400)) if rnd.random() < 0.95}
+        copy: dict[int, Content] = {}
+        syncs, offset, pending = [], 0, sorted(log)
+        while pending:
+            number = pending.pop(0)
+            copy[offset] = log[number]
+            if rnd.random() < 0.05:
+                syncs.append((number, offset))
+            offset += 1 + (rnd.random() < 0.02)
+            if rnd.random() < 0.004:
+                pending = [n for n in sorted(log) if n >= number - rnd.randrange(40)]
+        end = max(log, default=0)
+        committed = tuple(rnd.sample(range(end + 1), rnd.randrange(1, min(20, end + 2))))
+        scene.add(place, log, copy, syncs if rnd.random() < 0.8 else [], committed)
+    rnd.shuffle(scene.syncs) if rnd.random() < 0.3 else None
+    return scene
+
+
+class Heard:
+    """What a comparison said of itself."""
+
+    def __init__(self) -> None:
+        self.estimates: list[FetchEstimate] = []
+        self.advances: list[tuple[int, int]] = []
+
+    def expects(self, estimate: FetchEstimate) -> None:
+        self.estimates.append(estimate)
+
+    def advance(self, done: int, total: int) -> None:
+        self.advances.append((done, total))
+
+
+def compare(
+    spark,
+    scene: Scene,
+    limits: Limits = NO_LIMITS,
+    inverted: bool = False,
+    readers: MemoryReaders | None = None,
+    heard: "Heard | None" = None,
+) -> Comparison:
+    pairs = [encode_sync(SyncRecord(p.topic, p.partition, u, d)) for p, u, d in scene.syncs]
+    syncs = Syncs(frame(spark, pairs), inverted) if pairs else None
+    try:
+        return SparkComparer(spark, lambda: syncs, readers or scene.readers()).compare(
+            scene.works, limits, heard or Heard(), inverted
+        )
+    finally:
+        if syncs:
+            syncs.close()
+
+
+def alone(readers: MemoryReaders, question: PartitionQuestion) -> PartitionAnswer:
+    """What one matching answers without Spark, and without others beside it."""
+    outcome, _ = MatchTask(readers)([question])
+    assert isinstance(outcome, tuple)
+    return outcome[1]
+
+
+def plain(place: TopicPartition, length: int = 200, committed: tuple[int, ...] = (50,)) -> Scene:
+    scene = Scene()
+    log = {n: record(n) for n in range(length)}
+    scene.add(place, log, log, [(u, u) for u in range(0, length, 20)], committed)
+    return scene
