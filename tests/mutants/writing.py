@@ -184,7 +184,7 @@ WRITING = (
         "migrate/apply/history.py",
         '            self._prior.setdefault(event["group"], _commits(event["prior"]))\n',
         '            self._prior[event["group"]] = _commits(event["prior"])\n',
-        ("tests/unit/apply/test_engine.py::test_a_killed_rollback_is_finished_by_the_same_command",),
+        ("tests/unit/test_journal.py::test_the_first_backup_of_a_group_counts",),
     ),
     Mutant(
         "intent-not-recorded",

@@ -1,5 +1,6 @@
 """Every mutant still fits the code, and a few are killed; `python -m tests.mutants` runs all of them."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -30,6 +31,14 @@ def of(name: str) -> Mutant:
 def test_every_mutant_changes_one_place_of_the_product_into_code_that_compiles(mutant: Mutant) -> None:
     assert mutant.file.startswith("migrate/") and mutant.tests and mutant.breaks.endswith(".")
     assert mutant.broken(ROOT) != (ROOT / mutant.file).read_text()
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_the_tests_that_kill_a_mutant_are_there(mutant: Mutant) -> None:
+    for test in mutant.tests:
+        file, _, name = test.partition("::")
+        functions = {n.name for n in ast.walk(ast.parse((ROOT / file).read_text())) if isinstance(n, ast.FunctionDef)}
+        assert not name or name.partition("[")[0] in functions, test
 
 
 def test_no_two_mutants_share_a_name() -> None:
