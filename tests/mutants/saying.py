@@ -196,7 +196,7 @@ SAYING = (
     Mutant(
         "secrets-shown",
         "No message shows a secret of the client files.",
-        "migrate/kafka/client_config.py",
+        "migrate/mm2/secrets.py",
         "        text = text.replace(secret, HIDDEN)\n",
         "        text = text.replace(secret, HIDDEN) if secret in text.split() else text\n",
         ("tests/unit/kafka/test_client_config.py::test_no_text_shows_a_password",),
@@ -221,11 +221,11 @@ SAYING = (
     ),
     Mutant(
         "rewind-from-the-environment",
-        "What decides over data is never taken from the environment.",
+        "What affects data is never taken from the environment.",
         "migrate/cli/options.py",
         '"--accept", "--rewind", ',
         '"--accept", ',
-        ("tests/unit/cli/test_main.py::test_the_readme_names_what_the_environment_does_not_set",),
+        ("tests/unit/cli/test_main.py::test_the_reference_names_what_the_environment_does_not_set",),
     ),
     Mutant(
         "kcg-in-the-terminals-encoding",
@@ -233,7 +233,7 @@ SAYING = (
         "migrate/cli/main.py",
         '    if options["form"] in ("csv", "kcg"):\n',
         '    if options["form"] == "csv":\n',
-        ("tests/unit/test_locale.py::test_what_programs_read_is_utf_8_whatever_the_output_has",),
+        ("tests/unit/cli/test_locale.py::test_what_programs_read_is_utf_8_whatever_the_output_has",),
     ),
     Mutant(
         "shell-word-in-the-terminals-encoding",
@@ -241,7 +241,7 @@ SAYING = (
         "migrate/text.py",
         "    if text.isprintable() and _printed(text):\n",
         "    if text.isprintable():\n",
-        ("tests/unit/test_locale.py::test_what_is_printed_escaped_takes_the_columns_of_its_escape",),
+        ("tests/unit/cli/test_locale.py::test_what_is_printed_escaped_takes_the_columns_of_its_escape",),
     ),
     Mutant(
         "locale-c-is-ascii",
@@ -249,6 +249,6 @@ SAYING = (
         "migrate/cli/main.py",
         "    take_utf8()\n",
         "",
-        ("tests/unit/test_locale.py::test_a_signature_has_the_name_and_the_note_as_they_were_typed",),
+        ("tests/unit/cli/test_locale.py::test_a_signature_has_the_name_and_the_note_as_they_were_typed",),
     ),
 )

@@ -184,7 +184,7 @@ WRITING = (
         "migrate/apply/history.py",
         '            self._prior.setdefault(event["group"], _commits(event["prior"]))\n',
         '            self._prior[event["group"]] = _commits(event["prior"])\n',
-        ("tests/unit/test_journal.py::test_the_first_backup_of_a_group_counts",),
+        ("tests/unit/apply/test_journal.py::test_the_first_backup_of_a_group_counts",),
     ),
     Mutant(
         "intent-not-recorded",
@@ -416,7 +416,7 @@ WRITING = (
     Mutant(
         "damaged-journal-line-believed",
         "A damaged line of the journal is never read as another offset.",
-        "migrate/apply/history.py",
+        "migrate/plan/companions.py",
         "    if line != body + _SEAL + b'%08x\"}' % zlib.crc32(body):\n",
         "    if not body:\n",
         ("tests/unit/apply/test_journal.py::test_every_flipped_bit_is_damage_and_never_another_offset",),
@@ -507,7 +507,7 @@ WRITING = (
         "migrate/apply/journal.py",
         "            self._take_back_begin(descriptor, size)\n",
         "",
-        ("tests/unit/test_journal.py::test_a_begin_that_finds_no_room_leaves_the_journal_as_it_was_or_none",),
+        ("tests/unit/apply/test_journal.py::test_a_begin_that_finds_no_room_leaves_the_journal_as_it_was_or_none",),
     ),
     Mutant(
         "plan-tries-out-in-the-end",
@@ -515,6 +515,6 @@ WRITING = (
         "migrate/cli/plan.py",
         "    refuse_out(out)\n",
         "",
-        ("tests/unit/test_unwritable.py::test_in_a_working_folder_that_is_gone_what_goes_there_is_refused",),
+        ("tests/unit/cli/test_unwritable.py::test_in_a_working_folder_that_is_gone_what_goes_there_is_refused",),
     ),
 )
