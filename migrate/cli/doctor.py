@@ -23,12 +23,12 @@ from migrate.cli.wiring import (
     rights_of,
 )
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
-from migrate.kafka.client_config import JAVA_ADDRESSES
 from migrate.kafka.rights import ConfluentRights
 from migrate.mm2.flow import Cluster, Flow
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
 from migrate.show.table import wrapped
+from migrate.spark.java_settings import JAVA_ADDRESSES
 from migrate.survey.connect_topics import read_connect_topics, without_copy
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED

@@ -15,11 +15,6 @@ from migrate.mm2.java_properties import PROVIDERS
 
 _QUIET = {"log_level": "0", "log.connection.close": "false"}
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-# Kafka's ClientUtils.filterPreferredAddresses; librdkafka tries them all.
-JAVA_ADDRESSES = (
-    "Of a name's addresses Java tries those of one kind, IPv4 if it has any: where brokers listen on IPv6 alone, "
-    "set JAVA_TOOL_OPTIONS=-Djava.net.preferIPv6Addresses=true."
-)
 _DNS_LOOKUPS = ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")
 
 _SAME = ("bootstrap.servers", "client.id", "client.rack")

@@ -9,10 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from migrate.errors import ClusterError
-from migrate.kafka.client_config import JAVA_ADDRESSES
 from migrate.model import Commit, Commits, Failure, TopicPartition
 from migrate.spark.java_client import GRACE_SECONDS, TIMED_OUT, JavaClient
 from migrate.spark.java_errors import java_exception
+from migrate.spark.java_settings import JAVA_ADDRESSES
 
 GROUPS_PER_CALL = 1000
 # Transactions of consumers last for fractions of a second; a call for stable offsets that takes longer than this,

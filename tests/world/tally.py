@@ -20,6 +20,9 @@ from tests.world.troubles import LOSSY, crossed
 
 SHORT = "short-of-best"
 
+# Worlds whose records are kept, and whose equality was found to be another: a family by itself.
+MISCALIBRATED = "(miscalibrated)"
+
 
 @dataclass(frozen=True, slots=True)
 class Draw:
@@ -98,7 +101,7 @@ class Tally:
         world = judged.world
         names = sorted(world.troubles) or ["none"]
         if run and not world.troubles & LOSSY and not well_calibrated(world, run):
-            names.append("(miscalibrated)")
+            names.append(MISCALIBRATED)
         self.worlds += 1
         self.rows += len(judged.rows)
         for name in names:

@@ -3,8 +3,8 @@
 import shlex
 from dataclasses import replace
 
+from migrate.checks import registry as checklist
 from migrate.checks.check import HiddenTopics, TopicShape
-from migrate.checks.check import registry as checklist
 from migrate.mm2.chain import Window
 from migrate.mm2.connector_status import ConnectorTasks, Part
 from migrate.mm2.connectors import Role

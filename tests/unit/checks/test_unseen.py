@@ -8,7 +8,7 @@ import pytest
 
 from migrate.checks.check import HiddenTopics
 from migrate.checks.rights_check import Health
-from migrate.cli.main import doctor
+from migrate.cli import doctor
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Failure, GroupState, Level, LogRange, Scope, Side, TopicPartition

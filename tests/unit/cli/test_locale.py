@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate import terminal
+from migrate import text as terminal
 from migrate.apply.signatures import read_signatures, signatures_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
