@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from migrate.match.equality import Equality
-from migrate.match.protocol import Matched, PartitionAnswer, Unmatched
+from migrate.match.protocol import Matched, Unmatched
 from tests.integration import oracle
 from tests.world.model import Entry, World
 from tests.world.rowjudge import Row, Violation, named
@@ -35,7 +35,7 @@ class Judgement:
 def judge(world: World, run: Run) -> Judgement:
     """Hold every row of an answer against the oracle."""
     rows: list[Verdict] = []
-    broken: list[Violation] = list(_tail(world, run.answer))
+    broken: list[Violation] = list(_tail(world, run))
     alike = world.alike_under(_weaker(world.survives, run.question.equality))
     for g in world.commits:
         place = run.answer.places.get(g)
@@ -81,26 +81,39 @@ def _weaker(survives: Equality, used: Equality) -> Equality:
     return survives if survives is used else Equality.KEY_AND_VALUE
 
 
-def _tail(world: World, answer: PartitionAnswer) -> Iterator[Violation]:
-    """Law: `uncopied` is 0 only if nothing is still to come."""
-    if answer.tail.uncopied != 0:
+def _tail(world: World, run: Run) -> Iterator[Violation]:
+    """Law: `uncopied` is 0 only if nothing is still to come; what retention deleted meanwhile comes no more."""
+    if run.answer.tail.uncopied != 0:
         return
-    to_come = [e for e in world.source_seen if e.offset >= world.reached]
-    if detail := _still_to_come(world, to_come) or _stopped_midway(world, to_come):
+    to_come = [e for e in world.source_seen if e.offset >= max(world.reached, run.source_start)]
+    absent = _still_to_come(world, to_come)
+    detail = f"MM2 is still to copy {named(e.identity for e in absent)}" if absent else ""
+    if detail := detail or _stopped_midway(world, to_come):
         # An open transaction on the target is another check's to tell: it is not drained.
-        yield Violation("not-drained-open" if world.target_open else "not-drained", None, detail)
+        kind = "not-drained-open" if world.target_open else "not-drained"
+        yield Violation(
+            "not-drained-missing" if absent and _told_as_missing(absent, world, run) else kind, None, detail
+        )
     elif any(e.identity not in {copy.identity for copy in world.target_seen} for e in to_come):
         yield Violation("not-drained-alike", None, "the copies of equal records stand for those still to come")
 
 
-def _still_to_come(world: World, to_come: list[Entry]) -> str:
+def _told_as_missing(absent: list[Entry], world: World, run: Run) -> bool:
+    """True if they are below the last sync, from which on all is there, and every row that is owed them counts them."""
+    at_or_below = [(g, p) for g, p in run.answer.places.items() if g <= absent[-1].offset]
+    told = all(
+        isinstance(place, Matched) and place.missing_on_target >= sum(e.offset >= g for e in absent)
+        for g, place in at_or_below
+    )
+    return told and bool(world.syncs) and absent[-1].offset < world.syncs[-1].source_offset
+
+
+def _still_to_come(world: World, to_come: list[Entry]) -> list[Entry]:
     on_target = {e.identity for e in world.target_seen}
     alike = Counter(world.alike.get(e.identity, e.identity) for e in world.source_seen)
     on_target_alike = Counter(world.alike.get(e.identity, e.identity) for e in world.target_seen)
-    absent = [e.identity for e in to_come if e.identity not in on_target]
-    numbers = {identity: world.alike.get(identity, identity) for identity in absent}
-    absent = [identity for identity in absent if on_target_alike[numbers[identity]] < alike[numbers[identity]]]
-    return f"MM2 is still to copy {named(absent)}" if absent else ""
+    absent = [(e, world.alike.get(e.identity, e.identity)) for e in to_come if e.identity not in on_target]
+    return [entry for entry, number in absent if on_target_alike[number] < alike[number]]
 
 
 def _stopped_midway(world: World, to_come: list[Entry]) -> str:

@@ -72,12 +72,14 @@ class Row:
         really = self.equals.really_lost(lost, self.d)
         if not really:
             return "lost-alike"
-        if really <= self._pending() and self.run.question.source_open:
+        if really <= self._pending() | self._stood_in_for_by_pending() and self.run.question.source_open:
             return "lost-pending"
         if self._is_miscounted(really):
             return "lost-counted"
         if self._is_replay_believed(really):
             return "lost-replay-believed"
+        if self._is_another_of_its_content(really):
+            return "lost-sync-alike"
         is_guess = len(self.world.syncs) <= FEW or self.equality is Equality.TIME_AND_KEY
         if is_guess and not well_calibrated(self.world, self.run) and not really & self._recognised():
             return "lost-uncalibrated"
@@ -89,6 +91,14 @@ class Row:
 
     def _pending(self) -> Set[str]:
         return {e.identity for e in self.world.source if e.pending}
+
+    def _stood_in_for_by_pending(self) -> Set[str]:
+        """The records whose copies are changed, and that a pending one equals whose copy stands at or after the row."""
+        names = {e.identity: self._print(e) for e in self.world.source_seen}
+        there = {e.identity for e in self.world.target_seen if e.offset >= self.d} & self._pending()
+        prints = {self._print(e) for e in self.world.target_seen if e.identity in there}
+        changed = {e.identity for e in self.world.target_seen if e.altered}
+        return {identity for identity in changed if names.get(identity) in prints}
 
     def _recognised(self) -> Set[str]:
         """The records with a copy that equals them by what the row was compared by."""
@@ -114,8 +124,8 @@ class Row:
         return {e.identity for e in above if newest.get(e.content.key, -1) > e.offset}
 
     def _is_miscounted(self, lost: Set[str]) -> bool:
-        """True if what was lost is gone from the source, and amid the copies of what is gone stand as many records of
-        others as there were offsets that MM2 did not copy."""
+        """True if what was lost is gone from the source, and amid the copies of what is gone stand records of others,
+        which make up for offsets that MM2 did not copy, or whose records equal one another."""
         if self.place.why is not Why.BELOW_LOG_START:
             return False
         names = {w.identity: w.offset for w in self.world.written}
@@ -127,7 +137,8 @@ class Row:
         amid = [e for e in foreign if copied[0].offset < e.offset <= copied[-1].offset + len(foreign)]
         first = min(int(e.identity) for e in copied)
         uncopied = (self.world.source_log.start - first) - len({e.identity for e in copied})
-        return len(amid) > 0 and uncopied > 0
+        twins = len({e.identity for e in copied}) - len({self._print(e) for e in copied})
+        return len(amid) > 0 and uncopied + twins > 0
 
     def _is_replay_believed(self, lost: Set[str]) -> bool:
         """True if the row rests on the sync of a replay that stopped midway, nothing else was read, all that is lost
@@ -138,6 +149,15 @@ class Row:
         stopped = self.world.troubles & {"paused-writer", "stopped-mid-replay"}
         copies = [found.offset for found in self.truth.target.records if found.identity in lost]
         return bool(stopped) and max(copies) < lower[1]
+
+    def _is_another_of_its_content(self, lost: Set[str]) -> bool:
+        """True if the row rests on a sync whose copy is that of another record, equal to the sync's own and lost, and
+        nothing else was read."""
+        lower = self.place.lower
+        if self.place.why is not Why.NOT_ALL_READ or lower is None or not self._is_true(lower):
+            return False
+        there = {e.identity for e in self.world.target_seen if e.offset == lower[1]}
+        return lost <= there and str(lower[0]) not in there
 
     # Rows that say exact
 

@@ -129,7 +129,7 @@ LITTLE_READ_MANY, LITTLE_READ_ROWS = (
             "lost-pending": 32,
             "lost-replay-believed": 3,
             "missing-alike": 318,
-            "missing-before-deletion": 84,
+            "missing-before-deletion": 110,
             "missing-invented-changed": 55,
             "missing-invented-uncalibrated": 30,
             "missing-not-read": 4_026,
