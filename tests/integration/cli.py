@@ -55,17 +55,17 @@ def run(
     folder: Path,
     deadline_seconds: float = DEADLINE_SECONDS,
     environment: Mapping[str, str] | None = None,
-    under: Sequence[str] = (),
+    launcher: Sequence[str] = (),
 ) -> Ran:
     """Run the product in `folder`, with nothing of the caller's settings for it but `environment`.
 
-    `under` are the words of a command that starts another, such as setpriv.
+    `launcher` are the words of a command that starts another, such as setpriv.
     When the deadline passes, the command and the JVM that it may have started are killed.
     """
     settings = {k: v for k, v in os.environ.items() if not k.startswith("MM2_MIGRATE_")}
     settings |= {"PYTHONPATH": str(REPOSITORY), **(environment or {})}
     process = subprocess.Popen(
-        [*under, sys.executable, "-m", "migrate", *args],
+        [*launcher, sys.executable, "-m", "migrate", *args],
         cwd=folder,
         env=settings,
         stdin=subprocess.DEVNULL,

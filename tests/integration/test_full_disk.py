@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from migrate.apply.history import read_history
-from migrate.apply.journal import journal_path
+from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
 from tests.integration.cli import REPOSITORY, CommandLine, Ran, run
 from tests.integration.javajudge import HeldByGroup, JavaJudge
@@ -147,7 +147,7 @@ def test_a_folder_that_can_not_be_written_is_refused_before_the_first_write(grou
     tmp_path.chmod(0o555)
     try:
         words = ("apply", "cutover.plan", *commands.clusters, "--approve", plan.fingerprint, "--execute")
-        said = run(*words, folder=tmp_path, under=without_root_powers()).expect(1).complaint()
+        said = run(*words, folder=tmp_path, launcher=without_root_powers()).expect(1).complaint()
     finally:
         tmp_path.chmod(0o755)
     assert "cannot be written: Permission denied. Nothing was changed. Prior offsets must be saved" in said

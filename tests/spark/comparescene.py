@@ -8,12 +8,13 @@ from migrate.match.equality import Content, Equality
 from migrate.match.protocol import PartitionAnswer, PartitionQuestion
 from migrate.match.task import MatchTask
 from migrate.mm2.chain import chain
-from migrate.mm2.wire import SyncRecord, encode_sync
+from migrate.mm2.wire import SyncRecord
 from migrate.model import OffsetSync, TopicPartition
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.syncs import Syncs
 from tests.memorylogs import Log, MemoryReader, MemoryReaders, log_range, record
 from tests.spark.records import frame
+from tests.wirebytes import encode_sync
 
 NO_LIMITS = Limits(1_000_000, None)
 # Topic names in Kafka are tamer than this; nothing here may depend on it.

@@ -51,7 +51,7 @@ class Ground:
     before: dict[str, bytes] = field(default_factory=dict)
 
     def run(self, *words: str, inside: Path | None = None) -> Ran:
-        return run(*words, folder=inside or self.folder, under=self.under)
+        return run(*words, folder=inside or self.folder, launcher=self.under)
 
     def clusters(self) -> tuple[str, ...]:
         client = self.folder / "client.properties"
@@ -162,7 +162,7 @@ def test_in_a_working_folder_that_is_gone_what_goes_there_is_refused(
     clusters = made.clusters() if words[0] == "plan" else ()
     ran = run(
         words[0], *clusters, *(w.format(plan=tmp_path / "c.plan") for w in words[1:]), folder=tmp_path,
-        under=gone_folder(tmp_path),
+        launcher=gone_folder(tmp_path),
     )  # fmt: skip
     assert said in ran.expect(2).complaint() and NOWHERE not in ran.stderr
 

@@ -3,10 +3,11 @@
 import pytest
 
 from migrate.errors import ConfigError
-from migrate.kafka.client_config import java_properties, librdkafka_config, spark_options
+from migrate.kafka.client_config import librdkafka_config
 from migrate.mm2.config_file import Overrides, client_flow, override, read_flow, with_clients
 from migrate.mm2.naming import PolicyKind
 from migrate.model import Side
+from migrate.spark.java_settings import java_properties, spark_options
 
 FILE_PROVIDER = (
     "config.providers=file\nconfig.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider\n"
