@@ -127,7 +127,7 @@ def kept(stage: Stage, folder: Path) -> None:
 
 def start(stage: Stage, lab: Lab) -> None:
     lab.up()
-    stage.note(f"Kafka {lab.version}: A at {lab.source_bootstrap}, B at {lab.target_bootstrap}")
+    stage.note(f"Kafka {lab.source.version}: A at {lab.source_bootstrap}, B at {lab.target_bootstrap}")
     stage.note("MM2 copies A -> B, with its default offset.lag.max of 100")
 
 
