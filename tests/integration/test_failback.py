@@ -235,6 +235,7 @@ def test_rollback_restores_what_a_had_and_b_was_never_written(way_back: WayBack)
     assert way_back.b_after == way_back.b_before
 
 
+@pytest.mark.long
 def test_records_on_b_only_that_a_group_has_not_read_block_it(way_back: WayBack) -> None:
     """Last of this module: it writes to B."""
     scene, commands = way_back.scene, way_back.commands
