@@ -4,7 +4,7 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
-# Machines that are set right are apart by seconds; where it is more, none of the two can be compared with the other.
+# Synchronised clocks differ by seconds. Beyond this, a time of one machine says nothing about the age by another's.
 CLOCKS_APART_MS = 5 * 60_000
 
 

@@ -102,9 +102,10 @@ class GroupState:
         return self.state in ("Empty", "Dead") and self.member_count == 0
 
     def some_members(self, most: int = 10) -> str:
-        """Return at most `most` members in a sentence, and how many more there are: `members` may be but the first."""
+        """Return up to `most` members, and how many more there are: `members` may hold only the first of them."""
         named = self.members[:most]
-        return ", ".join(named) + (f" and {self.member_count - len(named)} more" if self.member_count > most else "")
+        others = self.member_count - len(named)
+        return ", ".join(named) + (f" and {others} more" if others > 0 else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,8 +84,8 @@ def apply_plan(
     """Assess a plan and, with `options.execute`, write what is left of it to the target.
 
     `command` is "apply" or "rollback": an undo plan goes into the journal of the plan that it undoes.
-    `spends` is the journal of another plan
-    that this one undoes. `target_groups` tells when offsets expire, None where that is not to be asked.
+    `spends` is the journal of another plan that this one undoes. `target_groups` tells when offsets expire, None where
+    that is not to be asked.
     Raises `Refused` for a spent plan or one that is being applied, and for an undo that was made from another state
     of the journal than there is now, `ClusterError` where the target cannot be read;
     what goes wrong after the first write is in the result.

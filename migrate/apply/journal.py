@@ -49,6 +49,19 @@ def journal_to_read(plan_path: Path, fingerprint: str) -> Path:
     return others[0] if others else own
 
 
+def journal_content(path: Path) -> bytes | None:
+    """Return a journal's bytes, None where there is no journal; raises `MigrateError` if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise MigrateError(
+            f"The journal {path} cannot be read: {error.strerror}.",
+            "Run this as the user who applied the plan, or have the file made readable for you.",
+        ) from None
+
+
 class JournalLost(Exception):
     """Raised by a `JournalWriter` that could not bring an event to disk; the text says why, as the end of a line.
 
@@ -65,17 +78,9 @@ class Journal:
         self._now_ms = now_ms
 
     def read(self) -> JournalState:
-        """Return the state; raises `UnreadablePlan` naming a damaged line."""
-        try:
-            content = self.path.read_bytes()
-        except FileNotFoundError:
-            return JournalState()
-        except OSError as error:
-            raise MigrateError(
-                f"The journal {self.path} cannot be read: {error.strerror}.",
-                "Run this as the user who applied the plan, or have the file made readable for you.",
-            ) from None
-        return read_history(content, str(self.path), self.fingerprint)
+        """Return the state; raises `UnreadablePlan` naming a damaged line, and as `journal_content` does."""
+        content = journal_content(self.path)
+        return JournalState() if content is None else read_history(content, str(self.path), self.fingerprint)
 
     def open(self, command: str, details: Mapping[str, object], expected_events: int | None = None) -> "JournalWriter":
         """Lock the journal, create it if there is none, write `begin`.

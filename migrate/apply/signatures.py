@@ -152,7 +152,7 @@ def add_signature(path: Path, signature: Signature) -> tuple[Signature, ...]:
     except OSError as error:
         raise MigrateError(
             f"The signature could not be written to {path}: {error.strerror}. The plan is as it was.",
-            "Mend that, make room for one, and sign again.",
+            "Make room for it, then sign again.",
         ) from error
     finally:
         os.close(descriptor)

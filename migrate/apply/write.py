@@ -204,7 +204,7 @@ class GroupWriter:
             if removals := {p: r for p, r in rows.items() if r.decision is Decision.REMOVE}:
                 removed[group] = removals
         results = self._removals(removed, left, before) if removed else {}
-        # Where the reading before a removal showed that a group has changed, or nothing, all of the group stays.
+        # A group that has changed, or cannot be read, is left as it is: all of it, not only what would be removed.
         wanted = {
             group: rest
             for group, commits in wanted.items()
@@ -221,26 +221,27 @@ class GroupWriter:
                 results.setdefault(group, {}).update({p: _answer(altered, group, p) for p in commits})
         return results
 
-    def _removals(self, left: Left, all_left: Left, before: Mapping[str, Commits]) -> Answers:
+    def _removals(self, removed: Left, left: Left, before: Mapping[str, Commits]) -> Answers:
         """Delete groups, or single offsets of those that keep others, if what goes is what was there when judged.
 
-        A group that has changed since, or that can not be read, is answered with all its rows of `all_left`.
+        `removed` are the rows of `left` to remove. A group that has changed since, or that cannot be read, is answered
+        with all its rows of `left`.
         """
         answers: Answers = {}
         empty: list[str] = []
         single: dict[str, list[TopicPartition]] = {}
         try:
-            for group, now in self._admin.commits(list(left)).items():
-                rows, whole, judged = left[group], group in self._whole, before.get(group, {})
+            for group, now in self._admin.commits(list(removed)).items():
+                rows, whole, judged = removed[group], group in self._whole, before.get(group, {})
                 going = [] if isinstance(now, Failure) else [p for p in now if whole or p in rows]
                 if isinstance(now, Failure):
-                    answers[group] = dict.fromkeys(all_left[group], Failure(now.code, now.message, now.retriable))
+                    answers[group] = dict.fromkeys(left[group], Failure(now.code, now.message, now.retriable))
                 elif any(now[p].offset != (judged[p].offset if p in judged else None) for p in going) or any(
                     committed(row, now) not in (committed(row, judged), row.target_offset)
-                    for row in all_left[group].values()
+                    for row in left[group].values()
                 ):
                     changed = Failure("GROUP_CHANGED", "its offsets changed meanwhile: left as they are")
-                    answers[group] = dict.fromkeys(all_left[group], changed)
+                    answers[group] = dict.fromkeys(left[group], changed)
                 elif not going and not any(row.needs_acknowledgement for row in rows.values()):
                     answers[group] = dict.fromkeys(rows, REMOVED)
                 elif whole:
@@ -249,12 +250,12 @@ class GroupWriter:
                     single[group] = sorted(rows)
             for group, failure in self._admin.delete_groups(empty).items() if empty else ():
                 gone = failure is None or failure.code == "GROUP_ID_NOT_FOUND"
-                answers[group] = dict.fromkeys(left[group], REMOVED if gone or failure is None else failure)
+                answers[group] = dict.fromkeys(removed[group], REMOVED if gone or failure is None else failure)
             told = self._admin.delete_offsets(single) if single else {}
             answers |= {g: {p: _answer(told, g, p, REMOVED) for p in places} for g, places in single.items()}
         except Exception as error:
             lost = _no_answer(error)
-            answers = {group: answers.get(group, dict.fromkeys(all_left[group], lost)) for group in left}
+            answers = {group: answers.get(group, dict.fromkeys(left[group], lost)) for group in removed}
         return answers
 
     def _settled(self, left: Left, answers: Answers, before: Mapping[str, Commits]) -> Answers:

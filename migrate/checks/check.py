@@ -112,10 +112,8 @@ class CheckFacts:
     @property
     def newest_seen_ms(self) -> int:
         """The newest time of what MM2 or the target's brokers have written, which their clocks have passed; else 0."""
-        told = (self.newest_checkpoint_ms, self.groups.newest_sync_ms)
-        records = self.groups.target_records
-        group_time = 0 if isinstance(records, Failure) else newest_ms(records)
-        return max([group_time, *(time for time in told if isinstance(time, int))])
+        mm2_times = (self.newest_checkpoint_ms, self.groups.newest_sync_ms)
+        return max([newest_ms(self.groups.target_records), *(time for time in mm2_times if isinstance(time, int))])
 
 
 Check = Callable[[CheckFacts, tuple[Row, ...], Policies], Iterable[CheckResult]]

@@ -13,15 +13,15 @@ from typing import Any
 
 import click
 
-from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_USAGE, MigrateError
+from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
 from migrate.text import safe
 
 _telling: list[tuple[Any, Any]] = []
 # Some 10,000 rows: from there on reading it takes seconds.
 LARGE_PLAN_BYTES = 40_000
 STAYS_DONE = (
-    "What the command did before stays done: mend that and run the same command again, or look with "
-    "`mm2-migrate verify` at what stands on the target."
+    "What the command did before stays done. Fix the output, then run the same command again; after apply or rollback, "
+    "`mm2-migrate verify` shows what is on the target."
 )
 
 
@@ -84,19 +84,18 @@ def print_lines(lines: Iterable[str]) -> None:
 def exit_code_of(command_line: click.Command) -> int:
     """Run the whole command line, with what click itself prints and refuses; return the exit code."""
     try:
-        command_line(standalone_mode=False)
-    except click.exceptions.Exit as leave:
-        return leave.exit_code
+        # Click returns the code of `Context.exit`, and what the command returned where that was not called.
+        code = command_line(standalone_mode=False)
     except click.Abort:
         return EXIT_FAILED
     except click.ClickException as error:
         error.show()
-        return EXIT_USAGE
+        return error.exit_code
     except OSError as error:  # --help and --version, which click prints
         _close_stdout()
         _complain(_output_lost(error), "")
         return EXIT_FAILED
-    return EXIT_DONE
+    return code if isinstance(code, int) else EXIT_DONE
 
 
 def _output_lost(error: OSError) -> str:
@@ -104,7 +103,7 @@ def _output_lost(error: OSError) -> str:
 
 
 def _close_stdout() -> None:
-    """Python flushes stdout again at exit, and would complain then of what is left in it."""
+    """Send stdout nowhere: Python flushes it again at exit, and would complain of what is left in it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -5,11 +5,11 @@ import tempfile
 from pathlib import Path
 
 from migrate.apply.history import JournalState, read_history
-from migrate.apply.journal import journal_to_read
+from migrate.apply.journal import journal_content, journal_to_read
 from migrate.apply.past_runs import PastRuns, past_runs
 from migrate.cli.sign import signatures_beside
 from migrate.errors import MigrateError, Refused, UsageError
-from migrate.plan.file import read_plan
+from migrate.plan.file import read_plan, reporting_unwritable
 from migrate.plan.plan import Plan
 from migrate.show.report_outcome import Verified, aftermath, read_verified
 from migrate.show.report_page import MARK, report
@@ -41,15 +41,9 @@ def run_report(path: Path, out: Path, verification: Path | None, options: tuple[
 def _told_by_journal(path: Path, plan: Plan) -> tuple[JournalState, PastRuns, Path | None]:
     """Return what the journal beside the plan tells; one that was written under another file name too."""
     journal = journal_to_read(path, plan.fingerprint)
-    try:
-        content = journal.read_bytes()
-    except FileNotFoundError:
+    content = journal_content(journal)
+    if content is None:
         return JournalState(), PastRuns(), None
-    except OSError as error:
-        raise MigrateError(
-            f"The journal {journal} cannot be read: {error.strerror}.",
-            "Run this as the user who applied the plan, or have the file made readable for you.",
-        ) from None
     return read_history(content, str(journal), plan.fingerprint), past_runs(content), journal
 
 
@@ -84,21 +78,14 @@ def _write(html: str, out: Path) -> int:
     The file has a name that nobody can foresee until it is whole: a link that lies in wait under a known name would
     have the page written where it points to, and a page half written would pass for one.
     """
-    content, temporary = html.encode("utf-8"), None
-    try:
-        descriptor, name_of_it = tempfile.mkstemp(prefix=".mm2-migrate-", dir=out.absolute().parent)  # mode 0600
-        temporary = Path(name_of_it)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        temporary.replace(out)
-    except FileNotFoundError:
-        folder = f"there is no folder {out.parent}" if out.parent != Path() else "the working folder is gone"
-        raise UsageError(f"The report cannot be written to {out}: {folder}.", "Choose another --out.") from None
-    except OSError as error:
-        raise MigrateError(
-            f"The report cannot be written to {out}: {error.strerror}.", "Mend that, or choose another --out."
-        ) from None
-    finally:
-        if temporary is not None:
+    content = html.encode("utf-8")
+    with reporting_unwritable(out, f"The report cannot be written to {out}"):
+        descriptor, made = tempfile.mkstemp(prefix=".mm2-migrate-", dir=out.absolute().parent)  # mode 0600
+        temporary = Path(made)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            temporary.replace(out)
+        finally:
             temporary.unlink(missing_ok=True)  # gone where it has taken the place of `out`
     return len(content)

@@ -295,7 +295,9 @@ def _content(settings: Settings, key: str, path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise settings.refusal(key, f"names {path}, which cannot be read: {error.strerror}", "Mend that.") from None
+        raise settings.refusal(
+            key, f"names {path}, which cannot be read: {error.strerror}", "Make it readable."
+        ) from None
 
 
 def _in_lines(text: str) -> str:

@@ -116,7 +116,7 @@ def write_plan(plan: Plan, path: Path) -> None:
     """
     refuse_overwrite(path)
     try:
-        with _told_as_writing(path):
+        with reporting_unwritable(path, f"The plan can not be written to {path}"):
             _replace_durably(plan, path)
     except UnicodeEncodeError as error:
         raise MigrateError(
@@ -131,24 +131,24 @@ def refuse_out(path: Path) -> None:
     Reading two clusters takes minutes or hours: that nobody can write its result has to be known before.
     """
     refuse_overwrite(path)
-    with _told_as_writing(path), _temporary(path) as (descriptor, _):
+    with reporting_unwritable(path, f"The plan can not be written to {path}"), _temporary(path) as (descriptor, _):
         os.write(descriptor, bytes(TRIED_BYTES))
         os.fsync(descriptor)
 
 
 @contextmanager
-def _told_as_writing(path: Path) -> Iterator[None]:
+def reporting_unwritable(path: Path, problem: str) -> Iterator[None]:
+    """Raise what keeps `path` from being written as an error that begins with `problem`.
+
+    `UsageError` if its folder is missing, `MigrateError` for whatever else the file system says.
+    """
     try:
         yield
     except FileNotFoundError as error:
         folder = f"there is no folder {path.parent}" if path.parent != Path() else "the working folder is gone"
-        raise UsageError(
-            f"The plan can not be written to {path}: {folder}.", "Make it, or name another with --out."
-        ) from error
+        raise UsageError(f"{problem}: {folder}.", "Create it, or choose another --out.") from error
     except OSError as error:
-        raise MigrateError(
-            f"The plan can not be written to {path}: {error.strerror}.", "Mend that, or choose another --out."
-        ) from error
+        raise MigrateError(f"{problem}: {error.strerror}.", "Fix that, or choose another --out.") from error
 
 
 def read_plan(path: Path) -> Plan:

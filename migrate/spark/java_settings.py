@@ -7,8 +7,8 @@ from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE
 
 # Kafka's ClientUtils.filterPreferredAddresses; librdkafka tries them all.
 JAVA_ADDRESSES = (
-    "Of a name's addresses Java tries those of one kind, IPv4 if it has any: where brokers listen on IPv6 alone, "
-    "set JAVA_TOOL_OPTIONS=-Djava.net.preferIPv6Addresses=true."
+    "If a name has IPv4 and IPv6 addresses, Java tries only the IPv4 ones; if brokers listen on IPv6 alone, set "
+    "JAVA_TOOL_OPTIONS=-Djava.net.preferIPv6Addresses=true."
 )
 
 # Spark rejects most of these; interceptors and reporters make Java load classes that are not there.

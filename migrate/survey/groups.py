@@ -94,7 +94,7 @@ class ExpiryWatch:
         stopped = {g: s for g, s in states.items() if g in pending and isinstance(s, GroupState) and s.is_stopped}
         before = {g: c for g, c in commits.items() if not isinstance(c, Failure)}
         settings, records = read_expiry_facts(self.reader, self.alias, stopped, before, self.timer, self.records)
-        now_ms = max(self.now_ms, 0 if isinstance(records, Failure) else newest_ms(records))
+        now_ms = max(self.now_ms, newest_ms(records))
         found = {}
         for group, state in sorted(stopped.items()):
             kept, sets = _kept(pending[group], before.get(group, {})), group in setting

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import InitVar, dataclass, field
 from enum import StrEnum
 
-from migrate.model import TopicPartition
+from migrate.model import Failure, TopicPartition
 
 OFFSETS_TOPIC = "__consumer_offsets"
 UNKNOWN_PROTOCOL = "unknown"
@@ -52,8 +52,10 @@ class GroupRecord:
     expires_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
-def newest_ms(records: Mapping[str, GroupRecord]) -> int:
-    """Return the newest moment that these records tell of, which the brokers' clock has passed; 0 without any."""
+def newest_ms(records: Mapping[str, GroupRecord] | Failure) -> int:
+    """Return the newest time in these records, which the brokers' clock has passed; 0 without any, or if not read."""
+    if isinstance(records, Failure):
+        return 0
     told = (time for r in records.values() for time in (r.empty_since_ms, *r.committed_ms.values()) if time is not None)
     return max(told, default=0)
 

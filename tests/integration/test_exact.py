@@ -19,7 +19,7 @@ from tests.lab.lab import Lab
 
 pytestmark = pytest.mark.kafka
 
-# What every run walks; test_variants walks exactly once, identity names and Kafka 3.9 in every run as well.
+# The flows of every run; test_variants covers exactly-once, identity names and Kafka 3.9 in every run, too.
 ALWAYS = ("troubled", "without-syncs", "halted")
 POOL_ROWS, POOL_ROWS_ALWAYS = 5_000, 2_500
 AT_BEST = 0.999

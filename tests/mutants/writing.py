@@ -274,7 +274,7 @@ WRITING = (
         "changed-group-restored-in-part",
         "A rollback leaves all of a group as it is where somebody commits to it before an offset of it is removed.",
         "migrate/apply/write.py",
-        "                    answers[group] = dict.fromkeys(all_left[group], changed)\n",
+        "                    answers[group] = dict.fromkeys(left[group], changed)\n",
         "                    answers[group] = dict.fromkeys(rows, changed)\n",
         (
             "tests/unit/apply/test_engine.py::"

@@ -72,13 +72,13 @@ class Row:
         really = self.equals.really_lost(lost, self.d)
         if not really:
             return "lost-alike"
-        if really <= self._pending() | self._stood_in_for_by_pending() and self.run.question.source_open:
+        if really <= self._pending() | self._equal_to_pending() and self.run.question.source_open:
             return "lost-pending"
         if self._is_miscounted(really):
             return "lost-counted"
         if self._is_replay_believed(really):
             return "lost-replay-believed"
-        if self._is_another_of_its_content(really):
+        if self._holds_an_equal_record(really):
             return "lost-sync-alike"
         is_guess = len(self.world.syncs) <= FEW or self.equality is Equality.TIME_AND_KEY
         if is_guess and not well_calibrated(self.world, self.run) and not really & self._recognised():
@@ -92,8 +92,8 @@ class Row:
     def _pending(self) -> Set[str]:
         return {e.identity for e in self.world.source if e.pending}
 
-    def _stood_in_for_by_pending(self) -> Set[str]:
-        """The records whose copies are changed, and that a pending one equals whose copy stands at or after the row."""
+    def _equal_to_pending(self) -> Set[str]:
+        """The records whose own copies are changed, and which equal a pending one with a copy at or after the row."""
         names = {e.identity: self._print(e) for e in self.world.source_seen}
         there = {e.identity for e in self.world.target_seen if e.offset >= self.d} & self._pending()
         prints = {self._print(e) for e in self.world.target_seen if e.identity in there}
@@ -150,7 +150,7 @@ class Row:
         copies = [found.offset for found in self.truth.target.records if found.identity in lost]
         return bool(stopped) and max(copies) < lower[1]
 
-    def _is_another_of_its_content(self, lost: Set[str]) -> bool:
+    def _holds_an_equal_record(self, lost: Set[str]) -> bool:
         """True if the row rests on a sync whose copy is that of another record, equal to the sync's own and lost, and
         nothing else was read."""
         lower = self.place.lower

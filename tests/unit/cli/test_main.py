@@ -6,10 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click import Group
 from click.testing import CliRunner, Result
 
+from migrate.cli.console import exit_code_of
 from migrate.cli.main import cli
 from migrate.cli.options import NEVER_FROM_ENVIRONMENT
 from migrate.plan.companions import journal_path
@@ -268,3 +270,15 @@ def test_reading_a_large_plan_is_announced_and_a_small_one_is_not(tmp_path, plan
     shown = run("show", str(path), "--format", "kcg")
     assert f"reading {path}" in shown.stderr and f"reading {path}" not in shown.stdout
     assert "reading" not in run("show", str(plan_file)).stderr
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_the_code_that_a_command_leaves_with_is_the_exit_code(code):
+    @click.command()
+    @click.pass_context
+    def leaving(context):
+        context.exit(code)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["leaving"])
+        assert exit_code_of(leaving) == code
