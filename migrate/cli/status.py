@@ -128,12 +128,12 @@ class Lookout:
         )
         clock = Wakeful(self.clock, lambda: self._ask_all(source), EVERY_SECONDS) if self.watches else self.clock
         survey = take_survey(request, clusters, clock, self.progress)
-        groups[1].note(records_rest_on(survey.target_states, survey.priors))
-        positions = survey.positions
+        groups[1].note(records_rest_on(survey.target.states, survey.priors))
+        positions = survey.mm2.positions
         if down:
             # `plan` has no use for them then; here they tell how far MM2 had come.
             timer = Timer(self.clock, self.progress)
-            positions = read_positions(clusters, request.flow, survey.target_topics, timer)
+            positions = read_positions(clusters, request.flow, survey.target.topics, timer)
         now_ms = self.clock.now_ms()
         return status_of(request, survey, positions, self.mirror.news, self.mirror.links, now_ms, down)
 

@@ -51,21 +51,21 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
         flow=_flow_names(flow),
         settings=request.settings,
         waivers=tuple(str(w) for w in request.policies.waivers),
-        target_topic_ids=survey.target_topic_ids,
-        source_topic_ids=survey.source_topic_ids,
+        target_topic_ids=survey.target.topic_ids,
+        source_topic_ids=survey.source.topic_ids,
         pinned=_pinned(survey),
-        group_states=_planned_states(Side.SOURCE, survey.source_states)
-        + _planned_states(Side.TARGET, survey.target_states),
+        group_states=_planned_states(Side.SOURCE, survey.source.states)
+        + _planned_states(Side.TARGET, survey.target.states),
         checks=results,
         counts={
-            "commits_read": survey.wanted.commits_read,
+            "commits_read": survey.selected.commits_read,
             "rows": len(rows),
             "uncommitted_added": len(survey.keys) - committed,
-            **{f"filtered:{name}": count for name, count in sorted(survey.wanted.filtered.items())},
+            **{f"filtered:{name}": count for name, count in sorted(survey.selected.filtered.items())},
         },
         mm2_counts={
-            **{f"checkpoints topic: {kind}": n for kind, n in sorted(survey.checkpoints.counts.items())},
-            **{f"offset-syncs topic: {kind}": n for kind, n in sorted(survey.syncs.counts.items())},
+            **{f"checkpoints topic: {kind}": n for kind, n in sorted(survey.mm2.checkpoints.counts.items())},
+            **{f"offset-syncs topic: {kind}": n for kind, n in sorted(survey.mm2.syncs.counts.items())},
         },
         timings=survey.timings,
         failback=flow.failback,
@@ -88,55 +88,53 @@ def judged(
 
 def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFacts:
     flow, down = request.flow, request.source_down
-    may_describe = {flow.target.alias: survey.target_facts.may_describe}
-    if survey.source_facts is not None:
-        may_describe = {flow.source.alias: survey.source_facts.may_describe, **may_describe}
+    sides = (
+        (Side.SOURCE, flow.source.alias, survey.source),
+        (Side.TARGET, flow.target.alias, survey.target),
+    )
+    may_describe = {flow.target.alias: survey.target.facts.may_describe}
+    if not down:
+        may_describe = {flow.source.alias: survey.source.facts.may_describe, **may_describe}
     targets = {topic: flow.policy.target_topic(topic) for topic in {key.topic for key in survey.keys}}
     excluded = flow.group_filter.exclude if flow.group_filter else ()
     return CheckFacts(
         source_alias=flow.source.alias,
         target_alias=flow.target.alias,
-        source_cluster_id=survey.source_facts.cluster_id if survey.source_facts else "",
-        target_cluster_id=survey.target_facts.cluster_id,
+        source_cluster_id=survey.source.facts.cluster_id,
+        target_cluster_id=survey.target.facts.cluster_id,
         source_down=down,
         may_describe=may_describe,
         shapes=_shapes(flow, survey),
-        source_states=survey.source_states,
-        target_states=survey.target_states,
+        source_states=survey.source.states,
+        target_states=survey.target.states,
         topic_partitions={
-            topic: (survey.source_topics.get(topic), name, survey.target_topics.get(name))
+            topic: (survey.source.topics.get(topic), name, survey.target.topics.get(name))
             for topic, name in targets.items()
         },
         never_committed=_never_committed(survey),
         unstable_groups=survey.unstable,
         checkpointed_only=()
         if down
-        else tuple(sorted({key.group for key in survey.checkpoints.latest} - survey.source_listed)),
+        else tuple(sorted({key.group for key in survey.mm2.checkpoints.latest} - survey.source.listed)),
         unseen_topics={} if down else _unseen_topics(request, survey),
-        unknown_names=tuple(request.filters.unknown_names(survey.wanted.groups_seen)),
+        unknown_names=tuple(request.filters.unknown_names(survey.selected.groups_seen)),
         left_out_by_mm2=flow.left_out(survey.groups),
         unknown_when_down=(tuple(p.pattern for p in excluded) or ("groups.exclude",)) if down else (),
         drains={} if down or flow.failback else _drains(flow, survey),
-        positions_unknown=survey.positions.unknown,
+        positions_unknown=survey.mm2.positions.unknown,
         failback=flow.failback,
-        hidden={
-            (flow.source if side is Side.SOURCE else flow.target).alias: _hidden(request, side, found)
-            for side, found in survey.hidden.items()
-        },
+        hidden={alias: _hidden(request, side, read.hidden) for side, alias, read in sides if read.hidden is not None},
         growth=survey.growth,
         groups=survey.group_facts,
-        mm2_tasks=survey.mm2_tasks,
+        mm2_tasks=survey.mm2.tasks,
         connect_topics=_not_copied(flow, survey),
         other_kinds=other_kinds(survey.group_facts.source_kinds, request.filters),
         applications=_applications(flow, survey),
         group_sync=flow.group_sync,
-        newest_checkpoint_ms=max((c.timestamp for c in survey.checkpoints.latest.values()), default=None),
+        newest_checkpoint_ms=max((c.timestamp for c in survey.mm2.checkpoints.latest.values()), default=None),
         foreign_records={} if flow.failback else _foreign_records(survey),
         now_ms=now_ms,
-        looks_apart={
-            (flow.source if side is Side.SOURCE else flow.target).alias: seconds
-            for side, seconds in survey.looks_apart.items()
-        },
+        looks_apart={alias: read.seconds_apart for _, alias, read in sides},
         other_logs=of_other_logs({} if down else survey.keys, survey.logs.source),
         target_other_logs=_other_logs_on_target(flow, survey),
     )
@@ -177,8 +175,8 @@ def _hidden(request: PlanRequest, side: Side, found: frozenset[str] | Failure) -
 
 def _not_copied(flow: Flow, survey: Survey) -> tuple[ConnectTopic, ...]:
     """Return Connect's own topics on the source that the target lacks under their names, hidden ones included."""
-    hidden = survey.hidden.get(Side.TARGET)
-    there = survey.target_topics.keys() | (hidden if isinstance(hidden, frozenset) else frozenset())
+    hidden = survey.target.hidden
+    there = survey.target.topics.keys() | (hidden if isinstance(hidden, frozenset) else frozenset())
     missing = without_copy(survey.connect_topics, there)
     # What a failback leaves may hold copies of what is where it goes.
     return tuple(m for m in missing if not (flow.failback and flow.policy.target_topic(m.topic) in there))
@@ -190,12 +188,12 @@ def _applications(flow: Flow, survey: Survey) -> dict[str, Application]:
     for key, commit in survey.keys.items():
         if commit is not None and commit.metadata:
             metadata.setdefault(key.group, set()).add(commit.metadata)
-    candidates = [topic for topic in survey.source_topics if topic.endswith(INTERNAL)]
+    candidates = [topic for topic in survey.source.topics if topic.endswith(INTERNAL)]
     found = {}
     for group in survey.groups:
-        state = survey.source_states.get(group)
+        state = survey.source.states.get(group)
         assignor = state.assignor if isinstance(state, GroupState) else ""
-        internal = internal_topics(group, candidates, survey.target_topics, flow.policy)
+        internal = internal_topics(group, candidates, survey.target.topics, flow.policy)
         app = application(assignor, metadata.get(group, ()), internal)
         if app is not None:
             found[group] = app
@@ -224,7 +222,7 @@ def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:
                 target_log,
                 survey.watermarks.source.get(source),
                 survey.watermarks.target.get(target),
-                survey.positions.copied_to.get(source),
+                survey.mm2.positions.copied_to.get(source),
                 answer.tail if answer else None,
             )
             found[source] = drained(facts, flow.source.alias, flow.target.alias)
@@ -234,19 +232,19 @@ def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:
 def _unseen_topics(request: PlanRequest, survey: Survey) -> dict[str, tuple[str, ...]]:
     """Return, by group of the plan, source topics that it has checkpoints on and that the source does not list."""
     unseen: dict[str, set[str]] = {}
-    for key in survey.checkpoints.latest:
+    for key in survey.mm2.checkpoints.latest:
         topic = request.flow.policy.source_topic(key.target_topic)
         wanted = topic is not None and request.filters.verdict(key.group, topic) is None
-        if wanted and topic not in survey.source_topics and key.group in survey.wanted.groups_seen:
+        if wanted and topic not in survey.source.topics and key.group in survey.selected.groups_seen:
             unseen.setdefault(key.group, set()).add(str(topic))
     return {group: tuple(sorted(topics)) for group, topics in unseen.items()}
 
 
 def _shapes(flow: Flow, survey: Survey) -> tuple[TopicShape, ...]:
-    syncs = _shape(flow, survey.syncs_topic, "offset-sync", survey.syncs.counts)
+    syncs = _shape(flow, survey.mm2.syncs_topic, "offset-sync", survey.mm2.syncs.counts)
     if flow.failback:  # checkpoints say nothing of the way back
         return (syncs,)
-    return _shape(flow, survey.checkpoints_topic, "checkpoint", survey.checkpoints.counts), syncs
+    return _shape(flow, survey.mm2.checkpoints_topic, "checkpoint", survey.mm2.checkpoints.counts), syncs
 
 
 def _shape(flow: Flow, read: Mm2Topic, wanted: str, counts: Mapping[str, int]) -> TopicShape:
@@ -260,7 +258,7 @@ def _row(key: GroupPartition, commit: Commit | None, why_not: str, request: Plan
     target_partition = TopicPartition(target_topic, key.partition)
     question = survey.questions.get(key)
     nothing = Window(None, None)
-    record = survey.checkpoints.latest.get(CheckpointKey(key.group, target_topic, key.partition))
+    record = survey.mm2.checkpoints.latest.get(CheckpointKey(key.group, target_topic, key.partition))
     source_partition = TopicPartition(key.topic, key.partition)
     compared = survey.comparison
     answer = compared.answers.get(source_partition) if compared else None
@@ -270,12 +268,12 @@ def _row(key: GroupPartition, commit: Commit | None, why_not: str, request: Plan
         commit=commit,
         source_log=survey.logs.source.get(source_partition),
         target_log=survey.logs.target.get(target_partition),
-        target_partitions=survey.target_topics.get(target_topic),
+        target_partitions=survey.target.topics.get(target_topic),
         not_replicated=why_not,
         prior=survey.priors.get(key.group, {}).get(target_partition),
-        around=survey.syncs.windows.get(question, nothing) if question else nothing,
+        around=survey.mm2.syncs.windows.get(question, nothing) if question else nothing,
         checkpoint=CheckpointHint(record.source_offset, record.target_offset) if record else None,
-        syncs_read=survey.syncs.counts.get("offset-sync", 0) > 0,
+        syncs_read=survey.mm2.syncs.counts.get("offset-sync", 0) > 0,
         answer=answer.places.get(commit.offset) if answer and commit else None,
         equality=compared.equalities.get(key.topic) if compared else None,
     )
@@ -289,7 +287,7 @@ def _never_committed(survey: Survey) -> dict[str, tuple[str, ...]]:
     for group, topic in sorted({(key.group, key.topic) for key in survey.keys}):
         absent = tuple(
             f"{topic}-{partition}"
-            for partition in range(survey.source_topics.get(topic, 0))
+            for partition in range(survey.source.topics.get(topic, 0))
             if GroupPartition(group, topic, partition) not in survey.keys
         )
         if absent:
@@ -342,12 +340,12 @@ def _pinned(survey: Survey) -> tuple[PinnedRange, ...]:
     ]
     ranges += [
         PinnedRange(str(read.side), read.topic, 0, read.pinned.start, read.pinned.end)
-        for read in (survey.checkpoints_topic, survey.syncs_topic)
+        for read in (survey.mm2.checkpoints_topic, survey.mm2.syncs_topic)
         if read.pinned
     ]
     ranges += [
-        PinnedRange(str(Side.TARGET), survey.positions.topic, partition, log.start, log.end)
-        for partition, log in survey.positions.pinned.items()
+        PinnedRange(str(Side.TARGET), survey.mm2.positions.topic, partition, log.start, log.end)
+        for partition, log in survey.mm2.positions.pinned.items()
     ]
     return tuple(sorted(ranges, key=lambda r: (r.side, r.topic, r.partition)))
 

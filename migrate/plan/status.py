@@ -182,7 +182,7 @@ def status_of(
         for topic, same in groupby(partitions, key=lambda p: p.source.topic)
     )
     groups = tuple(
-        GroupStatus(g, survey.source_states.get(g), survey.target_states.get(g), len(survey.priors.get(g, {})))
+        GroupStatus(g, survey.source.states.get(g), survey.target.states.get(g), len(survey.priors.get(g, {})))
         for g in survey.groups
     )
     mm2_topics = tuple(
@@ -193,7 +193,7 @@ def status_of(
             read.found,
             news(read.side, read.topic),
         )
-        for what, read in (("offset sync", survey.syncs_topic), ("checkpoint", survey.checkpoints_topic))
+        for what, read in (("offset sync", survey.mm2.syncs_topic), ("checkpoint", survey.mm2.checkpoints_topic))
     )
     return Status(
         time_ms=now_ms,
@@ -205,7 +205,7 @@ def status_of(
         mm2_topics=mm2_topics,
         positions_unknown=positions.unknown,
         checks=tuple(c for c in checks if c.check not in ONLY_PLAN_TELLS),
-        commits=len(survey.wanted.commits),
+        commits=len(survey.selected.commits),
     )
 
 

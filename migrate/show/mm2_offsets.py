@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterator
 from itertools import groupby
 
+from migrate.match.protocol import Link
 from migrate.mm2.flow import Flow
 from migrate.show.table import Column, layout, wrapped
-from migrate.survey.mm2_offsets import Link, PartitionStores, Stores
+from migrate.survey.mm2_offsets import PartitionStores, Stores
 from migrate.text import Colour, capital, many, name, paint, safe
 
 LEGEND = (

@@ -1,69 +1,73 @@
 """Which commits a plan is about: read from the source, or from MM2's checkpoints while the source is down."""
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import astuple
 
 from migrate.errors import ClusterError
 from migrate.mm2.topics import CheckpointReading
 from migrate.model import Commit, Commits, Failure, GroupPartition
+from migrate.ports import CommitReader
 from migrate.survey.filters import Filters
+from migrate.survey.groups import NO_ANSWER
 from migrate.survey.policies import Uncommitted
-from migrate.survey.survey import Clusters, PlanRequest, Timer, Wanted
+from migrate.survey.survey import Clusters, PlanRequest, SelectedCommits, Timer
 
 UNSTABLE = "UNSTABLE_OFFSET_COMMIT"
 
 
-def from_source(clusters: Clusters, listed: frozenset[str], request: PlanRequest, timer: Timer) -> Wanted:
+def from_source(clusters: Clusters, listed: frozenset[str], request: PlanRequest, timer: Timer) -> SelectedCommits:
     """Read every listed group's commits, and sort them into rows and what the filters take.
 
     Commits of groups that the filters take are read too: they are counted, so that rows + filtered = read.
-    Raises `ClusterError` if the commits of a group that is wanted could not be read.
+    Raises `ClusterError` if the commits of a group inside the filters could not be read.
     """
     reader, alias = clusters.source_commits, request.flow.source.alias
     assert reader is not None
     text = f"reading commits of {len(listed)} groups on {alias}"
-    answers = timer.ask("commits", text, sorted(listed), reader.commits)
-    unstable = _unstable(answers)
-    if unstable:
-        answers.update(reader.commits(sorted(unstable), require_stable=False))
+    answers, unstable = _read(reader, sorted(listed), text, timer)
     _refuse_failures(answers, listed, alias, request.filters)
-    kept: dict[GroupPartition, Commit] = {}
-    filtered: dict[str, int] = {}
-    read = 0
-    for group in sorted(answers):
-        commits = answers[group]
-        if isinstance(commits, Failure):
-            continue
-        for partition in sorted(commits):
-            read += 1
-            taken_by = request.filters.verdict(group, partition.topic)
-            if taken_by is None:
-                kept[GroupPartition(group, partition.topic, partition.partition)] = commits[partition]
-            else:
-                filtered[taken_by] = filtered.get(taken_by, 0) + 1
-    return Wanted(
-        kept,
-        read,
-        filtered,
-        frozenset(g for g in unstable if request.filters.group_verdict(g) is None),
-        frozenset(g for g, commits in answers.items() if commits),
+    commits = (
+        (GroupPartition(group, *partition), commit)
+        for group, answer in sorted(answers.items())
+        if not isinstance(answer, Failure)
+        for partition, commit in sorted(answer.items())
     )
+    seen = frozenset(g for g, answer in answers.items() if answer)
+    return _selected(commits, request, frozenset(g for g in unstable if request.filters.group_verdict(g) is None), seen)
 
 
-def from_checkpoints(reading: CheckpointReading, request: PlanRequest) -> Wanted:
+def from_checkpoints(reading: CheckpointReading, request: PlanRequest) -> SelectedCommits:
     """Stand in for live commits while the source is down: the newest checkpoints' upstream offsets."""
+    policy = request.flow.policy
+    commits = (
+        (
+            GroupPartition(key.group, policy.source_topic(key.target_topic) or key.target_topic, key.partition),
+            Commit(record.source_offset, record.metadata),
+        )
+        for key, record in sorted(reading.latest.items(), key=lambda item: astuple(item[0]))
+    )
+    return _selected(commits, request, frozenset(), frozenset(key.group for key in reading.latest))
+
+
+def _selected(
+    commits: Iterable[tuple[GroupPartition, Commit]],
+    request: PlanRequest,
+    unstable: frozenset[str],
+    seen: frozenset[str],
+) -> SelectedCommits:
+    """Sort commits into those inside the filters and what the filters take."""
     kept: dict[GroupPartition, Commit] = {}
-    filtered: dict[str, int] = {}
-    in_order = sorted(reading.latest, key=lambda k: (k.group, k.target_topic, k.partition))
-    for key in in_order:
-        record = reading.latest[key]
-        topic = request.flow.policy.source_topic(key.target_topic) or key.target_topic
-        taken_by = request.filters.verdict(key.group, topic)
+    filtered: Counter[str] = Counter()
+    read = 0
+    for place, commit in commits:
+        read += 1
+        taken_by = request.filters.verdict(place.group, place.topic)
         if taken_by is None:
-            kept[GroupPartition(key.group, topic, key.partition)] = Commit(record.source_offset, record.metadata)
+            kept[place] = commit
         else:
-            filtered[taken_by] = filtered.get(taken_by, 0) + 1
-    seen = frozenset(key.group for key in reading.latest)
-    return Wanted(kept, len(reading.latest), filtered, frozenset(), seen)
+            filtered[taken_by] += 1
+    return SelectedCommits(kept, read, filtered, unstable, seen)
 
 
 def read_priors(
@@ -72,13 +76,10 @@ def read_priors(
     """Read what the groups have committed on the target so far, and which have transactions pending there."""
     target, reader = clusters.target, clusters.target_commits
     text = f"reading commits of {len(groups)} groups on {target.alias}"
-    answers = timer.ask("commits", text, groups, reader.commits)
-    unstable = _unstable(answers)
-    if unstable:
-        answers.update(reader.commits(sorted(unstable), require_stable=False))
+    answers, unstable = _read(reader, groups, text, timer)
     priors: dict[str, Commits] = {}
     for group in groups:
-        answer = answers.get(group, Failure("NO_ANSWER", "the group is missing from the answer"))
+        answer = answers.get(group, NO_ANSWER)
         if isinstance(answer, Failure):
             raise ClusterError(
                 f"{target.alias} refused the commits of group {group!r}: {answer.code} ({answer.message}).",
@@ -111,8 +112,15 @@ def with_uncommitted(
     return dict(sorted(keys.items()))
 
 
-def _unstable(answers: Mapping[str, Commits | Failure]) -> frozenset[str]:
-    return frozenset(g for g, a in answers.items() if isinstance(a, Failure) and a.code == UNSTABLE)
+def _read(
+    reader: CommitReader, groups: Collection[str], text: str, timer: Timer
+) -> tuple[dict[str, Commits | Failure], frozenset[str]]:
+    """Return each group's commits, and which groups have transactions pending: of those what is committed so far."""
+    answers = timer.ask("commits", text, groups, reader.commits)
+    unstable = frozenset(g for g, a in answers.items() if isinstance(a, Failure) and a.code == UNSTABLE)
+    if unstable:
+        answers.update(reader.commits(sorted(unstable), require_stable=False))
+    return answers, unstable
 
 
 def _refuse_failures(

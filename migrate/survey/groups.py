@@ -12,10 +12,9 @@ from migrate.survey.expiry import Expiry, expiry_of, needs_record
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED, BrokerSettings, GroupFacts, GroupFactsReader, moved
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord, newest_ms
-from migrate.survey.survey import Clusters, Timer
+from migrate.survey.survey import Clusters, States, Timer
 from migrate.text import many
 
-States = Mapping[str, GroupState | Failure]
 NO_ANSWER = Failure("NO_ANSWER", "the group is missing from the answer")
 Records = Future[Mapping[str, GroupRecord] | Failure]
 

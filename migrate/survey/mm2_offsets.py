@@ -4,21 +4,22 @@ Its own positions say how far it has copied and where it goes on; offset syncs a
 translation, which people mistake for them. Reads only, through the ports that it is given.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from migrate.errors import ClusterError
+from migrate.match.protocol import Link
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.flow import Flow
-from migrate.mm2.topics import CheckpointKey, CheckpointRecord, WindowQuestion
-from migrate.model import Failure, LogRange, Side, TopicPartition
+from migrate.mm2.topics import CheckpointRecord, WindowQuestion
+from migrate.model import LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin
 from migrate.survey.filters import Filters
+from migrate.survey.mm2_topics import NO_LOG, pinned_log, read_checkpoints, read_syncs, syncs_admin
 from migrate.survey.records import read_positions
 from migrate.survey.survey import Clusters, Timer
 from migrate.text import many
 
-Link = tuple[int, int]
 _BEYOND = 2**63 - 1  # no offset is greater
 
 
@@ -76,18 +77,20 @@ def read_stores(flow: Flow, clusters: Clusters, filters: Filters, timer: Timer) 
     target_topics = timer.run("topics", f"listing topics of {target.alias}", target.topics)
     source_topics = timer.run("topics", f"listing topics of {source.alias}", source.topics) if source else {}
     positions = read_positions(clusters, flow, target_topics, timer)
-    wanted = sorted(_wanted(flow, positions, source_topics, target_topics, filters))
-    copies = {tp: TopicPartition(flow.policy.target_topic(tp.topic), tp.partition) for tp in wanted}
+    places = sorted(_places(flow, positions, source_topics, target_topics, filters))
+    copies = {tp: TopicPartition(flow.policy.target_topic(tp.topic), tp.partition) for tp in places}
     there = [copy for copy in copies.values() if copy.partition < target_topics.get(copy.topic, 0)]
     target_logs = _logs(target, there, timer)
-    live = [tp for tp in wanted if tp.partition < source_topics.get(tp.topic, 0)]
+    live = [tp for tp in places if tp.partition < source_topics.get(tp.topic, 0)]
     source_logs = _logs(source, live, timer) if source else {}
     questions = {
         tp: _newest(tp, source_logs.get(tp), target_logs[copy]) for tp, copy in copies.items() if copy in target_logs
     }
-    syncs, syncs_unknown = _newest_syncs(flow, clusters, questions, source_topics, target_topics, timer)
+    syncs_topics = source_topics if flow.syncs_side is Side.SOURCE else target_topics
+    syncs, syncs_unknown = _newest_syncs(flow, clusters, questions, syncs_topics, timer)
     checkpoints, checkpoints_unknown = _checkpoints(flow, clusters, target_topics, timer)
-    where = f"topic {positions.topic} on {target.alias}" if positions.topic else _worker(clusters)
+    worker = clusters.worker.where if clusters.worker else ""
+    where = f"topic {positions.topic} on {target.alias}" if positions.topic else worker
     return Stores(
         tuple(
             PartitionStores(
@@ -99,7 +102,7 @@ def read_stores(flow: Flow, clusters: Clusters, filters: Filters, timer: Timer) 
                 syncs.get(tp),
                 *_of_groups(checkpoints.get(copies[tp], [])),
             )
-            for tp in wanted
+            for tp in places
         ),
         "" if positions.unknown else where,
         positions.unknown,
@@ -108,11 +111,7 @@ def read_stores(flow: Flow, clusters: Clusters, filters: Filters, timer: Timer) 
     )
 
 
-def _worker(clusters: Clusters) -> str:
-    return clusters.worker.where if clusters.worker else ""
-
-
-def _wanted(
+def _places(
     flow: Flow,
     positions: Positions,
     source_topics: Mapping[str, int],
@@ -147,21 +146,16 @@ def _newest_syncs(
     flow: Flow,
     clusters: Clusters,
     questions: Mapping[TopicPartition, WindowQuestion],
-    source_topics: Mapping[str, int],
-    target_topics: Mapping[str, int],
+    topics: Mapping[str, int],
     timer: Timer,
 ) -> tuple[dict[TopicPartition, Link], str]:
-    topic, side = flow.offset_syncs_topic, flow.syncs_side
-    admin = clusters.source if side is Side.SOURCE else clusters.target
+    """Return the newest sync by source partition; `topics` are those of the side where the syncs lie."""
+    topic = flow.offset_syncs_topic
+    admin = syncs_admin(clusters, flow)
     if admin is None:
         return {}, f"{topic} is on {flow.source.alias}, which is down"
-    if topic not in (source_topics if side is Side.SOURCE else target_topics):
-        return {}, f"there is no topic {topic} on {admin.alias}"
     try:
-        pinned = _pin(admin, topic)
-        text = f"reading MM2's offset syncs: {topic} on {admin.alias}, offsets {pinned.start} to {pinned.end}"
-        asked = set(questions.values())
-        read = timer.run("syncs", text, lambda: clusters.mirror.windows(side, topic, pinned, asked))
+        read = read_syncs(clusters, flow, _pin(admin, topic, topics), questions.values(), timer)
     except ClusterError as error:
         return {}, error.problem
     below = {tp: read.windows[question].lower for tp, question in questions.items()}
@@ -171,25 +165,15 @@ def _newest_syncs(
 def _checkpoints(
     flow: Flow, clusters: Clusters, target_topics: Mapping[str, int], timer: Timer
 ) -> tuple[dict[TopicPartition, list[CheckpointRecord]], str]:
-    topic, target = flow.checkpoints_topic, clusters.target
-    if topic not in target_topics:
-        return {}, f"there is no topic {topic} on {target.alias}"
+    topic = flow.checkpoints_topic
     try:
-        pinned = _pin(target, topic)
-        text = f"reading MM2's checkpoints: {topic} on {target.alias}, offsets {pinned.start} to {pinned.end}"
-        read = timer.run("checkpoints", text, lambda: clusters.mirror.checkpoints(topic, pinned))
+        read = read_checkpoints(clusters, topic, _pin(clusters.target, topic, target_topics), timer)
     except ClusterError as error:
         return {}, error.problem
-    return _by_partition(read.latest.items()), ""
-
-
-def _by_partition(
-    latest: Iterable[tuple[CheckpointKey, CheckpointRecord]],
-) -> dict[TopicPartition, list[CheckpointRecord]]:
     found: dict[TopicPartition, list[CheckpointRecord]] = {}
-    for key, record in latest:
+    for key, record in read.latest.items():
         found.setdefault(TopicPartition(key.target_topic, key.partition), []).append(record)
-    return found
+    return found, ""
 
 
 def _of_groups(records: list[CheckpointRecord]) -> tuple[int, Link | None]:
@@ -197,10 +181,12 @@ def _of_groups(records: list[CheckpointRecord]) -> tuple[int, Link | None]:
     return len(records), furthest
 
 
-def _pin(admin: ClusterAdmin, topic: str) -> LogRange:
-    partition = TopicPartition(topic, 0)
-    told = admin.log_ranges([partition]).get(partition)
-    if isinstance(told, LogRange):
-        return told
-    why = told.code if isinstance(told, Failure) else "no answer"
+def _pin(admin: ClusterAdmin, topic: str, topics: Mapping[str, int]) -> LogRange:
+    """Return the log range of one of MM2's topics; raises `ClusterError` where it is not there, or not told."""
+    if topic not in topics:
+        raise ClusterError(f"there is no topic {topic} on {admin.alias}")
+    log = pinned_log(admin, topic)
+    if isinstance(log, LogRange):
+        return log
+    why = "no answer" if log is NO_LOG else log.code
     raise ClusterError(f"{admin.alias} did not tell the log of {topic} ({why})")

@@ -5,7 +5,7 @@ pinned, so that what it has copied by then lies below those ends; high watermark
 a transaction that opens in between still shows.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from migrate.errors import ClusterError
@@ -111,7 +111,7 @@ def works_of(
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Listener:
     """Says on the progress line what is read, and how far it is."""
 
     progress: Progress
@@ -122,16 +122,14 @@ class _Told:
         self.progress.step(estimate_text(estimate, self.flow.source.alias, self.flow.target.alias))
 
 
-def compare(
-    clusters: Clusters, flow: Flow, works: Iterable[Work], limits: Limits, timer: Timer, progress: Progress
-) -> Comparison | None:
+def compare(clusters: Clusters, flow: Flow, works: Collection[Work], limits: Limits, timer: Timer) -> Comparison | None:
     """Compare the records of all works at once, saying beforehand what will be read; None without a comparer."""
-    listed, comparer = tuple(works), clusters.comparer
-    if comparer is None or not listed:
+    comparer = clusters.comparer
+    if comparer is None or not works:
         return None
-    text = f"finding out what to read of {many(len(listed), 'partition')}"
-    told = _Told(progress, flow, progress.advance)
-    return timer.run("compare", text, lambda: comparer.compare(listed, limits, told, flow.failback))
+    text = f"finding out what to read of {many(len(works), 'partition')}"
+    listener = _Listener(timer.progress, flow, timer.progress.advance)
+    return timer.run("compare", text, lambda: comparer.compare(works, limits, listener, flow.failback))
 
 
 def estimate_text(estimate: FetchEstimate, source_alias: str, target_alias: str) -> str:

@@ -29,6 +29,7 @@ from migrate.survey.group_facts import GroupFacts, GroupFactsReader
 from migrate.survey.policies import Policies
 from migrate.survey.producers import Growth
 
+States = Mapping[str, GroupState | Failure]
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
@@ -76,10 +77,10 @@ class Clusters:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SelectedCommits:
     """The commits inside the filters, what the filters took (by filter), and how many were read in all.
 
-    `unstable` are wanted groups with transactional offsets pending, `groups_seen` all that have commits.
+    `unstable` are groups inside the filters with transactional offsets pending, `groups_seen` all that have commits.
     """
 
     commits: Mapping[GroupPartition, Commit]
@@ -124,47 +125,61 @@ class Mm2Topic:
 
 
 @dataclass(frozen=True)
-class Survey:
-    """All facts of a plan. `keys` are its rows' places, with the commit or None where nothing is committed.
+class Mm2Records:
+    """What was read from MM2's topics on both sides, and from its Connect worker (`tasks`)."""
 
-    `questions` are the window questions of those commits that a window could place. States are the livelier of
-    two looks. What is the source's is empty or None while it is down. `comparison` is None where no records were
-    compared. `hidden` are topics that a cluster has and does not show us, or why nobody can tell.
-    `growth` tells how far the source's log ends moved between two readings, `looks_apart` how many seconds lay between
-    the two listings of a side's groups. `connect_topics` are those on the source that are a Connect worker's own, or
-    Debezium's.
-    """
-
-    source_facts: ClusterFacts | None
-    target_facts: ClusterFacts
-    source_topics: Mapping[str, int]
-    target_topics: Mapping[str, int]
-    source_listed: frozenset[str]
-    wanted: Wanted
-    groups: tuple[str, ...]
-    unstable: frozenset[str]
-    keys: Mapping[GroupPartition, Commit | None]
-    questions: Mapping[GroupPartition, WindowQuestion]
-    priors: Mapping[str, Commits]
-    logs: Logs
-    source_states: Mapping[str, GroupState | Failure]
-    target_states: Mapping[str, GroupState | Failure]
     checkpoints: CheckpointReading
     checkpoints_topic: Mm2Topic
     syncs: SyncReading
     syncs_topic: Mm2Topic
-    target_topic_ids: Mapping[str, str]
-    timings: Mapping[str, float]
-    watermarks: Watermarks
     positions: Positions
+    tasks: Mm2Tasks = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ClusterSurvey:
+    """What one cluster is and has; empty while it is down.
+
+    `topics` maps a topic to its partition count, `listed` are the groups of the first listing. `states` are the
+    livelier of two looks at the groups of the plan, `seconds_apart` lay between the two listings (0 where there was
+    one). `hidden` are topics that it has and does not show us, or why nobody can tell; None where that was not asked.
+    """
+
+    facts: ClusterFacts = ClusterFacts("", 0, None)
+    topics: Mapping[str, int] = field(default_factory=dict)
+    listed: frozenset[str] = frozenset()
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    states: States = field(default_factory=dict)
+    seconds_apart: float = 0.0
+    hidden: frozenset[str] | Failure | None = None
+
+
+@dataclass(frozen=True)
+class Survey:
+    """All facts of a plan. `keys` are its rows' places, with the commit or None where nothing is committed.
+
+    `questions` are the window questions of those commits that a window could place. `priors` are the target's commits
+    by group, `unstable` the groups with transactional offsets pending on either side. `comparison` is None where no
+    records were compared. `growth` tells how far the source's log ends moved between two readings. `connect_topics` are
+    those on the source that are a Connect worker's own, or Debezium's. `timings` are seconds by step.
+    """
+
+    source: ClusterSurvey
+    target: ClusterSurvey
+    selected: SelectedCommits
+    groups: tuple[str, ...]
+    unstable: frozenset[str]
+    priors: Mapping[str, Commits]
+    keys: Mapping[GroupPartition, Commit | None]
+    questions: Mapping[GroupPartition, WindowQuestion]
+    logs: Logs
+    watermarks: Watermarks
+    growth: Mapping[TopicPartition, Growth | Failure]
+    mm2: Mm2Records
     comparison: Comparison | None
-    hidden: Mapping[Side, frozenset[str] | Failure] = field(default_factory=dict)
-    growth: Mapping[TopicPartition, Growth | Failure] = field(default_factory=dict)
-    group_facts: GroupFacts = GroupFacts()
-    mm2_tasks: Mm2Tasks = field(default_factory=dict)
-    connect_topics: tuple[ConnectTopic, ...] = ()
-    source_topic_ids: Mapping[str, str] = field(default_factory=dict)
-    looks_apart: Mapping[Side, float] = field(default_factory=dict)
+    group_facts: GroupFacts
+    connect_topics: tuple[ConnectTopic, ...]
+    timings: Mapping[str, float]
 
 
 def window_question(key: GroupPartition, commit: Commit | None, flow: Flow, logs: Logs) -> WindowQuestion | None:
@@ -181,18 +196,18 @@ class Timer:
     """Announces the steps of a run and times them: `timings` are seconds by step name, summed."""
 
     def __init__(self, clock: Clock, progress: Progress) -> None:
-        self._clock = clock
-        self._progress = progress
+        self.clock = clock
+        self.progress = progress
         self.timings: dict[str, float] = {}
 
     def run(self, name: str, text: str, action: Callable[[], T]) -> T:
         """Announce and time one step."""
-        self._progress.step(text)
-        began = self._clock.monotonic()
+        self.progress.step(text)
+        began = self.clock.monotonic()
         try:
             return action()
         finally:
-            took = self._clock.monotonic() - began
+            took = self.clock.monotonic() - began
             self.timings[name] = round(self.timings.get(name, 0.0) + took, 3)
 
     def ask(
@@ -204,4 +219,4 @@ class Timer:
         size: int = BATCH,
     ) -> dict[K, V]:
         """Announce and time a step that asks the same of many items, saying how far it is."""
-        return self.run(name, text, lambda: in_batches(list(items), question, self._progress, size))
+        return self.run(name, text, lambda: in_batches(list(items), question, self.progress, size))

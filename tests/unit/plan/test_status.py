@@ -46,7 +46,7 @@ def looked(
     survey = take_survey(
         request, Clusters(asked, target, asked, target, mirror, comparer or FakeComparer()), clock, NoProgress()
     )
-    positions = Positions("p", mirror.copied_to) if down else survey.positions
+    positions = Positions("p", mirror.copied_to) if down else survey.mm2.positions
 
     def news(side, topic):
         return News(clock.now_ms() - (12_000 if topic == SYNCS else 5_000) + behind_ms)

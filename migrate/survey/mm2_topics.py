@@ -1,0 +1,76 @@
+"""MM2's checkpoints and offset syncs, each read up to an end that is pinned once."""
+
+from collections.abc import Collection, Mapping
+
+from migrate.errors import ClusterError
+from migrate.mm2.flow import Flow
+from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
+from migrate.model import Failure, LogRange, Side, TopicPartition
+from migrate.ports import ClusterAdmin
+from migrate.survey.survey import Clusters, Mm2Topic, Timer
+
+NO_LOG = Failure("NO_ANSWER", "no answer")
+
+
+def read_checkpoints_topic(
+    clusters: Clusters, flow: Flow, topics: Mapping[str, int], timer: Timer
+) -> tuple[CheckpointReading, Mm2Topic]:
+    """Read the checkpoints, where `topics`, those of the target, have them."""
+    topic = flow.checkpoints_topic
+    if flow.failback:
+        # MM2 makes none for the way back; the topic holds those of the way there.
+        return CheckpointReading({}, {}), Mm2Topic(Side.SOURCE, topic, None, None)
+    if topic not in topics:
+        return CheckpointReading({}, {}), Mm2Topic(Side.TARGET, topic, False, None)
+    pinned = _pin(clusters.target, topic, timer)
+    return read_checkpoints(clusters, topic, pinned, timer), Mm2Topic(Side.TARGET, topic, True, pinned)
+
+
+def read_syncs_topic(
+    clusters: Clusters, flow: Flow, questions: Collection[WindowQuestion], topics: Mapping[str, int], timer: Timer
+) -> tuple[SyncReading, Mm2Topic]:
+    """Read the offset syncs, where `topics`, those of the side where they belong, have them."""
+    topic, side = flow.offset_syncs_topic, flow.syncs_side
+    admin = syncs_admin(clusters, flow)
+    if admin is None or topic not in topics:
+        return SyncReading({}, {}), Mm2Topic(side, topic, None if admin is None else False, None)
+    pinned = _pin(admin, topic, timer)
+    return read_syncs(clusters, flow, pinned, questions, timer), Mm2Topic(side, topic, True, pinned)
+
+
+def syncs_admin(clusters: Clusters, flow: Flow) -> ClusterAdmin | None:
+    """Return the cluster that MM2 writes its offset syncs to; None while it is down."""
+    return clusters.source if flow.syncs_side is Side.SOURCE else clusters.target
+
+
+def pinned_log(admin: ClusterAdmin, topic: str) -> LogRange | Failure:
+    """Return the log range of one of the two topics, which have one partition; `NO_LOG` where nobody answered."""
+    partition = TopicPartition(topic, 0)
+    return admin.log_ranges([partition]).get(partition, NO_LOG)
+
+
+def read_checkpoints(clusters: Clusters, topic: str, pinned: LogRange, timer: Timer) -> CheckpointReading:
+    """Read the checkpoints in a range of their topic."""
+    text = f"reading MM2's checkpoints: {topic} on {clusters.target.alias}, offsets {pinned.start} to {pinned.end}"
+    return timer.run("checkpoints", text, lambda: clusters.mirror.checkpoints(topic, pinned))
+
+
+def read_syncs(
+    clusters: Clusters, flow: Flow, pinned: LogRange, questions: Collection[WindowQuestion], timer: Timer
+) -> SyncReading:
+    """Read the offset syncs in a range of their topic, and find each question's window."""
+    topic, side, asked = flow.offset_syncs_topic, flow.syncs_side, set(questions)
+    alias = (flow.source if side is Side.SOURCE else flow.target).alias
+    text = f"reading MM2's offset syncs: {topic} on {alias}, offsets {pinned.start} to {pinned.end}"
+    return timer.run("syncs", text, lambda: clusters.mirror.windows(side, topic, pinned, asked))
+
+
+def _pin(admin: ClusterAdmin, topic: str, timer: Timer) -> LogRange:
+    log = timer.run("pin", f"asking {admin.alias} for the ends of {topic}", lambda: pinned_log(admin, topic))
+    if isinstance(log, LogRange):
+        return log
+    why = log.message if log is NO_LOG else f"{log.code}: {log.message}"
+    raise ClusterError(
+        f"{admin.alias} did not tell the log of MM2's topic {topic} ({why}).",
+        "Grant DESCRIBE and READ on that topic, or try again.",
+    )
