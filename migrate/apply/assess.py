@@ -22,6 +22,7 @@ from migrate.apply.drift import (
     unread_source,
 )
 from migrate.apply.history import GroupTrace, JournalState
+from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import goes_whole
 from migrate.checks.check import some
 from migrate.errors import ClusterError
@@ -100,22 +101,19 @@ class Assessment:
 
 def assess(
     plan: Plan,
-    target: ClusterAdmin,
-    source: ClusterAdmin | None,
+    clusters: ApplyClusters,
     journal: JournalState,
-    traces: Mapping[str, GroupTrace],
     progress: Progress,
+    options: ApplyOptions,
     watch: ExpiryWatch | None = None,
-    synced: frozenset[str] | None = frozenset(),
-    source_unreachable: bool = False,
 ) -> Assessment:
     """Read the world again and hold the plan against it; changes nothing.
 
-    `source` is None where the plan was made without it. A source that does not answer refuses every group that still
-    needs it, unless `source_unreachable`; a target that does not answer is a `ClusterError`. `watch` looks at when the
-    offsets would expire, `synced` are the groups whose offsets MM2 writes as well, None where its configuration is not
-    known now.
+    A source that does not answer refuses every group that still needs it, unless `options.source_unreachable`; a target
+    that does not answer is a `ClusterError`. `watch` looks at when the offsets would expire.
     """
+    target, synced, source_unreachable = clusters.target, options.synced, options.source_unreachable
+    traces = journal.traces(options.command)
     blocked = _blocked(plan)
     wanted = {
         group: rows
@@ -124,7 +122,7 @@ def assess(
     }
     watch = None if plan.header.kind == UNDO else watch
     # After an earlier run most groups are done, and nobody wants to know when they expire.
-    world, notes, lost, ahead = _read_world(plan, wanted, target, source, progress, None if traces else watch)
+    world, notes, lost, ahead = _read_world(plan, wanted, clusters, progress, None if traces else watch)
     watch = ahead or watch
     world = replace(world, synced=synced or frozenset(), source_optional=source_unreachable)
     if synced is None and plan.header.kind != UNDO:
@@ -313,13 +311,12 @@ def _needs(pending: Collection[Row], before: Commits, undo: bool) -> Iterable[st
 def _read_world(
     plan: Plan,
     wanted: Mapping[str, Collection[Row]],
-    target: ClusterAdmin,
-    source: ClusterAdmin | None,
+    clusters: ApplyClusters,
     progress: Progress,
     watch: ExpiryWatch | None,
 ) -> tuple[World, tuple[str, ...], str, ExpiryWatch | None]:
     """Read both clusters; with the notes, and why the source was not read where it should have been ("" otherwise)."""
-    header = plan.header
+    header, target, source = plan.header, clusters.target, clusters.source
     undo = header.kind == UNDO
     notes: tuple[str, ...] = ()
     progress.step(f"reading {len(wanted)} groups again on {target.side} {target.alias}")

@@ -19,6 +19,7 @@ from migrate.apply.drift import UNDO, stands, to_write
 from migrate.apply.history import APPLY, REMOVED, SET, GroupTrace
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
 from migrate.apply.row_results import RowResult, RowStatus, results_of
+from migrate.apply.run import MAX_CONCURRENCY, ApplyClusters, ApplyOptions
 from migrate.apply.undo import refuse_stale
 from migrate.apply.write import Answer, GroupWriter, read_commits
 from migrate.clock import Clock
@@ -26,11 +27,8 @@ from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, Mi
 from migrate.model import Commits, Decision, Failure, TopicPartition
 from migrate.plan.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
-from migrate.survey.group_facts import GroupFactsReader
 from migrate.survey.groups import ExpiryWatch
 from migrate.survey.survey import Timer
-
-MAX_CONCURRENCY = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,45 +50,16 @@ class ApplyResult:
         return Counter(row.status for row in self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyOptions:
-    """The choices of one run. `details` go into the journal's `begin`, such as what was approved and who signed.
-
-    `synced` are the groups whose offsets MM2 writes as well, by its configuration as it is now; None where none was
-    given. `source_unreachable` applies the plan although the source does not answer.
-    """
-
-    execute: bool = False
-    allow_partial: bool = False
-    concurrency: int = MAX_CONCURRENCY
-    group_timeout_seconds: float = 120.0
-    details: Mapping[str, object] | None = None
-    synced: frozenset[str] | None = frozenset()
-    source_unreachable: bool = False
-
-
 def apply_plan(
-    plan: Plan,
-    target: ClusterAdmin,
-    source: ClusterAdmin | None,
-    journal: Journal,
-    clock: Clock,
-    progress: Progress,
-    options: ApplyOptions,
-    command: str = APPLY,
-    spends: Journal | None = None,
-    target_groups: GroupFactsReader | None = None,
+    plan: Plan, clusters: ApplyClusters, journal: Journal, clock: Clock, progress: Progress, options: ApplyOptions
 ) -> ApplyResult:
     """Assess a plan and, with `options.execute`, write what is left of it to the target.
 
-    `command` is "apply" or "rollback": an undo plan goes into the journal of the plan that it undoes.
-    `spends` is the journal of another plan that this one undoes. `target_groups` tells when offsets expire, None where
-    that is not to be asked.
     Raises `Refused` for a spent plan or one that is being applied, and for an undo that was made from another state
     of the journal than there is now, `ClusterError` where the target cannot be read;
     what goes wrong after the first write is in the result.
     """
-    state = journal.read()
+    state, command, spends = journal.read(), options.command, options.spends
     if command == APPLY and state.is_spent:
         raise Refused(
             f"Plan {plan.short_fingerprint} is spent: it was rolled back. Nothing was written.",
@@ -99,12 +68,13 @@ def apply_plan(
     undone = spends.read() if spends is not None else state
     if plan.header.kind == UNDO:
         refuse_stale(plan, undone)
-    watch = ExpiryWatch(target_groups, target.alias, Timer(clock, progress), clock.now_ms()) if target_groups else None
-    assessment = assess(
-        plan, target, source, state, state.traces(command), progress, watch, options.synced, options.source_unreachable
-    )
+    traces, target = state.traces(command), clusters.target
+    watch = None
+    if clusters.target_groups is not None:
+        watch = ExpiryWatch(clusters.target_groups, target.alias, Timer(clock, progress), clock.now_ms())
+    assessment = assess(plan, clusters, state, progress, options, watch)
     proceed = _may_write(assessment, options.allow_partial)
-    found = _found_done(assessment, state.traces(command))
+    found = _found_done(assessment, traces)
     if not options.execute or not proceed or not (assessment.writable or found):
         rows = results_of(assessment, {}, {}, proceed)
         return ApplyResult(_exit_code(assessment, rows, options), False, assessment, rows)
@@ -117,7 +87,7 @@ def apply_plan(
         if assessment.writable:
             writing_target = target.holding(writer.lock)
             try:
-                outcome = _execute(assessment, state.traces(command), writing_target, writer, clock, progress, options)
+                outcome = _execute(assessment, traces, writing_target, writer, clock, progress, options)
             finally:
                 writing_target.close()
         code = _exit_code(assessment, outcome.rows, options)

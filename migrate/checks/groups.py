@@ -10,6 +10,7 @@ from migrate.survey.expiry import (
     UNKNOWN_TODO,
     WARN_BELOW_MS,
     Expiry,
+    OffsetClocks,
     expiry_of,
     remedy,
 )
@@ -132,14 +133,12 @@ def offsets_expiry(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies)
     fine: list[Expiry] = []
     # A clock of ours that is behind would promise time that the brokers do not give.
     now_ms = max(facts.now_ms, facts.newest_seen_ms)
+    clocks = OffsetClocks(facts.target_alias, facts.groups.target_settings, facts.groups.target_records, now_ms)
     for group, partitions in kept.items():
         state = facts.target_states.get(group)
         if not isinstance(state, GroupState) or not (state.is_stopped or state.state == "Absent"):
             continue  # alive there, or unknown: a check of its own blocks it
-        found = expiry_of(
-            group, state, facts.groups.target_settings, facts.groups.target_records, partitions, group in setting,
-            now_ms, facts.target_alias,
-        )  # fmt: skip
+        found = expiry_of(group, state, partitions, group in setting, clocks)
         told = expiry_result(group, found, now_ms, facts.target_alias)
         if told is None:
             fine.append(found)

@@ -1,6 +1,7 @@
 """The commands around the moment that writes: `apply`, `rollback`, `verify`. Wiring, and no decisions."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,12 @@ from typing import Any
 from migrate import __version__
 from migrate.apply.drift import UNDO
 from migrate.apply.elsewhere import Elsewhere, look_elsewhere, outside
-from migrate.apply.engine import ApplyOptions, ApplyResult, apply_plan
+from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.exact_admin import groups_with_metadata
 from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
 from migrate.apply.journal import Journal, journal_to_read
 from migrate.apply.record_proof import LogSide, RecordProof, prove
+from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.signatures import Signature
 from migrate.apply.undo import undo_plan
 from migrate.apply.verify import Known, Verification, joint_exit_code, verify, with_members
@@ -60,14 +62,11 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Tol
             source = exact_admin_of(flow.source, machine, exact, deadline, concurrency)
         result = apply_plan(
             plan,
-            target,
-            source,
+            ApplyClusters(target, source, group_facts_of(flow.target, deadline)),
             Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms),
             clock,
             progress,
-            _options(options, approval, signatures, flow.synced(plan.groups())),
-            spends=undone,
-            target_groups=group_facts_of(flow.target, deadline),
+            replace(_options(options, approval, signatures), synced=flow.synced(plan.groups()), spends=undone),
         )
         lines, code = _told(result, "apply", path, plan, options)
         if code != EXIT_REFUSED:
@@ -122,9 +121,8 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
         elif options["out"] is not None:
             lines, code = _saved(plan, undo, options["out"]), EXIT_DONE
         else:
-            result = apply_plan(
-                undo, target, None, journal, clock, progress, _options(options, approval), command=ROLLBACK
-            )
+            choices = replace(_options(options, approval), command=ROLLBACK)
+            result = apply_plan(undo, ApplyClusters(target), journal, clock, progress, choices)
             lines, code = _told(result, "rollback", path, plan, options)
         if code == EXIT_REFUSED:
             return lines, code
@@ -318,12 +316,7 @@ def _refuse_other_name(plan: Plan, path: Path, rolling_back: bool = False) -> No
             )
 
 
-def _options(
-    options: dict[str, Any],
-    approval: str,
-    signatures: Sequence[Signature] = (),
-    synced: frozenset[str] | None = frozenset(),
-) -> ApplyOptions:
+def _options(options: dict[str, Any], approval: str, signatures: Sequence[Signature] = ()) -> ApplyOptions:
     return ApplyOptions(
         execute=options["execute"],
         allow_partial=options.get("allow_partial", False),
@@ -334,7 +327,6 @@ def _options(
             "version": __version__,
             "signatures": [{"time": s.time, "name": s.name, "note": s.note} for s in signatures],
         },
-        synced=synced,
         source_unreachable=options.get("source_unreachable", False),
     )
 

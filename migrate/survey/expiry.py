@@ -63,21 +63,28 @@ def records_rest_on(
     return {g: (s, priors.get(g, {})) for g, s in states.items() if needs_record(s, bool(priors.get(g)))}
 
 
+@dataclass(frozen=True, slots=True)
+class OffsetClocks:
+    """What the target `alias` tells of when offsets expire: its brokers' settings, and the groups' own records.
+
+    `now_ms` is the time that what is left is reckoned from.
+    """
+
+    alias: str
+    settings: BrokerSettings | Failure
+    records: Mapping[str, GroupRecord] | Failure
+    now_ms: int
+
+
 def expiry_of(
-    group: str,
-    state: GroupState,
-    settings: BrokerSettings | Failure,
-    records: Mapping[str, GroupRecord] | Failure,
-    kept: Collection[TopicPartition],
-    sets: bool,
-    now_ms: int,
-    alias: str,
+    group: str, state: GroupState, kept: Collection[TopicPartition], sets: bool, clocks: OffsetClocks
 ) -> Expiry:
     """Return by when the consumers of a stopped group must be back, if its offsets were set now.
 
     `kept` are the partitions whose offset is there already and is not set again: its clock has been running since.
     `sets` is True where others of the group are set: what those kept carry says nothing of these.
     """
+    alias, settings, records, now_ms = clocks.alias, clocks.settings, clocks.records, clocks.now_ms
     record = None if isinstance(records, Failure) or state.state != "Empty" else records.get(group)
     ends = _own_ends(record, kept, alias)
     if isinstance(settings, Failure):

@@ -8,7 +8,7 @@ from threading import Thread
 from migrate.mm2.flow import Flow
 from migrate.model import Commit, Commits, Decision, Failure, GroupPartition, GroupState, Row, Side, TopicPartition
 from migrate.ports import CommitReader
-from migrate.survey.expiry import Expiry, expiry_of, needs_record
+from migrate.survey.expiry import Expiry, OffsetClocks, expiry_of, needs_record
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED, BrokerSettings, GroupFacts, GroupFactsReader, moved
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord, newest_ms
@@ -93,12 +93,12 @@ class ExpiryWatch:
         stopped = {g: s for g, s in states.items() if g in pending and isinstance(s, GroupState) and s.is_stopped}
         before = {g: c for g, c in commits.items() if not isinstance(c, Failure)}
         settings, records = read_expiry_facts(self.reader, self.alias, stopped, before, self.timer, self.records)
-        now_ms = max(self.now_ms, newest_ms(records))
-        found = {}
-        for group, state in sorted(stopped.items()):
-            kept, sets = _kept(pending[group], before.get(group, {})), group in setting
-            found[group] = expiry_of(group, state, settings, records, kept, sets, now_ms, self.alias)
-        return found, now_ms
+        clocks = OffsetClocks(self.alias, settings, records, max(self.now_ms, newest_ms(records)))
+        found = {
+            group: expiry_of(group, state, _kept(pending[group], before.get(group, {})), group in setting, clocks)
+            for group, state in sorted(stopped.items())
+        }
+        return found, clocks.now_ms
 
 
 def _read_ahead(reader: GroupFactsReader, groups: Collection[str]) -> Records:

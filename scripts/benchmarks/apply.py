@@ -24,6 +24,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from migrate.apply.assess import assess
 from migrate.apply.history import APPLY, JournalState
 from migrate.apply.journal import Journal
+from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import GroupWriter, read_commits
 from migrate.cli.wiring import admin_of
 from migrate.clock import SystemClock
@@ -103,7 +104,7 @@ def our_turn(bench: Bench) -> None:
     path = journal_path(bench.folder / "bench.plan", plan.fingerprint)
 
     with timed(bench.ours["drift check"]):
-        assessment = assess(plan, target, None, JournalState(), {}, NoProgress())
+        assessment = assess(plan, ApplyClusters(target), JournalState(), NoProgress(), ApplyOptions())
     assert len(assessment.writable) == len(bench.groups), assessment.groups[0]
 
     rows = {g.group: g.pending for g in assessment.writable}

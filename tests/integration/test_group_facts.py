@@ -24,7 +24,7 @@ from migrate.model import Failure, GroupState, Side
 from migrate.model import TopicPartition as Partition
 from migrate.show.fence import fence
 from migrate.survey.connect_topics import read_connect_topics
-from migrate.survey.expiry import expiry_of
+from migrate.survey.expiry import OffsetClocks, expiry_of
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupKind, GroupLog, GroupRecord
 from tests.builders import make_plan, make_row
@@ -110,7 +110,7 @@ def test_a_commit_that_carries_an_end_of_its_own_tells_it_and_a_later_one_takes_
         told, settings = record(), facts.settings()
         assert told.expires_ms == {place: told.committed_ms[place] + HOUR_MS}
         now = told.committed_ms[place]
-        found = expiry_of(group, GroupState("Empty"), settings, {group: told}, {place}, False, now, "B")
+        found = expiry_of(group, GroupState("Empty"), {place}, False, OffsetClocks("B", settings, {group: told}, now))
         assert found.left_ms(now) == HOUR_MS, found.sentence
         commit(cluster.bootstrap, {group: {("t", 0): 0}})
         assert record().expires_ms == {}

@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from migrate.apply.engine import ApplyOptions, ApplyResult, apply_plan
+from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import ROLLBACK
 from migrate.apply.journal import Journal
 from migrate.apply.row_results import RowStatus
+from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.undo import undo_plan
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
@@ -34,8 +35,8 @@ class Scene:
     def apply(self, source: FakeCluster | None = None, **options: Any) -> ApplyResult:
         options = {"execute": True, **options}
         return apply_plan(
-            self.plan, self.target, source or self.source, self.journal, self.clock, NoProgress(),
-            ApplyOptions(**options), target_groups=self.groups,
+            self.plan, ApplyClusters(self.target, source or self.source, self.groups), self.journal, self.clock,
+            NoProgress(), ApplyOptions(**options),
         )  # fmt: skip
 
     def undo(self, moved: str = "refuse") -> Plan:
@@ -44,8 +45,8 @@ class Scene:
     def rollback(self, moved: str = "refuse", **options: Any) -> ApplyResult:
         options = {"execute": True, **options}
         return apply_plan(
-            self.undo(moved), self.target, None, self.journal, self.clock, NoProgress(),
-            ApplyOptions(**options), ROLLBACK,
+            self.undo(moved), ApplyClusters(self.target), self.journal, self.clock, NoProgress(),
+            ApplyOptions(command=ROLLBACK, **options),
         )  # fmt: skip
 
 

@@ -11,10 +11,11 @@ import pytest
 
 from migrate.apply.assess import Fate
 from migrate.apply.drift import RESTORE_MOVED
-from migrate.apply.engine import ApplyOptions, ApplyResult, apply_plan
+from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import APPLY, ROLLBACK, SET, read_history
 from migrate.apply.journal import Journal
 from migrate.apply.row_results import RowStatus
+from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.errors import ClusterError, MigrateError, Refused
 from migrate.model import Decision, Failure, Level, LogRange, Method, TopicPartition
@@ -559,8 +560,8 @@ def test_an_undo_plan_applied_as_its_own_plan_spends_the_first_one(folder: Path)
     undo = scene.undo()
     own = Journal(journal_path(folder / "undo.plan", undo.fingerprint), undo.fingerprint, scene.clock.now_ms)
     result = apply_plan(
-        undo, scene.target, None, own, scene.clock, NoProgress(), ApplyOptions(execute=True), APPLY,
-        spends=scene.journal,
+        undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(),
+        ApplyOptions(execute=True, spends=scene.journal),
     )  # fmt: skip
     assert result.exit_code == 0 and scene.target.held("c") == {("A.orders", 0): 30}
     assert scene.journal.read().spent_by == undo.fingerprint
@@ -785,5 +786,5 @@ def test_who_signed_stands_in_the_journal_from_its_first_line(tmp_path):
     log = Journal(tmp_path / "p.journal.jsonl", made.fingerprint, FakeClock().now_ms)
     signed = [{"time": "2026-11-21T02:00:00.000Z", "name": "Ada", "note": ""}]
     options = ApplyOptions(execute=True, details={"signatures": signed})
-    assert apply_plan(made, target, source, log, FakeClock(), NoProgress(), options).exit_code == 0
+    assert apply_plan(made, ApplyClusters(target, source), log, FakeClock(), NoProgress(), options).exit_code == 0
     assert json.loads(log.path.read_text().splitlines()[0])["signatures"] == signed

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from migrate.apply.engine import ApplyOptions, apply_plan
+from migrate.apply.engine import apply_plan
 from migrate.apply.history import ROLLBACK
 from migrate.apply.journal import Journal
+from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.undo import undo_plan
 from migrate.cli.main import cli
 from migrate.model import Decision, Failure
@@ -32,8 +33,8 @@ class Waves:
         return path, made
 
     def apply(self, path: Path, made: Plan, target: FakeCluster, source: FakeCluster | None = None, **more) -> None:
-        apply_plan(made, target, source, self.journal(path, made), FakeClock(), NoProgress(),
-                   ApplyOptions(execute=True, allow_partial=True, group_timeout_seconds=1), **more)  # fmt: skip
+        apply_plan(made, ApplyClusters(target, source), self.journal(path, made), FakeClock(), NoProgress(),
+                   ApplyOptions(execute=True, allow_partial=True, group_timeout_seconds=1, **more))  # fmt: skip
 
     def journal(self, path: Path, made: Plan) -> Journal:
         return Journal(journal_path(path, made.fingerprint), made.fingerprint, FakeClock().now_ms)
@@ -83,8 +84,8 @@ def test_what_was_rolled_back_is_undone_whether_by_rollback_or_by_an_undo_plan(w
         waves.apply(path, made, target, source)
         undo = undo_plan(made, waves.journal(path, made).read(), 0, "0.1.0")
         if way == "rollback":
-            apply_plan(undo, target, None, waves.journal(path, made), FakeClock(), NoProgress(),
-                       ApplyOptions(execute=True), command=ROLLBACK)  # fmt: skip
+            apply_plan(undo, ApplyClusters(target), waves.journal(path, made), FakeClock(), NoProgress(),
+                       ApplyOptions(execute=True, command=ROLLBACK))  # fmt: skip
             second = path
         else:
             second = waves.folder / "undo.plan"

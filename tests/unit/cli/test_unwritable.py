@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from migrate.apply.engine import ApplyOptions, ApplyResult, apply_plan
+from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import APPLY
 from migrate.apply.journal import Journal, journal_path
 from migrate.apply.row_results import RowStatus
+from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.signatures import read_signatures, signatures_path
 from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.cli.sign import run_sign
@@ -301,12 +302,12 @@ def test_an_undo_whose_first_plan_can_not_be_marked_as_spent_is_not_begun(tmp_pa
         scene = three_groups(tmp_path)
         assert scene.apply().exit_code == 0
         undone = scene.journal
-        undo, options = scene.undo(), ApplyOptions(execute=True)
+        undo, options = scene.undo(), ApplyOptions(execute=True, spends=undone)
         own = Journal(journal_path(tmp_path / "undo.plan", undo.fingerprint), undo.fingerprint, scene.clock.now_ms)
 
         def apply_undo() -> ApplyResult:
             return apply_plan(
-                undo, scene.target, None, own, scene.clock, NoProgress(), options, spends=undone
+                undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(), options
             )  # fmt: skip
 
         before, filler = scene.target.writes, fill(tmp_path)

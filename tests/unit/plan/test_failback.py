@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
 
-from migrate.apply.engine import ApplyOptions, apply_plan
+from migrate.apply.engine import apply_plan
 from migrate.apply.history import JournalState
 from migrate.apply.journal import Journal
+from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.undo import undo_plan
 from migrate.cli.main import cli
 from migrate.errors import ClusterError
@@ -210,7 +211,7 @@ def test_apply_writes_to_a_and_its_undo_too_and_both_say_so_first(tmp_path: Path
     plan = planned(a, b, mirror, matched())
     journal = Journal(tmp_path / "journal", plan.fingerprint, FakeClock().now_ms)
     b_before = {g: dict(at) for g, at in b.offsets.items()}
-    done = apply_plan(plan, a, b, journal, FakeClock(), NoProgress(), ApplyOptions(execute=True))
+    done = apply_plan(plan, ApplyClusters(a, b), journal, FakeClock(), NoProgress(), ApplyOptions(execute=True))
     assert done.exit_code == 0
     assert a.held("g") == {("t", 0): 55, ("t", 1): 60} and a.held("h") == {("u", 0): 100}
     assert b.offsets == b_before and b.writes == 0
@@ -220,7 +221,9 @@ def test_apply_writes_to_a_and_its_undo_too_and_both_say_so_first(tmp_path: Path
     assert isinstance(state, JournalState)
     undo = undo_plan(plan, state, 0, "test")
     assert undo.header.failback
-    undone = apply_plan(undo, a, None, journal, FakeClock(), NoProgress(), ApplyOptions(execute=True), "rollback")
+    undone = apply_plan(
+        undo, ApplyClusters(a), journal, FakeClock(), NoProgress(), ApplyOptions(True, command="rollback")
+    )
     assert undone.exit_code == 0 and not a.held("g") and b.offsets == b_before
 
 

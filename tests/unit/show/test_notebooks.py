@@ -9,8 +9,9 @@ import nbformat
 import pytest
 from nbclient.exceptions import CellExecutionError
 
-from migrate.apply.engine import ApplyOptions, apply_plan
+from migrate.apply.engine import apply_plan
 from migrate.apply.journal import Journal
+from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.signatures import add_signature, signature_of, signatures_path
 from migrate.apply.undo import undo_plan
 from migrate.apply.verify import verify
@@ -183,7 +184,7 @@ def applied(tmp_path):
     target, source = clusters(made)
     journal = Journal(journal_path(path, made.fingerprint), made.fingerprint, FakeClock().now_ms)
     options = ApplyOptions(execute=True, allow_partial=True)
-    assert apply_plan(made, target, source, journal, FakeClock(), NoProgress(), options).exit_code == 4
+    assert apply_plan(made, ApplyClusters(target, source), journal, FakeClock(), NoProgress(), options).exit_code == 4
     found = verify(made, target, NoProgress())
     lines = verify_document(found, made, None)
     (tmp_path / "verification.json").write_text("\n".join(lines))
@@ -226,7 +227,7 @@ def test_what_an_undo_plan_took_back_is_undone_here_too(applied):
     for planned in made.rows:
         if planned.decision is Decision.SET and planned.target_offset is not None:
             target.commit(planned.group, planned.target_topic, planned.partition, planned.target_offset)
-    done = apply_plan(undo, target, None, own, FakeClock(), NoProgress(), ApplyOptions(execute=True), spends=log)
+    done = apply_plan(undo, ApplyClusters(target), own, FakeClock(), NoProgress(), ApplyOptions(True, spends=log))
     assert done.exit_code == 0
     wave = outcome.open_wave(path, made)
     assert outcome.standings_table(wave)["groups"].to_dict() == {

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from migrate.apply.engine import ApplyOptions, ApplyResult, apply_plan
+from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import read_history
 from migrate.apply.journal import Journal
 from migrate.apply.past_runs import UNDONE, past_runs
 from migrate.apply.row_results import RowStatus
+from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.verify import Known, compare
 from migrate.cli.report import run_report
 from migrate.errors import UnreadablePlan, UsageError
@@ -105,8 +106,8 @@ def test_an_applied_undo_plan_makes_it_spent_too(tmp_path: Path) -> None:
     scene.apply()
     undo = scene.undo()
     own = Journal(tmp_path / "undo.journal.jsonl", undo.fingerprint, scene.clock.now_ms)
-    options = ApplyOptions(execute=True)
-    assert apply_plan(undo, scene.target, None, own, scene.clock, NoProgress(), options, spends=scene.journal).executed
+    options = ApplyOptions(execute=True, spends=scene.journal)
+    assert apply_plan(undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(), options).executed
     told = after(scene)
     assert told.spent and told.verdicts[0].text == f"SPENT: its undo {undo.short_fingerprint} was applied"
     assert [run.command for run in told.runs] == ["apply", UNDONE] and all(run.ended for run in told.runs)

@@ -7,7 +7,7 @@ import pytest
 from migrate.checks.check import CheckFacts
 from migrate.checks.groups import offsets_expiry
 from migrate.model import Commit, Decision, Failure, GroupState, Level, TopicPartition
-from migrate.survey.expiry import Expiry, expiry_of, needs_record, remedy, span
+from migrate.survey.expiry import Expiry, OffsetClocks, expiry_of, needs_record, remedy, span
 from migrate.survey.group_facts import BrokerSettings, GroupFacts
 from migrate.survey.groups import ExpiryWatch
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
@@ -28,7 +28,8 @@ def expiry(state="Empty", kind="classic", settings=WEEK, records=None, kept=(), 
     """Of a group that keeps these offsets, and sets others if it keeps none or `sets` is True."""
     group_state = GroupState(state, kind=kind)
     sets = not kept if sets is None else sets
-    return expiry_of("g", group_state, settings, {} if records is None else records, kept, sets, NOW, "B")
+    clocks = OffsetClocks("B", settings, {} if records is None else records, NOW)
+    return expiry_of("g", group_state, kept, sets, clocks)
 
 
 def hours_left(found: Expiry) -> float | None:
