@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from migrate.apply.drift import (
-    ACCEPT_PENDING,
     UNDO,
     Drift,
     SideWorld,
@@ -25,6 +24,7 @@ from migrate.apply.history import GroupTrace, JournalState
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import goes_whole
 from migrate.checks.check import some
+from migrate.checks.registry import GROUP_SYNC, PENDING_TRANSACTIONS
 from migrate.errors import ClusterError
 from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, Scope, TopicPartition
 from migrate.plan.plan import Plan
@@ -32,7 +32,6 @@ from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import LOGS_AT_ONCE, in_batches
 from migrate.survey.expiry import BLOCK_BELOW_MS, UNKNOWN_TODO, remedy
 from migrate.survey.groups import ExpiryWatch
-from migrate.survey.policies import GROUP_SYNC
 from migrate.text import many
 
 
@@ -180,7 +179,7 @@ def _lost_source(
 
 def _sync_not_seen(plan: Plan) -> str:
     """Return the note of an apply that cannot look at MM2's group sync: what the plan saw is all there is."""
-    found = [check for check in plan.header.checks if check.check == GROUP_SYNC]
+    found = [check for check in plan.header.checks if check.check == GROUP_SYNC.name]
     then = found[0].seen if found else "the plan did not look either"
     if len(found) > 1:
         then = f"{many(len(found), 'group')} were named"
@@ -383,7 +382,7 @@ def _read_source(
     progress: Progress,
 ) -> SideWorld:
     progress.step(f"reading {len(wanted)} groups again on {source.side} {source.alias}")
-    pending = [group for group in wanted if plan.accepted(ACCEPT_PENDING, group)]
+    pending = [group for group in wanted if plan.accepted(PENDING_TRANSACTIONS.name, group)]
     stable = [group for group in wanted if group not in set(pending)]
     commits = in_batches(stable, source.commits, progress)
     if pending:

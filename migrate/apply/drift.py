@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from migrate.apply.history import REMOVED, GroupTrace
+from migrate.checks.registry import GROUP_SYNC, OFFSETS_EXPIRY, PRODUCERS_STOPPED, SOURCE_GROUP_STOPPED
 from migrate.model import (
     UNREAD_METADATA,
     Commit,
@@ -35,12 +36,8 @@ from migrate.model import (
 )
 from migrate.plan.plan import Header, Plan
 from migrate.survey.expiry import EXPIRY_EXPECTED
-from migrate.survey.policies import GROUP_SYNC, OFFSETS_EXPIRY, PRODUCERS_STOPPED
 from migrate.text import many
 
-ACCEPT_ALIVE = "source-group-stopped"
-ACCEPT_PENDING = "pending-transactions"
-ACCEPT_WRITTEN = PRODUCERS_STOPPED
 UNDO = "undo"
 RESTORE_MOVED = "restore"
 
@@ -169,14 +166,14 @@ def group_drift(
         # Where nothing is written a consumer harms nothing: what it commits shows.
         found = [*_group_state(group, Side.TARGET, world.target.states.get(group, _NOT_READ)), *found]
     if not undo:
-        grows = frozenset(r.source_topic for r in rows if plan.accepted(ACCEPT_WRITTEN, r.source_topic))
+        grows = frozenset(r.source_topic for r in rows if plan.accepted(PRODUCERS_STOPPED.name, r.source_topic))
         found += _target_logs(group, rows, world, grows)
-        if group in world.expiring and not plan.accepted(OFFSETS_EXPIRY, group):
-            found.append(Drift(Scope.GROUP, group, group, OFFSETS_EXPIRY, EXPIRY_EXPECTED, world.expiring[group]))
-        if group in world.synced and not plan.accepted(GROUP_SYNC, group):
+        if group in world.expiring and not plan.accepted(OFFSETS_EXPIRY.name, group):
+            found.append(Drift(Scope.GROUP, group, group, OFFSETS_EXPIRY.name, EXPIRY_EXPECTED, world.expiring[group]))
+        if group in world.synced and not plan.accepted(GROUP_SYNC.name, group):
             expected, seen = "sync.group.offsets.enabled=false", "true: MM2 may set the group back (KAFKA-19794)"
-            found.append(Drift(Scope.GROUP, group, group, GROUP_SYNC, expected, seen))
-        if world.source is not None and not plan.accepted(ACCEPT_ALIVE, group):
+            found.append(Drift(Scope.GROUP, group, group, GROUP_SYNC.name, expected, seen))
+        if world.source is not None and not plan.accepted(SOURCE_GROUP_STOPPED.name, group):
             source = _source(group, rows, world.source, grows, every_topic=not _filters_topics(plan.header))
             found += [drift for drift in source if not (world.source_optional and drift.is_unread)]
     return tuple(found)

@@ -2,14 +2,15 @@
 
 A check gives one result for every subject that does not pass, and a single `pass` that counts the rest, so
 that 10,000 fine groups stay one line. A fact that could not be read is `not-visible`, which counts as its
-check's block or warn, never as a pass. `migrate.checks.registry` names all checks and runs them.
+check's block or warn, never as a pass. `migrate.checks.registry` declares all checks, `checklist` runs them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from migrate.checks.registry import Check
 from migrate.mm2.connector_status import Mm2Tasks
-from migrate.model import CheckResult, Failure, GroupPartition, GroupState, Level, Row, Scope, TopicPartition
+from migrate.model import CheckResult, Failure, GroupPartition, GroupState, Row, TopicPartition
 from migrate.survey.connect_topics import ConnectTopic
 from migrate.survey.drain import Drained
 from migrate.survey.group_facts import NOT_ASKED, GroupFacts
@@ -50,91 +51,131 @@ class HiddenTopics:
 
 
 @dataclass(frozen=True)
-class CheckFacts:
-    """What the checks look at, beside the rows.
+class ClusterSide:
+    """One of the two clusters. `may_describe` is None where the broker did not tell its ACL verdict.
 
-    `source_states` and `target_states` hold each group's state or the failure to describe it; a group that two
-    listings, a settle time apart, did not show is `GroupState("Absent")`. `topic_partitions` maps a source
-    topic to (source partitions or None, target topic, target partitions or None). `never_committed` maps a
-    group to the partitions of its topics that it has no commit for. `checkpointed_only` are groups that MM2
-    checkpointed and the source does not list; `unknown_names` the names asked for that no cluster lists.
-    `unstable_groups` have transactional offsets pending. `drains` tell by source partition whether MM2 has copied all
-    of it, `positions_unknown` why MM2's own positions are not known ("" where they are). `failback` is True where the
-    groups leave MM2's target for its source. `hidden` tells by alias of topics that the cluster does not show us.
-    `growth` tells how far each source log's end moved between two readings.
-
-    `other_kinds` are the kinds of groups inside the filters that are no consumer groups ("share", "streams"), a
-    `Failure` where no client can see them. `applications` are the groups that look like Kafka Streams. `group_sync`
-    is MM2's setting, None where unknown. `newest_checkpoint_ms` is None where there is none. `foreign_records` counts,
-    by source topic, records on the target that equal none of the source. `now_ms` is the time of the plan. `mm2_tasks`
-    is the state of MM2's connectors, empty where no Connect worker was asked. `connect_topics` are those of
-    Connect's own topics on the source that the target has no topic of the same name for.
-
-    `looks_apart` is by alias how many seconds lay between the two listings of its groups. `other_logs` are the
-    commits on the source, and `target_other_logs` those on the target, that are proven to be of another log.
+    `states` hold each group's state or the failure to describe it; a group that two listings, `seconds_apart`, did not
+    show is `GroupState("Absent")`. `hidden` tells of topics that the cluster does not show us, None where nobody asked.
+    `other_logs` are the commits on it, by their places on the source, that are proven to be of another log.
     """
 
-    source_alias: str
-    target_alias: str
-    source_cluster_id: str
-    target_cluster_id: str
-    source_down: bool
-    may_describe: Mapping[str, bool | None]
-    shapes: tuple[TopicShape, ...]
-    source_states: Mapping[str, GroupState | Failure]
-    target_states: Mapping[str, GroupState | Failure]
-    topic_partitions: Mapping[str, tuple[int | None, str, int | None]]
-    never_committed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    unstable_groups: frozenset[str] = frozenset()
-    checkpointed_only: tuple[str, ...] = ()
-    unseen_topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    unknown_names: tuple[str, ...] = ()
-    left_out_by_mm2: tuple[str, ...] = ()
-    unknown_when_down: tuple[str, ...] = ()
+    alias: str
+    cluster_id: str
+    may_describe: bool | None
+    states: Mapping[str, GroupState | Failure]
+    seconds_apart: float = 0.0
+    hidden: HiddenTopics | None = None
+    other_logs: Mapping[GroupPartition, OtherLog] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TopicFacts:
+    """The topics of the plan.
+
+    `partitions` maps a source topic to (source partitions or None, target topic, target partitions or None). `drains`
+    tell by source partition whether MM2 has copied all of it, `growth` how far each source log's end moved between two
+    readings. `foreign_records` counts, by source topic, records on the target that equal none of the source.
+    `of_connect` are those of Connect's own topics on the source that the target has no topic of the same name for.
+    """
+
+    partitions: Mapping[str, tuple[int | None, str, int | None]]
     drains: Mapping[TopicPartition, Drained] = field(default_factory=dict)
-    positions_unknown: str = ""
-    failback: bool = False
-    hidden: Mapping[str, HiddenTopics] = field(default_factory=dict)
     growth: Mapping[TopicPartition, Growth | Failure] = field(default_factory=dict)
-    groups: GroupFacts = GroupFacts()
+    foreign_records: Mapping[str, int] = field(default_factory=dict)
+    of_connect: tuple[ConnectTopic, ...] = ()
+
+
+@dataclass(frozen=True)
+class GroupNames:
+    """The groups of the plan, and those that are not in it.
+
+    `never_committed` maps a group to the partitions of its topics that it has no commit for, `unseen_topics` to those
+    that it has checkpoints on and the source does not list. `unstable` have transactional offsets pending.
+    `checkpointed_only` are groups that MM2 checkpointed and the source does not list; `unknown_names` the names asked
+    for that no cluster lists; `unknown_when_down` the patterns of groups that MM2 keeps no checkpoints of.
+    `other_kinds` are the kinds of groups inside the filters that are no consumer groups ("share", "streams"), a
+    `Failure` where no client can see them. `applications` are the groups that look like Kafka Streams.
+    """
+
+    never_committed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unseen_topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unstable: frozenset[str] = frozenset()
+    checkpointed_only: tuple[str, ...] = ()
+    unknown_names: tuple[str, ...] = ()
+    unknown_when_down: tuple[str, ...] = ()
     other_kinds: Mapping[str, str] | Failure = NOT_ASKED
     applications: Mapping[str, Application] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Mm2Facts:
+    """MirrorMaker 2. `group_sync` is its setting, None where unknown; `newest_checkpoint_ms` None where there is none.
+
+    `tasks` is the state of its connectors, empty where no Connect worker was asked. `left_out_groups` are those of the
+    plan that its own filter leaves out. `positions_unknown` is why its own positions are not known, "" where they are.
+    """
+
+    shapes: tuple[TopicShape, ...]
     group_sync: bool | None = None
     newest_checkpoint_ms: int | None = None
-    foreign_records: Mapping[str, int] = field(default_factory=dict)
-    now_ms: int = 0
-    mm2_tasks: Mm2Tasks = field(default_factory=dict)
-    connect_topics: tuple[ConnectTopic, ...] = ()
-    looks_apart: Mapping[str, float] = field(default_factory=dict)
-    other_logs: Mapping[GroupPartition, OtherLog] = field(default_factory=dict)
-    target_other_logs: Mapping[GroupPartition, OtherLog] = field(default_factory=dict)
+    tasks: Mm2Tasks = field(default_factory=dict)
+    left_out_groups: tuple[str, ...] = ()
+    positions_unknown: str = ""
+
+
+@dataclass(frozen=True)
+class CheckFacts:
+    """What the checks look at, beside the rows. `now_ms` is the time of the plan.
+
+    `failback` is True where the groups leave MM2's target for its source.
+    """
+
+    source: ClusterSide
+    target: ClusterSide
+    topics: TopicFacts
+    groups: GroupNames
+    mm2: Mm2Facts
+    group_facts: GroupFacts
+    source_down: bool
+    failback: bool
+    now_ms: int
+
+    @property
+    def up(self) -> tuple[ClusterSide, ...]:
+        """The clusters that were read."""
+        return (self.target,) if self.source_down else (self.source, self.target)
 
     @property
     def newest_seen_ms(self) -> int:
         """The newest time of what MM2 or the target's brokers have written, which their clocks have passed; else 0."""
-        mm2_times = (self.newest_checkpoint_ms, self.groups.newest_sync_ms)
-        return max([newest_ms(self.groups.target_records), *(time for time in mm2_times if isinstance(time, int))])
+        mm2_times = (self.mm2.newest_checkpoint_ms, self.group_facts.newest_sync_ms)
+        times = (time for time in mm2_times if isinstance(time, int))
+        return max([newest_ms(self.group_facts.target_records), *times])
 
 
-Check = Callable[[CheckFacts, tuple[Row, ...], Policies], Iterable[CheckResult]]
+Judge = Callable[[CheckFacts, tuple[Row, ...], Policies], Iterable[CheckResult]]
 
 
-def result(
-    level: Level, check: str, scope: Scope, subject: str, expected: str, seen: str, todo: str = ""
-) -> CheckResult:
-    """Return a result whose level is also what decides."""
-    return CheckResult(check, level, scope, subject, expected, seen, todo, False, level)
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A function with the checks that it answers."""
+
+    checks: tuple[Check, ...]
+    judge: Judge
+
+    def __call__(self, facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
+        """Return the results, as `judge` does."""
+        return self.judge(facts, rows, policies)
 
 
-def unseen(
-    counts_as: Level, check: str, scope: Scope, subject: str, expected: str, seen: str, todo: str
-) -> CheckResult:
-    """Return a `not-visible` result that counts as `counts_as`: block or warn.
+def judges(*checks: Check) -> Callable[[Judge], Judged]:
+    """Mark the function that judges these checks: `migrate.checks.checklist` finds it by that."""
+    return lambda judge: Judged(checks, judge)
 
-    `PASS` is for a check that can only ever refute: it found nothing, and that is no proof. Such a result is listed
-    beside those that passed, never among them.
-    """
-    return CheckResult(check, Level.NOT_VISIBLE, scope, subject, expected, seen, todo, False, counts_as)
+
+def is_without_members(state: GroupState | Failure | None) -> bool:
+    """True if nobody is in the group, or two listings did not show it; where that is not known it may be alive."""
+    return isinstance(state, GroupState) and (state.is_stopped or state.state == "Absent")
 
 
 def groups_of(rows: Iterable[Row]) -> list[str]:

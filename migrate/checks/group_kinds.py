@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 
-from migrate.checks.check import CheckFacts, groups_of, result, some, unseen
+from migrate.checks import registry as checks
+from migrate.checks.check import CheckFacts, groups_of, judges, some
 from migrate.mm2.settings import java_pattern
-from migrate.model import CheckResult, Failure, GroupState, Level, Row, Scope
+from migrate.model import CheckResult, Failure, GroupState, Level, Row
 from migrate.survey.connect_topics import SINK_PREFIX
 from migrate.survey.group_facts import BrokerSettings
-from migrate.survey.policies import CONNECT_INTERNAL_TOPICS, SHARE_GROUP, STREAMS_GROUP, Policies
+from migrate.survey.policies import Policies
 from migrate.survey.streams import Application
 from migrate.text import many, name
 
@@ -24,6 +25,7 @@ HIDDEN_TODO = (
 )
 
 
+@judges(checks.SHARE_GROUP, checks.STREAMS_GROUP)
 def other_kinds(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block share groups (KIP-932) and streams groups (KIP-1071): no listing of consumer groups shows them.
 
@@ -31,82 +33,84 @@ def other_kinds(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
     """
     if facts.source_down:
         return
-    kinds = facts.other_kinds
+    kinds = facts.groups.other_kinds
     for check, kind, what, todo in (
-        (SHARE_GROUP, "share", "a share group (KIP-932)",
+        (checks.SHARE_GROUP, "share", "a share group (KIP-932)",
          "MM2 and this tool do not move share groups: set its start with kafka-share-groups --reset-offsets on the "
          "target, and leave it out here with --exclude-group or --accept share-group:GROUP."),
-        (STREAMS_GROUP, "streams", "a streams group (KIP-1071)",
+        (checks.STREAMS_GROUP, "streams", "a streams group (KIP-1071)",
          "MM2 does not checkpoint streams groups and this tool does not move them: use kafka-streams-groups "
          "--reset-offsets on the target, and leave it out here with --exclude-group or --accept streams-group:GROUP."),
     ):  # fmt: skip
         expected = f"no {kind} group among those to be moved"
         if isinstance(kinds, Failure):
-            yield unseen(
-                Level.WARN, check, Scope.CLUSTER, facts.source_alias, expected,
+            yield check.on_cluster.unseen(
+                Level.WARN, facts.source.alias, expected,
                 f"no client at hand can see such groups ({kinds.code}: {kinds.message})",
-                f"Look with kafka-groups --list on {facts.source_alias} (Kafka 4.0 and later have such groups).",
+                f"Look with kafka-groups --list on {facts.source.alias} (Kafka 4.0 and later have such groups).",
             )  # fmt: skip
             continue
         found = [group for group, told in sorted(kinds.items()) if told == kind]
         untold = [group for group, told in sorted(kinds.items()) if told == "unknown"]
         for group in found:
-            yield result(Level.BLOCK, check, Scope.GROUP, group, expected, f"it is {what}", todo)
+            yield check.blocks(group, expected, f"it is {what}", todo)
         if untold:
-            yield unseen(
-                Level.WARN, check, Scope.CLUSTER, facts.source_alias, expected,
-                f"the kind of {some(untold)} is not known", f"Look with kafka-groups --list on {facts.source_alias}.",
+            yield check.on_cluster.unseen(
+                Level.WARN, facts.source.alias, expected, f"the kind of {some(untold)} is not known",
+                f"Look with kafka-groups --list on {facts.source.alias}.",
             )  # fmt: skip
         elif not found:
-            yield result(Level.PASS, check, Scope.CLUSTER, facts.source_alias, expected, "none is listed")
+            yield check.on_cluster.passes(facts.source.alias, expected, "none is listed")
 
 
+@judges(checks.GROUP_PROTOCOL)
 def group_protocol(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Tell classic groups from those of KIP-848, whose consumers the target must be able to serve."""
     groups = groups_of(rows)
-    states = {group: facts.source_states.get(group) for group in groups}
+    states = {group: facts.source.states.get(group) for group in groups}
     new = [g for g, state in states.items() if isinstance(state, GroupState) and state.kind == "consumer"]
-    check, expected = "group-protocol", f"a {facts.target_alias} that serves the group's protocol"
-    settings = facts.groups.target_settings
+    check, expected = checks.GROUP_PROTOCOL, f"a {facts.target.alias} that serves the group's protocol"
+    settings = facts.group_facts.target_settings
     if isinstance(settings, BrokerSettings):
         for group in [] if settings.takes_kip848 else new:
-            yield result(
-                Level.WARN, check, Scope.GROUP, group, expected,
-                f"its consumers use group.protocol=consumer (KIP-848), and {facts.target_alias} does not serve that",
+            yield check.warns(
+                group, expected,
+                f"its consumers use group.protocol=consumer (KIP-848), and {facts.target.alias} does not serve that",
                 "Set group.protocol=classic in its consumers, or upgrade the target to Kafka 4.0, before they start.",
             )  # fmt: skip
     elif new:
         for group in new:
-            yield unseen(
-                Level.WARN, check, Scope.GROUP, group, expected,
-                f"its consumers use group.protocol=consumer (KIP-848), and whether {facts.target_alias} serves that "
+            yield check.unseen(
+                Level.WARN, group, expected,
+                f"its consumers use group.protocol=consumer (KIP-848), and whether {facts.target.alias} serves that "
                 f"was not told ({settings.code})",
                 "It needs Kafka 4.0, or group.coordinator.rebalance.protocols with consumer.",
             )  # fmt: skip
     served = isinstance(settings, BrokerSettings) and settings.takes_kip848
     untold = [group for group, state in states.items() if not isinstance(state, GroupState)]
     if untold and not served:
-        yield unseen(
-            Level.WARN, check, Scope.CLUSTER, facts.source_alias, expected,
+        yield check.on_cluster.unseen(
+            Level.WARN, facts.source.alias, expected,
             f"the protocol of {many(len(untold), 'group')} is not known: {some(untold, 3)}",
-            f"Those with group.protocol=consumer (KIP-848) need a {facts.target_alias} of Kafka 4.0.",
+            f"Those with group.protocol=consumer (KIP-848) need a {facts.target.alias} of Kafka 4.0.",
         )  # fmt: skip
     elif groups and (served or not new):
         unknown = f", {len(untold)} unknown" if untold else ""
         seen = f"{len(groups) - len(untold) - len(new)} classic, {len(new)} of KIP-848{unknown}"
-        yield result(Level.PASS, check, Scope.GROUP, many(len(groups), "group"), expected, seen)
+        yield check.passes(many(len(groups), "group"), expected, seen)
 
 
+@judges(checks.KAFKA_STREAMS)
 def kafka_streams(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Name Kafka Streams applications: their state stands in topics of their own, and offsets do not move it."""
     for group in groups_of(rows):
-        app = facts.applications.get(group)
+        app = facts.groups.applications.get(group)
         if app is not None:
-            yield result(
-                Level.WARN, "kafka-streams", Scope.GROUP, group, "a consumer without state of its own",
+            yield checks.KAFKA_STREAMS.warns(
+                group, "a consumer without state of its own",
                 f"a Kafka Streams application, by its {' and '.join(app.signs)}: {_internal(app)}",
-                "Its stores are rebuilt from the changelogs of that name on the target, and start empty without them. "
-                "Bring those over, or plan to reset and reprocess (kafka-streams-application-reset).",
+                "Its stores are rebuilt from the changelogs of that name on the target, and start empty without "
+                "them. Bring those over, or plan to reset and reprocess (kafka-streams-application-reset).",
             )  # fmt: skip
 
 
@@ -127,53 +131,55 @@ def _internal(app: Application) -> str:
     return "; ".join(told)
 
 
+@judges(checks.CONNECT_SINK)
 def connect_sinks(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Name the groups of Connect sink connectors: a connector of the same name has to take them up."""
     for group in groups_of(rows):
         if group.startswith(SINK_PREFIX):
-            yield result(
-                Level.WARN, "connect-sink", Scope.GROUP, group, "consumers that are stopped and started by hand",
+            yield checks.CONNECT_SINK.warns(
+                group, "consumers that are stopped and started by hand",
                 "the group of the Connect sink in its name, whose worker starts its consumers again by itself",
                 "Stop it with PUT /connectors/NAME/stop on its worker (Kafka 3.5 and later; before, delete it there, "
-                "its settings kept: a paused one stays in its group); on the target create it under the same name, and "
-                "with topics named as there.",
+                "its settings kept: a paused one stays in its group); on the target create it under the same name, "
+                "and with topics named as there.",
             )  # fmt: skip
 
 
+@judges(checks.CONNECT_INTERNAL_TOPICS)
 def connect_internal_topics(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Name topics that source connectors take up from, and that the target lacks: a new snapshot floods it."""
-    check = CONNECT_INTERNAL_TOPICS
-    expected = f"Connect's and Debezium's own topics under the same names on {facts.target_alias}"
+    check = checks.CONNECT_INTERNAL_TOPICS
+    expected = f"Connect's and Debezium's own topics under the same names on {facts.target.alias}"
     if facts.source_down:
-        yield unseen(
-            Level.WARN, check, Scope.CLUSTER, facts.source_alias, expected, "the source is down: nobody looked",
+        yield check.on_cluster.unseen(
+            Level.WARN, facts.source.alias, expected, "the source is down: nobody looked",
             "Find out whether source connectors ran there: without these topics they take a new snapshot.",
         )  # fmt: skip
         return
-    for found in facts.connect_topics:
-        yield result(
-            Level.WARN, check, Scope.TOPIC, found.topic, expected,
-            f"{found}, and {facts.target_alias} has no topic of that name: a source connector started there takes a "
-            "new snapshot",
-            CONNECT_TODO,
+    for found in facts.topics.of_connect:
+        yield check.warns(
+            found.topic, expected,
+            f"{found}, and {facts.target.alias} has no topic of that name: a source connector started there takes a "
+            "new snapshot", CONNECT_TODO,
         )  # fmt: skip
-    hidden = facts.hidden.get(facts.source_alias)
+    hidden = facts.source.hidden
     if hidden is not None and hidden.unknown:
-        yield unseen(
-            Level.WARN, check, Scope.CLUSTER, facts.source_alias, expected,
+        yield check.on_cluster.unseen(
+            Level.WARN, facts.source.alias, expected,
             f"it may have more of them: it does not tell which topics it hides: {hidden.unknown}", HIDDEN_TODO,
         )  # fmt: skip
 
 
+@judges(checks.VENDOR_GROUPS)
 def vendor_groups(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Count the groups whose names begin with one underscore: mostly those of vendors' own tools."""
     found = [group for group in groups_of(rows) if VENDOR_GROUP.fullmatch(group)]
     if found:
-        yield result(
-            Level.WARN, "vendor-groups", Scope.CLUSTER, facts.source_alias, "groups of the users' own applications",
+        yield checks.VENDOR_GROUPS.warns(
+            facts.source.alias, "groups of the users' own applications",
             f"{many(len(found), 'group')} whose {'name begins' if len(found) == 1 else 'names begin'} with one _: "
             f"{some(map(name, found))}",
-            "Vendors name the groups of their own tools like that (Control Center, ksqlDB, Schema Registry), and those "
-            f"run on {facts.target_alias} by themselves. If none of them is yours, leave them out: --exclude-group "
-            f"'{VENDOR_GROUP.pattern}'",
+            "Vendors name the groups of their own tools like that (Control Center, ksqlDB, Schema Registry), and "
+            f"those run on {facts.target.alias} by themselves. If none of them is yours, leave them out: "
+            f"--exclude-group '{VENDOR_GROUP.pattern}'",
         )  # fmt: skip

@@ -1,9 +1,10 @@
 """Checks on consumer groups: stopped on both sides, whole, within limits, and what a rollback can restore."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from migrate.checks.check import CheckFacts, groups_of, result, some, unseen
-from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, Scope, TopicPartition, rereads
+from migrate.checks import registry as checks
+from migrate.checks.check import CheckFacts, ClusterSide, groups_of, is_without_members, judges, some
+from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, TopicPartition, rereads
 from migrate.survey.expiry import (
     BLOCK_BELOW_MS,
     EXPIRY_EXPECTED,
@@ -14,111 +15,105 @@ from migrate.survey.expiry import (
     expiry_of,
     remedy,
 )
-from migrate.survey.policies import OFFSETS_EXPIRY, TWO_LOOKS, Policies
+from migrate.survey.policies import Policies
 from migrate.survey.producers import LEAST_SECONDS
 from migrate.text import many
 
 
+@judges(checks.NAMED_GROUPS_EXIST)
 def named_groups_exist(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block on a group asked for by name that has nothing to move: most likely a misspelt name."""
-    for name in facts.unknown_names:
-        yield result(
-            Level.BLOCK, "named-groups-exist", Scope.GROUP, name, "a group with committed offsets",
-            "no such group has commits in this flow",
+    for name in facts.groups.unknown_names:
+        yield checks.NAMED_GROUPS_EXIST.blocks(
+            name, "a group with committed offsets", "no such group has commits in this flow",
             "Correct the name, or waive with --accept named-groups-exist:NAME if it has nothing to move.",
         )  # fmt: skip
 
 
+@judges(checks.CHECKPOINTED_TOPICS_LISTED)
 def checkpointed_topics_listed(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block groups that MM2 checkpointed on topics the source does not show: brokers hide such commits in silence.
 
     Without DESCRIBE on a topic, OffsetFetch leaves its commits out and says nothing; a deleted topic looks alike.
     """
-    for group, topics in sorted(facts.unseen_topics.items()):
-        yield result(
-            Level.BLOCK, "checkpointed-topics-listed", Scope.GROUP, group,
-            "every topic that MM2 checkpointed this group on, listed on the source", f"not listed: {some(topics)}",
-            "Grant DESCRIBE on the topic, or if it was deleted, waive with --accept "
-            "checkpointed-topics-listed:GROUP.",
+    for group, topics in sorted(facts.groups.unseen_topics.items()):
+        yield checks.CHECKPOINTED_TOPICS_LISTED.blocks(
+            group, "every topic that MM2 checkpointed this group on, listed on the source",
+            f"not listed: {some(topics)}",
+            "Grant DESCRIBE on the topic, or if it was deleted, waive with --accept checkpointed-topics-listed:GROUP.",
         )  # fmt: skip
 
 
+@judges(checks.TARGET_GROUP_EMPTY)
 def target_group_empty(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block groups that have members on the target."""
-    yield from _stopped(
-        "target-group-empty", facts.target_alias, facts.target_states, groups_of(rows),
-        "Stop these consumers: the broker refuses to set offsets under a live group.",
-    )  # fmt: skip
+    todo = "Stop these consumers: the broker refuses to set offsets under a live group."
+    return _stopped(checks.TARGET_GROUP_EMPTY, facts.target, rows, todo)
 
 
+@judges(checks.SOURCE_GROUP_STOPPED)
 def source_group_stopped(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block groups that still have members on the source."""
-    if facts.source_down:
-        return
-    yield from _stopped(
-        "source-group-stopped", facts.source_alias, facts.source_states, groups_of(rows),
-        "Stop these consumers, then plan again: what they commit from now on is not in the plan.",
-    )  # fmt: skip
+    todo = "Stop these consumers, then plan again: what they commit from now on is not in the plan."
+    return () if facts.source_down else _stopped(checks.SOURCE_GROUP_STOPPED, facts.source, rows, todo)
 
 
-def _stopped(
-    check: str,
-    alias: str,
-    states: Mapping[str, GroupState | Failure],
-    groups: Iterable[str],
-    todo: str,
-) -> Iterable[CheckResult]:
+def _stopped(check: checks.Check, side: ClusterSide, rows: Iterable[Row], todo: str) -> Iterable[CheckResult]:
+    alias = side.alias
     fine = 0
     expected = f"no member on {alias}"
-    for group in groups:
-        state = states.get(group)
+    for group in groups_of(rows):
+        state = side.states.get(group)
         if state is None or isinstance(state, Failure):
             why = "no answer" if state is None else f"{state.code}: {state.message}"
-            yield unseen(
-                Level.BLOCK, check, Scope.GROUP, group, expected, f"its state could not be read ({why})",
+            yield check.unseen(
+                Level.BLOCK, group, expected, f"its state could not be read ({why})",
                 f"Grant DESCRIBE on the group, or try again when {alias} is well.",
             )  # fmt: skip
-        elif state.is_stopped or state.state == "Absent":
+        elif is_without_members(state):
             fine += 1
         else:
             who = f": {state.some_members()}" if state.members else ""
             kind = " (KIP-848)" if state.kind == "consumer" else ""
             seen = f"{state.state} on {alias}{kind} with {many(state.member_count, 'member')}{who}"
-            yield result(Level.BLOCK, check, Scope.GROUP, group, expected, seen, todo)
+            yield check.blocks(group, expected, seen, todo)
     if fine:
-        yield result(Level.PASS, check, Scope.GROUP, many(fine, "group"), expected, "Empty, Dead or absent")
+        yield check.passes(many(fine, "group"), expected, "Empty, Dead or absent")
 
 
+@judges(checks.TWO_LOOKS)
 def two_looks(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block where groups count as absent by what is one listing: they vanish from listings while they rebalance."""
     groups = groups_of(rows)
-    for alias, states in ((facts.source_alias, facts.source_states), (facts.target_alias, facts.target_states)):
-        told = (states.get(group) for group in groups)
+    for side in (facts.source, facts.target):
+        alias, told = side.alias, (side.states.get(group) for group in groups)
         absent = sum(isinstance(state, GroupState) and state.state == "Absent" for state in told)
         if not absent:
             continue
         expected = f"two listings of the groups, at least {LEAST_SECONDS:.0f} s apart"
-        if facts.looks_apart.get(alias, 0.0) >= LEAST_SECONDS:
+        if side.seconds_apart >= LEAST_SECONDS:
             seen = f"{many(absent, 'group')} in neither"
-            yield result(Level.PASS, TWO_LOOKS, Scope.CLUSTER, alias, expected, seen)
+            yield checks.TWO_LOOKS.passes(alias, expected, seen)
         else:
-            yield unseen(
-                Level.BLOCK, TWO_LOOKS, Scope.CLUSTER, alias, expected,
+            yield checks.TWO_LOOKS.unseen(
+                Level.BLOCK, alias, expected,
                 f"two at about the same time, {many(absent, 'group')} in neither: one that rebalances is not listed",
-                f"Set --settle to some seconds, or waive with --accept {TWO_LOOKS}:{alias}.",
+                f"Set --settle to some seconds, or waive with --accept {checks.TWO_LOOKS}:{alias}.",
             )  # fmt: skip
 
 
+@judges(checks.PENDING_TRANSACTIONS)
 def pending_transactions(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block groups with transactional offsets pending (KIP-447): they may still commit."""
-    for group in sorted(facts.unstable_groups):
-        yield result(
-            Level.BLOCK, "pending-transactions", Scope.GROUP, group, "no transaction open on its offsets",
+    for group in sorted(facts.groups.unstable):
+        yield checks.PENDING_TRANSACTIONS.blocks(
+            group, "no transaction open on its offsets",
             "a transaction has offsets of this group pending: they may still commit",
             "Stop the transactional producer; the coordinator aborts it after transaction.timeout.ms.",
         )  # fmt: skip
 
 
+@judges(checks.OFFSETS_EXPIRY)
 def offsets_expiry(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Say by when consumers must be back on the target; block groups whose offsets would be gone within 2 hours."""
     kept: dict[str, set[TopicPartition]] = {}
@@ -133,62 +128,60 @@ def offsets_expiry(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies)
     fine: list[Expiry] = []
     # A clock of ours that is behind would promise time that the brokers do not give.
     now_ms = max(facts.now_ms, facts.newest_seen_ms)
-    clocks = OffsetClocks(facts.target_alias, facts.groups.target_settings, facts.groups.target_records, now_ms)
+    read = facts.group_facts
+    clocks = OffsetClocks(facts.target.alias, read.target_settings, read.target_records, now_ms)
     for group, partitions in kept.items():
-        state = facts.target_states.get(group)
-        if not isinstance(state, GroupState) or not (state.is_stopped or state.state == "Absent"):
+        state = facts.target.states.get(group)
+        if not isinstance(state, GroupState) or not is_without_members(state):
             continue  # alive there, or unknown: a check of its own blocks it
         found = expiry_of(group, state, partitions, group in setting, clocks)
-        told = expiry_result(group, found, now_ms, facts.target_alias)
+        told = expiry_result(group, found, now_ms, facts.target.alias)
         if told is None:
             fine.append(found)
         else:
             yield told
     if fine:
         first = min(fine, key=lambda found: found.back_by_ms or 0)
-        yield result(Level.PASS, OFFSETS_EXPIRY, Scope.GROUP, many(len(fine), "group"), EXPIRY_EXPECTED, first.sentence)
+        yield checks.OFFSETS_EXPIRY.passes(many(len(fine), "group"), EXPIRY_EXPECTED, first.sentence)
 
 
 def expiry_result(group: str, found: Expiry, now_ms: int, alias: str) -> CheckResult | None:
     """Return the result for a group whose offsets may be gone too soon; None where there is time."""
     left = found.left_ms(now_ms)
     if left is None:
-        return unseen(
-            Level.WARN, OFFSETS_EXPIRY, Scope.GROUP, group, EXPIRY_EXPECTED, f"unknown: {found.sentence}", UNKNOWN_TODO
-        )
+        seen = f"unknown: {found.sentence}"
+        return checks.OFFSETS_EXPIRY.unseen(Level.WARN, group, EXPIRY_EXPECTED, seen, UNKNOWN_TODO)
     if left >= WARN_BELOW_MS:
         return None
     level = Level.BLOCK if left < BLOCK_BELOW_MS else Level.WARN
     waiver = "; or waive with --accept offsets-expiry:GROUP." if level is Level.BLOCK else "."
-    return result(
-        level, OFFSETS_EXPIRY, Scope.GROUP, group, EXPIRY_EXPECTED, found.at(now_ms),
-        remedy(found, alias) + waiver,
-    )  # fmt: skip
+    return checks.OFFSETS_EXPIRY.result(level, group, EXPIRY_EXPECTED, found.at(now_ms), remedy(found, alias) + waiver)
 
 
+@judges(checks.COMMITS_MOVING)
 def commits_moving(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Name groups without members whose commits moved between two readings: readers that assign() never join."""
-    for alias, moving, unread, states in (
-        (facts.source_alias, facts.groups.moving_on_source, facts.groups.unread_on_source, facts.source_states),
-        (facts.target_alias, facts.groups.moving_on_target, facts.groups.unread_on_target, facts.target_states),
+    read = facts.group_facts
+    for side, moving, unread in (
+        (facts.source, read.moving_on_source, read.unread_on_source),
+        (facts.target, read.moving_on_target, read.unread_on_target),
     ):
+        expected = f"commits on {side.alias} that stand still"
         for group, why in sorted(unread.items()):
-            yield unseen(
-                Level.WARN, "commits-moving", Scope.GROUP, group, f"commits on {alias} that stand still",
-                f"they could not be read a second time ({why})",
+            yield checks.COMMITS_MOVING.unseen(
+                Level.WARN, group, expected, f"they could not be read a second time ({why})",
                 "Make sure yourself that nothing commits for the group, or plan again.",
             )  # fmt: skip
         for group, partitions in sorted(moving.items()):
-            state = states.get(group)
-            if isinstance(state, GroupState) and (state.is_stopped or state.state == "Absent"):
-                yield result(
-                    Level.WARN, "commits-moving", Scope.GROUP, group, f"commits on {alias} that stand still",
-                    f"it has no member there, and yet its commits moved: {some(partitions, 3)}",
+            if is_without_members(side.states.get(group)):
+                yield checks.COMMITS_MOVING.warns(
+                    group, expected, f"it has no member there, and yet its commits moved: {some(partitions, 3)}",
                     "Something commits without joining the group (assign() readers: Flink, Spark, MM2's group sync). "
                     "Stop it, then plan again.",
                 )  # fmt: skip
 
 
+@judges(checks.REREAD_LIMIT)
 def reread_limit(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block groups that would read more records twice than `--max-rereads` allows."""
     totals: dict[str, int] = {}
@@ -203,50 +196,51 @@ def reread_limit(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -
     for group, total in sorted(totals.items()):
         if total > policies.max_rereads:
             seen = f"{'about' if group in guessed else 'at most'} {total} records"
-            yield result(
-                Level.BLOCK, "re-read-limit", Scope.GROUP, group, expected, seen,
-                "Raise --max-rereads, or waive with --accept re-read-limit:GROUP.",
-            )  # fmt: skip
+            yield checks.REREAD_LIMIT.blocks(
+                group, expected, seen, "Raise --max-rereads, or waive with --accept re-read-limit:GROUP."
+            )
     if unknown:
-        yield unseen(
-            Level.WARN, "re-read-limit", Scope.CLUSTER, facts.target_alias, expected,
+        yield checks.REREAD_LIMIT.on_cluster.unseen(
+            Level.WARN, facts.target.alias, expected,
             f"how many records {many(unknown, 'row')} will read twice is not known",
             "Compare the target offsets with the target's log ends: at most that many.",
         )  # fmt: skip
     elif totals and max(totals.values()) <= policies.max_rereads:
         about = "about " if guessed else ""
         seen = f"{about}{max(totals.values())} at most, {about}{sum(totals.values())} in all"
-        yield result(Level.PASS, "re-read-limit", Scope.GROUP, many(len(totals), "group"), expected, seen)
+        yield checks.REREAD_LIMIT.passes(many(len(totals), "group"), expected, seen)
 
 
+@judges(checks.SOURCE_DOWN, checks.GROUPS_UNKNOWN)
 def source_down(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block every group planned without the source until a reviewer accepts it by name."""
     if not facts.source_down:
         return
     for group in groups_of(rows):
-        yield result(
-            Level.BLOCK, "source-down", Scope.GROUP, group, "the group's live commits, read on the source",
+        yield checks.SOURCE_DOWN.blocks(
+            group, "the group's live commits, read on the source",
             "planned from MM2's checkpoints on the target alone, which nothing here can refute",
             "If the source is lost for good, accept with --accept source-down or source-down:GROUP.",
         )  # fmt: skip
-    for pattern in facts.unknown_when_down:
-        yield unseen(
-            Level.WARN, "groups-unknown", Scope.GROUP, pattern, "every group of the source",
+    for pattern in facts.groups.unknown_when_down:
+        yield checks.GROUPS_UNKNOWN.unseen(
+            Level.WARN, pattern, "every group of the source",
             "MM2 leaves these groups out and writes no checkpoints of them: whether there are any is unknown",
             "Find their last offsets by other means before their consumers start on the target.",
         )  # fmt: skip
 
 
+@judges(checks.PARTITIONS_NEVER_COMMITTED)
 def never_committed(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Name partitions of a group's topics where `auto.offset.reset` will decide."""
-    for group, partitions in sorted(facts.never_committed.items()):
-        yield result(
-            Level.WARN, "partitions-never-committed", Scope.GROUP, group,
-            "a commit on every partition of its topics", f"none on {some(partitions)}",
+    for group, partitions in sorted(facts.groups.never_committed.items()):
+        yield checks.PARTITIONS_NEVER_COMMITTED.warns(
+            group, "a commit on every partition of its topics", f"none on {some(partitions)}",
             "There auto.offset.reset decides on the target: set it to earliest, or use --uncommitted earliest.",
         )  # fmt: skip
 
 
+@judges(checks.JAVA_NEEDED)
 def java_needed(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Say, before anything is written, what only Kafka's Java client can write, bring back or compare."""
     setting = [row for row in rows if row.decision is Decision.SET]
@@ -264,9 +258,8 @@ def java_needed(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
     seen = [f"{len(found)} {what}" for what, found in needs.items() if found]
     if seen:
         groups = {row.group for found in needs.values() for row in found}
-        yield result(
-            Level.WARN, "java-needed", Scope.CLUSTER, facts.target_alias,
-            "offsets that every client can write, bring back and compare",
+        yield checks.JAVA_NEEDED.warns(
+            facts.target.alias, "offsets that every client can write, bring back and compare",
             f"{', '.join(seen)} in {many(len(groups), 'group')}",
             "apply and rollback use Kafka's Java client for these: run them where Java is, as plan was. They try it "
             "before the first write.",

@@ -2,51 +2,53 @@
 
 from collections.abc import Iterable, Set
 
-from migrate.checks.check import CheckFacts, groups_of, result, unseen
+from migrate.checks import registry as checks
+from migrate.checks.check import CheckFacts, groups_of, judges
 from migrate.clock import CLOCKS_APART_MS, minute
 from migrate.mm2.connector_status import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED
 from migrate.mm2.connectors import Role
-from migrate.model import CheckResult, Failure, Level, Row, Scope
+from migrate.model import CheckResult, Failure, Level, Row
 from migrate.survey.expiry import MINUTE_MS, span
-from migrate.survey.policies import GROUP_SYNC, MM2_TASKS, Policies
+from migrate.survey.policies import Policies
 from migrate.text import many
 
 OLD_AFTER_MS = 60 * MINUTE_MS
 
 
+@judges(checks.GROUP_SYNC)
 def group_sync(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block groups whose offsets MM2 writes on the target as well: it may overwrite what `apply` sets.
 
     KAFKA-19794: a group that was alive when MM2 looked and empty when it wrote is set back. Groups that MM2's own
     filter leaves out are not touched.
     """
-    expected = f"sync.group.offsets.enabled=false: nobody but apply sets offsets on {facts.target_alias}"
+    expected = f"sync.group.offsets.enabled=false: nobody but apply sets offsets on {facts.target.alias}"
     todo = (
         "Set it to false for this flow and restart MM2, or stop its checkpoint connector, then plan again; or waive "
         "with --accept group-sync:GROUP."
     )
     groups = groups_of(rows)
-    touched = sorted(set(groups) - set(facts.left_out_by_mm2))
-    if facts.group_sync is None and facts.failback:
-        yield unseen(
-            Level.WARN, GROUP_SYNC, Scope.CLUSTER, facts.target_alias, expected,
-            f"whether an MM2 copies from {facts.source_alias} to {facts.target_alias} as well, and sets offsets, is "
-            "not known",
+    touched = sorted(set(groups) - set(facts.mm2.left_out_groups))
+    if facts.mm2.group_sync is None and facts.failback:
+        yield checks.GROUP_SYNC.on_cluster.unseen(
+            Level.WARN, facts.target.alias, expected,
+            f"whether an MM2 copies from {facts.source.alias} to {facts.target.alias} as well, and sets offsets, is "
+            "not known", "Look there yourself: MM2's default is false.",
+        )  # fmt: skip
+    elif facts.mm2.group_sync is None:
+        yield checks.GROUP_SYNC.on_cluster.unseen(
+            Level.WARN, facts.target.alias, expected, "no MM2 configuration was given",
             "Look there yourself: MM2's default is false.",
         )  # fmt: skip
-    elif facts.group_sync is None:
-        yield unseen(
-            Level.WARN, GROUP_SYNC, Scope.CLUSTER, facts.target_alias, expected,
-            "no MM2 configuration was given", "Look there yourself: MM2's default is false.",
-        )  # fmt: skip
-    elif facts.group_sync:
+    elif facts.mm2.group_sync:
         for group in touched:
             seen = "sync.group.offsets.enabled is true, and MM2's group filter takes this group (KAFKA-19794)"
-            yield result(Level.BLOCK, GROUP_SYNC, Scope.GROUP, group, expected, seen, todo)
+            yield checks.GROUP_SYNC.blocks(group, expected, seen, todo)
     elif groups:
-        yield result(Level.PASS, GROUP_SYNC, Scope.CLUSTER, facts.target_alias, expected, "it is false")
+        yield checks.GROUP_SYNC.on_cluster.passes(facts.target.alias, expected, "it is false")
 
 
+@judges(checks.MM2_TASKS)
 def tasks_run(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block on a failed task of MM2's source connector: its partitions are copied no more, and nobody is told.
 
@@ -55,11 +57,11 @@ def tasks_run(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> I
     """
     expected = "every connector of MM2's, and every task of it, RUNNING"
     fine = []
-    for connector, told in sorted(facts.mm2_tasks.items()):
+    for connector, told in sorted(facts.mm2.tasks.items()):
         if isinstance(told, Failure):
-            yield unseen(
-                Level.WARN, MM2_TASKS, Scope.CLUSTER, connector, expected,
-                f"the worker did not tell its state: {told.message}", "Look at GET /connectors/NAME/status yourself.",
+            yield checks.MM2_TASKS.unseen(
+                Level.WARN, connector, expected, f"the worker did not tell its state: {told.message}",
+                "Look at GET /connectors/NAME/status yourself.",
             )  # fmt: skip
             continue
         failed = told.in_state(FAILED)
@@ -70,23 +72,18 @@ def tasks_run(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> I
             todo = "Remove its cause, and restart it: POST /connectors/NAME/restart?includeTasks=true&onlyFailed=true."
             if is_block:
                 todo += " Or, where all is copied (not-drained passes), waive with --accept mm2-tasks:NAME."
-            yield result(
-                Level.BLOCK if is_block else Level.WARN, MM2_TASKS, Scope.CLUSTER, connector, expected, seen, todo
-            )
+            yield checks.MM2_TASKS.result(Level.BLOCK if is_block else Level.WARN, connector, expected, seen, todo)
         elif others:
-            yield result(
-                Level.WARN, MM2_TASKS, Scope.CLUSTER, connector, expected, seen,
-                _to_run_again({part.state for part in others}),
-            )  # fmt: skip
+            yield checks.MM2_TASKS.warns(connector, expected, seen, _to_run_again({part.state for part in others}))
         elif len(told.parts) == 1:
-            yield result(
-                Level.WARN, MM2_TASKS, Scope.CLUSTER, connector, expected, "it is RUNNING, and has no task",
+            yield checks.MM2_TASKS.warns(
+                connector, expected, "it is RUNNING, and has no task",
                 "It found nothing to do: do its topics and groups (or their excludes) match anything?",
             )  # fmt: skip
         else:
             fine.append(connector)
     if fine:
-        yield result(Level.PASS, MM2_TASKS, Scope.CLUSTER, ", ".join(fine), expected, "all of them are")
+        yield checks.MM2_TASKS.passes(", ".join(fine), expected, "all of them are")
 
 
 def _to_run_again(states: Set[str]) -> str:
@@ -101,16 +98,17 @@ def _to_run_again(states: Set[str]) -> str:
     return " ".join(todo)
 
 
+@judges(checks.MM2_GROUP_FILTER)
 def left_out_by_mm2(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Name groups of the plan that MM2's own filter leaves out."""
-    for group in facts.left_out_by_mm2:
-        yield result(
-            Level.WARN, "mm2-group-filter", Scope.GROUP, group, "a group that MM2's own filter takes",
-            "its groups and groups.exclude leave it out",
+    for group in facts.mm2.left_out_groups:
+        yield checks.MM2_GROUP_FILTER.warns(
+            group, "a group that MM2's own filter takes", "its groups and groups.exclude leave it out",
             "It has no checkpoints; it is translated from the records and the offset syncs all the same.",
         )  # fmt: skip
 
 
+@judges(checks.OLD_OFFSET_SYNCS, checks.OLD_CHECKPOINTS)
 def still_emits(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Warn where MM2's newest offset sync or checkpoint is old: a task of it may have stopped.
 
@@ -118,35 +116,34 @@ def still_emits(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
     """
     if facts.failback:
         return
+    syncs_ms, checkpoint_ms = facts.group_facts.newest_sync_ms, facts.mm2.newest_checkpoint_ms
     for check, what, when, task in (
-        ("old-offset-syncs", "offset sync", facts.groups.newest_sync_ms, "source connector (MirrorSourceConnector)"),
-        ("old-checkpoints", "checkpoint", facts.newest_checkpoint_ms, "checkpoint connector"),
+        (checks.OLD_OFFSET_SYNCS, "offset sync", syncs_ms, "source connector (MirrorSourceConnector)"),
+        (checks.OLD_CHECKPOINTS, "checkpoint", checkpoint_ms, "checkpoint connector"),
     ):
         expected = f"an {what}" if what.startswith("o") else f"a {what}"
         expected += f" not older than {span(OLD_AFTER_MS)}"
         if isinstance(when, Failure):
             if facts.source_down:
                 continue
-            yield unseen(
-                Level.WARN, check, Scope.CLUSTER, facts.target_alias, expected,
-                f"the time of the newest one was not told ({when.code})", "Look at MM2's log or its REST status.",
+            yield check.unseen(
+                Level.WARN, facts.target.alias, expected, f"the time of the newest one was not told ({when.code})",
+                "Look at MM2's log or its REST status.",
             )  # fmt: skip
         elif when is not None:
             age = facts.now_ms - when
             if age < -CLOCKS_APART_MS:
-                yield unseen(
-                    Level.WARN, check, Scope.CLUSTER, facts.target_alias, expected,
+                yield check.unseen(
+                    Level.WARN, facts.target.alias, expected,
                     f"the newest is of {minute(when)}, and by this machine's clock it is {minute(facts.now_ms)}: how "
                     "old it is cannot be told", "Set this machine's clock right, then plan again.",
                 )  # fmt: skip
             elif age > OLD_AFTER_MS:
-                yield result(
-                    Level.WARN, check, Scope.CLUSTER, facts.target_alias, expected,
+                yield check.warns(
+                    facts.target.alias, expected,
                     f"the newest is of {minute(when)}, {many(age // (60 * MINUTE_MS), 'hour')} before this plan by "
                     "this machine's clock",
                     f"Fine if nothing was copied or committed since. Else look whether MM2's {task} runs.",
                 )  # fmt: skip
             else:
-                yield result(
-                    Level.PASS, check, Scope.CLUSTER, facts.target_alias, expected, f"the newest is of {minute(when)}"
-                )
+                yield check.passes(facts.target.alias, expected, f"the newest is of {minute(when)}")

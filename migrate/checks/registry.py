@@ -1,105 +1,131 @@
-"""All checks, in the order in which they are told, and what their blocks touch.
+"""All checks, in the order in which they are told: what each says of itself, and the waivers that name them.
 
-To add a check: write it in the module of its subject, name it in `CHECKS`, and list it in docs and tests.
+How a check judges stands in the module of its subject, under `@judges`; `migrate.checks.checklist` runs them. Pure.
 """
 
-from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from migrate.checks import clusters as clusterchecks
-from migrate.checks import group_kinds as kindchecks
-from migrate.checks import groups as groupchecks
-from migrate.checks import mm2 as mm2checks
-from migrate.checks import rows as rowchecks
-from migrate.checks import topics as topicchecks
-from migrate.checks.check import Check, CheckFacts
-from migrate.model import CheckResult, Level, Row, Scope
-from migrate.survey.policies import NEVER_ACCEPTABLE, Policies
-from migrate.text import capital
+from migrate.errors import UsageError
+from migrate.model import CheckResult, Level, Scope
+from migrate.survey.policies import BEYOND_LOG_END, NO_CHECKPOINT, NOT_REPLICATED, PARTITION_MISSING, Waiver
+from migrate.survey.policies import SOURCE_TOPIC_MISSING as NO_SOURCE_TOPIC
 
 
-def run(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> tuple[CheckResult, ...]:
-    """Run all checks, and turn blocks that a waiver covers into accepted warnings."""
-    results = [result for check in CHECKS for result in check(facts, rows, policies)]
-    return tuple(_waived(result, policies) for result in results)
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A named check, and its results.
 
-
-def blocked_groups(results: Iterable[CheckResult], rows: Iterable[Row]) -> dict[str, tuple[str, str]]:
-    """Return the groups that blocking results touch, each with the first such (check, sentence).
-
-    A cluster's block touches every group, a topic's the groups with a row on it, a group's itself; a row's is told
-    by `blocked_rows`.
+    `scope` is what its subjects are. `can_be_accepted` is True where a waiver turns its
+    blocks into warnings, False where none ever does, None where it blocks nothing or another option decides.
+    `needs_records` says that only comparing records around every commit tells it, so that `status` leaves it to `plan`.
     """
-    blocking = [r for r in results if r.counts_as is Level.BLOCK and r.scope is not Scope.ROW]
-    of_cluster = [r for r in blocking if r.scope is Scope.CLUSTER]
-    of_topic = {r.subject: r for r in reversed(blocking) if r.scope is Scope.TOPIC}
-    of_group = {r.subject: r for r in reversed(blocking) if r.scope is Scope.GROUP}
-    blocked: dict[str, tuple[str, str]] = {}
-    for row in rows:
-        if row.group in blocked:
-            continue
-        found = of_cluster[0] if of_cluster else of_group.get(row.group) or of_topic.get(row.source_topic)
-        if found is not None:
-            blocked[row.group] = (found.check, _sentence(found))
-    return blocked
+
+    name: str
+    scope: Scope
+    can_be_accepted: bool | None = None
+    needs_records: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def on_cluster(self) -> "Check":
+        """The same check where its subject is a cluster as a whole."""
+        return replace(self, scope=Scope.CLUSTER)
+
+    def result(self, level: Level, subject: str, expected: str, seen: str, todo: str = "") -> CheckResult:
+        """Return a result whose level is also what decides."""
+        return CheckResult(self.name, level, self.scope, subject, expected, seen, todo, False, level)
+
+    def passes(self, subject: str, expected: str, seen: str) -> CheckResult:
+        """Return a pass; one counts all subjects that are fine."""
+        return self.result(Level.PASS, subject, expected, seen)
+
+    def warns(self, subject: str, expected: str, seen: str, todo: str) -> CheckResult:
+        """Return a warning."""
+        return self.result(Level.WARN, subject, expected, seen, todo)
+
+    def blocks(self, subject: str, expected: str, seen: str, todo: str) -> CheckResult:
+        """Return a block."""
+        return self.result(Level.BLOCK, subject, expected, seen, todo)
+
+    def unseen(self, counts_as: Level, subject: str, expected: str, seen: str, todo: str) -> CheckResult:
+        """Return a `not-visible` result that counts as `counts_as`: block or warn.
+
+        `PASS` is for a check that can only ever refute: it found nothing, and that is no proof. Such a result is listed
+        beside those that passed, never among them.
+        """
+        return CheckResult(self.name, Level.NOT_VISIBLE, self.scope, subject, expected, seen, todo, False, counts_as)
 
 
-def blocked_rows(results: Iterable[CheckResult]) -> dict[str, tuple[str, str]]:
-    """Return the rows, by subject, that blocking results name, each with the first such (check, sentence)."""
-    blocking = [r for r in results if r.counts_as is Level.BLOCK and r.scope is Scope.ROW]
-    return {r.subject: (r.check, _sentence(r)) for r in reversed(blocking)}
+CLUSTERS_DIFFER = Check("clusters-differ", Scope.CLUSTER, can_be_accepted=False)
+LISTING_COMPLETE = Check("listing-complete", Scope.CLUSTER, can_be_accepted=False)
+CHECKPOINTED_GROUPS_LISTED = Check("checkpointed-groups-listed", Scope.CLUSTER)
+TOPICS_VISIBLE = Check("topics-visible", Scope.CLUSTER, can_be_accepted=True, needs_records=True)
+MM2_CHECKPOINTS_TOPIC = Check("mm2-checkpoints-topic", Scope.CLUSTER, can_be_accepted=True)
+MM2_OFFSET_SYNCS_TOPIC = Check("mm2-offset-syncs-topic", Scope.CLUSTER, can_be_accepted=True)
+NAMED_GROUPS_EXIST = Check("named-groups-exist", Scope.GROUP, can_be_accepted=True)
+CHECKPOINTED_TOPICS_LISTED = Check("checkpointed-topics-listed", Scope.GROUP, can_be_accepted=True)
+SOURCE_DOWN = Check("source-down", Scope.GROUP, can_be_accepted=True)
+GROUPS_UNKNOWN = Check("groups-unknown", Scope.GROUP)
+TARGET_TOPIC_EXISTS = Check("target-topic-exists", Scope.TOPIC, can_be_accepted=True)
+TARGET_PARTITIONS = Check("target-partitions", Scope.TOPIC, can_be_accepted=True)
+PRODUCERS_STOPPED = Check("producers-stopped", Scope.TOPIC, can_be_accepted=True)
+NOT_DRAINED = Check("not-drained", Scope.TOPIC, can_be_accepted=True)
+TARGET_GROUP_EMPTY = Check("target-group-empty", Scope.GROUP, can_be_accepted=False)
+SOURCE_GROUP_STOPPED = Check("source-group-stopped", Scope.GROUP, can_be_accepted=True)
+TWO_LOOKS = Check("two-looks", Scope.CLUSTER, can_be_accepted=True)
+PENDING_TRANSACTIONS = Check("pending-transactions", Scope.GROUP, can_be_accepted=True)
+OFFSETS_EXPIRY = Check("offsets-expiry", Scope.GROUP, can_be_accepted=True)
+MM2_TASKS = Check("mm2-tasks", Scope.CLUSTER, can_be_accepted=True)
+GROUP_SYNC = Check("group-sync", Scope.GROUP, can_be_accepted=True)
+SHARE_GROUP = Check("share-group", Scope.GROUP, can_be_accepted=True)
+STREAMS_GROUP = Check("streams-group", Scope.GROUP, can_be_accepted=True)
+INSIDE_TARGET_LOG = Check("inside-target-log", Scope.ROW, can_be_accepted=False, needs_records=True)
+REWIND = Check("rewind", Scope.ROW, needs_records=True)
+COMMIT_BEYOND_LOG_END = Check(BEYOND_LOG_END, Scope.ROW)
+LOG_NOT_VISIBLE = Check("log-not-visible", Scope.ROW)
+COMMIT_OF_ANOTHER_LOG = Check("commit-of-another-log", Scope.ROW, can_be_accepted=True)
+METADATA_TOO_LONG = Check("metadata-too-long", Scope.ROW, can_be_accepted=True)
+TOPIC_NOT_REPLICATED = Check(NOT_REPLICATED, Scope.ROW)
+TARGET_PARTITION_MISSING = Check(PARTITION_MISSING, Scope.ROW)
+SOURCE_TOPIC_MISSING = Check(NO_SOURCE_TOPIC, Scope.ROW)
+SOURCE_GONE_WITHOUT_CHECKPOINT = Check(NO_CHECKPOINT, Scope.ROW)
+MISSING_ON_TARGET = Check("missing-on-target", Scope.ROW, can_be_accepted=True, needs_records=True)
+UNREAD_ON_TARGET_ONLY = Check("unread-on-target-only", Scope.ROW, can_be_accepted=True, needs_records=True)
+TIMESTAMPS_NOT_KEPT = Check("timestamps-not-kept", Scope.ROW, can_be_accepted=True, needs_records=True)
+REREAD_LIMIT = Check("re-read-limit", Scope.GROUP, can_be_accepted=True, needs_records=True)
+PARTITIONS_NEVER_COMMITTED = Check("partitions-never-committed", Scope.GROUP)
+COMMITS_MOVING = Check("commits-moving", Scope.GROUP)
+GROUP_PROTOCOL = Check("group-protocol", Scope.GROUP)
+KAFKA_STREAMS = Check("kafka-streams", Scope.GROUP)
+CONNECT_SINK = Check("connect-sink", Scope.GROUP)
+CONNECT_INTERNAL_TOPICS = Check("connect-internal-topics", Scope.TOPIC)
+VENDOR_GROUPS = Check("vendor-groups", Scope.CLUSTER)
+MM2_GROUP_FILTER = Check("mm2-group-filter", Scope.GROUP)
+OLD_OFFSET_SYNCS = Check("old-offset-syncs", Scope.CLUSTER)
+OLD_CHECKPOINTS = Check("old-checkpoints", Scope.CLUSTER)
+TARGET_TOPIC_DEDICATED = Check("target-topic-dedicated", Scope.TOPIC)
+TARGET_RETENTION = Check("target-retention", Scope.ROW)
+ESTIMATED_ROWS = Check("estimated-rows", Scope.CLUSTER, needs_records=True)
+JAVA_NEEDED = Check("java-needed", Scope.CLUSTER)
+
+CHECKS: tuple[Check, ...] = tuple(check for check in list(globals().values()) if isinstance(check, Check))
+ACCEPTABLE_CHECKS = tuple(sorted(check.name for check in CHECKS if check.can_be_accepted))
+NEVER_ACCEPTABLE = frozenset(check.name for check in CHECKS if check.can_be_accepted is False)
 
 
-def _sentence(found: CheckResult) -> str:
-    return f"{capital(found.seen)}; expected {found.expected}."
-
-
-def _waived(result: CheckResult, policies: Policies) -> CheckResult:
-    if result.counts_as is not Level.BLOCK or result.check in NEVER_ACCEPTABLE:
-        return result
-    if not policies.accepts(result.check, result.subject):
-        return result
-    return replace(result, level=Level.WARN, counts_as=Level.WARN, accepted=True)
-
-
-CHECKS: tuple[Check, ...] = (
-    clusterchecks.clusters_differ,
-    clusterchecks.listing_complete,
-    clusterchecks.topics_visible,
-    clusterchecks.mm2_topics,
-    groupchecks.named_groups_exist,
-    groupchecks.checkpointed_topics_listed,
-    groupchecks.source_down,
-    clusterchecks.target_topics,
-    topicchecks.producers_stopped,
-    topicchecks.not_drained,
-    groupchecks.target_group_empty,
-    groupchecks.source_group_stopped,
-    groupchecks.two_looks,
-    groupchecks.pending_transactions,
-    groupchecks.offsets_expiry,
-    mm2checks.tasks_run,
-    mm2checks.group_sync,
-    kindchecks.other_kinds,
-    rowchecks.row_blocks,
-    rowchecks.commit_of_another_log,
-    rowchecks.metadata_too_long,
-    rowchecks.untranslatable_rows,
-    topicchecks.missing_on_target,
-    topicchecks.unread_on_target_only,
-    topicchecks.timestamps_not_kept,
-    groupchecks.reread_limit,
-    groupchecks.never_committed,
-    groupchecks.commits_moving,
-    kindchecks.group_protocol,
-    kindchecks.kafka_streams,
-    kindchecks.connect_sinks,
-    kindchecks.connect_internal_topics,
-    kindchecks.vendor_groups,
-    mm2checks.left_out_by_mm2,
-    mm2checks.still_emits,
-    topicchecks.dedicated,
-    rowchecks.target_retention,
-    rowchecks.estimated,
-    groupchecks.java_needed,
-)
+def parse_waiver(text: str) -> Waiver:
+    """Read `CHECK[:SUBJECT]`; raises `UsageError` for a check that is unknown or cannot be waived."""
+    check, colon, subject = text.partition(":")
+    if check in NEVER_ACCEPTABLE:
+        raise UsageError(
+            f"--accept {text}: the check {check!r} can never be waived.",
+            "Mend what it found, or leave the groups out with --exclude-group.",
+        )
+    if check not in ACCEPTABLE_CHECKS:
+        raise UsageError(
+            f"--accept {text}: there is no check {check!r} that can be waived.",
+            f"Checks that can: {', '.join(ACCEPTABLE_CHECKS)}.",
+        )
+    return Waiver(check, subject if colon else None)

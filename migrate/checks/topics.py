@@ -4,25 +4,20 @@ from collections.abc import Iterable
 from itertools import groupby
 from math import inf
 
-from migrate.checks.check import CheckFacts, result, some, unseen
+from migrate.checks import registry as checks
+from migrate.checks.check import CheckFacts, judges, some
 from migrate.match.equality import Equality
 from migrate.match.protocol import Why
-from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row, Scope, TopicPartition
+from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row, TopicPartition
 from migrate.survey.drain import Drained
-from migrate.survey.policies import (
-    MISSING_ON_TARGET,
-    NOT_DRAINED,
-    PRODUCERS_STOPPED,
-    TIMESTAMPS_NOT_KEPT,
-    UNREAD_ON_TARGET_ONLY,
-    Policies,
-)
+from migrate.survey.policies import Policies
 from migrate.survey.producers import LEAST_SECONDS, Growth, rate_text
 from migrate.text import many
 
 NOT_JUDGED = Drained(None, "its logs were not told")
 
 
+@judges(checks.NOT_DRAINED)
 def not_drained(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block topics that MM2 has not copied in full: their rows hold only if MM2 goes on.
 
@@ -38,29 +33,30 @@ def not_drained(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
     fine = 0
     placed = {TopicPartition(row.source_topic, row.partition) for row in rows if row.target_offset is not None}
     for topic, partitions in groupby(sorted(placed), key=lambda partition: partition.topic):
-        told = [(p.partition, facts.drains.get(p, NOT_JUDGED)) for p in partitions]
+        told = [(p.partition, facts.topics.drains.get(p, NOT_JUDGED)) for p in partitions]
         waiting = [f"partition {partition}: {found.seen}" for partition, found in told if not found.verdict]
         seen = some(waiting, 5, "; ")
         if not waiting:
             fine += 1
         elif any(found.verdict is False for _, found in told):
-            yield result(Level.BLOCK, NOT_DRAINED, Scope.TOPIC, topic, expected, seen, todo)
+            yield checks.NOT_DRAINED.blocks(topic, expected, seen, todo)
         else:
-            unknown = f" ({facts.positions_unknown})" if facts.positions_unknown else ""
-            yield unseen(Level.BLOCK, NOT_DRAINED, Scope.TOPIC, topic, expected, seen + unknown, todo)
+            unknown = f" ({facts.mm2.positions_unknown})" if facts.mm2.positions_unknown else ""
+            yield checks.NOT_DRAINED.unseen(Level.BLOCK, topic, expected, seen + unknown, todo)
     if fine:
-        yield result(Level.PASS, NOT_DRAINED, Scope.TOPIC, many(fine, "topic"), expected, "they are")
+        yield checks.NOT_DRAINED.passes(many(fine, "topic"), expected, "they are")
 
 
 NOT_READ_AGAIN = Failure("NOT_READ", "its end was not read a second time")
 
 
+@judges(checks.PRODUCERS_STOPPED)
 def producers_stopped(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block topics whose log ends move: what is written from now on is not in the plan, and MM2 is never done."""
     if facts.source_down:
         return
     placed = {TopicPartition(row.source_topic, row.partition) for row in rows if row.target_offset is not None}
-    read = {partition: facts.growth.get(partition, NOT_READ_AGAIN) for partition in placed}
+    read = {partition: facts.topics.growth.get(partition, NOT_READ_AGAIN) for partition in placed}
     apart = min((growth.seconds for growth in read.values() if isinstance(growth, Growth)), default=0.0)
     expected = f"no record written to it for {apart:.0f} s"
     todo = (
@@ -76,23 +72,23 @@ def producers_stopped(facts: CheckFacts, rows: tuple[Row, ...], policies: Polici
             where = some((str(p) for p in moved), 5)
             rate = f", {rate_text(per_second)}" if per_second > 0 else ""
             seen = f"{many(offsets, 'offset')} in {apart:.0f} s{rate}, on {many(len(moved), 'partition')} ({where})"
-            yield result(Level.BLOCK, PRODUCERS_STOPPED, Scope.TOPIC, topic, expected, seen, todo)
+            yield checks.PRODUCERS_STOPPED.blocks(topic, expected, seen, todo)
         elif failed:
             seen = some((f"partition {p}: {failure.message}" for p, failure in failed.items()), 5, "; ")
-            yield unseen(Level.BLOCK, PRODUCERS_STOPPED, Scope.TOPIC, topic, expected, seen, todo)
+            yield checks.PRODUCERS_STOPPED.unseen(Level.BLOCK, topic, expected, seen, todo)
         else:
             fine += 1
     if fine and any(isinstance(growth, Growth) and not growth.tells for growth in read.values()):
-        yield unseen(
-            Level.BLOCK, PRODUCERS_STOPPED, Scope.CLUSTER, facts.source_alias,
-            f"two readings of the log ends, at least {LEAST_SECONDS:.0f} s apart",
+        yield checks.PRODUCERS_STOPPED.on_cluster.unseen(
+            Level.BLOCK, facts.source.alias, f"two readings of the log ends, at least {LEAST_SECONDS:.0f} s apart",
             "they were read twice at about the same time: whether anybody writes is not known",
-            f"Set --settle to some seconds, or waive with --accept {PRODUCERS_STOPPED}:{facts.source_alias}.",
+            f"Set --settle to some seconds, or waive with --accept {checks.PRODUCERS_STOPPED}:{facts.source.alias}.",
         )  # fmt: skip
     elif fine:
-        yield result(Level.PASS, PRODUCERS_STOPPED, Scope.TOPIC, many(fine, "topic"), expected, "none was")
+        yield checks.PRODUCERS_STOPPED.passes(many(fine, "topic"), expected, "none was")
 
 
+@judges(checks.MISSING_ON_TARGET)
 def missing_on_target(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block rows that are owed records of which the target has no copy: no offset can bring them."""
     if facts.failback:
@@ -102,16 +98,16 @@ def missing_on_target(facts: CheckFacts, rows: tuple[Row, ...], policies: Polici
     for row in compared:
         if row.missing_on_target:
             none = "has none" if row.missing_on_target == 1 else "have none"
-            yield result(
-                Level.BLOCK, MISSING_ON_TARGET, Scope.ROW, row.subject, expected,
-                f"{many(row.missing_on_target, 'owed record')} {none}",
-                "MM2 loses records when a source topic is re-created, and its transforms may drop some. Let the group "
-                "read them on the source first, or waive with --accept missing-on-target:GROUP/TOPIC/PARTITION.",
+            yield checks.MISSING_ON_TARGET.blocks(
+                row.subject, expected, f"{many(row.missing_on_target, 'owed record')} {none}",
+                "MM2 loses records when a source topic is re-created, and its transforms may drop some. Let the "
+                "group read them on the source first, or waive with --accept missing-on-target:GROUP/TOPIC/PARTITION.",
             )  # fmt: skip
     if compared and not any(row.missing_on_target for row in compared):
-        yield result(Level.PASS, MISSING_ON_TARGET, Scope.ROW, many(len(compared), "row"), expected, "none is missing")
+        yield checks.MISSING_ON_TARGET.passes(many(len(compared), "row"), expected, "none is missing")
 
 
+@judges(checks.UNREAD_ON_TARGET_ONLY)
 def unread_on_target_only(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block rows of a failback whose group would leave records unread that stand on MM2's target only.
 
@@ -119,7 +115,7 @@ def unread_on_target_only(facts: CheckFacts, rows: tuple[Row, ...], policies: Po
     """
     if not facts.failback:
         return
-    left, kept = facts.source_alias, facts.target_alias
+    left, kept = facts.source.alias, facts.target.alias
     expected = f"every record that the group has not read on {left} also on {kept}"
     todo = (
         f"Producers have written to {left}. Let the group read on there to the end first, or waive with --accept "
@@ -132,7 +128,7 @@ def unread_on_target_only(facts: CheckFacts, rows: tuple[Row, ...], policies: Po
         unread = inf if row.source_log_end is None else row.source_log_end - row.source_committed
         if row.missing_on_target:
             seen = f"{many(row.missing_on_target, 'unread record')} on {left} only"
-            yield result(Level.BLOCK, UNREAD_ON_TARGET_ONLY, Scope.ROW, row.subject, expected, seen, todo)
+            yield checks.UNREAD_ON_TARGET_ONLY.blocks(row.subject, expected, seen, todo)
         elif (row.missing_on_target is None or row.why == Why.NOT_ALL_READ) and unread > 0:
             count = (
                 f"up to {many(int(unread), 'unread record')}"
@@ -140,33 +136,34 @@ def unread_on_target_only(facts: CheckFacts, rows: tuple[Row, ...], policies: Po
                 else "nobody knows how many unread records"
             )
             seen = f"{count} on {left}, and they were not all compared"
-            yield unseen(Level.BLOCK, UNREAD_ON_TARGET_ONLY, Scope.ROW, row.subject, expected, seen, todo)
+            yield checks.UNREAD_ON_TARGET_ONLY.unseen(Level.BLOCK, row.subject, expected, seen, todo)
         else:
             fine += 1
     if fine:
-        yield result(Level.PASS, UNREAD_ON_TARGET_ONLY, Scope.ROW, many(fine, "row"), expected, "it is")
+        yield checks.UNREAD_ON_TARGET_ONLY.passes(many(fine, "row"), expected, "it is")
 
 
+@judges(checks.TARGET_TOPIC_DEDICATED)
 def dedicated(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Name target topics that hold records of somebody else: producers write there already, or MM2 alters records."""
-    for topic, count in sorted(facts.foreign_records.items()):
-        target_topic = facts.topic_partitions.get(topic, (None, topic, None))[1]
-        yield result(
-            Level.WARN, "target-topic-dedicated", Scope.TOPIC, topic, f"only copies of the source in {target_topic}",
-            f"{many(count, 'record')} near its end equal none that was read of {facts.source_alias}: somebody else "
+    for topic, count in sorted(facts.topics.foreign_records.items()):
+        target_topic = facts.topics.partitions.get(topic, (None, topic, None))[1]
+        yield checks.TARGET_TOPIC_DEDICATED.warns(
+            topic, f"only copies of the source in {target_topic}",
+            f"{many(count, 'record')} near its end equal none that was read of {facts.source.alias}: somebody else "
             "writes there",
-            f"Consumers will read these, too. Find out who writes to that topic on {facts.target_alias}.",
+            f"Consumers will read these, too. Find out who writes to that topic on {facts.target.alias}.",
         )  # fmt: skip
 
 
+@judges(checks.TIMESTAMPS_NOT_KEPT)
 def timestamps_not_kept(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block rows that rest on unproven syncs while no timestamp can guard them (Law 2 under LogAppendTime)."""
     for row in rows:
         unguarded = row.grade is Grade.ESTIMATED and row.why and row.lower_kind != PROVEN_SYNC
         if unguarded and row.equality and not Equality(row.equality).keeps_time:
-            yield result(
-                Level.BLOCK, TIMESTAMPS_NOT_KEPT, Scope.ROW, row.subject,
-                "a proven sync, or the source's timestamps on the target",
+            yield checks.TIMESTAMPS_NOT_KEPT.blocks(
+                row.subject, "a proven sync, or the source's timestamps on the target",
                 "its records could not be compared, and the target's timestamps are its own (LogAppendTime)",
                 "Raise --match-limit or --max-fetch, or waive with --accept timestamps-not-kept:GROUP/TOPIC/PARTITION.",
             )  # fmt: skip

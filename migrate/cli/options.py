@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from migrate.checks.registry import ACCEPTABLE_CHECKS
 from migrate.errors import UsageError
 from migrate.mm2.flow import Flow
 from migrate.model import Side
-from migrate.survey.policies import ACCEPTABLE_CHECKS, UNTRANSLATABLE_REASONS, Policies, Rewind, Uncommitted
+from migrate.survey.policies import UNTRANSLATABLE_REASONS, Policies, Rewind, Uncommitted
 
 if TYPE_CHECKING:
     from migrate.mm2.connectors import Described
@@ -310,7 +311,8 @@ def resolve_policies(
     accept: tuple[str, ...], untranslatable: tuple[str, ...], rewind: str, uncommitted: str, max_rereads: int
 ) -> Policies:
     """Return the policies that the options choose."""
-    from migrate.survey.policies import parse_untranslatable, parse_waiver
+    from migrate.checks.registry import parse_waiver
+    from migrate.survey.policies import parse_untranslatable
 
     default, by_reason = parse_untranslatable(untranslatable)
     return Policies(

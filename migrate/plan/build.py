@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from migrate import __version__
-from migrate.checks import registry as checklist
-from migrate.checks.check import CheckFacts, HiddenTopics, TopicShape
+from migrate.checks import checklist
+from migrate.checks.check import CheckFacts, ClusterSide, GroupNames, HiddenTopics, Mm2Facts, TopicFacts, TopicShape
 from migrate.checks.rights import is_infrastructure
 from migrate.match.comparison import Comparison
 from migrate.mm2.chain import Window
-from migrate.mm2.flow import Flow
+from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.topics import CheckpointKey
 from migrate.model import (
     CheckResult,
@@ -30,7 +30,7 @@ from migrate.survey.drain import Drained, DrainFacts, drained
 from migrate.survey.groups import other_kinds
 from migrate.survey.other_log import OtherLog, of_other_logs, other_log
 from migrate.survey.streams import INTERNAL, Application, application, internal_topics
-from migrate.survey.survey import Mm2Topic, PlanRequest, Survey
+from migrate.survey.survey import ClusterSurvey, Mm2Topic, PlanRequest, Survey
 
 
 def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
@@ -45,8 +45,8 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
         created_at_ms=now_ms,
         source_alias=flow.source.alias,
         target_alias=flow.target.alias,
-        source_cluster_id=facts.source_cluster_id,
-        target_cluster_id=facts.target_cluster_id,
+        source_cluster_id=facts.source.cluster_id,
+        target_cluster_id=facts.target.cluster_id,
         source_down=request.source_down,
         flow=_flow_names(flow),
         settings=request.settings,
@@ -88,55 +88,59 @@ def judged(
 
 def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFacts:
     flow, down = request.flow, request.source_down
-    sides = (
-        (Side.SOURCE, flow.source.alias, survey.source),
-        (Side.TARGET, flow.target.alias, survey.target),
-    )
-    may_describe = {flow.target.alias: survey.target.facts.may_describe}
-    if not down:
-        may_describe = {flow.source.alias: survey.source.facts.may_describe, **may_describe}
-    targets = {topic: flow.policy.target_topic(topic) for topic in {key.topic for key in survey.keys}}
-    excluded = flow.group_filter.exclude if flow.group_filter else ()
+    copies = {topic: flow.policy.target_topic(topic) for topic in {key.topic for key in survey.keys}}
+    on_source, on_target = survey.source.topics, survey.target.topics
     return CheckFacts(
-        source_alias=flow.source.alias,
-        target_alias=flow.target.alias,
-        source_cluster_id=survey.source.facts.cluster_id,
-        target_cluster_id=survey.target.facts.cluster_id,
+        source=_side(
+            request, flow.source, survey.source, of_other_logs({} if down else survey.keys, survey.logs.source)
+        ),
+        target=_side(request, flow.target, survey.target, _other_logs_on_target(flow, survey)),
+        topics=TopicFacts(
+            partitions={topic: (on_source.get(topic), copy, on_target.get(copy)) for topic, copy in copies.items()},
+            drains={} if down or flow.failback else _drains(flow, survey),
+            growth=survey.growth,
+            foreign_records={} if flow.failback else _foreign_records(survey),
+            of_connect=_not_copied(flow, survey),
+        ),
+        groups=_group_names(request, survey),
+        mm2=Mm2Facts(
+            shapes=_shapes(flow, survey),
+            group_sync=flow.group_sync,
+            newest_checkpoint_ms=max((c.timestamp for c in survey.mm2.checkpoints.latest.values()), default=None),
+            tasks=survey.mm2.tasks,
+            left_out_groups=flow.left_out(survey.groups),
+            positions_unknown=survey.mm2.positions.unknown,
+        ),
+        group_facts=survey.group_facts,
         source_down=down,
-        may_describe=may_describe,
-        shapes=_shapes(flow, survey),
-        source_states=survey.source.states,
-        target_states=survey.target.states,
-        topic_partitions={
-            topic: (survey.source.topics.get(topic), name, survey.target.topics.get(name))
-            for topic, name in targets.items()
-        },
-        never_committed=_never_committed(survey),
-        unstable_groups=survey.unstable,
-        checkpointed_only=()
-        if down
-        else tuple(sorted({key.group for key in survey.mm2.checkpoints.latest} - survey.source.listed)),
-        unseen_topics={} if down else _unseen_topics(request, survey),
-        unknown_names=tuple(request.filters.unknown_names(survey.selected.groups_seen)),
-        left_out_by_mm2=flow.left_out(survey.groups),
-        unknown_when_down=(tuple(p.pattern for p in excluded) or ("groups.exclude",)) if down else (),
-        drains={} if down or flow.failback else _drains(flow, survey),
-        positions_unknown=survey.mm2.positions.unknown,
         failback=flow.failback,
-        hidden={alias: _hidden(request, side, read.hidden) for side, alias, read in sides if read.hidden is not None},
-        growth=survey.growth,
-        groups=survey.group_facts,
-        mm2_tasks=survey.mm2.tasks,
-        connect_topics=_not_copied(flow, survey),
+        now_ms=now_ms,
+    )
+
+
+def _side(
+    request: PlanRequest, cluster: Cluster, read: ClusterSurvey, other_logs: Mapping[GroupPartition, OtherLog]
+) -> ClusterSide:
+    hidden = None if read.hidden is None else _hidden(request, cluster.side, read.hidden)
+    facts = read.facts
+    return ClusterSide(
+        cluster.alias, facts.cluster_id, facts.may_describe, read.states, read.seconds_apart, hidden, other_logs
+    )
+
+
+def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
+    flow, down = request.flow, request.source_down
+    excluded = flow.group_filter.exclude if flow.group_filter else ()
+    only_checkpointed = {key.group for key in survey.mm2.checkpoints.latest} - survey.source.listed
+    return GroupNames(
+        never_committed=_never_committed(survey),
+        unseen_topics={} if down else _unseen_topics(request, survey),
+        unstable=survey.unstable,
+        checkpointed_only=() if down else tuple(sorted(only_checkpointed)),
+        unknown_names=request.filters.unknown_names(survey.selected.groups_seen),
+        unknown_when_down=(tuple(p.pattern for p in excluded) or ("groups.exclude",)) if down else (),
         other_kinds=other_kinds(survey.group_facts.source_kinds, request.filters),
         applications=_applications(flow, survey),
-        group_sync=flow.group_sync,
-        newest_checkpoint_ms=max((c.timestamp for c in survey.mm2.checkpoints.latest.values()), default=None),
-        foreign_records={} if flow.failback else _foreign_records(survey),
-        now_ms=now_ms,
-        looks_apart={alias: read.seconds_apart for _, alias, read in sides},
-        other_logs=of_other_logs({} if down else survey.keys, survey.logs.source),
-        target_other_logs=_other_logs_on_target(flow, survey),
     )
 
 

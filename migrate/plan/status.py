@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
+from migrate.checks.registry import CHECKS
 from migrate.match.protocol import Link
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.topic_reader import News
@@ -17,18 +18,7 @@ from migrate.survey.drain import UNKNOWN, Drained, Lag, lag_of, total
 from migrate.survey.producers import Growth
 from migrate.survey.survey import PlanRequest, Survey
 
-ONLY_PLAN_TELLS = frozenset(
-    {
-        "estimated-rows",
-        "inside-target-log",
-        "missing-on-target",
-        "re-read-limit",
-        "rewind",
-        "timestamps-not-kept",
-        "topics-visible",
-        "unread-on-target-only",
-    }
-)
+ONLY_PLAN_TELLS = frozenset(check.name for check in CHECKS if check.needs_records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +163,7 @@ def status_of(
     """
     flow = request.flow
     facts, _, checks = judged(request, survey, now_ms)
-    drains = facts.drains
+    drains = facts.topics.drains
     places = sorted({TopicPartition(key.topic, key.partition) for key in survey.keys})
     wanted = [p for p in places if not flow.why_not_replicated(p.topic)]
     partitions = [_partition(request, survey, p, drains, positions, links) for p in wanted]

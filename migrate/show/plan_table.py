@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from migrate.checks.registry import OFFSETS_EXPIRY
 from migrate.model import Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Finding, Kind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.forecast import forecast
@@ -14,7 +15,6 @@ from migrate.plan.plan import Header, Plan
 from migrate.plan.totals import Mm2Comparison, Totals, totals
 from migrate.show.group_table import group_lines
 from migrate.show.table import aligned, wrapped
-from migrate.survey.policies import OFFSETS_EXPIRY
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
 
 # A finding on 300 groups must not push the next one off the screen: so many lines of it are shown, and so many names.
@@ -165,7 +165,7 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     if not plan.header.failback:  # it makes no checkpoints for the way back
         yield "MM2 itself", "; ".join(_beside_mm2(t))
     for check in plan.header.checks:
-        if check.check == OFFSETS_EXPIRY and check.level is Level.PASS:
+        if check.check == OFFSETS_EXPIRY.name and check.level is Level.PASS:
             yield "Expiry", f"{safe(check.subject)}: {safe(check.seen)}"
     if t.grades.get(Grade.ESTIMATED):
         yield "Estimated", WHY_ESTIMATED

@@ -10,49 +10,6 @@ from enum import StrEnum
 
 from migrate.errors import UsageError
 
-CONNECT_INTERNAL_TOPICS = "connect-internal-topics"
-GROUP_SYNC = "group-sync"
-METADATA_TOO_LONG = "metadata-too-long"
-MISSING_ON_TARGET = "missing-on-target"
-OFFSETS_EXPIRY = "offsets-expiry"
-SHARE_GROUP = "share-group"
-STREAMS_GROUP = "streams-group"
-MM2_TASKS = "mm2-tasks"
-NOT_DRAINED = "not-drained"
-PRODUCERS_STOPPED = "producers-stopped"
-TIMESTAMPS_NOT_KEPT = "timestamps-not-kept"
-TOPICS_VISIBLE = "topics-visible"
-TWO_LOOKS = "two-looks"
-OTHER_LOG = "commit-of-another-log"
-UNREAD_ON_TARGET_ONLY = "unread-on-target-only"
-ACCEPTABLE_CHECKS = (
-    "checkpointed-topics-listed",
-    OTHER_LOG,
-    GROUP_SYNC,
-    METADATA_TOO_LONG,
-    "mm2-checkpoints-topic",
-    "mm2-offset-syncs-topic",
-    MM2_TASKS,
-    MISSING_ON_TARGET,
-    "named-groups-exist",
-    NOT_DRAINED,
-    OFFSETS_EXPIRY,
-    "pending-transactions",
-    PRODUCERS_STOPPED,
-    "re-read-limit",
-    SHARE_GROUP,
-    "source-down",
-    "source-group-stopped",
-    STREAMS_GROUP,
-    "target-partitions",
-    "target-topic-exists",
-    TIMESTAMPS_NOT_KEPT,
-    TOPICS_VISIBLE,
-    TWO_LOOKS,
-    UNREAD_ON_TARGET_ONLY,
-)
-NEVER_ACCEPTABLE = ("clusters-differ", "listing-complete", "target-group-empty", "inside-target-log")
-
 TOPIC_MISSING = "target-topic-missing"
 PARTITION_MISSING = "target-partition-missing"
 NOT_REPLICATED = "topic-not-replicated"
@@ -123,7 +80,7 @@ class Policies:
     def for_reason(self, reason: str) -> Untranslatable:
         """Return what to do with a commit that is untranslatable for `reason`.
 
-        A policy for all reasons can not place an offset on a partition that does not exist: a block.
+        A policy for all reasons cannot place an offset on a partition that does not exist: a block.
         """
         if reason in self.untranslatable_by_reason:
             return self.untranslatable_by_reason[reason]
@@ -134,22 +91,6 @@ class Policies:
     def accepts(self, check: str, subject: str) -> bool:
         """True if a waiver covers this check's block on this subject."""
         return any(w.covers(check, subject) for w in self.waivers)
-
-
-def parse_waiver(text: str) -> Waiver:
-    """Read `CHECK[:SUBJECT]`; raises `UsageError` for a check that is unknown or can not be waived."""
-    check, colon, subject = text.partition(":")
-    if check in NEVER_ACCEPTABLE:
-        raise UsageError(
-            f"--accept {text}: the check {check!r} can never be waived.",
-            "Mend what it found, or leave the groups out with --exclude-group.",
-        )
-    if check not in ACCEPTABLE_CHECKS:
-        raise UsageError(
-            f"--accept {text}: there is no check {check!r} that can be waived.",
-            f"Checks that can: {', '.join(ACCEPTABLE_CHECKS)}.",
-        )
-    return Waiver(check, subject if colon else None)
 
 
 def parse_untranslatable(texts: Iterable[str]) -> tuple[Untranslatable, dict[str, Untranslatable]]:

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from migrate.checks import registry as checklist
-from migrate.checks.check import CheckFacts, TopicShape
+from migrate.checks import checklist
+from migrate.checks.check import CheckFacts, ClusterSide, GroupNames, Mm2Facts, TopicFacts, TopicShape
 from migrate.mm2.chain import Window
 from migrate.model import (
     Commit,
@@ -38,48 +38,62 @@ WEEK = BrokerSettings(7 * 24 * HOUR, True)
 
 
 FACTS = CheckFacts(
-    source_alias="A",
-    target_alias="B",
-    source_cluster_id="id-a",
-    target_cluster_id="id-b",
+    source=ClusterSide("A", "id-a", True, {"g": GroupState("Empty"), "h": GroupState("Empty")}, 15.0),
+    target=ClusterSide("B", "id-b", True, {"g": GroupState("Absent"), "h": GroupState("Empty")}, 15.0),
+    topics=TopicFacts(
+        {"t": (2, "A.t", 2), "u": (1, "A.u", 1)},
+        drains={TopicPartition(topic, partition): Drained(True) for topic in "tu" for partition in (0, 1)},
+        growth={TopicPartition(topic, partition): Growth(0, 15.0) for topic in "tu" for partition in (0, 1)},
+    ),
+    groups=GroupNames(other_kinds={}),
+    mm2=Mm2Facts((shape(checkpoint=3), shape("offset-sync", offset_sync=5)), False, NOW),
+    group_facts=GroupFacts({"g": "consumer", "h": "consumer"}, WEEK, {}, NOW),
     source_down=False,
-    may_describe={"A": True, "B": True},
-    shapes=(shape(checkpoint=3), shape("offset-sync", offset_sync=5)),
-    source_states={"g": GroupState("Empty"), "h": GroupState("Empty")},
-    target_states={"g": GroupState("Absent"), "h": GroupState("Empty")},
-    topic_partitions={"t": (2, "A.t", 2), "u": (1, "A.u", 1)},
-    drains={TopicPartition(topic, partition): Drained(True) for topic in "tu" for partition in (0, 1)},
-    growth={TopicPartition(topic, partition): Growth(0, 15.0) for topic in "tu" for partition in (0, 1)},
-    groups=GroupFacts({"g": "consumer", "h": "consumer"}, WEEK, {}, NOW),
-    other_kinds={},
-    group_sync=False,
-    newest_checkpoint_ms=NOW,
-    looks_apart={"A": 15.0, "B": 15.0},
+    failback=False,
     now_ms=NOW,
 )
 
 
+def facts(**changes):
+    """The facts with these fields, whichever of their values has them; those of a side are given by alias."""
+    made = FACTS
+    for name, value in changes.items():
+        side, _, field = name.partition("_")
+        if hasattr(made, name):
+            made = replace(made, **{name: value})
+        elif side in ("source", "target"):
+            made = replace(made, **{side: replace(getattr(made, side), **{field: value})})
+        elif hasattr(made.source, name):
+            absent = {"seconds_apart": 0.0, "hidden": None}.get(name)
+            source, target = ({name: value.get(alias, absent)} for alias in "AB")
+            made = replace(made, source=replace(made.source, **source), target=replace(made.target, **target))
+        else:
+            (part,) = (part for part in ("topics", "groups", "mm2") if hasattr(getattr(made, part), name))
+            made = replace(made, **{part: replace(getattr(made, part), **{name: value})})
+    return made
+
+
 def row(group="g", topic="t", partition=0, policies=None, **changes):
-    facts = RowFacts(
+    known = RowFacts(
         GroupPartition(group, topic, partition), f"A.{topic}", Commit(50), LogRange(0, 100), LogRange(0, 100), 2,
         "", None, Window(OffsetSync(0, 40, 40), None), None,
     )  # fmt: skip
-    return build_row(replace(facts, **changes), policies or Policies(), False)
+    return build_row(replace(known, **changes), policies or Policies(), False)
 
 
 ROWS = (row("g", "t"), row("h", "u"))
 
 
 def found(check, rows=ROWS, policies=None, **changes):
-    results = checklist.run(replace(FACTS, **changes), rows, policies or Policies())
+    results = checklist.run(facts(**changes), rows, policies or Policies())
     return [r for r in results if r.check == check]
 
 
 def blocked(rows=ROWS, policies=None, **changes):
-    results = checklist.run(replace(FACTS, **changes), rows, policies or Policies())
+    results = checklist.run(facts(**changes), rows, policies or Policies())
     laid = with_blocks(rows, checklist.blocked_groups(results, rows))
     return {r.group for r in laid if r.decision is Decision.BLOCK}
 
 
 def asked(**changes):
-    return {"groups": replace(FACTS.groups, **changes)}
+    return {"group_facts": replace(FACTS.group_facts, **changes)}

@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import replace
 
-from migrate.checks import registry as checklist
+from migrate.checks import checklist
 from migrate.checks.check import HiddenTopics, TopicShape
 from migrate.mm2.chain import Window
 from migrate.mm2.connector_status import ConnectorTasks, Part
@@ -58,19 +58,19 @@ def mm2(role, *states, trace=""):
 
 def test_a_failed_task_of_mm2s_source_connector_blocks_with_the_first_line_of_its_trace():
     failed = {"src": mm2(Role.SOURCE, "RUNNING", "FAILED", trace="x.Boom: gone")}
-    (told,) = found("mm2-tasks", mm2_tasks=failed)
+    (told,) = found("mm2-tasks", tasks=failed)
     assert (told.level, told.subject) == (Level.BLOCK, "src")
     assert "task 1 is FAILED: x.Boom: gone" in told.seen and "task 0" not in told.seen
-    assert blocked(mm2_tasks=failed) == {"g", "h"}
+    assert blocked(tasks=failed) == {"g", "h"}
     waiver = Policies(waivers=(Waiver("mm2-tasks", "src"),))
-    assert blocked(mm2_tasks=failed, policies=waiver) == set()
+    assert blocked(tasks=failed, policies=waiver) == set()
 
 
 def test_a_source_connector_that_failed_itself_blocks_and_so_does_one_of_several():
     itself = {"src": ConnectorTasks(Role.SOURCE, (Part(None, "FAILED", "x.Boom: no"),))}
-    assert levels("mm2-tasks", mm2_tasks=itself) == {"src": Level.BLOCK}
+    assert levels("mm2-tasks", tasks=itself) == {"src": Level.BLOCK}
     several = {"a": mm2(Role.SOURCE, "RUNNING"), "b": mm2(Role.SOURCE, "FAILED"), "c": mm2(Role.CHECKPOINT, "RUNNING")}
-    assert levels("mm2-tasks", mm2_tasks=several) == {"b": Level.BLOCK, "a, c": Level.PASS}
+    assert levels("mm2-tasks", tasks=several) == {"b": Level.BLOCK, "a, c": Level.PASS}
 
 
 def test_a_failed_checkpoint_task_and_whatever_else_does_not_run_warn_and_are_never_a_pass():
@@ -85,14 +85,14 @@ def test_a_failed_checkpoint_task_and_whatever_else_does_not_run_warn_and_are_ne
         ConnectorTasks(Role.SOURCE, (Part(None, "STOPPED"),)),
         ConnectorTasks(Role.SOURCE, (Part(None, "PAUSED"), Part(0, "RUNNING"))),
     ):
-        assert levels("mm2-tasks", mm2_tasks={"c": connector}) == {"c": Level.WARN}, connector
-    assert blocked(mm2_tasks={"c": mm2(Role.SOURCE, "PAUSED")}) == set()
+        assert levels("mm2-tasks", tasks={"c": connector}) == {"c": Level.WARN}, connector
+    assert blocked(tasks={"c": mm2(Role.SOURCE, "PAUSED")}) == set()
 
 
 def test_what_to_do_about_a_connector_that_does_not_run_goes_by_its_state():
     def todo(*states: str) -> str:
         parts = (Part(None, "RUNNING"), *(Part(n, state) for n, state in enumerate(states)))
-        (told,) = found("mm2-tasks", mm2_tasks={"c": ConnectorTasks(Role.SOURCE, parts)})
+        (told,) = found("mm2-tasks", tasks={"c": ConnectorTasks(Role.SOURCE, parts)})
         return told.todo
 
     for stopped in ("PAUSED", "STOPPED"):
@@ -104,12 +104,12 @@ def test_what_to_do_about_a_connector_that_does_not_run_goes_by_its_state():
 
 
 def test_a_state_that_the_worker_does_not_tell_is_not_visible():
-    (told,) = found("mm2-tasks", mm2_tasks={"src": Failure("NOT_TOLD", "it is rebalancing")})
+    (told,) = found("mm2-tasks", tasks={"src": Failure("NOT_TOLD", "it is rebalancing")})
     assert (told.level, told.counts_as) == (Level.NOT_VISIBLE, Level.WARN) and "rebalancing" in told.seen
 
 
 def test_while_the_source_is_down_its_tasks_fail_and_that_is_a_warning():
-    down = {"mm2_tasks": {"src": mm2(Role.SOURCE, "FAILED")}, "source_down": True}
+    down = {"tasks": {"src": mm2(Role.SOURCE, "FAILED")}, "source_down": True}
     assert levels("mm2-tasks", **down) == {"src": Level.WARN}
 
 
@@ -118,11 +118,11 @@ def test_connects_own_topics_that_the_target_lacks_are_named_with_what_they_are(
         ConnectTopic("connect-offsets", Purpose.OFFSETS, ("connect-configs",)),
         ConnectTopic("dbhistory.x", Purpose.HISTORY),
     )
-    told = found("connect-internal-topics", connect_topics=missing)
+    told = found("connect-internal-topics", of_connect=missing)
     assert {r.subject: r.level for r in told} == {"connect-offsets": Level.WARN, "dbhistory.x": Level.WARN}
     assert "offsets" in told[0].seen and "connect-configs" in told[0].seen and "snapshot" in told[0].seen
     assert "Debezium" in told[1].seen and "same name" in told[1].todo
-    assert blocked(connect_topics=missing) == set() and found("connect-internal-topics") == []
+    assert blocked(of_connect=missing) == set() and found("connect-internal-topics") == []
     (unknown,) = found("connect-internal-topics", source_down=True)
     assert unknown.level is Level.NOT_VISIBLE
 
@@ -205,18 +205,18 @@ def test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_sto
 def test_a_missing_target_topic_blocks_only_the_groups_on_it():
     rows = (row("g", "t", target_partitions=None, target_log=None), row("h", "u"))
     missing = {"t": (2, "A.t", None), "u": (1, "A.u", 1)}
-    assert levels("target-topic-exists", rows=rows, topic_partitions=missing) == {"t": Level.BLOCK}
-    assert blocked(rows=rows, topic_partitions=missing) == {"g"}
+    assert levels("target-topic-exists", rows=rows, partitions=missing) == {"t": Level.BLOCK}
+    assert blocked(rows=rows, partitions=missing) == {"g"}
 
 
 def test_fewer_partitions_on_the_target_block_and_more_warn():
-    assert levels("target-partitions", topic_partitions={"t": (3, "A.t", 2)})["t"] is Level.BLOCK
-    assert levels("target-partitions", topic_partitions={"t": (2, "A.t", 3)})["t"] is Level.WARN
-    assert blocked(topic_partitions={"t": (3, "A.t", 2), "u": (1, "A.u", 1)}) == {"g"}
+    assert levels("target-partitions", partitions={"t": (3, "A.t", 2)})["t"] is Level.BLOCK
+    assert levels("target-partitions", partitions={"t": (2, "A.t", 3)})["t"] is Level.WARN
+    assert blocked(partitions={"t": (3, "A.t", 2), "u": (1, "A.u", 1)}) == {"g"}
 
 
 def test_pending_transactional_offsets_block_their_group():
-    assert blocked(unstable_groups=frozenset({"g"})) == {"g"}
+    assert blocked(unstable=frozenset({"g"})) == {"g"}
 
 
 def test_too_many_rereads_block_their_group_and_can_be_accepted():
@@ -274,7 +274,7 @@ def test_metadata_that_brokers_refuse_by_default_blocks_until_somebody_has_raise
 
 
 def test_groups_that_mm2_leaves_out_are_named():
-    assert levels("mm2-group-filter", left_out_by_mm2=("connect-s3",)) == {"connect-s3": Level.WARN}
+    assert levels("mm2-group-filter", left_out_groups=("connect-s3",)) == {"connect-s3": Level.WARN}
 
 
 def test_groups_only_mm2_remembers_are_named():
@@ -283,7 +283,7 @@ def test_groups_only_mm2_remembers_are_named():
 
 def test_mm2s_group_sync_blocks_the_groups_that_it_touches_and_unknown_is_no_pass():
     assert levels("group-sync", group_sync=True) == {"g": Level.BLOCK, "h": Level.BLOCK}
-    assert blocked(group_sync=True, left_out_by_mm2=("h",)) == {"g"}
+    assert blocked(group_sync=True, left_out_groups=("h",)) == {"g"}
     assert blocked(group_sync=True, policies=Policies(waivers=(Waiver("group-sync"),))) == set()
     unknown = found("group-sync", group_sync=None)[0]
     assert (unknown.level, unknown.counts_as) == (Level.NOT_VISIBLE, Level.WARN)

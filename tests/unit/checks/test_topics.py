@@ -2,14 +2,15 @@
 
 import pytest
 
-from migrate.checks import registry as checklist
+from migrate.checks import checklist
+from migrate.checks.registry import parse_waiver
 from migrate.errors import UsageError
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Tail, Unmatched, Why
 from migrate.model import Decision, Level, LogRange, Scope, TopicPartition
 from migrate.plan.rows import with_blocks
 from migrate.survey.drain import Drained
-from migrate.survey.policies import Policies, Waiver, parse_waiver
+from migrate.survey.policies import Policies, Waiver
 from tests.fakes import FakeComparer
 from tests.unit.checkscene import found, row
 from tests.unit.planscene import planned, rows_of, world

@@ -44,12 +44,12 @@ def of_plan(made, check):
 
 
 def test_a_source_whose_partitions_are_not_known_is_no_pass():
-    (result,) = found("target-partitions", topic_partitions={"t": (None, "A.t", 2)})
+    (result,) = found("target-partitions", partitions={"t": (None, "A.t", 2)})
     assert (result.level, result.counts_as) == UNSEEN_WARN and "t" in result.seen and result.todo
 
 
 def test_topics_whose_partitions_are_known_pass_beside_those_that_are_not():
-    told = verdicts("target-partitions", topic_partitions={"t": (None, "A.t", 2), "u": (1, "A.u", 1)})
+    told = verdicts("target-partitions", partitions={"t": (None, "A.t", 2), "u": (1, "A.u", 1)})
     assert told == {"A": UNSEEN_WARN, "1 topics": (Level.PASS, Level.PASS)}
 
 
@@ -135,7 +135,7 @@ def test_connects_own_topics_that_a_cluster_may_hide_are_not_known_to_be_absent(
     check, unknown = "connect-internal-topics", HiddenTopics(unknown="CLUSTER_AUTHORIZATION_FAILED (no)")
     connects = (ConnectTopic("connect-offsets", Purpose.OFFSETS),)
     assert verdicts(check, hidden={"A": unknown}) == {"A": UNSEEN_WARN}
-    named = verdicts(check, hidden={"A": unknown}, connect_topics=connects)
+    named = verdicts(check, hidden={"A": unknown}, of_connect=connects)
     assert named == {"A": UNSEEN_WARN, "connect-offsets": (Level.WARN, Level.WARN)}
     (told,) = found(check, hidden={"A": unknown})
     assert "CLUSTER_AUTHORIZATION_FAILED" in told.seen and told.todo
@@ -197,8 +197,8 @@ def test_two_readings_of_log_ends_at_the_same_time_block_and_can_be_accepted_by_
 def test_looks_that_are_apart_pass_and_groups_that_are_listed_need_none():
     assert verdicts("two-looks") == {"B": (Level.PASS, Level.PASS)}
     there = {"g": GroupState("Empty"), "h": GroupState("Empty")}
-    assert verdicts("two-looks", target_states=there, looks_apart={}) == {}
-    assert blocked(looks_apart={"A": 15.0}) == {"g", "h"}
+    assert verdicts("two-looks", target_states=there, seconds_apart={}) == {}
+    assert blocked(seconds_apart={"A": 15.0}) == {"g", "h"}
 
 
 def test_listings_are_timed_by_the_clock_and_not_by_the_option():

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.checks.check import CheckFacts
 from migrate.checks.groups import offsets_expiry
 from migrate.model import Commit, Decision, Failure, GroupState, Level, TopicPartition
 from migrate.survey.expiry import Expiry, OffsetClocks, expiry_of, needs_record, remedy, span
@@ -15,7 +14,7 @@ from migrate.survey.policies import Policies
 from migrate.survey.survey import Timer
 from tests.builders import make_row
 from tests.fakes import FakeClock, FakeGroupFacts, NoProgress
-from tests.unit.checkscene import FACTS
+from tests.unit.checkscene import facts
 
 NOW = 1_785_553_200_000  # 2026-08-01 03:00 UTC
 HOUR = 3_600_000
@@ -124,9 +123,9 @@ def test_plan_and_apply_both_look_at_what_is_set_beside_what_is_kept():
     )
     records = {"g": GroupRecord(GroupKind.SIMPLE, "", None, {PLACE: NOW - HOUR}, {PLACE: NOW + 720 * HOUR})}
     state, settings = {"g": GroupState("Empty")}, BrokerSettings(HOUR, True)
-    facts: CheckFacts = replace(FACTS, groups=GroupFacts({}, settings, records, NOW), target_states=state)
-    assert [told.level for told in offsets_expiry(facts, rows, Policies())] == [Level.BLOCK]
-    assert [told.level for told in offsets_expiry(facts, rows[:1], Policies())] == [Level.PASS]
+    seen = facts(group_facts=GroupFacts({}, settings, records, NOW), target_states=state)
+    assert [told.level for told in offsets_expiry(seen, rows, Policies())] == [Level.BLOCK]
+    assert [told.level for told in offsets_expiry(seen, rows[:1], Policies())] == [Level.PASS]
     reader = FakeGroupFacts(brokers=settings, records=records)
     watch = ExpiryWatch(reader, "B", Timer(FakeClock(), NoProgress()), NOW)
     assert hours_left(watch.look({"g": rows}, {"g"}, state, {"g": {PLACE: Commit(650)}})[0]["g"]) == 1

@@ -1,45 +1,14 @@
-"""Waivers and policies: what can be waived, and what a misspelt one does."""
+"""Policies: what becomes of rows that no law translates, and what a misspelt choice does."""
 
 import pytest
 
 from migrate.errors import UsageError
 from migrate.survey.policies import (
-    ACCEPTABLE_CHECKS,
-    NEVER_ACCEPTABLE,
     UNTRANSLATABLE_REASONS,
     Policies,
     Untranslatable,
-    Waiver,
     parse_untranslatable,
-    parse_waiver,
 )
-
-
-def test_a_waiver_without_a_subject_covers_every_subject():
-    waiver = parse_waiver("source-group-stopped")
-    assert waiver.covers("source-group-stopped", "g1") and not waiver.covers("re-read-limit", "g1")
-
-
-def test_a_waiver_with_a_subject_covers_only_that_one_even_if_it_holds_colons():
-    waiver = parse_waiver("source-group-stopped:team:orders")
-    assert waiver == Waiver("source-group-stopped", "team:orders")
-    assert not waiver.covers("source-group-stopped", "team")
-
-
-@pytest.mark.parametrize("check", NEVER_ACCEPTABLE)
-def test_what_protects_the_data_itself_can_never_be_waived(check):
-    with pytest.raises(UsageError, match="never be waived"):
-        parse_waiver(check)
-
-
-def test_a_misspelt_waiver_is_refused_and_told_the_names_that_exist():
-    with pytest.raises(UsageError) as refused:
-        parse_waiver("source-group-stoped")
-    assert "source-group-stopped" in refused.value.todo
-
-
-def test_no_check_is_both_acceptable_and_never_acceptable():
-    assert not set(ACCEPTABLE_CHECKS) & set(NEVER_ACCEPTABLE)
 
 
 def test_untranslatable_has_a_default_and_choices_by_reason():

@@ -1,0 +1,67 @@
+"""Runs all checks, in the order in which they are told, and says what their blocks touch. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from migrate.checks import clusters, group_kinds, groups, mm2, topics
+from migrate.checks import rows as row_checks
+from migrate.checks.check import CheckFacts, Judged
+from migrate.checks.registry import CHECKS, NEVER_ACCEPTABLE
+from migrate.model import CheckResult, Level, Row, Scope
+from migrate.survey.policies import Policies
+from migrate.text import capital
+
+JUDGES: tuple[Judged, ...] = tuple(
+    sorted(
+        (
+            value
+            for module in (clusters, groups, group_kinds, mm2, row_checks, topics)
+            for value in vars(module).values()
+            if isinstance(value, Judged)
+        ),
+        key=lambda judged: CHECKS.index(judged.checks[0]),
+    )
+)
+
+
+def run(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> tuple[CheckResult, ...]:
+    """Run all checks, and turn blocks that a waiver covers into accepted warnings."""
+    return tuple(_waived(result, policies) for judged in JUDGES for result in judged(facts, rows, policies))
+
+
+def blocked_groups(results: Iterable[CheckResult], rows: Iterable[Row]) -> dict[str, tuple[str, str]]:
+    """Return the groups that blocking results touch, each with the first such (check, sentence).
+
+    A cluster's block touches every group, a topic's the groups with a row on it, a group's itself; a row's is told
+    by `blocked_rows`.
+    """
+    blocking = [r for r in results if r.counts_as is Level.BLOCK and r.scope is not Scope.ROW]
+    of_cluster = [r for r in blocking if r.scope is Scope.CLUSTER]
+    of_topic = {r.subject: r for r in reversed(blocking) if r.scope is Scope.TOPIC}
+    of_group = {r.subject: r for r in reversed(blocking) if r.scope is Scope.GROUP}
+    blocked: dict[str, tuple[str, str]] = {}
+    for row in rows:
+        if row.group in blocked:
+            continue
+        found = of_cluster[0] if of_cluster else of_group.get(row.group) or of_topic.get(row.source_topic)
+        if found is not None:
+            blocked[row.group] = (found.check, _sentence(found))
+    return blocked
+
+
+def blocked_rows(results: Iterable[CheckResult]) -> dict[str, tuple[str, str]]:
+    """Return the rows, by subject, that blocking results name, each with the first such (check, sentence)."""
+    blocking = [r for r in results if r.counts_as is Level.BLOCK and r.scope is Scope.ROW]
+    return {r.subject: (r.check, _sentence(r)) for r in reversed(blocking)}
+
+
+def _sentence(found: CheckResult) -> str:
+    return f"{capital(found.seen)}; expected {found.expected}."
+
+
+def _waived(result: CheckResult, policies: Policies) -> CheckResult:
+    if result.counts_as is not Level.BLOCK or result.check in NEVER_ACCEPTABLE:
+        return result
+    if not policies.accepts(result.check, result.subject):
+        return result
+    return replace(result, level=Level.WARN, counts_as=Level.WARN, accepted=True)

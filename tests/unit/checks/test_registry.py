@@ -1,0 +1,41 @@
+"""What checks say of themselves, and the waivers that name them: what can be waived, and what a misspelt one does."""
+
+import pytest
+
+from migrate.checks.checklist import JUDGES
+from migrate.checks.registry import ACCEPTABLE_CHECKS, CHECKS, NEVER_ACCEPTABLE, parse_waiver
+from migrate.errors import UsageError
+from migrate.survey.policies import Waiver
+
+
+def test_every_check_is_declared_once_and_judged_by_one_function_in_the_order_in_which_they_are_told():
+    judged = [check for each in JUDGES for check in each.checks]
+    assert sorted(judged, key=CHECKS.index) == judged == list(CHECKS)
+    assert len({check.name for check in CHECKS}) == len(CHECKS)
+
+
+def test_a_waiver_without_a_subject_covers_every_subject():
+    waiver = parse_waiver("source-group-stopped")
+    assert waiver.covers("source-group-stopped", "g1") and not waiver.covers("re-read-limit", "g1")
+
+
+def test_a_waiver_with_a_subject_covers_only_that_one_even_if_it_holds_colons():
+    waiver = parse_waiver("source-group-stopped:team:orders")
+    assert waiver == Waiver("source-group-stopped", "team:orders")
+    assert not waiver.covers("source-group-stopped", "team")
+
+
+@pytest.mark.parametrize("check", NEVER_ACCEPTABLE)
+def test_what_protects_the_data_itself_can_never_be_waived(check):
+    with pytest.raises(UsageError, match="never be waived"):
+        parse_waiver(check)
+
+
+def test_a_misspelt_waiver_is_refused_and_told_the_names_that_exist():
+    with pytest.raises(UsageError) as refused:
+        parse_waiver("source-group-stoped")
+    assert "source-group-stopped" in refused.value.todo
+
+
+def test_no_check_is_both_acceptable_and_never_acceptable():
+    assert not set(ACCEPTABLE_CHECKS) & set(NEVER_ACCEPTABLE)
