@@ -159,7 +159,7 @@ class _Telling:
         traces = self._traces[self._command]
         known = traces.get(group, GroupTrace({}, {}))
         if kind == "intent":
-            planned = {_partition(p): p["offset"] for p in event["planned"]}
+            planned = {partition_of(p): p["offset"] for p in event["planned"]}
             for p in planned:
                 attempt = (self._command, group, p)
                 unanswered = attempt in self._before or (p in known.planned and p not in known.results)
@@ -177,7 +177,7 @@ class _Telling:
     ) -> dict[TopicPartition, str]:
         results = dict(known)
         for answer in answers:
-            partition, status = _partition(answer), _status(answer)
+            partition, status = partition_of(answer), _status(answer)
             before = self._before.pop((self._command, group, partition), None)
             if before is None:
                 # What a later reading found: it may settle what is unknown, and takes nothing back.
@@ -196,8 +196,9 @@ def _status(answer: Mapping[str, Any]) -> str:
 
 
 def _commits(saved: Iterable[Mapping[str, Any]]) -> Commits:
-    return {_partition(p): Commit(p["offset"], p["metadata"]) for p in saved if p["offset"] is not None}
+    return {partition_of(p): Commit(p["offset"], p["metadata"]) for p in saved if p["offset"] is not None}
 
 
-def _partition(place: Mapping[str, Any]) -> TopicPartition:
+def partition_of(place: Mapping[str, Any]) -> TopicPartition:
+    """Return the partition that an entry of a journal is about."""
     return TopicPartition(place["topic"], place["partition"])

@@ -7,9 +7,8 @@ people.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from migrate.apply.history import APPLY, ROLLBACK
+from migrate.apply.history import APPLY, ROLLBACK, partition_of
 from migrate.model import TopicPartition
 
 UNDONE = "apply of an undo plan"
@@ -68,15 +67,11 @@ def past_runs(content: bytes) -> PastRuns:
         elif kind == "spent" and runs:
             runs[-1] = replace(runs[-1], command=UNDONE, ended=event["time"])
         elif kind == "readback":
-            seen[command, event["group"]] = {_partition(place): place["offset"] for place in event["seen"]}
+            seen[command, event["group"]] = {partition_of(place): place["offset"] for place in event["seen"]}
         elif kind == "outcome":
             for answer in event["results"]:
-                key = (command, event["group"], _partition(answer))
+                key = (command, event["group"], partition_of(answer))
                 errors.pop(key, None)
                 if "code" in answer:
                     errors[key] = f"{answer['code']}: {answer['message']}"
     return PastRuns(tuple(runs), seen, errors)
-
-
-def _partition(place: Mapping[str, Any]) -> TopicPartition:
-    return TopicPartition(place["topic"], place["partition"])

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from migrate.apply.assess import REFUSED, Assessment
 from migrate.apply.drift import committed, is_kept, stands
+from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN
 from migrate.apply.write import Answer
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
 
@@ -55,8 +56,8 @@ def results_of(
     results = []
     for row in assessment.plan.rows:
         fate = fates[row.group].fate
-        before = assessment.target_commits.get(row.group, {}).get(row.target_partition)
-        now = None if before is None else before.offset
+        found = assessment.target_commits.get(row.group, {})
+        now = committed(row, found)
         if row.decision is Decision.SKIP:
             status = RowStatus.SKIPPED
         elif fate in REFUSED:
@@ -65,7 +66,6 @@ def results_of(
             results.append(_judge_untouched(row, RowStatus.KEPT, now, seen.get(row.group)))
             continue
         elif row.key not in pending:
-            found = assessment.target_commits.get(row.group, {})
             status = RowStatus.ALREADY if stands(row, found) else RowStatus.MOVED_ON
             results.append(_judge_untouched(row, status, now, seen.get(row.group)))
             continue
@@ -85,23 +85,20 @@ def results_of(
 def _judge_untouched(row: Row, status: RowStatus, before: int | None, commits: Commits | Failure | None) -> RowResult:
     """Return what became of a row that was not written: as found before (`status`), unless the read-back differs."""
 
-    def result(status: RowStatus, error: str, seen: int | None) -> RowResult:
-        return RowResult(row.key, row.target_partition, status, error, seen)
-
-    if commits is None:
-        return result(status, "", before)
+    error, now = "", before
     if isinstance(commits, Failure):
-        why = f"{commits.code}: {commits.message}"
-        return result(RowStatus.UNKNOWN, f"{status}, but it could not be read back: {why}", None)
-    now = committed(row, commits)
-    # `before` is what was found just now: a consumer that has moved on since the plan was judged by then.
-    as_planned = is_kept(row, commits) if row.decision is Decision.KEEP else stands(row, commits)
-    if as_planned or now == before:
-        return result(status, "", now)
-    had, has = ("no offset" if offset is None else str(offset) for offset in (before, now))
-    where = {RowStatus.KEPT: "to be kept", RowStatus.MOVED_ON: "moved on"}.get(status, "already")
-    error = f"was {where} at {had}, and was read back at {has}"
-    return result(RowStatus.FAILED, f"{error}: something else commits to this group", now)
+        error, now = f"{status}, but it could not be read back: {commits.code}: {commits.message}", None
+        status = RowStatus.UNKNOWN
+    elif commits is not None:
+        now = committed(row, commits)
+        # `before` is what was found just now: a consumer that has moved on since the plan was judged by then.
+        as_planned = is_kept(row, commits) if row.decision is Decision.KEEP else stands(row, commits)
+        if not as_planned and now != before:
+            had, has = ("no offset" if offset is None else str(offset) for offset in (before, now))
+            where = {RowStatus.KEPT: "to be kept", RowStatus.MOVED_ON: "moved on"}.get(status, "already")
+            error = f"was {where} at {had}, and was read back at {has}: something else commits to this group"
+            status = RowStatus.FAILED
+    return RowResult(row.key, row.target_partition, status, error, now)
 
 
 def _own_reasons(row: Row, reasons: Sequence[str]) -> Sequence[str]:
@@ -111,40 +108,55 @@ def _own_reasons(row: Row, reasons: Sequence[str]) -> Sequence[str]:
     return own or reasons[:1]
 
 
+def what_became(row: Row, answer: str, is_as_planned: bool | None) -> RowStatus:
+    """Return what became of a row that was written: of one in this run, and of one that a journal tells of.
+
+    `answer` is the cluster's, in the journal's words (`history.SET`, `REMOVED`, `FAILED` for sure, `UNKNOWN`).
+    `is_as_planned` says whether what was read back is what the row plans, None where it was not read back. Of a row
+    that needs an acknowledgement no reading tells: an earlier write may still become visible.
+    """
+    is_acknowledged = answer in (SET, REMOVED)
+    unproven = RowStatus.FAILED if answer == FAILED else RowStatus.UNKNOWN
+    if is_as_planned is None or (row.needs_acknowledgement and not is_acknowledged):
+        return unproven
+    if is_as_planned:
+        done = RowStatus.REMOVED if row.decision is Decision.REMOVE else RowStatus.SET
+        return RowStatus.ALREADY if answer == FAILED else done
+    return RowStatus.FAILED if is_acknowledged else unproven
+
+
 def _judge(row: Row, answer: Answer | None, commits: Commits | Failure | None) -> RowResult:
     """Return what became of a row that was written, from the answer and the read-back together."""
-
-    def result(status: RowStatus, error: str = "", seen: int | None = None) -> RowResult:
-        return RowResult(row.key, row.target_partition, status, error, seen, isinstance(answer, str))
-
+    word, told = SET, ""
     if isinstance(answer, Failure) and not answer.outcome_unknown:
-        told = f"{answer.code}: {answer.message}"
-    elif answer is None or isinstance(answer, Failure):
-        told = f"no certain answer ({answer.code}: {answer.message})" if answer else "no answer"
-    else:
-        told = ""
-    failed = isinstance(answer, Failure) and not answer.outcome_unknown
+        word, told = FAILED, f"{answer.code}: {answer.message}"
+    elif not isinstance(answer, str):
+        word, told = UNKNOWN, f"no certain answer ({answer.code}: {answer.message})" if answer else "no answer"
+    seen, error = None, told
     if commits is None or isinstance(commits, Failure):
-        why = f"{commits.code}: {commits.message}" if isinstance(commits, Failure) else "not asked"
-        if failed:
-            return result(RowStatus.FAILED, told)
-        return result(RowStatus.UNKNOWN, f"{told or 'written'}, but it could not be read back: {why}")
-    commit = commits.get(row.target_partition)
-    seen = None if commit is None else commit.offset
-    done = RowStatus.REMOVED if row.decision is Decision.REMOVE else RowStatus.SET
-    if row.needs_acknowledgement and told:
-        where = "none" if seen is None else str(seen)
-        why = f"{told}; read back {where}, which does not prove it: an earlier write may still become visible"
-        return result(RowStatus.FAILED if failed else RowStatus.UNKNOWN, f"{why}. Run the same command again", seen)
-    if stands(row, commits):
-        return result(RowStatus.ALREADY if failed else done, "", seen)
-    if failed:
-        return result(RowStatus.FAILED, told, seen)
-    where = "no offset" if seen is None else str(seen)
-    if seen is not None and seen == row.target_offset:
-        where += " with other metadata"
-    if told:
-        return result(RowStatus.UNKNOWN, f"{told}; read back {where}: run the same command again", seen)
-    wanted = "none" if row.target_offset is None else str(row.target_offset)
-    error = f"written, but read back {where} instead of {wanted}: something else commits to this group"
-    return result(RowStatus.FAILED, error, seen)
+        status = what_became(row, word, None)
+        why = f"{commits.code}: {commits.message}" if commits is not None else "not asked"
+        if status is RowStatus.UNKNOWN:
+            error = f"{told or 'written'}, but it could not be read back: {why}"
+    else:
+        seen = committed(row, commits)
+        is_as_planned = stands(row, commits)
+        status = what_became(row, word, is_as_planned)
+        where = "no offset" if seen is None else str(seen)
+        if seen is not None and seen == row.target_offset:
+            where += " with other metadata"
+        if row.needs_acknowledgement and told:
+            why = f"read back {_offset(seen)}, which does not prove it: an earlier write may still become visible"
+            error = f"{told}; {why}. Run the same command again"
+        elif is_as_planned:
+            error = ""
+        elif not told:
+            wanted = _offset(row.target_offset)
+            error = f"written, but read back {where} instead of {wanted}: something else commits to this group"
+        elif word == UNKNOWN:
+            error = f"{told}; read back {where}: run the same command again"
+    return RowResult(row.key, row.target_partition, status, error, seen, isinstance(answer, str))
+
+
+def _offset(offset: int | None) -> str:
+    return "none" if offset is None else str(offset)

@@ -11,6 +11,7 @@ from typing import Any
 
 from migrate.apply.history import APPLY, FAILED, REMOVED, ROLLBACK, SET, UNKNOWN, GroupTrace, JournalState
 from migrate.apply.past_runs import PastRun, PastRuns
+from migrate.apply.row_results import RowStatus, what_became
 from migrate.apply.verify import GOOD
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, UsageError
 from migrate.model import Decision, Row
@@ -18,11 +19,12 @@ from migrate.plan.plan import Plan
 from migrate.text import many
 
 Key = tuple[str, str, int]
-ALREADY, KEPT, SKIPPED, LEFT_OUT, NOT_WRITTEN = "already", "kept", "skipped", "left-out", "not-written"
-RESTORED = "restored"
+NOT_WRITTEN, RESTORED = "not-written", "restored"
+OPEN = (RowStatus.FAILED, RowStatus.UNKNOWN, NOT_WRITTEN, RowStatus.LEFT_OUT)
 UNDO_FAILED, UNDO_UNKNOWN = "not-restored", "undo-unknown"
-AS_PLANNED = frozenset({SET, REMOVED, ALREADY, KEPT, SKIPPED, RESTORED})
-_DECIDED = {Decision.KEEP: KEPT, Decision.SKIP: SKIPPED, Decision.BLOCK: LEFT_OUT}
+DONE = (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY)
+AS_PLANNED = frozenset({*DONE, RowStatus.KEPT, RowStatus.SKIPPED, RESTORED})
+_DECIDED = {Decision.KEEP: RowStatus.KEPT, Decision.SKIP: RowStatus.SKIPPED, Decision.BLOCK: RowStatus.LEFT_OUT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,32 +136,24 @@ def _after(row: Row, state: JournalState, past: PastRuns) -> RowAfter:
     trace = state.applied.get(row.group)
     as_planned = read and seen[partition] == row.target_offset
     if trace is not None and (partition in trace.planned or partition in trace.results):
-        result = trace.results.get(partition, UNKNOWN)
-        error = past.errors.get((APPLY, row.group, partition), "")
-        return _judged(row, result, as_planned, shown, error)
+        answer, error = trace.results.get(partition, UNKNOWN), past.errors.get((APPLY, row.group, partition), "")
+        status = what_became(row, answer, as_planned if read else None)
+        if answer in (SET, REMOVED):
+            error = "" if as_planned else "Written, but not read back."
+            if read and not as_planned:
+                error = f"Written, but read back {shown}: something else commits to this group."
+        elif status is RowStatus.UNKNOWN:
+            error = error or "It may have been written: no answer was noted."
+        return RowAfter(status, shown, error)
     confirmed = trace is not None and trace.read_back
     if row.decision is Decision.KEEP and read and seen[partition] != row.target_prior and not confirmed:
-        return RowAfter(FAILED, shown, f"Was to be kept at {row.target_prior}, and was read back at {shown}.")
+        return RowAfter(RowStatus.FAILED, shown, f"Was to be kept at {row.target_prior}, and was read back at {shown}.")
     if row.decision in _DECIDED:
         return RowAfter(_DECIDED[row.decision], shown)
     last = past.last(APPLY)
     if as_planned or (last is not None and last.exit_code == EXIT_DONE):
-        return RowAfter(ALREADY, shown, "It stood there already.")
+        return RowAfter(RowStatus.ALREADY, shown, "It stood there already.")
     return RowAfter(NOT_WRITTEN, shown, "The journal tells of no write to this row.")
-
-
-def _judged(row: Row, result: str, as_planned: bool, shown: str, error: str) -> RowAfter:
-    if result in (SET, REMOVED):
-        if as_planned:
-            return RowAfter(result, shown)
-        if shown:
-            return RowAfter(FAILED, shown, f"Written, but read back {shown}: something else commits to this group.")
-        return RowAfter(UNKNOWN, "", "Written, but not read back.")
-    if as_planned:
-        return RowAfter(ALREADY if result == FAILED else SET, shown, error)
-    if result == FAILED:
-        return RowAfter(FAILED, shown, error)
-    return RowAfter(UNKNOWN, shown, error or "It may have been written: no answer was noted.")
 
 
 def _undone(row: Row, trace: GroupTrace, applied: GroupTrace | None, past: PastRuns) -> RowAfter:
@@ -200,12 +194,16 @@ def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, i
     if state.rolled_back:
         return _rollback_verdict(past, counts)
     last = past.last(APPLY)
-    done = sum(counts.get(status, 0) for status in (SET, REMOVED, ALREADY))
+    done = sum(counts.get(status, 0) for status in DONE)
     if _is_complete(past, counts):
         unseen = any(run.source_not_seen for run in past.runs if run.command == APPLY)
         word, colour = ("APPLIED, SOURCE NOT SEEN", "warn") if unseen else ("APPLIED", "good")
         return Verdict(f"{word}: {many(done, 'offset')} {_stand(done)} as planned, read back", colour)
-    rest = ", ".join(f"{counts[s]} {s}" for s in (FAILED, UNKNOWN, NOT_WRITTEN, LEFT_OUT) if counts.get(s))
+    rest = ", ".join(
+        f"{counts[s]} {s}"
+        for s in (RowStatus.FAILED, RowStatus.UNKNOWN, NOT_WRITTEN, RowStatus.LEFT_OUT)
+        if counts.get(s)
+    )
     told = f"{done} as planned" + (f", {rest}" if rest else "")
     if last is not None and last.exit_code is None:
         return Verdict(f"NOT FINISHED: the last run noted no end; {told}", "bad")
