@@ -1,6 +1,7 @@
 """Time as a port: what waits or stamps takes a clock, so that tests need not wait."""
 
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -22,6 +23,13 @@ class Clock(Protocol):
     def wait(self, seconds: float) -> None:
         """Return after so many seconds."""
         ...
+
+
+def pauses(first_seconds: float, longest_seconds: float) -> Iterator[float]:
+    """Yield how long to wait before each further try of what failed in passing: ever twice as long, up to a limit."""
+    while True:
+        yield first_seconds
+        first_seconds = min(2 * first_seconds, longest_seconds)
 
 
 class SystemClock:

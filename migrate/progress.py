@@ -7,6 +7,7 @@ it has taken: a heart that beats, so that nobody takes a slow cluster for a dead
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from threading import Event, Lock, Thread
 from typing import TypeVar
 
@@ -133,6 +134,20 @@ class Heart:
         """Return when no beat will come any more."""
         self._over.set()
         self._thread.join()
+
+
+def in_background(action: Callable[[], V], name: str) -> "Future[V]":
+    """Begin an action in a thread that nobody waits for when the command ends; what it raises is the future's."""
+    outcome: Future[V] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(action())
+        except BaseException as error:  # also what ends a program: it belongs to whoever asks for the result
+            outcome.set_exception(error)
+
+    Thread(target=run, name=name, daemon=True).start()
+    return outcome
 
 
 def in_batches(

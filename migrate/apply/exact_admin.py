@@ -11,12 +11,9 @@ from dataclasses import replace
 from migrate.errors import EnvironmentLacks, MigrateError
 from migrate.model import (
     UNREAD_METADATA,
-    ClusterFacts,
     Commits,
     Decision,
     Failure,
-    GroupState,
-    LogRange,
     Row,
     TopicPartition,
 )
@@ -49,6 +46,9 @@ class ExactAdmin:
         self._usual = usual
         self._exact = exact
         self._groups = frozenset(groups)
+        self.facts, self.topics, self.topic_ids = usual.facts, usual.topics, usual.topic_ids
+        self.groups, self.group_states, self.delete_groups = usual.groups, usual.group_states, usual.delete_groups
+        self.log_ranges, self.high_watermarks, self.close = usual.log_ranges, usual.high_watermarks, usual.close
 
     def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
         """Return all committed offsets of each group, those of groups with metadata as they are stored.
@@ -98,45 +98,9 @@ class ExactAdmin:
         """Return one with a new usual client; Java's looks up coordinators that have moved by itself."""
         return ExactAdmin(self._usual.renewed(), self._exact, self._groups)
 
-    def facts(self) -> ClusterFacts:
-        """Return the cluster's id and what it lets us see."""
-        return self._usual.facts()
-
-    def topics(self) -> Mapping[str, int]:
-        """Return partition counts by topic name."""
-        return self._usual.topics()
-
-    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
-        """Return the ids of those topics that exist."""
-        return self._usual.topic_ids(topics)
-
-    def groups(self) -> frozenset[str]:
-        """List consumer groups."""
-        return self._usual.groups()
-
-    def group_states(self, groups: Collection[str]) -> Mapping[str, GroupState | Failure]:
-        """Describe each group."""
-        return self._usual.group_states(groups)
-
-    def log_ranges(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange | Failure]:
-        """Return log start and last stable offset of each partition."""
-        return self._usual.log_ranges(partitions)
-
-    def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
-        """Return how far each log reaches for a read_uncommitted reader."""
-        return self._usual.high_watermarks(partitions)
-
-    def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
-        """Delete empty groups with all their offsets."""
-        return self._usual.delete_groups(groups)
-
     def holding(self, lock: int) -> "ExactAdmin":
         """Return one whose usual client keeps the lock; the exact one's process ends as soon as this one has."""
         return ExactAdmin(self._usual.holding(lock), self._exact, self._groups)
-
-    def close(self) -> None:
-        """Give up the usual client's connections; the exact one's go with its process."""
-        self._usual.close()
 
 
 def _without_content(answer: Commits | Failure) -> Commits | Failure:

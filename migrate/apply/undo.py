@@ -11,7 +11,8 @@ carries a reason of its own (`UNACKNOWLEDGED`), and is written whatever the targ
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
+from typing import Any
 
 from migrate.apply.history import GroupTrace, JournalState
 from migrate.errors import Refused
@@ -122,6 +123,10 @@ def _undo_header(
     )
 
 
+# What a row says of its translation, as the fields that a row need not have: an undo translates nothing.
+_NO_TRANSLATION: Mapping[str, Any] = {f.name: f.default for f in fields(Row) if f.default is not MISSING}
+
+
 def _undo_row(row: Row, planned: int | None, prior: Commits | None, certain: bool) -> Row:
     bare = replace(
         row,
@@ -132,17 +137,7 @@ def _undo_row(row: Row, planned: int | None, prior: Commits | None, certain: boo
         grade=None,
         rereads_at_most=None,
         rereads_estimate=None,
-        lower_kind="",
-        lower_source_offset=None,
-        lower_target_offset=None,
-        upper_source_offset=None,
-        upper_target_offset=None,
-        checkpoint_source_offset=None,
-        checkpoint_target_offset=None,
-        equality="",
-        why="",
-        missing_on_target=None,
-        target_metadata="",
+        **_NO_TRANSLATION,
     )
     if prior is None:
         sentence = "The journal holds no backup of this group: what was there before is not known."

@@ -19,7 +19,7 @@ from typing import Any, Self
 from migrate.apply.drift import committed, stands
 from migrate.apply.history import REMOVED, SET
 from migrate.apply.journal import JournalLost, JournalWriter
-from migrate.clock import Clock
+from migrate.clock import Clock, pauses
 from migrate.errors import MigrateError
 from migrate.model import Commit, Commits, Decision, Failure, Row, TopicPartition
 from migrate.ports import ClusterAdmin, Outcomes
@@ -62,8 +62,8 @@ class Interruption:
         self._before = {}
 
 
-FIRST_PAUSE_SECONDS = 0.25
-LONGEST_PAUSE_SECONDS = 5.0
+# Between two tries: the first time, and at most.
+PAUSE_SECONDS = (0.25, 5.0)
 # A chunk wider than the window of calls in flight: the window runs dry only at its end.
 WINDOWS_PER_CHUNK = 5
 READ_CHUNK = 1000
@@ -141,17 +141,15 @@ class GroupWriter:
         """Try until nothing is left, or no more may be tried; return True if nothing is left."""
         total = fewest = len(left)
         deadline = None
-        pause = FIRST_PAUSE_SECONDS
         while True:
             self._pass(pool, left, before, written)
             left = _again(left, written.answers)
             now = self._clock.monotonic()
             if deadline is None or len(left) < fewest:
-                deadline, pause, fewest = now + self._timeout, FIRST_PAUSE_SECONDS, len(left)
+                deadline, waits, fewest = now + self._timeout, pauses(*PAUSE_SECONDS), len(left)
             if not left or now >= deadline or self._interrupted:
                 return not left
-            self._clock.wait(min(pause, deadline - now))
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            self._clock.wait(min(next(waits), deadline - now))
             self._admin = self._admin.renewed()
             self._take(written, self._settled(left, written.answers, before))
             left = _again(left, written.answers)
@@ -306,8 +304,7 @@ def read_commits(
     """
     found: dict[str, Commits | Failure] = {}
     left = list(groups)
-    pause = FIRST_PAUSE_SECONDS
-    deadline = None
+    deadline, waits = None, pauses(*PAUSE_SECONDS)
     with Interruption() as interrupted:
         while True:
             try:
@@ -324,8 +321,7 @@ def read_commits(
             deadline = now + timeout_seconds if deadline is None else deadline
             if not left or now >= deadline or interrupted:
                 return found
-            clock.wait(min(pause, deadline - now))
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            clock.wait(min(next(waits), deadline - now))
 
 
 def _again(left: Left, answers: Answers) -> dict[str, dict[TopicPartition, Row]]:

@@ -5,7 +5,7 @@ is told apart from one that is decided, graded or reasoned otherwise.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from migrate.errors import UsageError
 from migrate.model import CheckResult, Level, Row
@@ -68,17 +68,13 @@ class PlanDiff:
         keys = {row.key for row in rows}
         both = self.before.rows, self.now.rows
         before, now = ({row.key: row for row in listed if row.key in keys} for listed in both)
-        return PlanDiff(
-            self.before,
-            self.now,
-            self.settings,
-            tuple(c for c in self.judged if c.now.key in keys),
-            tuple(c for c in self.moved if c.now.key in keys),
-            tuple(r for r in self.new if r.key in keys),
-            tuple(r for r in self.gone if r.key in keys),
-            self.found,
-            self.mended,
-            sum(before.get(key) == row for key, row in now.items()),
+        return replace(
+            self,
+            judged=tuple(c for c in self.judged if c.now.key in keys),
+            moved=tuple(c for c in self.moved if c.now.key in keys),
+            new=tuple(r for r in self.new if r.key in keys),
+            gone=tuple(r for r in self.gone if r.key in keys),
+            same_rows=sum(before.get(key) == row for key, row in now.items()),
         )
 
 
@@ -134,16 +130,11 @@ def _settings(before: Header, now: Header) -> tuple[Setting, ...]:
     pairs = [*_named("", before.settings, now.settings), *_named("MM2 ", before.flow, now.flow)]
     pairs.append(Setting("accept", ", ".join(before.waivers), ", ".join(now.waivers)))
     pairs.append(Setting("tool version", before.tool_version, now.tool_version))
-    pairs += [
-        Setting(f"topic id of {topic}", before.target_topic_ids[topic], now.target_topic_ids[topic])
-        for topic in sorted(before.target_topic_ids.keys() & now.target_topic_ids.keys())
-    ]
-    pairs += [
-        Setting(
-            f"topic id of {topic} on {now.source_alias}", before.source_topic_ids[topic], now.source_topic_ids[topic]
-        )
-        for topic in sorted(before.source_topic_ids.keys() & now.source_topic_ids.keys())
-    ]
+    for old, new, where in (
+        (before.target_topic_ids, now.target_topic_ids, ""),
+        (before.source_topic_ids, now.source_topic_ids, f" on {now.source_alias}"),
+    ):
+        pairs += [Setting(f"topic id of {t}{where}", old[t], new[t]) for t in sorted(old.keys() & new.keys())]
     return tuple(s for s in pairs if s.before != s.now)
 
 

@@ -138,13 +138,19 @@ def group_totals(rows: Iterable[Row]) -> GroupTotals:
     counted = [n for n in map(rereads, listed) if n is not None]
     guessed = any(r.rereads_at_most is None and r.rereads_estimate is not None for r in listed)
     bounded = any(r.grade is Grade.BOUNDED for r in listed)
-    decisions = {d: sum(r.decision is d for r in listed) for d in Decision}
+    counts = Counter(r.decision for r in listed)
     return GroupTotals(
-        {d: n for d, n in decisions.items() if n},
+        {d: counts[d] for d in Decision if counts[d]},
         sum(behind) if behind else None,
         sum(counted) if counted else None,
         "~" if guessed else "<=" if bounded else "",
     )
+
+
+MM2_SUMS = (
+    *(f"{what}_{unit}" for what in ("behind", "beyond", "skipping") for unit in ("rows", "records")),
+    "equal_rows", "absent_rows",
+)  # fmt: skip
 
 
 def sums_of(rows: Iterable[Row]) -> dict[str, int]:
@@ -161,12 +167,5 @@ def sums_of(rows: Iterable[Row]) -> dict[str, int]:
         "rows_ungraded": sum(r.grade is None for r in listed),
         "rereads_at_most": sum(bounds),
         "rows_without_bound": len(placed) - len(bounds),
-        "checkpoints_behind_rows": mm2.behind_rows,
-        "checkpoints_behind_records": mm2.behind_records,
-        "checkpoints_beyond_rows": mm2.beyond_rows,
-        "checkpoints_beyond_records": mm2.beyond_records,
-        "checkpoints_skipping_rows": mm2.skipping_rows,
-        "checkpoints_skipping_records": mm2.skipping_records,
-        "checkpoints_equal_rows": mm2.equal_rows,
-        "checkpoints_absent_rows": mm2.absent_rows,
+        **{f"checkpoints_{name}": getattr(mm2, name) for name in MM2_SUMS},
     }

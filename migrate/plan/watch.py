@@ -6,14 +6,14 @@ watches can leave at any time. Bars never fall from one look to the next.
 """
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import wait
 from dataclasses import dataclass, field
-from threading import Event, Thread
-from typing import Protocol
 
 from migrate.clock import Clock
 from migrate.errors import ClusterError
 from migrate.plan.pace import Reading, TimeLeft, time_left
 from migrate.plan.status import Status, TopicStatus
+from migrate.progress import in_background
 from migrate.text import duration_text
 
 
@@ -118,28 +118,7 @@ TICK_SECONDS = 1.0
 LATE_AFTER, LATE_AT_MOST = EVERY_SECONDS, 10.0
 
 
-class Pending(Protocol):
-    """A look that is under way (`migrate.plan.watch.BackgroundLook`)."""
-
-    def ended_within(self, seconds: float) -> bool:
-        """Wait so long at most; return whether the look is over."""
-        ...
-
-    def result(self) -> Status:
-        """Return what was seen; raises what the look raised."""
-        ...
-
-    def waiting(self) -> Waiting | None:
-        """Return the question that it waits for; None where nothing is asked."""
-        ...
-
-    @property
-    def asked_seconds(self) -> float:
-        """How long clusters have taken for their answers."""
-        ...
-
-
-Begin = Callable[[float], Pending]
+Begin = Callable[[float], "BackgroundLook"]
 
 
 @dataclass(frozen=True)
@@ -257,6 +236,7 @@ class Asking:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.now_ms, self.monotonic = clock.now_ms, clock.monotonic
         # One value, replaced as a whole: who looks on never sees the text of one question with the time of another.
         self._open: tuple[str, float] | None = None
         self._asked = 0.0
@@ -264,7 +244,7 @@ class Asking:
     def step(self, text: str) -> None:
         """Note a new question; the one before it is answered."""
         self._close()
-        self._open = text, self._clock.monotonic()
+        self._open = text, self.monotonic()
 
     def advance(self, done: int, total: int) -> None:
         """Note a part of the answer: a cluster that goes on answering is not a silent one."""
@@ -275,14 +255,6 @@ class Asking:
         """Note that nothing is asked any more."""
         self._close()
 
-    def now_ms(self) -> int:
-        """Return the time of day, as `Clock` does."""
-        return self._clock.now_ms()
-
-    def monotonic(self) -> float:
-        """Return seconds that never go back, as `Clock` does."""
-        return self._clock.monotonic()
-
     def wait(self, seconds: float) -> None:
         """Wait of our own will: no cluster is late then."""
         self._close()
@@ -291,7 +263,7 @@ class Asking:
     def waiting(self) -> Waiting | None:
         """Return the open question; None where nothing is asked."""
         asked = self._open
-        return None if asked is None else Waiting(asked[0], self._clock.monotonic() - asked[1])
+        return None if asked is None else Waiting(asked[0], self.monotonic() - asked[1])
 
     @property
     def asked_seconds(self) -> float:
@@ -301,7 +273,7 @@ class Asking:
     def _close(self) -> None:
         asked, self._open = self._open, None
         if asked is not None:
-            self._asked += self._clock.monotonic() - asked[1]
+            self._asked += self.monotonic() - asked[1]
 
 
 class Wakeful:
@@ -312,21 +284,14 @@ class Wakeful:
 
     def __init__(self, clock: Clock, ask: Callable[[], None], every_seconds: float) -> None:
         self._clock = clock
+        self.now_ms, self.monotonic = clock.now_ms, clock.monotonic
         self._ask = ask
         self._every = every_seconds
 
-    def now_ms(self) -> int:
-        """Return the time of day, as `Clock` does."""
-        return self._clock.now_ms()
-
-    def monotonic(self) -> float:
-        """Return seconds that never go back, as `Clock` does."""
-        return self._clock.monotonic()
-
     def wait(self, seconds: float) -> None:
         """Return after so many seconds, and no sooner."""
-        end = self._clock.monotonic() + seconds
-        while (left := end - self._clock.monotonic()) > 0:
+        end = self.monotonic() + seconds
+        while (left := end - self.monotonic()) > 0:
             self._clock.wait(min(left, self._every))
             if left > self._every:
                 self._ask()
@@ -336,39 +301,30 @@ class BackgroundLook:
     """One look in a thread of its own, which nobody has to wait for: what hangs ends with the process."""
 
     def __init__(self, look: Callable[[], Status], asking: Asking) -> None:
-        self._look = look
         self._asking = asking
         self._asked_before = asking.asked_seconds
-        self._status: Status | None = None
-        self._error: BaseException | None = None
-        self._over = Event()
-        Thread(target=self._run, name="look", daemon=True).start()
+
+        def run() -> Status:
+            try:
+                return look()
+            finally:
+                asking.end()
+
+        self._status = in_background(run, "look")
 
     def ended_within(self, seconds: float) -> bool:
         """Wait so long at most; return whether the look is over."""
-        return self._over.wait(seconds)
+        return bool(wait([self._status], seconds).done)
 
     def result(self) -> Status:
-        """Return what was seen; raises what the look raised. Only once it has ended."""
-        if self._error is not None:
-            raise self._error
-        assert self._status is not None, "the look is not over"
-        return self._status
+        """Return what was seen; raises what the look raised."""
+        return self._status.result()
 
     def waiting(self) -> Waiting | None:
-        """Return the question that it waits for."""
+        """Return the question that it waits for; None where nothing is asked."""
         return self._asking.waiting()
 
     @property
     def asked_seconds(self) -> float:
         """How long clusters have taken for the answers of this look, without the time that it waited by itself."""
         return self._asking.asked_seconds - self._asked_before
-
-    def _run(self) -> None:
-        try:
-            self._status = self._look()
-        except BaseException as error:  # also what ends a program: it belongs to whoever waits for the look
-            self._error = error
-        finally:
-            self._asking.end()
-            self._over.set()

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from threading import Thread
 
 from migrate.mm2.flow import Flow
 from migrate.model import Commit, Commits, Decision, Failure, GroupPartition, GroupState, Row, Side, TopicPartition
 from migrate.ports import CommitReader
+from migrate.progress import in_background
 from migrate.survey.expiry import Expiry, OffsetClocks, expiry_of, needs_record
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED, BrokerSettings, GroupFacts, GroupFactsReader, moved
@@ -75,7 +75,9 @@ class ExpiryWatch:
     def ahead(self, states: States) -> "ExpiryWatch":
         """Return a watch that reads group records from now on, while the caller asks for commits."""
         likely = sorted(group for group, state in states.items() if needs_record(state, True))
-        return replace(self, records=_read_ahead(self.reader, likely)) if likely else self
+        if not likely:
+            return self
+        return replace(self, records=in_background(lambda: self.reader.group_records(likely), "group-records"))
 
     def look(
         self,
@@ -99,20 +101,6 @@ class ExpiryWatch:
             for group, state in sorted(stopped.items())
         }
         return found, clocks.now_ms
-
-
-def _read_ahead(reader: GroupFactsReader, groups: Collection[str]) -> Records:
-    """Read group records in a thread that nobody waits for when the command ends."""
-    records: Records = Future()
-
-    def read() -> None:
-        try:
-            records.set_result(reader.group_records(groups))
-        except BaseException as error:  # whoever asks for the result gets it
-            records.set_exception(error)
-
-    Thread(target=read, name="group-records", daemon=True).start()
-    return records
 
 
 def _kept(rows: Collection[Row], commits: Commits) -> set[TopicPartition]:

@@ -166,14 +166,9 @@ def _commit_times(value: bytes) -> tuple[int, int | None]:
     Only version 1 carries an end: brokers up to 4.3 still write it for OffsetCommit 2 to 4 with a retention time.
     """
     version = _INT16.unpack_from(value)[0]
-    if version in (0, 1, 2):
-        _, at = _string(value, 2 + 8)
-    elif version == 3:
-        _, at = _string(value, 2 + 8 + 4)
-    elif version == 4:
-        at = _after_compact_string(value, 2 + 8 + 4)
-    else:
+    if not 0 <= version <= 4:
         raise _Foreign
+    _, at = _extent(value, 2 + 8 + (4 if version > 2 else 0), flexible=version == 4)
     made: int = _INT64.unpack_from(value, at)[0]
     end: int = _INT64.unpack_from(value, at + _INT64.size)[0] if version == 1 else -1
     return made, None if end < 0 else end
@@ -185,10 +180,10 @@ def _classic(value: bytes) -> tuple[str, int | None]:
     if not 0 <= version <= 4:
         raise _Foreign
     flexible = version >= 4
-    protocol_type, at = (_compact_string if flexible else _string)(value, 2)
+    protocol_type, at = _string(value, 2, flexible)
     at += _INT32.size  # the generation
     for _ in ("protocol", "leader"):
-        at = (_after_nullable_compact_string if flexible else _after_nullable_string)(value, at)
+        _, at = _extent(value, at, flexible, nullable=True)
     since = None
     if version >= 2:
         since = _INT64.unpack_from(value, at)[0]
@@ -199,20 +194,23 @@ def _classic(value: bytes) -> tuple[str, int | None]:
     return protocol_type, None if members or since is None or since < 0 else since
 
 
-def _string(data: bytes, at: int) -> tuple[str, int]:
-    size = _INT16.unpack_from(data, at)[0]
-    end = at + 2 + size
-    if size < 0 or end > len(data):
-        raise _Foreign
-    return data[at + 2 : end].decode(), end
+def _string(data: bytes, at: int, flexible: bool = False) -> tuple[str, int]:
+    """Return the string at `at`, and the place behind it."""
+    start, end = _extent(data, at, flexible)
+    return data[start:end].decode(), end
 
 
-def _after_nullable_string(data: bytes, at: int) -> int:
-    size = _INT16.unpack_from(data, at)[0]
-    end: int = at + 2 + max(size, 0)
-    if size < -1 or end > len(data):
+def _extent(data: bytes, at: int, flexible: bool, nullable: bool = False) -> tuple[int, int]:
+    """Return where a string begins and ends, behind its length: an int16, or a varint of the length plus one."""
+    if flexible:
+        length, at = _varint(data, at)
+        size = length - 1
+    else:
+        size, at = _INT16.unpack_from(data, at)[0], at + _INT16.size
+    end = at + max(size, 0)
+    if size < (-1 if nullable else 0) or end > len(data):
         raise _Foreign
-    return end
+    return at, end
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
@@ -227,24 +225,3 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
         if shift > 28:
             raise _Foreign
-
-
-def _compact_string(data: bytes, at: int) -> tuple[str, int]:
-    """Read a string whose length plus one is an unsigned varint."""
-    end = _after_compact_string(data, at)
-    start = _varint(data, at)[1]
-    return data[start:end].decode(), end
-
-
-def _after_compact_string(data: bytes, at: int) -> int:
-    if data[at] == 0:  # null, where none may be
-        raise _Foreign
-    return _after_nullable_compact_string(data, at)
-
-
-def _after_nullable_compact_string(data: bytes, at: int) -> int:
-    length, at = _varint(data, at)
-    end = at + max(length - 1, 0)
-    if end > len(data):
-        raise _Foreign
-    return end
