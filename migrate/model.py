@@ -44,6 +44,11 @@ class GroupPartition:
     topic: str
     partition: int
 
+    @property
+    def source_partition(self) -> TopicPartition:
+        """The partition on the source."""
+        return TopicPartition(self.topic, self.partition)
+
 
 # Stands for commit metadata that is there, and whose content the client that read it cannot tell.
 UNREAD_METADATA = "\N{REPLACEMENT CHARACTER}"
@@ -131,6 +136,9 @@ class Failure:
     retriable: bool = False
     outcome_unknown: bool = False
     first_doubt: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -269,6 +277,11 @@ class Row:
     def key(self) -> tuple[str, str, int]:
         """The sort key of a plan's rows: group, source topic, partition."""
         return (self.group, self.source_topic, self.partition)
+
+    @property
+    def source_partition(self) -> TopicPartition:
+        """The partition on the source whose commit this row translates."""
+        return TopicPartition(self.source_topic, self.partition)
 
     @property
     def target_partition(self) -> TopicPartition:

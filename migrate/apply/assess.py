@@ -14,6 +14,7 @@ from migrate.apply.drift import (
     SideWorld,
     World,
     cluster_drift,
+    compared,
     group_drift,
     needs_comparison,
     pending_rows,
@@ -26,7 +27,7 @@ from migrate.apply.write import goes_whole
 from migrate.checks.check import some
 from migrate.checks.registry import GROUP_SYNC, PENDING_TRANSACTIONS
 from migrate.errors import ClusterError
-from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, Scope, TopicPartition
+from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, Scope
 from migrate.plan.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import LOGS_AT_ONCE, in_batches
@@ -275,7 +276,7 @@ def _with_exact_client(
     lack = target.lacks() if needs else None
     if lack is None:
         return listed
-    why = f"({lack.code}: {lack.message})"
+    why = f"({lack})"
     return tuple(
         GroupAssessment(
             g.group, Fate.NOT_UNDOABLE, tuple(f"{need}, which is not possible here {why}" for need in found)
@@ -355,11 +356,6 @@ def _differ(planned: str, now: str) -> bool:
     return bool(planned and now and planned != now)
 
 
-def _compared(wanted: Mapping[str, Collection[Row]]) -> list[Row]:
-    kinds = (Decision.SET, Decision.KEEP)
-    return [row for rows in wanted.values() for row in rows if row.decision in kinds]
-
-
 def _read_target(
     wanted: Mapping[str, Collection[Row]],
     target: ClusterAdmin,
@@ -369,7 +365,7 @@ def _read_target(
     progress: Progress,
 ) -> SideWorld:
     commits = in_batches(list(wanted), target.commits, progress)
-    partitions = [] if undo else sorted({row.target_partition for row in _compared(wanted)})
+    partitions = [] if undo else sorted({r.target_partition for rows in wanted.values() for r in compared(rows)})
     ranges = in_batches(partitions, target.log_ranges, progress, LOGS_AT_ONCE)
     return SideWorld(cluster_id, ranges, states, commits)
 
@@ -389,6 +385,6 @@ def _read_source(
         # The open transaction was accepted in the plan, which read what was committed so far.
         commits |= source.commits(pending, require_stable=False)
     states = in_batches(list(wanted), source.group_states, progress)
-    partitions = sorted({TopicPartition(r.source_topic, r.partition) for r in _compared(wanted)})
+    partitions = sorted({r.source_partition for rows in wanted.values() for r in compared(rows)})
     ranges = in_batches(partitions, source.log_ranges, progress, LOGS_AT_ONCE)
     return SideWorld(cluster_id, ranges, states, commits)

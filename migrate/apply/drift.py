@@ -16,7 +16,7 @@ Any difference refuses its group (a difference of a whole cluster: all groups), 
 - An undo restores what was there: only the cluster, the topics, the group's state and its offsets count.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from migrate.apply.history import REMOVED, GroupTrace
@@ -167,7 +167,7 @@ def group_drift(
         found = [*_group_state(group, Side.TARGET, world.target.states.get(group, _NOT_READ)), *found]
     if not undo:
         grows = frozenset(r.source_topic for r in rows if plan.accepted(PRODUCERS_STOPPED.name, r.source_topic))
-        found += _target_logs(group, rows, world, grows)
+        found += _logs(group, Side.TARGET, rows, world.target.ranges, grows)
         if group in world.expiring and not plan.accepted(OFFSETS_EXPIRY.name, group):
             found.append(Drift(Scope.GROUP, group, group, OFFSETS_EXPIRY.name, EXPIRY_EXPECTED, world.expiring[group]))
         if group in world.synced and not plan.accepted(GROUP_SYNC.name, group):
@@ -191,19 +191,19 @@ def unread_source(world: World) -> tuple[str, ...]:
     if world.source is None:
         return ()
     answers = (*world.source.states.items(), *world.source.commits.items(), *world.source.ranges.items())
-    return tuple(f"{key}: {a.code}: {a.message}" for key, a in answers if isinstance(a, Failure))
+    return tuple(f"{key}: {a}" for key, a in answers if isinstance(a, Failure))
 
 
 _NOT_READ = Failure("NOT_READ", "it was not asked for")
 
 
-def _compared(rows: Collection[Row]) -> Iterator[Row]:
+def compared(rows: Iterable[Row]) -> Iterator[Row]:
     """Yield the rows whose facts the group's move stands on: a skipped row is the reviewer's own choice."""
     return (row for row in rows if row.decision in (Decision.SET, Decision.REMOVE, Decision.KEEP))
 
 
 def _unreadable(group: str, what: str, failure: Failure) -> Drift:
-    return Drift(Scope.GROUP, group, group, what, "an answer", f"{failure.code}: {failure.message}", True)
+    return Drift(Scope.GROUP, group, group, what, "an answer", str(failure), True)
 
 
 def _group_state(group: str, side: Side, state: GroupState | Failure) -> Iterator[Drift]:
@@ -218,11 +218,11 @@ def _group_state(group: str, side: Side, state: GroupState | Failure) -> Iterato
 
 
 def _topic_ids(header: Header, group: str, rows: Collection[Row], world: World) -> Iterator[Drift]:
-    compared = list(_compared(rows))
-    sides = [(Side.TARGET, {row.target_topic for row in compared}, header.target_topic_ids, world.target_topic_ids)]
+    held = list(compared(rows))
+    sides = [(Side.TARGET, {row.target_topic for row in held}, header.target_topic_ids, world.target_topic_ids)]
     if world.source is not None:
         # Also of a group that was accepted alive: its offsets move, and its topics stay the same.
-        topics = {row.source_topic for row in compared}
+        topics = {row.source_topic for row in held}
         sides.append((Side.SOURCE, topics, header.source_topic_ids, world.source_topic_ids))
     for side, topics, planned, told in sides:
         for topic in sorted(topics):
@@ -237,7 +237,7 @@ def _target_offsets(
 ) -> Iterator[Drift]:
     undo = header.kind == UNDO
     restore = undo and header.settings.get("moved") == RESTORE_MOVED
-    for row in _compared(rows):
+    for row in compared(rows):
         now = committed(row, commits)
         metadata = _other_metadata(row.target_prior_metadata, commits.get(row.target_partition))
         if (now == row.target_prior and not metadata) or restore:
@@ -285,36 +285,35 @@ def _moved(row: Row, now: int | None, trace: GroupTrace | None, undo: bool) -> s
     return f": moved back by {ours - now} since the apply"
 
 
-def _target_logs(group: str, rows: Collection[Row], world: World, grows: Collection[str]) -> Iterator[Drift]:
-    for row in _compared(rows):
-        if row.target_log_start is None or row.target_log_end is None:
-            continue
-        now = world.target.ranges.get(row.target_partition, _NOT_READ)
-        where = str(row.target_partition)
-        if isinstance(now, Failure):
-            yield Drift(Scope.ROW, where, group, "target log", "an answer", f"{now.code}: {now.message}")
-            continue
-        planned = LogRange(row.target_log_start, row.target_log_end)
-        yield from _range_drift(where, group, Side.TARGET, planned, now, grows=row.source_topic in grows)
-
-
-def _range_drift(
-    where: str,
+def _logs(
     group: str,
     side: Side,
-    planned: LogRange,
-    now: LogRange,
-    start_counts: bool = True,
-    grows: bool = False,
+    rows: Collection[Row],
+    ranges: Mapping[TopicPartition, LogRange | Failure],
+    grows: Collection[str],
 ) -> Iterator[Drift]:
-    if start_counts and now.start != planned.start:
-        yield Drift(Scope.ROW, where, group, f"{side} log start", str(planned.start), str(now.start))
-    if now.end > planned.end and not grows:
-        seen = f"{now.end}: {many(now.end - planned.end, 'record')} written since the plan"
-        yield Drift(Scope.ROW, where, group, f"{side} log end", str(planned.end), seen)
-    elif now.end < planned.end:
-        seen = f"{now.end}: the log was cut or re-created"
-        yield Drift(Scope.ROW, where, group, f"{side} log end", str(planned.end), seen)
+    """Yield what differs of the logs of one side; those of `grows`, source topics, may have grown."""
+    on_target = side is Side.TARGET
+    for row in compared(rows):
+        start, end = row.source_log_start, row.source_log_end
+        if on_target:
+            start, end = row.target_log_start, row.target_log_end
+        if start is None or end is None:
+            continue
+        partition = row.target_partition if on_target else row.source_partition
+        where, now = str(partition), ranges.get(partition, _NOT_READ)
+        if isinstance(now, Failure):
+            yield Drift(Scope.ROW, where, group, f"{side} log", "an answer", str(now), is_unread=not on_target)
+            continue
+        # Retention goes on at the source, and takes nothing that the plan stands on.
+        if on_target and now.start != start:
+            yield Drift(Scope.ROW, where, group, "target log start", str(start), str(now.start))
+        if now.end > end and row.source_topic not in grows:
+            seen = f"{now.end}: {many(now.end - end, 'record')} written since the plan"
+            yield Drift(Scope.ROW, where, group, f"{side} log end", str(end), seen)
+        elif now.end < end:
+            seen = f"{now.end}: the log was cut or re-created"
+            yield Drift(Scope.ROW, where, group, f"{side} log end", str(end), seen)
 
 
 def _filters_topics(header: Header) -> bool:
@@ -330,30 +329,19 @@ def _source(
         yield _unreadable(group, "source committed offsets", commits)
     else:
         yield from _source_commits(group, rows, commits, every_topic)
-    for row in _compared(rows):
-        if row.source_log_start is None or row.source_log_end is None:
-            continue
-        where = f"{row.source_topic}-{row.partition}"
-        now = source.ranges.get(TopicPartition(row.source_topic, row.partition), _NOT_READ)
-        if isinstance(now, Failure):
-            yield Drift(Scope.ROW, where, group, "source log", "an answer", f"{now.code}: {now.message}", True)
-            continue
-        planned = LogRange(row.source_log_start, row.source_log_end)
-        # Retention goes on at the source, and takes nothing that the plan stands on.
-        grown = row.source_topic in grows
-        yield from _range_drift(where, group, Side.SOURCE, planned, now, start_counts=False, grows=grown)
+    yield from _logs(group, Side.SOURCE, rows, source.ranges, grows)
 
 
 def _source_commits(group: str, rows: Collection[Row], commits: Commits, every_topic: bool) -> Iterator[Drift]:
     what = "source committed offset"
-    for row in _compared(rows):
-        commit = commits.get(TopicPartition(row.source_topic, row.partition))
+    for row in compared(rows):
+        commit = commits.get(row.source_partition)
         now = None if commit is None else commit.offset
         metadata = _other_metadata(row.source_metadata, commit)
         if now != row.source_committed or metadata:
             expected, seen = _offset(row.source_committed), _offset(now) + metadata
             yield Drift(Scope.ROW, row.subject, group, what, expected, seen)
-    planned = {TopicPartition(row.source_topic, row.partition) for row in rows}
+    planned = {row.source_partition for row in rows}
     topics = {p.topic for p in planned}
     # A new commit has no row: its partition would fall to auto.offset.reset. Where the plan filters topics, one on
     # another topic may be what it filtered.

@@ -72,5 +72,5 @@ def look_elsewhere(
     found = read_commits(target, groups, clock, timeout_seconds)
     failed = {group: answer for group, answer in found.items() if isinstance(answer, Failure)}
     commits = {group: answer for group, answer in found.items() if not isinstance(answer, Failure)}
-    why = next((f"{answer.code}: {answer.message}" for answer in failed.values()), "")
+    why = next((str(answer) for answer in failed.values()), "")
     return Elsewhere(as_planned(rows, commits), tuple(failed), why)

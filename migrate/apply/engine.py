@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from migrate.apply.assess import Assessment, Fate, assess
-from migrate.apply.drift import UNDO, stands, to_write
+from migrate.apply.drift import UNDO, stands
 from migrate.apply.history import APPLY, REMOVED, SET, GroupTrace
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
 from migrate.apply.row_results import RowResult, RowStatus, results_of
@@ -158,16 +158,10 @@ def _found_done(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> dic
     earlier run may have written is not in it, wherever it is now: a rollback would take back somebody else's commit.
     Without a journal, and without anything to write, none is begun for it.
     """
-    found: dict[str, dict[TopicPartition, Answer]] = {}
-    rows = assessment.plan.groups()
-    for group in _unconfirmed(assessment, traces) if assessment.journal.events else ():
-        trace, commits = traces.get(group), assessment.target_commits[group]
-        found[group] = {
-            row.target_partition: REMOVED if row.decision is Decision.REMOVE else SET
-            for row in to_write(rows[group])
-            if trace is not None and trace.is_in_doubt(row.target_partition) and stands(row, commits)
-        }
-    return found
+    groups = _unconfirmed(assessment, traces) if assessment.journal.events else []
+    commits = {group: assessment.target_commits[group] for group in groups}
+    proven = _proven(assessment.plan, {}, traces, commits)
+    return {group: proven.get(group, {}) for group in groups}
 
 
 def _seen(commits: Commits, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:

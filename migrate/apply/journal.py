@@ -249,8 +249,7 @@ class JournalWriter:
         record = {"time": iso(self._now_ms()), "event": event, "fingerprint": self._fingerprint, **fields}
         line = sealed(record) + b"\n"
         try:
-            while line:
-                line = line[os.write(self._descriptor, line) :]
+            write_all(self._descriptor, line)
         except OSError as error:
             raise _lost(error) from error
 
@@ -291,6 +290,12 @@ class JournalWriter:
 
 def _lost(error: OSError) -> JournalLost:
     return JournalLost(f"the journal cannot be written any more ({error.strerror})")
+
+
+def write_all(descriptor: int, line: bytes) -> None:
+    """Write all of a line, in as many parts as the file system takes; raises `OSError`."""
+    while line:
+        line = line[os.write(descriptor, line) :]
 
 
 def sync_folder(folder: Path) -> None:

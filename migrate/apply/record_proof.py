@@ -222,7 +222,7 @@ def look_ahead(row: Row, behind: int = 0) -> int:
 
 
 def _unread_log(side: str, failure: Failure) -> str:
-    return f"The {side}'s log could not be read: {failure.code}: {failure.message}."
+    return f"The {side}'s log could not be read: {failure}."
 
 
 def judge(
@@ -314,7 +314,7 @@ def _may_stand_further_on(row: Row, source: Next | Failure, target: Next | Failu
 
 def _source_place(row: Row) -> Place:
     assert row.source_committed is not None
-    return TopicPartition(row.source_topic, row.partition), row.source_committed
+    return row.source_partition, row.source_committed
 
 
 def _planned_place(row: Row) -> Place:

@@ -87,7 +87,7 @@ def _judge_untouched(row: Row, status: RowStatus, before: int | None, commits: C
 
     error, now = "", before
     if isinstance(commits, Failure):
-        error, now = f"{status}, but it could not be read back: {commits.code}: {commits.message}", None
+        error, now = f"{status}, but it could not be read back: {commits}", None
         status = RowStatus.UNKNOWN
     elif commits is not None:
         now = committed(row, commits)
@@ -129,13 +129,13 @@ def _judge(row: Row, answer: Answer | None, commits: Commits | Failure | None) -
     """Return what became of a row that was written, from the answer and the read-back together."""
     word, told = SET, ""
     if isinstance(answer, Failure) and not answer.outcome_unknown:
-        word, told = FAILED, f"{answer.code}: {answer.message}"
+        word, told = FAILED, str(answer)
     elif not isinstance(answer, str):
-        word, told = UNKNOWN, f"no certain answer ({answer.code}: {answer.message})" if answer else "no answer"
+        word, told = UNKNOWN, f"no certain answer ({answer})" if answer else "no answer"
     seen, error = None, told
     if commits is None or isinstance(commits, Failure):
         status = what_became(row, word, None)
-        why = f"{commits.code}: {commits.message}" if commits is not None else "not asked"
+        why = str(commits) if commits is not None else "not asked"
         if status is RowStatus.UNKNOWN:
             error = f"{told or 'written'}, but it could not be read back: {why}"
     else:

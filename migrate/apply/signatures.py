@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from migrate.apply.journal import no_locks, sync_folder
+from migrate.apply.journal import no_locks, sync_folder, write_all
 from migrate.errors import MigrateError, UnreadablePlan, UsageError
 from migrate.plan.companions import Companion
 from migrate.plan.plan import Plan
@@ -139,9 +139,7 @@ def add_signature(path: Path, signature: Signature) -> tuple[Signature, ...]:
             os.ftruncate(descriptor, content.rfind(b"\n") + 1)
         whole = os.fstat(descriptor).st_size
         try:
-            line = json.dumps(asdict(signature), separators=(",", ":")).encode("ascii") + b"\n"
-            while line:
-                line = line[os.write(descriptor, line) :]
+            write_all(descriptor, json.dumps(asdict(signature), separators=(",", ":")).encode("ascii") + b"\n")
             os.fsync(descriptor)
         except OSError:
             # The file stays, be it empty: somebody else may be waiting for its lock.

@@ -237,7 +237,7 @@ def _finding(plan: Plan, row: Row, commits: Commits | Failure, known: Known) -> 
         return Finding(row.key, row.target_partition, expected, seen, standing, sentence, word)
 
     if isinstance(commits, Failure):
-        return found(Standing.UNREADABLE, f"could not be read: {commits.code}: {commits.message}")
+        return found(Standing.UNREADABLE, f"could not be read: {commits}")
     commit = commits.get(row.target_partition)
     seen = None if commit is None else commit.offset
     if seen is None and known.topics is not None and row.target_topic not in known.topics:
@@ -290,7 +290,7 @@ def _explained(
         return standing, f"{good}: consumers have run, says --consumers-ran"
     state = known.states.get(row.group)
     if isinstance(state, Failure):
-        why = f"whether the group has members could not be read: {state.code}: {state.message}"
+        why = f"whether the group has members could not be read: {state}"
         return Standing.UNREADABLE, f"{sentence}, and {why}"
     if state is not None and state.member_count:
         return standing, f"{good}: the group has {many(state.member_count, 'member')}"

@@ -1,8 +1,7 @@
 """Writes groups: intent, write, outcome; retries transient failures until a deadline.
 
-A commit of absolute offsets can be repeated, so an unknown outcome is settled by reading back and, where the
-offset is not there, by writing once more. A second try takes a new client: librdkafka never forgets a
-coordinator that has moved.
+A commit of absolute offsets can be repeated, so an unknown outcome is settled by reading back and, where the offset is
+not there, by writing once more. A second try takes a new client: librdkafka never forgets a coordinator that has moved.
 
 While one chunk of groups is being written, the intents of the next are brought to disk: the cluster never waits for it.
 Ctrl-C, a closed terminal and `kill` are wishes: what is under way is finished, and nothing more is begun.

@@ -46,7 +46,7 @@ def other_kinds(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
         if isinstance(kinds, Failure):
             yield check.on_cluster.unseen(
                 Level.WARN, facts.source.alias, expected,
-                f"no client at hand can see such groups ({kinds.code}: {kinds.message})",
+                f"no client at hand can see such groups ({kinds})",
                 f"Look with kafka-groups --list on {facts.source.alias} (Kafka 4.0 and later have such groups).",
             )  # fmt: skip
             continue

@@ -65,7 +65,7 @@ def _stopped(check: checks.Check, side: ClusterSide, rows: Iterable[Row], todo: 
     for group in groups_of(rows):
         state = side.states.get(group)
         if state is None or isinstance(state, Failure):
-            why = "no answer" if state is None else f"{state.code}: {state.message}"
+            why = "no answer" if state is None else str(state)
             yield check.unseen(
                 Level.BLOCK, group, expected, f"its state could not be read ({why})",
                 f"Grant DESCRIBE on the group, or try again when {alias} is well.",

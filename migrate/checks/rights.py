@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from migrate.checks.check import some
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import HEARTBEATS
 from migrate.model import Failure, Side
@@ -125,7 +126,7 @@ class Missing:
         if self.right.resources is Resources.CLUSTER:
             return f"{self.right.operation} on the cluster"
         kind = self.right.resources.kind.lower()
-        return f"{self.right.operation} on {kind}{'s' if len(self.names) > 1 else ''} {_some(self.names)}"
+        return f"{self.right.operation} on {kind}{'s' if len(self.names) > 1 else ''} {some(self.names, 5)}"
 
 
 def resources_of(
@@ -179,8 +180,3 @@ def _allowed(right: Right, name: str, seen: Seen) -> bool:
         return seen.cluster is not None and right.operation in seen.cluster
     told = (seen.groups if kind is Kind.GROUP else seen.topics).get(name)
     return told is not None and not isinstance(told, Failure) and right.operation in told
-
-
-def _some(names: tuple[str, ...], most: int = 5) -> str:
-    tail = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + tail

@@ -8,7 +8,7 @@ from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, judges, some
 from migrate.match.equality import Equality
 from migrate.match.protocol import Why
-from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row, TopicPartition
+from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row
 from migrate.survey.drain import Drained
 from migrate.survey.policies import Policies
 from migrate.survey.producers import LEAST_SECONDS, Growth, rate_text
@@ -31,7 +31,7 @@ def not_drained(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
         "MM2 goes on."
     )
     fine = 0
-    placed = {TopicPartition(row.source_topic, row.partition) for row in rows if row.target_offset is not None}
+    placed = {row.source_partition for row in rows if row.target_offset is not None}
     for topic, partitions in groupby(sorted(placed), key=lambda partition: partition.topic):
         told = [(p.partition, facts.topics.drains.get(p, NOT_JUDGED)) for p in partitions]
         waiting = [f"partition {partition}: {found.seen}" for partition, found in told if not found.verdict]
@@ -55,7 +55,7 @@ def producers_stopped(facts: CheckFacts, rows: tuple[Row, ...], policies: Polici
     """Block topics whose log ends move: what is written from now on is not in the plan, and MM2 is never done."""
     if facts.source_down:
         return
-    placed = {TopicPartition(row.source_topic, row.partition) for row in rows if row.target_offset is not None}
+    placed = {row.source_partition for row in rows if row.target_offset is not None}
     read = {partition: facts.topics.growth.get(partition, NOT_READ_AGAIN) for partition in placed}
     apart = min((growth.seconds for growth in read.values() if isinstance(growth, Growth)), default=0.0)
     expected = f"no record written to it for {apart:.0f} s"

@@ -76,20 +76,17 @@ def listed(names: Iterable[str]) -> str:
 
 def findings(plan: Plan) -> tuple[Finding, ...]:
     """Return all findings, worst first; within a kind in the order in which the checks told them."""
-    found = [
-        *_of_checks(plan.header.checks),
-        *_blocks_without_check(plan),
-        *_of_rows(plan),
-        *_undecodable(plan),
-    ]
-    order = list(Kind)
-    return tuple(sorted(found, key=lambda f: order.index(f.kind)))
+    of_checks, of_blocks = _of_checks(plan.header.checks), _blocks_without_check(plan)
+    return _worst_first([*of_checks, *of_blocks, *_of_rows(plan), *_undecodable(plan)])
 
 
 def findings_of(checks: Iterable[CheckResult]) -> tuple[Finding, ...]:
     """Return what checks say beside a pass, worst first."""
-    order = list(Kind)
-    return tuple(sorted(_of_checks(checks), key=lambda f: order.index(f.kind)))
+    return _worst_first(_of_checks(checks))
+
+
+def _worst_first(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(found, key=lambda finding: list(Kind).index(finding.kind)))
 
 
 def failback_text(header: Header) -> str:
@@ -115,12 +112,7 @@ def _of_checks(checks: Iterable[CheckResult]) -> Iterator[Finding]:
     for c in checks:
         if c.level is Level.PASS or c.says_nothing:
             continue
-        if c.accepted:
-            kind = Kind.ACCEPTED
-        elif c.counts_as is Level.BLOCK:
-            kind = Kind.BLOCK
-        else:
-            kind = Kind.WARN
+        kind = Kind.ACCEPTED if c.accepted else Kind.BLOCK if c.counts_as is Level.BLOCK else Kind.WARN
         todo = "Waived by --accept: it will be applied all the same." if c.accepted else c.todo
         key = (kind, c.level is Level.NOT_VISIBLE, c.check, c.scope, todo)
         grouped.setdefault(key, []).append(c)
@@ -137,33 +129,21 @@ def _blocks_without_check(plan: Plan) -> Iterator[Finding]:
     """Name blocked rows whose reason no blocking check tells: no block may be found only in the long list."""
     told = {c.check for c in plan.blocks()}
     explained = {row.group for row in plan.rows if row.decision is Decision.BLOCK and row.reason in told}
-    rows = [
-        row
-        for row in plan.rows
-        if row.decision is Decision.BLOCK
-        and row.reason not in told
-        and not (row.reason == "group-blocked" and row.group in explained)
-    ]
+    blocked = (row for row in plan.rows if row.decision is Decision.BLOCK and row.reason not in told)
+    rows = [row for row in blocked if not (row.reason == "group-blocked" and row.group in explained)]
     yield from _by_reason(Kind.BLOCK, rows, "")
 
 
 def _of_rows(plan: Plan) -> Iterator[Finding]:
     skipping = [row for row in plan.rows if may_skip(row)]
     left = [row for row in skipping if row.decision is Decision.SKIP]
-    yield from _by_reason(
-        Kind.MAY_SKIP, left, "No offset is set there: auto.offset.reset decides where these consumers start."
-    )
-    yield from _by_reason(
-        Kind.MAY_SKIP,
-        [row for row in skipping if row.decision is not Decision.SKIP],
-        "Chosen by option: records between the two offsets are not read on the target.",
-    )
+    todo = "No offset is set there: auto.offset.reset decides where these consumers start."
+    yield from _by_reason(Kind.MAY_SKIP, left, todo)
+    todo = "Chosen by option: records between the two offsets are not read on the target."
+    yield from _by_reason(Kind.MAY_SKIP, [row for row in skipping if row.decision is not Decision.SKIP], todo)
     if plan.header.kind == "plan":  # an undo moves groups back by its nature
-        yield from _by_reason(
-            Kind.REWIND,
-            [row for row in plan.rows if rewinds(row)],
-            "Chosen by option: the group reads again what it has read on the target.",
-        )
+        todo = "Chosen by option: the group reads again what it has read on the target."
+        yield from _by_reason(Kind.REWIND, filter(rewinds, plan.rows), todo)
 
 
 def _by_reason(kind: Kind, rows: Iterable[Row], todo: str) -> Iterator[Finding]:

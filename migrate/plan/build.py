@@ -30,7 +30,7 @@ from migrate.survey.drain import Drained, DrainFacts, drained
 from migrate.survey.groups import other_kinds
 from migrate.survey.other_log import OtherLog, of_other_logs, other_log
 from migrate.survey.streams import INTERNAL, Application, application, internal_topics
-from migrate.survey.survey import ClusterSurvey, Mm2Topic, PlanRequest, Survey
+from migrate.survey.survey import ClusterSurvey, Mm2Records, PlanRequest, Survey
 
 
 def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
@@ -104,7 +104,7 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
         ),
         groups=_group_names(request, survey),
         mm2=Mm2Facts(
-            shapes=_shapes(flow, survey),
+            shapes=_shapes(flow, survey.mm2),
             group_sync=flow.group_sync,
             newest_checkpoint_ms=max((c.timestamp for c in survey.mm2.checkpoints.latest.values()), default=None),
             tasks=survey.mm2.tasks,
@@ -244,16 +244,15 @@ def _unseen_topics(request: PlanRequest, survey: Survey) -> dict[str, tuple[str,
     return {group: tuple(sorted(topics)) for group, topics in unseen.items()}
 
 
-def _shapes(flow: Flow, survey: Survey) -> tuple[TopicShape, ...]:
-    syncs = _shape(flow, survey.mm2.syncs_topic, "offset-sync", survey.mm2.syncs.counts)
-    if flow.failback:  # checkpoints say nothing of the way back
-        return (syncs,)
-    return _shape(flow, survey.mm2.checkpoints_topic, "checkpoint", survey.mm2.checkpoints.counts), syncs
-
-
-def _shape(flow: Flow, read: Mm2Topic, wanted: str, counts: Mapping[str, int]) -> TopicShape:
-    alias = flow.source.alias if read.side is Side.SOURCE else flow.target.alias
-    return TopicShape(alias, read.topic, wanted, read.found, read.topic in flow.named, counts)
+def _shapes(flow: Flow, mm2: Mm2Records) -> tuple[TopicShape, ...]:
+    aliases = {Side.SOURCE: flow.source.alias, Side.TARGET: flow.target.alias}
+    checkpoints = (mm2.checkpoints_topic, "checkpoint", mm2.checkpoints.counts)
+    syncs = (mm2.syncs_topic, "offset-sync", mm2.syncs.counts)
+    return tuple(
+        TopicShape(aliases[read.side], read.topic, wanted, read.found, read.topic in flow.named, counts)
+        # Checkpoints say nothing of the way back.
+        for read, wanted, counts in ((syncs,) if flow.failback else (checkpoints, syncs))
+    )
 
 
 def _row(key: GroupPartition, commit: Commit | None, why_not: str, request: PlanRequest, survey: Survey) -> Row:
@@ -263,7 +262,7 @@ def _row(key: GroupPartition, commit: Commit | None, why_not: str, request: Plan
     question = survey.questions.get(key)
     nothing = Window(None, None)
     record = survey.mm2.checkpoints.latest.get(CheckpointKey(key.group, target_topic, key.partition))
-    source_partition = TopicPartition(key.topic, key.partition)
+    source_partition = key.source_partition
     compared = survey.comparison
     answer = compared.answers.get(source_partition) if compared else None
     facts = RowFacts(

@@ -37,9 +37,8 @@ class Companion:
     def path(self, plan_path: Path, fingerprint: str) -> Path:
         """Return where this file lies, whether it exists or not: "PLAN.<first 32 of the fingerprint>.<ending>".
 
-        The file that an earlier version left, with 12 digits, where there is one.
-        Raises `Refused` where there are two, or where an earlier version left one beside a link; `MigrateError` where
-        the file system does not say.
+        The file that an earlier version left, with 12 digits, where there is one. Raises `Refused` where there are two,
+        or where an earlier version left one beside a link; `MigrateError` where the file system does not say.
         """
         try:
             return self._path(plan_path, fingerprint)

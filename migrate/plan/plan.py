@@ -50,16 +50,15 @@ class PlannedGroupState:
 class Header:
     """All of a plan but its rows. Plain values only, so that it serialises canonically.
 
-    `kind` is "plan" or "undo". Cluster ids are "" where that cluster was not read (source down).
-    `flow` are the names used (policy, separator, MM2 topics), `settings` the options chosen (filters,
-    policies, limits) and `waivers` the `--accept` values. `counts` hold "commits_read", "rows",
-    "uncommitted_added" and one "filtered:<filter>" per filter that took something; `mm2_counts` what was
-    read from MM2's topics, rejects by reason included. `timings` are seconds per step.
-    `comparison` is what comparing records cost, empty where none were compared: "partitions", "left_out", and per
-    side "<side>_bytes_estimated", "<side>_bytes_fetched", "<side>_records_estimated", "<side>_records_read".
-    `sums` add up the rows (`migrate.plan.totals.sums_of`): by grade, re-reads, what MM2's newest checkpoints would
-    cost. `undoes` is the fingerprint of the plan that an undo undoes, `undoes_events` and `undoes_digest` are the state
-    of that plan's journal that it was made from (`migrate.apply.undo.refuse_stale`); "", 0 and "" in any other plan.
+    `kind` is "plan" or "undo". Cluster ids are "" where that cluster was not read (source down). `flow` are the names
+    used (policy, separator, MM2 topics), `settings` the options chosen (filters, policies, limits) and `waivers` the
+    `--accept` values. `counts` hold "commits_read", "rows", "uncommitted_added" and one "filtered:<filter>" per filter
+    that took something; `mm2_counts` what was read from MM2's topics, rejects by reason included. `timings` are seconds
+    per step. `comparison` is what comparing records cost, empty where none were compared: "partitions", "left_out", and
+    per side "<side>_bytes_estimated", "<side>_bytes_fetched", "<side>_records_estimated", "<side>_records_read". `sums`
+    add up the rows (`migrate.plan.totals.sums_of`): by grade, re-reads, what MM2's newest checkpoints would cost.
+    `undoes` is the fingerprint of the plan that an undo undoes, `undoes_events` and `undoes_digest` are the state of
+    that plan's journal that it was made from (`migrate.apply.undo.refuse_stale`); "", 0 and "" in any other plan.
     `source_topic_ids` and `target_topic_ids` are those of the topics, as far as the clusters tell: a topic that is
     deleted and created anew under a plan has another id. A field that `ADDED_IN` names belongs to plans from that
     `format_version` on.

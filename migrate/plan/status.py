@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from migrate.checks.registry import CHECKS
+from migrate.checks.topics import NOT_JUDGED
 from migrate.match.protocol import Link
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.topic_reader import News
@@ -164,7 +165,7 @@ def status_of(
     flow = request.flow
     facts, _, checks = judged(request, survey, now_ms)
     drains = facts.topics.drains
-    places = sorted({TopicPartition(key.topic, key.partition) for key in survey.keys})
+    places = sorted({key.source_partition for key in survey.keys})
     wanted = [p for p in places if not flow.why_not_replicated(p.topic)]
     partitions = [_partition(request, survey, p, drains, positions, links) for p in wanted]
     topics = tuple(
@@ -209,7 +210,7 @@ def _partition(
 ) -> PartitionStatus:
     target = TopicPartition(request.flow.policy.target_topic(source.topic), source.partition)
     source_log, target_log = survey.logs.source.get(source), survey.logs.target.get(target)
-    drained = drains.get(source, Drained(None, "its logs were not told"))
+    drained = drains.get(source, NOT_JUDGED)
     copied_to = positions.copied_to.get(source)
     lag = UNKNOWN
     if isinstance(source_log, LogRange) and isinstance(target_log, LogRange):

@@ -129,7 +129,7 @@ def place(facts: RowFacts, source_down: bool) -> Place | Nowhere:
 
 def not_visible(side: str, why: Failure | None) -> Nowhere:
     """Return the place of a commit whose log on `side` nobody told: blocked, whatever the policies say."""
-    detail = "no answer" if why is None else f"{why.code}: {why.message}"
+    detail = "no answer" if why is None else str(why)
     return Nowhere("log-not-visible", f"The {side} did not tell this partition's log: {detail}.", True)
 
 

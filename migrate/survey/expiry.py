@@ -92,7 +92,9 @@ def expiry_of(
         return _earliest(unknown, [ends] if ends else [], now_ms)
     retention_ms = settings.retention_ms
     length = f"{alias} keeps offsets {span(retention_ms)}"
-    fresh = _from_apply(now_ms + retention_ms, alias, length)
+    back_by = now_ms + retention_ms
+    when = f"consumers must be back on {alias} by {minute(back_by)} if the offsets are set now: {length}"
+    fresh = Expiry(back_by, when, from_apply=True)
     if state.state != "Empty":
         return fresh
     if isinstance(records, Failure):
@@ -107,7 +109,7 @@ def expiry_of(
     others = {place for place in kept if record is None or place not in record.expires_ms}
     if ends is not None and not others and not sets:
         return ends
-    clock = _by_clock(record, retention_ms, others, now_ms, alias)
+    clock = _by_clock(record, retention_ms, others, fresh, alias)
     return _earliest(clock, [*([ends] if ends else []), *([fresh] if sets else [])], now_ms)
 
 
@@ -142,9 +144,12 @@ def _is_classic(record: GroupRecord) -> bool:
 
 
 def _by_clock(
-    record: GroupRecord | None, retention_ms: int, kept: Collection[TopicPartition], now_ms: int, alias: str
+    record: GroupRecord | None, retention_ms: int, kept: Collection[TopicPartition], fresh: Expiry, alias: str
 ) -> Expiry:
-    """Return when the brokers' own retention takes the offsets, those of `kept` as they were committed."""
+    """Return when the brokers' own retention takes the offsets, those of `kept` as they were committed.
+
+    `fresh` is what holds where all are set anew.
+    """
     length = f"{alias} keeps offsets {span(retention_ms)}"
     if record is not None and _is_classic(record):
         if record.empty_since_ms is None:
@@ -156,7 +161,7 @@ def _by_clock(
             f"{minute(record.empty_since_ms)}, and {length} after that, however fresh they are",
         )
     if not kept:
-        return _from_apply(now_ms + retention_ms, alias, length)
+        return fresh
     told = [record.committed_ms[p] for p in kept if record and p in record.committed_ms]
     if len(told) < len(kept):
         return Expiry(None, f"{length}, and its records do not tell when the offsets that are kept were committed")
@@ -187,11 +192,3 @@ def span(length_ms: int) -> str:
         if minutes and minutes % size == 0:
             return f"{minutes // size} {unit}" + ("" if minutes == size else "s")
     return f"{minutes} minute" + ("" if minutes == 1 else "s")
-
-
-def _from_apply(back_by_ms: int, alias: str, length: str) -> Expiry:
-    return Expiry(
-        back_by_ms,
-        f"consumers must be back on {alias} by {minute(back_by_ms)} if the offsets are set now: {length}",
-        True,
-    )

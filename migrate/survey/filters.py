@@ -30,9 +30,8 @@ _DEFAULT_EXCLUDES = tuple(re.compile(text) for text in DEFAULT_EXCLUDES)
 class Filters:
     """What was given by `--group`, `--exclude-group`, `--topic`, `--exclude-topic` and `--groups-file`.
 
-    An empty tuple, or None for the file, takes nothing away. Given together they narrow each other. The
-    default excludes do not hold for a group that is named literally: a pattern equal to its name, or a line
-    of the groups file.
+    An empty tuple, or None for the file, takes nothing away. Given together they narrow each other. The default
+    excludes do not hold for a group that is named literally: a pattern equal to its name, or a line of the groups file.
     """
 
     groups: tuple[re.Pattern[str], ...] = ()

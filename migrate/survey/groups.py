@@ -137,7 +137,7 @@ def commits_that_moved(
     for group in stopped:
         answer = answers.get(group, NO_ANSWER)
         if isinstance(answer, Failure):
-            unread[group] = f"{answer.code}: {answer.message}"
+            unread[group] = str(answer)
             continue
         now = {p: c for p, c in answer.items() if filters is None or filters.verdict(group, p.topic) is None}
         changed = moved(_offsets(before.get(group, {})), _offsets(now))
@@ -150,7 +150,7 @@ def by_group(commits: Mapping[GroupPartition, Commit]) -> dict[str, dict[TopicPa
     """Return the commits of a plan by group."""
     found: dict[str, dict[TopicPartition, Commit]] = {}
     for key, commit in commits.items():
-        found.setdefault(key.group, {})[TopicPartition(key.topic, key.partition)] = commit
+        found.setdefault(key.group, {})[key.source_partition] = commit
     return found
 
 

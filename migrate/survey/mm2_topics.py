@@ -69,7 +69,7 @@ def _pin(admin: ClusterAdmin, topic: str, timer: Timer) -> LogRange:
     log = timer.run("pin", f"asking {admin.alias} for the ends of {topic}", lambda: pinned_log(admin, topic))
     if isinstance(log, LogRange):
         return log
-    why = log.message if log is NO_LOG else f"{log.code}: {log.message}"
+    why = log.message if log is NO_LOG else str(log)
     raise ClusterError(
         f"{admin.alias} did not tell the log of MM2's topic {topic} ({why}).",
         "Grant DESCRIBE and READ on that topic, or try again.",

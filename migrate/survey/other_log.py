@@ -37,7 +37,5 @@ def of_other_logs(
     commits: Mapping[GroupPartition, Commit | None], logs: Mapping[TopicPartition, LogRange | Failure]
 ) -> dict[GroupPartition, OtherLog]:
     """Return the commits that are proven to be of another log."""
-    proofs = (
-        (key, other_log(commit, logs.get(TopicPartition(key.topic, key.partition)))) for key, commit in commits.items()
-    )
+    proofs = ((key, other_log(commit, logs.get(key.source_partition))) for key, commit in commits.items())
     return {key: proof for key, proof in proofs if proof is not None}

@@ -86,9 +86,9 @@ def works_of(
     """
     committed: dict[TopicPartition, set[int]] = {}
     for key, commit in keys.items():
-        log = logs.source.get(TopicPartition(key.topic, key.partition))
+        log = logs.source.get(key.source_partition)
         if commit is not None and isinstance(log, LogRange) and commit.offset <= log.end:
-            committed.setdefault(TopicPartition(key.topic, key.partition), set()).add(commit.offset)
+            committed.setdefault(key.source_partition, set()).add(commit.offset)
     replicated = {topic for topic in {p.topic for p in committed} if not flow.why_not_replicated(topic)}
     works = []
     for source in sorted(p for p in committed if p.topic in replicated):

@@ -184,7 +184,7 @@ class Survey:
 
 def window_question(key: GroupPartition, commit: Commit | None, flow: Flow, logs: Logs) -> WindowQuestion | None:
     """Return the window question of a commit; None where no window could place it anyway."""
-    source_log = logs.source.get(TopicPartition(key.topic, key.partition))
+    source_log = logs.source.get(key.source_partition)
     target_log = logs.target.get(TopicPartition(flow.policy.target_topic(key.topic), key.partition))
     if commit is None or not isinstance(target_log, LogRange) or isinstance(source_log, Failure):
         return None

@@ -103,8 +103,7 @@ class _Pinned:
 def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress: Progress) -> Survey:
     """Read everything; writes nothing anywhere. What is read first bounds what is read later.
 
-    Raises `ClusterError` where a listing came back short or a cluster does not answer: that is never a
-    smaller plan.
+    Raises `ClusterError` where a listing came back short or a cluster does not answer: that is never a smaller plan.
     """
     by = _Surveyor(request, clusters, Timer(clock, progress))
     first = _first_look(by)
@@ -332,7 +331,7 @@ def _watch_ends(source: ClusterAdmin, pinned: _Pinned, timer: Timer) -> Mapping[
 
 def _pin_logs(by: _Surveyor, keys: Iterable[GroupPartition], first: _FirstLook) -> Logs:
     """Pin the log ranges of all partitions of the plan: the target's first, then the source's."""
-    places = {TopicPartition(key.topic, key.partition) for key in keys}
+    places = {key.source_partition for key in keys}
     copies = {TopicPartition(by.flow.policy.target_topic(tp.topic), tp.partition) for tp in places}
 
     def pin(

@@ -333,8 +333,8 @@ WRITING = (
         "drift-of-log-ends-ignored",
         "Records that were written since the plan refuse the groups that read them.",
         "migrate/apply/drift.py",
-        "    if now.end > planned.end and not grows:\n",
-        "    if now.end > planned.end and grows:\n",
+        "        if now.end > end and row.source_topic not in grows:\n",
+        "        if now.end > end and row.source_topic in grows:\n",
         ("tests/unit/apply/test_drift.py::test_each_difference_is_drift_of_its_group_and_named",),
     ),
     Mutant(
