@@ -10,7 +10,6 @@ from enum import StrEnum
 
 from migrate.apply.drift import (
     UNDO,
-    Drift,
     SideWorld,
     World,
     cluster_drift,
@@ -230,17 +229,13 @@ def _assess_group(
 ) -> GroupAssessment:
     drifts = group_drift(plan, group, rows, world, trace)
     if drifts:
-        return GroupAssessment(group, Fate.DRIFTED, _reasons(drifts))
+        return GroupAssessment(group, Fate.DRIFTED, tuple(map(str, drifts)))
     commits = world.target.commits[group]
     assert not isinstance(commits, Failure), "an unreadable group is drift"
     pending = tuple(pending_rows(rows, commits, trace))
     if not pending:
         return GroupAssessment(group, Fate.DONE if to_write(rows) else Fate.NOTHING)
     return GroupAssessment(group, Fate.WRITE, (), pending)
-
-
-def _reasons(drifts: Iterable[Drift]) -> tuple[str, ...]:
-    return tuple(str(drift) for drift in drifts)
 
 
 def _blocked(plan: Plan) -> dict[str, tuple[str, ...]]:

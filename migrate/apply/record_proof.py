@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 from migrate.apply.verify import Finding, Standing
 from migrate.errors import EXIT_DONE, EXIT_FAILED
@@ -74,9 +75,9 @@ class RowProof:
     source: Next | Failure
     target: Next | Failure
     parts: frozenset[Part]
-    differing: tuple[Part, ...]
     verdict: Verdict
     sentence: str
+    differing: tuple[Part, ...] = ()
     found_at: int | None = None
     records_before: int | None = None
     planned: Next | Failure | None = None
@@ -187,7 +188,7 @@ def _held(proof: RowProof, finding: Finding, planned: Next | Failure) -> RowProo
         unread = (("source", proof.source), ("target", planned))
         logs = [f" {_unread_log(side, log)}" for side, log in unread if isinstance(log, Failure)]
         sentence = f"{capital(finding.sentence)}.{''.join(logs)}"
-        return RowProof(proof.row, proof.source, target, proof.parts, (), verdict, sentence, planned=planned)
+        return RowProof(proof.row, proof.source, target, proof.parts, verdict, sentence, planned=planned)
     proof = replace(proof, planned=planned)
     if seen < expected or proof.verdict is Verdict.UNREADABLE:
         return proof
@@ -230,16 +231,7 @@ def judge(
 ) -> RowProof:
     """Return the proof of one row; `ahead` are the target's next records, where they were looked through."""
     parts = _parts(row)
-
-    def told(
-        verdict: Verdict,
-        sentence: str,
-        differing: tuple[Part, ...] = (),
-        found_at: int | None = None,
-        records_before: int | None = None,
-    ) -> RowProof:
-        return RowProof(row, source, target, parts, differing, verdict, sentence, found_at, records_before)
-
+    told = partial(RowProof, row, source, target, parts)
     for side, seen in (("source", source), ("target", target), ("target", ahead)):
         if isinstance(seen, Failure):
             return told(Verdict.UNREADABLE, _unread_log(side, seen))

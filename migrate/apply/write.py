@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 from migrate.apply.drift import committed, stands
@@ -46,9 +46,7 @@ class Interruption:
             self._before = {number: signal.signal(number, self._note) for number in heeded}
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._restore()
 
     def _note(self, number: int, frame: FrameType | None) -> None:

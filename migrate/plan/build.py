@@ -30,7 +30,7 @@ from migrate.survey.drain import Drained, DrainFacts, drained
 from migrate.survey.groups import other_kinds
 from migrate.survey.other_log import OtherLog, of_other_logs, other_log
 from migrate.survey.streams import INTERNAL, Application, application, internal_topics
-from migrate.survey.survey import ClusterSurvey, Mm2Records, PlanRequest, Survey
+from migrate.survey.survey import ClusterSurvey, Mm2Records, PlanRequest, Survey, copy_of
 
 
 def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
@@ -148,7 +148,7 @@ def _other_logs_on_target(flow: Flow, survey: Survey) -> dict[GroupPartition, Ot
     """Return the places, by their names on the source, whose commit on the target is of another log than it has now."""
     found = {}
     for key in survey.keys:
-        partition = TopicPartition(flow.policy.target_topic(key.topic), key.partition)
+        partition = copy_of(flow, key.source_partition)
         prior = survey.priors.get(key.group, {}).get(partition)
         proof = other_log(prior, survey.logs.target.get(partition))
         if proof is not None:
@@ -207,7 +207,7 @@ def _applications(flow: Flow, survey: Survey) -> dict[str, Application]:
 def _foreign_records(survey: Survey) -> dict[str, int]:
     """Count, by source topic, records on the target that equal none of the source."""
     counted: dict[str, int] = {}
-    for source, answer in (survey.comparison.answers if survey.comparison else {}).items():
+    for source, answer in survey.answers.items():
         if answer.tail.foreign:
             counted[source.topic] = counted.get(source.topic, 0) + answer.tail.foreign
     return counted
@@ -215,11 +215,10 @@ def _foreign_records(survey: Survey) -> dict[str, int]:
 
 def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:
     """Judge every partition of the plan of which both logs are pinned."""
-    answers = survey.comparison.answers if survey.comparison else {}
     found = {}
     for source, source_log in survey.logs.source.items():
-        target = TopicPartition(flow.policy.target_topic(source.topic), source.partition)
-        target_log, answer = survey.logs.target.get(target), answers.get(source)
+        target = copy_of(flow, source)
+        target_log, answer = survey.logs.target.get(target), survey.answers.get(source)
         if isinstance(source_log, LogRange) and isinstance(target_log, LogRange):
             facts = DrainFacts(
                 source_log,
@@ -257,23 +256,19 @@ def _shapes(flow: Flow, mm2: Mm2Records) -> tuple[TopicShape, ...]:
 
 def _row(key: GroupPartition, commit: Commit | None, why_not: str, request: PlanRequest, survey: Survey) -> Row:
     flow = request.flow
-    target_topic = flow.policy.target_topic(key.topic)
-    target_partition = TopicPartition(target_topic, key.partition)
-    question = survey.questions.get(key)
-    nothing = Window(None, None)
-    record = survey.mm2.checkpoints.latest.get(CheckpointKey(key.group, target_topic, key.partition))
-    source_partition = key.source_partition
-    compared = survey.comparison
-    answer = compared.answers.get(source_partition) if compared else None
+    source, target = key.source_partition, copy_of(flow, key.source_partition)
+    question, nothing = survey.questions.get(key), Window(None, None)
+    record = survey.mm2.checkpoints.latest.get(CheckpointKey(key.group, *target))
+    compared, answer = survey.comparison, survey.answers.get(source)
     facts = RowFacts(
         key=key,
-        target_topic=target_topic,
+        target_topic=target.topic,
         commit=commit,
-        source_log=survey.logs.source.get(source_partition),
-        target_log=survey.logs.target.get(target_partition),
-        target_partitions=survey.target.topics.get(target_topic),
+        source_log=survey.logs.source.get(source),
+        target_log=survey.logs.target.get(target),
+        target_partitions=survey.target.topics.get(target.topic),
         not_replicated=why_not,
-        prior=survey.priors.get(key.group, {}).get(target_partition),
+        prior=survey.priors.get(key.group, {}).get(target),
         around=survey.mm2.syncs.windows.get(question, nothing) if question else nothing,
         checkpoint=CheckpointHint(record.source_offset, record.target_offset) if record else None,
         syncs_read=survey.mm2.syncs.counts.get("offset-sync", 0) > 0,

@@ -12,12 +12,13 @@ from migrate.checks.registry import CHECKS
 from migrate.checks.topics import NOT_JUDGED
 from migrate.match.protocol import Link
 from migrate.mm2.connect_offsets import Positions
+from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import News
 from migrate.model import CheckResult, Failure, GroupState, Level, LogRange, Side, TopicPartition
 from migrate.plan.build import judged
 from migrate.survey.drain import UNKNOWN, Drained, Lag, lag_of, total
 from migrate.survey.producers import Growth
-from migrate.survey.survey import PlanRequest, Survey
+from migrate.survey.survey import PlanRequest, Survey, copy_of
 
 ONLY_PLAN_TELLS = frozenset(check.name for check in CHECKS if check.needs_records)
 
@@ -167,7 +168,7 @@ def status_of(
     drains = facts.topics.drains
     places = sorted({key.source_partition for key in survey.keys})
     wanted = [p for p in places if not flow.why_not_replicated(p.topic)]
-    partitions = [_partition(request, survey, p, drains, positions, links) for p in wanted]
+    partitions = [_partition(flow, survey, p, drains, positions, links) for p in wanted]
     topics = tuple(
         TopicStatus(topic, flow.policy.target_topic(topic), tuple(same))
         for topic, same in groupby(partitions, key=lambda p: p.source.topic)
@@ -176,14 +177,9 @@ def status_of(
         GroupStatus(g, survey.source.states.get(g), survey.target.states.get(g), len(survey.priors.get(g, {})))
         for g in survey.groups
     )
+    aliases = {Side.SOURCE: flow.source.alias, Side.TARGET: flow.target.alias}
     mm2_topics = tuple(
-        Mm2TopicStatus(
-            what,
-            read.topic,
-            flow.source.alias if read.side is Side.SOURCE else flow.target.alias,
-            read.found,
-            news(read.side, read.topic),
-        )
+        Mm2TopicStatus(what, read.topic, aliases[read.side], read.found, news(read.side, read.topic))
         for what, read in (("offset sync", survey.mm2.syncs_topic), ("checkpoint", survey.mm2.checkpoints_topic))
     )
     return Status(
@@ -201,20 +197,18 @@ def status_of(
 
 
 def _partition(
-    request: PlanRequest,
+    flow: Flow,
     survey: Survey,
     source: TopicPartition,
     drains: Mapping[TopicPartition, Drained],
     positions: Positions,
     links: LinksOf,
 ) -> PartitionStatus:
-    target = TopicPartition(request.flow.policy.target_topic(source.topic), source.partition)
+    target = copy_of(flow, source)
     source_log, target_log = survey.logs.source.get(source), survey.logs.target.get(target)
-    drained = drains.get(source, NOT_JUDGED)
-    copied_to = positions.copied_to.get(source)
-    lag = UNKNOWN
+    drained, copied_to, lag = drains.get(source, NOT_JUDGED), positions.copied_to.get(source), UNKNOWN
     if isinstance(source_log, LogRange) and isinstance(target_log, LogRange):
-        answer = survey.comparison.answers.get(source) if survey.comparison else None
+        answer = survey.answers.get(source)
         chain = links(source, source_log.end, target_log.end)
         newest = chain[-1] if chain else None
         tail = answer.tail if answer else None

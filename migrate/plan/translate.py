@@ -156,22 +156,15 @@ def _by_records(answer: Matched, source_committed: int, target_log: LogRange) ->
 
 
 def _sentence(answer: Matched) -> str:
-    parts = [_WHY[answer.why]]
+    parts, are = [_WHY[answer.why]], "is" if answer.rereads_at_most == 1 else "are"
     if answer.missing_on_target:
-        parts.append(f"{many(answer.missing_on_target, 'record')} of those owed {_have(answer)} no copy there.")
+        have = "has" if answer.missing_on_target == 1 else "have"
+        parts.append(f"{many(answer.missing_on_target, 'record')} of those owed {have} no copy there.")
     if answer.exact and answer.rereads_at_most:
-        parts.append(f"{many(answer.rereads_at_most, 'record')} from there on {_are(answer)} read twice.")
+        parts.append(f"{many(answer.rereads_at_most, 'record')} from there on {are} read twice.")
     elif not answer.exact:
-        parts.append(f"At most {many(answer.rereads_at_most, 'record')} {_are(answer)} read twice.")
+        parts.append(f"At most {many(answer.rereads_at_most, 'record')} {are} read twice.")
     return " ".join(parts)
-
-
-def _have(answer: Matched) -> str:
-    return "has" if answer.missing_on_target == 1 else "have"
-
-
-def _are(answer: Matched) -> str:
-    return "is" if answer.rereads_at_most == 1 else "are"
 
 
 _WHY = {

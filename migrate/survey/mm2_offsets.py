@@ -17,7 +17,7 @@ from migrate.ports import ClusterAdmin
 from migrate.survey.filters import Filters
 from migrate.survey.mm2_topics import NO_LOG, pinned_log, read_checkpoints, read_syncs, syncs_admin
 from migrate.survey.records import read_positions
-from migrate.survey.survey import Clusters, Timer
+from migrate.survey.survey import Clusters, Timer, copy_of
 from migrate.text import many
 
 _BEYOND = 2**63 - 1  # no offset is greater
@@ -78,7 +78,7 @@ def read_stores(flow: Flow, clusters: Clusters, filters: Filters, timer: Timer) 
     source_topics = timer.run("topics", f"listing topics of {source.alias}", source.topics) if source else {}
     positions = read_positions(clusters, flow, target_topics, timer)
     places = sorted(_places(flow, positions, source_topics, target_topics, filters))
-    copies = {tp: TopicPartition(flow.policy.target_topic(tp.topic), tp.partition) for tp in places}
+    copies = {tp: copy_of(flow, tp) for tp in places}
     there = [copy for copy in copies.values() if copy.partition < target_topics.get(copy.topic, 0)]
     target_logs = _logs(target, there, timer)
     live = [tp for tp in places if tp.partition < source_topics.get(tp.topic, 0)]

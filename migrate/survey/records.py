@@ -15,7 +15,7 @@ from migrate.mm2.flow import Flow, Mm2Home
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
 from migrate.ports import ClusterAdmin, PositionReader, Progress
 from migrate.progress import LOGS_AT_ONCE
-from migrate.survey.survey import Clusters, Logs, Timer, Watermarks
+from migrate.survey.survey import Clusters, Logs, Timer, Watermarks, copy_of
 from migrate.text import bytes_text, many
 
 ASK_FOR_TOPIC = "--connect-offsets-topic names the one of a Connect worker (its offset.storage.topic)"
@@ -92,7 +92,7 @@ def works_of(
     replicated = {topic for topic in {p.topic for p in committed} if not flow.why_not_replicated(topic)}
     works = []
     for source in sorted(p for p in committed if p.topic in replicated):
-        target = TopicPartition(flow.policy.target_topic(source.topic), source.partition)
+        target = copy_of(flow, source)
         source_log, target_log = logs.source[source], logs.target.get(target)
         if isinstance(source_log, LogRange) and isinstance(target_log, LogRange):
             works.append(

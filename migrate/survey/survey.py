@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from migrate.clock import Clock
 from migrate.match.comparison import Comparison, Limits, RecordComparer
+from migrate.match.protocol import PartitionAnswer
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import Mm2Tasks, TaskReader
 from migrate.mm2.flow import Flow
@@ -181,11 +182,21 @@ class Survey:
     connect_topics: tuple[ConnectTopic, ...]
     timings: Mapping[str, float]
 
+    @property
+    def answers(self) -> Mapping[TopicPartition, PartitionAnswer]:
+        """What comparing the records told, by source partition; empty where none were compared."""
+        return self.comparison.answers if self.comparison else {}
+
+
+def copy_of(flow: Flow, source: TopicPartition) -> TopicPartition:
+    """Return the copy of a source partition, by its name on the target."""
+    return TopicPartition(flow.policy.target_topic(source.topic), source.partition)
+
 
 def window_question(key: GroupPartition, commit: Commit | None, flow: Flow, logs: Logs) -> WindowQuestion | None:
     """Return the window question of a commit; None where no window could place it anyway."""
     source_log = logs.source.get(key.source_partition)
-    target_log = logs.target.get(TopicPartition(flow.policy.target_topic(key.topic), key.partition))
+    target_log = logs.target.get(copy_of(flow, key.source_partition))
     if commit is None or not isinstance(target_log, LogRange) or isinstance(source_log, Failure):
         return None
     source_end = source_log.end if source_log else None

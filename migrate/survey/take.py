@@ -48,6 +48,7 @@ from migrate.survey.survey import (
     Survey,
     Timer,
     Watermarks,
+    copy_of,
     window_question,
 )
 from migrate.text import many
@@ -332,7 +333,7 @@ def _watch_ends(source: ClusterAdmin, pinned: _Pinned, timer: Timer) -> Mapping[
 def _pin_logs(by: _Surveyor, keys: Iterable[GroupPartition], first: _FirstLook) -> Logs:
     """Pin the log ranges of all partitions of the plan: the target's first, then the source's."""
     places = {key.source_partition for key in keys}
-    copies = {TopicPartition(by.flow.policy.target_topic(tp.topic), tp.partition) for tp in places}
+    copies = {copy_of(by.flow, tp) for tp in places}
 
     def pin(
         admin: ClusterAdmin, partitions: Iterable[TopicPartition], topics: Mapping[str, int]
