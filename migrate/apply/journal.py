@@ -261,8 +261,7 @@ class JournalWriter:
     def intend(self, planned: Mapping[str, Offsets]) -> None:
         """Say what is about to be written; durable on return."""
         for group, offsets in planned.items():
-            places = [_place(p) | {"offset": offsets[p]} for p in sorted(offsets)]
-            self.write("intent", group=group, planned=places)
+            self.write("intent", group=group, planned=_places(offsets))
         self.sync()
 
     def outcome(self, group: str, results: Results) -> None:
@@ -271,8 +270,7 @@ class JournalWriter:
 
     def read_back(self, group: str, ok: bool, seen: Offsets) -> None:
         """Say what a fresh client read afterwards."""
-        places = [_place(p) | {"offset": seen[p]} for p in sorted(seen)]
-        self.write("readback", group=group, ok=ok, seen=places)
+        self.write("readback", group=group, ok=ok, seen=_places(seen))
 
     def spent(self, by: str) -> None:
         """Say that an undo plan of this plan is about to be applied; durable on return."""
@@ -317,6 +315,10 @@ def no_locks(path: Path, error: OSError) -> MigrateError:
 
 def _place(partition: TopicPartition) -> dict[str, Any]:
     return {"topic": partition.topic, "partition": partition.partition}
+
+
+def _places(offsets: Offsets) -> list[dict[str, Any]]:
+    return [_place(p) | {"offset": offsets[p]} for p in sorted(offsets)]
 
 
 def _saved(partition: TopicPartition, commit: Commit | None) -> dict[str, Any]:

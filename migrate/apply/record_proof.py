@@ -130,7 +130,7 @@ def prove(
         for row in rows
         if standing_offset(row) is not None and row.source_committed is not None and row.key in found
     ]
-    proved = every if limit is None else every[:limit]
+    proved = every[:limit]
     there = _Log(source, {_source_place(row)[0]: row.source_log_end for row, _ in proved}, progress)
     here = _Log(target, {_planned_place(row)[0]: row.target_log_end for row, _ in proved}, progress)
     theirs = there.next([_source_place(row) for row, _ in proved])

@@ -15,8 +15,8 @@ from migrate.survey.policies import SOURCE_TOPIC_MISSING as NO_SOURCE_TOPIC
 class Check:
     """A named check, and its results.
 
-    `scope` is what its subjects are. `can_be_accepted` is True where a waiver turns its
-    blocks into warnings, False where none ever does, None where it blocks nothing or another option decides.
+    `scope` is what its subjects are. `can_be_accepted` is True where a waiver turns its blocks into warnings, False
+    where none ever does, None where it blocks nothing or another option decides.
     `needs_records` says that only comparing records around every commit tells it, so that `status` leaves it to `plan`.
     """
 

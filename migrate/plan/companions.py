@@ -9,7 +9,7 @@ Invariants:
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,13 +70,8 @@ class Companion:
 
     def under_any_name(self, folder: Path, fingerprint: str) -> tuple[Path, ...]:
         """Return the files in a folder that belong to this fingerprint, whatever the plan file was called."""
-        return tuple(sorted(self._all(folder, fingerprint)))
-
-    def _all(self, folder: Path, fingerprint: str) -> Iterator[Path]:
-        yield from folder.glob(f"*.{fingerprint[:NAME_DIGITS]}.{self.ending}")
-        for path in folder.glob(f"*.{fingerprint[:OLD_NAME_DIGITS]}.{self.ending}"):
-            if self._is_of(path, fingerprint):
-                yield path
+        new, old = (folder.glob(f"*.{fingerprint[:n]}.{self.ending}") for n in (NAME_DIGITS, OLD_NAME_DIGITS))
+        return tuple(sorted([*new, *(path for path in old if self._is_of(path, fingerprint))]))
 
     def _named(self, plan_path: Path, fingerprint: str, digits: int) -> Path:
         return plan_path.with_name(f"{plan_path.name}.{fingerprint[:digits]}.{self.ending}")

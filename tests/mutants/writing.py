@@ -136,8 +136,8 @@ WRITING = (
         "intent-not-synced",
         "What is about to be written is on disk before it is written.",
         "migrate/apply/journal.py",
-        '            self.write("intent", group=group, planned=places)\n        self.sync()\n',
-        '            self.write("intent", group=group, planned=places)\n',
+        '            self.write("intent", group=group, planned=_places(offsets))\n        self.sync()\n',
+        '            self.write("intent", group=group, planned=_places(offsets))\n',
         ("tests/unit/apply/test_engine.py::test_all_that_the_journal_says_is_on_disk_at_every_write",),
     ),
     Mutant(
