@@ -4,9 +4,7 @@ Every answer is looked at twice: a call that succeeds as a whole may carry an er
 or an offset of -1001, and each of them reads as "fine" to code that does not ask.
 """
 
-import threading
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from sys import intern
 from typing import Any, TypeVar
@@ -24,6 +22,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec  # type:
 from migrate.errors import ClusterError
 from migrate.kafka.connection import REQUEST_TIMEOUT_SECONDS, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of
+from migrate.kafka.turns import Backoff, batches
 from migrate.mm2.flow import Cluster
 from migrate.model import (
     UNREAD_METADATA,
@@ -52,7 +51,6 @@ FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 3.0
 K = TypeVar("K")
 V = TypeVar("V")
-T = TypeVar("T")
 _LONGEST: dict[str, Any] = {"request_timeout": REQUEST_TIMEOUT_SECONDS}
 _STATES = {
     ConsumerGroupState.PREPARING_REBALANCING: "PreparingRebalance",
@@ -158,7 +156,7 @@ class ConfluentAdmin:
 
         def ask(wanted: Sequence[str]) -> dict[str, GroupState | Failure]:
             states: dict[str, GroupState | Failure] = {}
-            for batch in _batches(wanted, DESCRIBE_BATCH):
+            for batch in batches(wanted, DESCRIBE_BATCH):
                 states |= self._described(batch)
             return states
 
@@ -202,7 +200,7 @@ class ConfluentAdmin:
             if any(commit.metadata for commit in commits.values()):
                 results[group] = dict.fromkeys(commits, NOT_EXACT)
             else:
-                remaining[group] = _batches(sorted(commits), ALTER_BATCH)
+                remaining[group] = batches(sorted(commits), ALTER_BATCH)
         while parts := {group: part for group, rest in remaining.items() if (part := next(rest, None))}:
             for group, answer in self._alter_once(wanted, parts).items():
                 results[group] |= _results(parts[group], answer)
@@ -248,7 +246,7 @@ class ConfluentAdmin:
 
         def ask(wanted: Sequence[TopicPartition]) -> dict[TopicPartition, V | Failure]:
             found: dict[TopicPartition, V | Failure] = {}
-            for batch in _batches(wanted, LOG_RANGE_BATCH):
+            for batch in batches(wanted, LOG_RANGE_BATCH):
                 found |= ask_batch(batch)
             return found
 
@@ -259,15 +257,10 @@ class ConfluentAdmin:
     ) -> dict[K, V | Failure]:
         """Ask again, with a fresh client, for what failed in passing, until the deadline: coordinators move."""
         answers = ask(wanted)
-        deadline = time.monotonic() + self._deadline_seconds
-        pause = FIRST_PAUSE_SECONDS
-        while passing := [key for key, answer in answers.items() if _is_passing(answer)]:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                break
+        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, self._deadline_seconds)
+        while (passing := [key for key, answer in answers.items() if _is_passing(answer)]) and not backoff.is_over:
             self._connection.drop()
-            threading.Event().wait(min(pause, left))
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            backoff.pause()
             answers |= ask(passing)
         return answers
 
@@ -327,10 +320,6 @@ def _is_passing(answer: object) -> bool:
     return (
         isinstance(answer, Failure) and answer.retriable and answer.code not in ("_TIMED_OUT", "UNSTABLE_OFFSET_COMMIT")
     )
-
-
-def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    return (items[i : i + size] for i in range(0, len(items), size))
 
 
 def _state(answer: Any) -> GroupState | Failure:

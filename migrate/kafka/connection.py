@@ -25,7 +25,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from migrate.errors import ClusterError
-from migrate.kafka.errors import code_of, error_of, failure_of, not_sent, note_cause, timed_out
+from migrate.kafka.errors import HOPELESS, code_of, error_of, failure_of, not_sent, note_cause, timed_out
+from migrate.kafka.turns import Backoff
 from migrate.mm2.flow import Cluster
 from migrate.model import Failure
 
@@ -36,9 +37,6 @@ _SLICE_SECONDS = 0.1
 _FIRST_TRY_SECONDS = 0.5
 _PAUSE_SECONDS = 0.5
 _SECRET_WORDS = ("password", "secret", "jaas", ".pem", "oauthbearer.config")
-# A second try cannot help: credentials and certificates do not change by themselves.
-_HOPELESS = frozenset({"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
-
 DESTROYER = "dropped-clients"
 
 K = TypeVar("K")
@@ -98,15 +96,14 @@ class Connection:
 
     def answer(self, what: str, submit: Callable[[AdminClient], "Future[Any]"]) -> Any:
         """Return one call's result; raises `ClusterError` saying that `what` could not be done."""
-        end = time.monotonic() + self.deadline_seconds
+        backoff = Backoff(_PAUSE_SECONDS, _PAUSE_SECONDS, self.deadline_seconds)
         while True:
             got = self.collect(lambda client: {what: submit(client)})[what]
-            left = end - time.monotonic()
-            if not isinstance(got, Failure) or not got.retriable or left <= 0:
+            if not isinstance(got, Failure) or not got.retriable or backoff.is_over:
                 break
             # Brokers restart, and controllers move: a fresh client finds the ones that are there.
             self.drop()
-            threading.Event().wait(min(_PAUSE_SECONDS, left))
+            backoff.pause()
         if isinstance(got, Failure):
             raise ClusterError(
                 f"{self.name} could not {what}: {got.code}: {got.message}.",
@@ -215,7 +212,7 @@ class Connection:
             patience *= 2
             self._held[0].poll(0)
             for code in self._causes:
-                if code in _HOPELESS:
+                if code in HOPELESS:
                     raise self._unreachable(code, self._causes[code])
             if time.monotonic() >= end:
                 raise self._unreachable(code_of(last), last.str())
@@ -223,7 +220,7 @@ class Connection:
     def _unreachable(self, code: str, text: str) -> ClusterError:
         # "All broker connections are down" and a bare timeout name no cause; the transport error before does.
         for telling in ("_AUTHENTICATION", "_SSL", "_RESOLVE", "_TRANSPORT"):
-            if telling in self._causes and code not in _HOPELESS:
+            if telling in self._causes and code not in HOPELESS:
                 code, text = telling, self._causes[telling]
         kind, todo = _EXPLANATIONS.get(code, ("no answer", _CHECK_BROKERS))
         return ClusterError(f"{self.name} cannot be reached: {kind}: {self._readable(text)}.", todo)

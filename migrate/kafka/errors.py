@@ -32,6 +32,8 @@ RETRIABLE = frozenset(
         "UNSTABLE_OFFSET_COMMIT",
     }
 )
+# No waiting helps: credentials and certificates do not change by themselves.
+HOPELESS = frozenset({"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
 _REMEDIES = {
     "UNKNOWN_MEMBER_ID": "the group has active members: stop its consumers on this cluster, then run again",
     "STALE_MEMBER_EPOCH": "the group is active: stop its consumers on this cluster, then run again",

@@ -21,6 +21,7 @@ from typing import Any
 
 from migrate.errors import ClusterError
 from migrate.kafka.frames import ByGroup, receive, send
+from migrate.kafka.turns import Backoff
 from migrate.mm2.flow import Cluster
 from migrate.model import ClusterFacts, Commits, Failure, GroupState, LogRange, TopicPartition
 from migrate.ports import Outcomes
@@ -171,15 +172,14 @@ class HostedAdmin:
 
     def _read(self, method: str, *arguments: Any) -> Any:
         """Ask, and ask again of a new process where one died over the question."""
-        pause = FIRST_PAUSE_SECONDS
+        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         for _ in range(DEATHS_BORNE):
             try:
                 return self._call(method, *arguments)
             except ClientDied as death:
                 last = death
             # A coordinator that is just moving moves for a while.
-            threading.Event().wait(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            backoff.pause()
         raise ClusterError(
             f"{self.side} {self.alias} ({self._cluster.bootstrap}) could not be asked: {last}, {DEATHS_BORNE} times "
             "in a row.",

@@ -9,6 +9,7 @@ from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
 from migrate.checks.rights import Seen
 from migrate.kafka.admin import DESCRIBE_BATCH, ConfluentAdmin
 from migrate.kafka.connection import REQUEST_TIMEOUT_SECONDS
+from migrate.kafka.turns import batches
 from migrate.model import Failure
 
 TOPIC_BATCH = 1000
@@ -34,25 +35,21 @@ class ConfluentRights(ConfluentAdmin):
 
     def _group_rights(self, groups: Sequence[str]) -> dict[str, Operations | Failure]:
         answers: dict[str, Operations | Failure] = {}
-        for batch in _parts(groups, DESCRIBE_BATCH):
+        for batch in batches(groups, DESCRIBE_BATCH):
             answers |= _told(
-                self._connection.collect(lambda client, b=batch: client.describe_consumer_groups(b, **_ASKED))  # type: ignore[misc]
+                self._connection.collect(lambda client, b=batch: client.describe_consumer_groups(list(b), **_ASKED))  # type: ignore[misc]
             )
         return answers
 
     def _topic_rights(self, topics: Sequence[str]) -> dict[str, Operations | Failure]:
         answers: dict[str, Operations | Failure] = {}
-        for batch in _parts(topics, TOPIC_BATCH):
+        for batch in batches(topics, TOPIC_BATCH):
             answers |= _told(
                 self._connection.collect(
-                    lambda client, b=batch: client.describe_topics(TopicCollection(b), **_ASKED)  # type: ignore[misc]
+                    lambda client, b=batch: client.describe_topics(TopicCollection(list(b)), **_ASKED)  # type: ignore[misc]
                 )
             )
         return answers
-
-
-def _parts(names: Sequence[str], size: int) -> Iterable[list[str]]:
-    return (list(names[i : i + size]) for i in range(0, len(names), size))
 
 
 def _told(answers: Mapping[str, Any]) -> dict[str, Operations | Failure]:

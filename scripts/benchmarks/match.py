@@ -18,7 +18,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.cli.wiring import BackgroundSpark, SparkMirror, SparkRecordComparer, background_spark
 from migrate.kafka.read_pass import BATCH, POLL_SECONDS
-from migrate.kafka.record_reader import Reach
+from migrate.kafka.reader_clients import Reach
 from migrate.match.comparison import FetchEstimate, Limits, Work
 from migrate.match.equality import Equality
 from migrate.match.log_reader import runs_of

@@ -17,7 +17,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from migrate.errors import ClusterError
-from migrate.kafka.record_reader import SHORT_RUN, RecordReader
+from migrate.kafka.reader_clients import SHORT_RUN
+from migrate.kafka.record_reader import RecordReader
 from migrate.match.equality import Content, Equality, fingerprint
 from migrate.match.log_reader import GAP, Wanted
 from migrate.match.protocol import Range, Stretch, Unreadable
