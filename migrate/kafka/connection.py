@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import cache, partial
@@ -26,13 +26,15 @@ from confluent_kafka.admin import AdminClient
 
 from migrate.errors import ClusterError
 from migrate.kafka.errors import HOPELESS, code_of, error_of, failure_of, not_sent, note_cause, timed_out
+from migrate.kafka.settings import ClientSettings
 from migrate.kafka.turns import Backoff
-from migrate.mm2.flow import Cluster
 from migrate.model import Failure
 
 REQUEST_TIMEOUT_SECONDS = 3600.0
 LONGEST_SOCKET_TIMEOUT_MS = 300_000
 PREFLIGHT_SECONDS = 15.0
+# Of every request.
+LONGEST: dict[str, Any] = {"request_timeout": REQUEST_TIMEOUT_SECONDS}
 _SLICE_SECONDS = 0.1
 _FIRST_TRY_SECONDS = 0.5
 _PAUSE_SECONDS = 0.5
@@ -51,25 +53,18 @@ class Connection:
 
     def __init__(
         self,
-        cluster: Cluster,
-        config: Mapping[str, str],
+        settings: ClientSettings,
         deadline_seconds: float,
-        secrets: Collection[str] = (),
     ) -> None:
-        self.cluster = cluster
-        self.config = dict(config)
+        self.name = settings.name
         self.deadline_seconds = deadline_seconds
-        own = (v for k, v in config.items() if v and any(word in k for word in _SECRET_WORDS))
-        self._secrets = sorted({*secrets, *own} - {""}, key=len, reverse=True)
+        self._config = settings.config
+        own = (v for k, v in self._config.items() if v and any(word in k for word in _SECRET_WORDS))
+        self._secrets = sorted({*settings.secrets, *own} - {""}, key=len, reverse=True)
         # The client, if there is one.
         self._held: list[AdminClient] = []
         self._causes: dict[str, str] = {}
         weakref.finalize(self, _let_go, self._held).atexit = False
-
-    @property
-    def name(self) -> str:
-        """The cluster in messages: "target B (broker:9092)"."""
-        return f"{self.cluster.side} {self.cluster.alias} ({self.cluster.bootstrap})"
 
     def client(self) -> AdminClient:
         """Return a client that has reached the cluster and was let in; raises `ClusterError` otherwise."""
@@ -184,7 +179,7 @@ class Connection:
         causes = self._causes = {}
         settings: dict[str, Any] = {
             "client.id": "mm2-migrate",
-            **self.config,
+            **self._config,
             # A socket that times out while a coordinator is looked up aborts the process, as a request does.
             "socket.timeout.ms": LONGEST_SOCKET_TIMEOUT_MS,
             "log_level": 0,

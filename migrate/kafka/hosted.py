@@ -21,8 +21,8 @@ from typing import Any
 
 from migrate.errors import ClusterError
 from migrate.kafka.frames import ByGroup, receive, send
+from migrate.kafka.settings import ClientSettings
 from migrate.kafka.turns import Backoff
-from migrate.mm2.flow import Cluster
 from migrate.model import ClusterFacts, Commits, Failure, GroupState, LogRange, TopicPartition
 from migrate.ports import Outcomes
 
@@ -62,19 +62,17 @@ class HostedAdmin:
 
     def __init__(
         self,
-        cluster: Cluster,
-        config: Mapping[str, str],
+        settings: ClientSettings,
         deadline_seconds: float = 60.0,
         concurrency: int = 100,
-        secrets: Collection[str] = (),
         lock: int | None = None,
     ) -> None:
-        self.side = cluster.side
-        self.alias = cluster.alias
+        self.side = settings.side
+        self.alias = settings.alias
         self.deaths = 0
-        self._cluster = cluster
+        self._name = settings.name
         # What ConfluentAdmin is made with, in its order.
-        self._settings = (cluster, dict(config), deadline_seconds, concurrency, tuple(secrets))
+        self._settings = (settings, deadline_seconds, concurrency)
         self._lock = lock
         self._process: _Process | None = None
         self._one_call = threading.Lock()
@@ -181,8 +179,7 @@ class HostedAdmin:
             # A coordinator that is just moving moves for a while.
             backoff.pause()
         raise ClusterError(
-            f"{self.side} {self.alias} ({self._cluster.bootstrap}) could not be asked: {last}, {DEATHS_BORNE} times "
-            "in a row.",
+            f"{self._name} could not be asked: {last}, {DEATHS_BORNE} times in a row.",
             "That is what librdkafka does while coordinators move: wait until the cluster is well, then run again.",
         )
 

@@ -12,9 +12,9 @@ from confluent_kafka import Consumer, KafkaException, Message
 from migrate.errors import ClusterError
 from migrate.kafka.errors import error_of, failure_of, timed_out
 from migrate.kafka.read_pass import READS_ONLY, ReadPass, offset_of
+from migrate.kafka.settings import ClientSettings
 from migrate.kafka.turns import in_turns
 from migrate.match.next_record import NextRecord, Position, next_record
-from migrate.mm2.flow import Cluster
 from migrate.model import Failure, TopicPartition
 
 PARTITIONS_AT_ONCE = 500
@@ -32,21 +32,17 @@ _SETTINGS: dict[str, Any] = {
 
 
 class ConsumerOfNextRecords:
-    """Behind `migrate.ports.NextRecordReader`; `config` is a ready librdkafka configuration.
+    """Behind `migrate.ports.NextRecordReader`.
 
     `deadline_seconds` is how long the cluster may stay silent before the rest is given up. `isolation_level` is
     read_committed but where copies of aborted records are to be found beside their originals.
     """
 
     def __init__(
-        self,
-        cluster: Cluster,
-        config: Mapping[str, str],
-        deadline_seconds: float,
-        isolation_level: str = "read_committed",
+        self, settings: ClientSettings, deadline_seconds: float, isolation_level: str = "read_committed"
     ) -> None:
-        self._cluster = cluster
-        self._config = {**config, **_SETTINGS, "isolation.level": isolation_level}
+        self._settings = settings
+        self._config = {**settings.config, **_SETTINGS, "isolation.level": isolation_level}
         self._deadline_seconds = deadline_seconds
 
     def next_records(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
@@ -58,7 +54,7 @@ class ConsumerOfNextRecords:
             consumer = Consumer(self._config)
         except (KafkaException, ValueError, TypeError) as error:
             raise ClusterError(
-                f"{self._cluster.side} {self._cluster.alias} cannot be read with these settings: "
+                f"{self._settings.side} {self._settings.alias} cannot be read with these settings: "
                 f"{error_of(error).code()}.",
                 "Correct the client properties of this cluster.",
             ) from None

@@ -1,6 +1,5 @@
 """The consumers of one cluster for the record reader: how they fetch, what they received, what they say of trouble."""
 
-from collections.abc import Collection, Mapping
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -10,6 +9,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from migrate.errors import ClusterError
 from migrate.kafka.errors import HOPELESS, code_of, error_of, note_cause
 from migrate.kafka.read_pass import READS_ONLY
+from migrate.kafka.settings import ClientSettings
 from migrate.match.log_reader import SHORT_FETCH
 from migrate.mm2.secrets import redact
 
@@ -58,19 +58,12 @@ class ReaderClients:
     `causes` is what the consumers have said of trouble so far, by code.
     """
 
-    def __init__(
-        self,
-        name: str,
-        config: Mapping[str, str],
-        deadline_seconds: float,
-        secrets: Collection[str],
-        isolation_level: str,
-    ) -> None:
+    def __init__(self, settings: ClientSettings, deadline_seconds: float, isolation_level: str) -> None:
         self.causes: dict[str, str] = {}
         self.deadline_seconds = deadline_seconds
-        self._name = name
-        self._config = {**config, "isolation.level": isolation_level}
-        self._secrets = secrets
+        self._name = settings.name
+        self._config = {**settings.config, "isolation.level": isolation_level}
+        self._secrets = settings.secrets
         self._consumers: dict[Reach, Consumer] = {}
         self._received: dict[Reach, int] = {}
 

@@ -20,6 +20,7 @@ from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
 from migrate.kafka.read_pass import PASSING
 from migrate.kafka.reader_clients import Reach, ReaderClients
 from migrate.kafka.run_pass import RunPass, Silence, log_bounds
+from migrate.kafka.settings import ClientSettings
 from migrate.kafka.turns import batches, in_turns
 from migrate.match.equality import Content
 from migrate.match.log_reader import GAP, Run, Wanted, runs_of
@@ -35,21 +36,15 @@ REFUSED = "TOPIC_AUTHORIZATION_FAILED"
 
 
 class RecordReader:
-    """Behind `migrate.match.log_reader.LogReader`; `name` is the cluster's in messages, "source A (broker:9092)".
+    """Behind `migrate.match.log_reader.LogReader`; `deadline_seconds` is how long the cluster may stay silent.
 
-    `config` is a ready librdkafka configuration, `deadline_seconds` how long the cluster may stay silent, `secrets`
-    what no message may show. `isolation_level` is read_committed but where aborted records have copies to be found.
+    `isolation_level` is read_committed but where aborted records have copies to be found.
     """
 
     def __init__(
-        self,
-        name: str,
-        config: Mapping[str, str],
-        deadline_seconds: float,
-        secrets: Collection[str] = (),
-        isolation_level: str = "read_committed",
+        self, settings: ClientSettings, deadline_seconds: float, isolation_level: str = "read_committed"
     ) -> None:
-        self._clients = ReaderClients(name, config, deadline_seconds, secrets, isolation_level)
+        self._clients = ReaderClients(settings, deadline_seconds, isolation_level)
         self._deadline_seconds = deadline_seconds
         self._value_bytes = 0
         self._has_large_batches = False

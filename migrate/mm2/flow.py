@@ -33,6 +33,11 @@ class Cluster:
         """The `bootstrap.servers` setting, for messages."""
         return self.properties.get("bootstrap.servers", "")
 
+    @property
+    def name(self) -> str:
+        """The cluster in messages: "target B (broker:9092)"."""
+        return f"{self.side} {self.alias} ({self.bootstrap})"
+
 
 @dataclass(frozen=True)
 class TopicFilter:

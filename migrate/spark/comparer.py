@@ -29,6 +29,7 @@ from migrate.match.sync_only import guarding
 from migrate.match.task import Failed, Fetched, Matching, MatchTask, OpenReaders
 from migrate.mm2.wire import encode_sync_key
 from migrate.model import LogRange, TopicPartition
+from migrate.spark.background import Session
 from migrate.spark.dataframes import into_spark
 from migrate.spark.java_errors import innermost, root_cause
 from migrate.spark.session import log_file
@@ -117,15 +118,19 @@ class SparkComparer:
 
     def __init__(
         self,
-        spark: "SparkSession",
+        session: Session,
         syncs: Callable[[], Syncs | None],
         open_readers: OpenReaders,
         match: Matching = matching,
     ) -> None:
-        self._spark = spark
+        self._session = session
         self._syncs = syncs
         self._open_readers = open_readers
         self._match = match
+
+    @property
+    def _spark(self) -> "SparkSession":
+        return self._session()
 
     def compare(
         self, works: Collection[Work], limits: Limits, listener: Listener, inverted: bool = False

@@ -19,9 +19,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from migrate.errors import ClusterError
 from migrate.kafka.reader_clients import SHORT_RUN
 from migrate.kafka.record_reader import RecordReader
+from migrate.kafka.settings import ClientSettings
 from migrate.match.equality import Content, Equality, fingerprint
 from migrate.match.log_reader import GAP, Wanted
 from migrate.match.protocol import Range, Stretch, Unreadable
+from migrate.model import Side
 from migrate.model import TopicPartition as Partition
 from tests.integration.clusters import admin, create_topic
 from tests.lab.cluster import QUIET_CLIENT, Cluster, free_ports
@@ -57,9 +59,13 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         cluster.kill()
 
 
+def settings(name: str, config: dict[str, str]) -> ClientSettings:
+    return ClientSettings(Side.SOURCE, "A", name, config, frozenset({SECRET}))
+
+
 @pytest.fixture
 def reader(bootstrap: str) -> Iterator[RecordReader]:
-    made = RecordReader(f"source A ({bootstrap})", {"bootstrap.servers": bootstrap}, DEADLINE_SECONDS, {SECRET})
+    made = RecordReader(settings(f"source A ({bootstrap})", {"bootstrap.servers": bootstrap}), DEADLINE_SECONDS)
     yield made
     made.close()
 
@@ -337,7 +343,7 @@ def test_batches_larger_than_a_small_fetch_are_read_in_short_runs_as_well(bootst
 def test_a_cluster_that_is_down_is_one_clear_error():
     address = f"127.0.0.1:{free_ports(1)[0]}"
     config = {"bootstrap.servers": address, "sasl.password": SECRET}
-    reader = RecordReader(f"target B ({address})", config, 3.0, {SECRET})
+    reader = RecordReader(settings(f"target B ({address})", config), 3.0)
     wanted = {Partition("t", 0): Wanted((Range(0, 1),), Equality.ALL)}
     try:
         for attempt in (lambda: reader.read(wanted), lambda: reader.first_offsets({Partition("t", 0): [TIME]})):
@@ -351,7 +357,7 @@ def test_a_cluster_that_is_down_is_one_clear_error():
 
 
 def test_settings_that_the_client_refuses_are_told_without_a_secret():
-    reader = RecordReader("target B", {"bootstrap.servers": "x:1", "no.such.setting": SECRET}, 3.0, {SECRET})
+    reader = RecordReader(settings("target B", {"bootstrap.servers": "x:1", "no.such.setting": SECRET}), 3.0)
     with pytest.raises(ClusterError, match="target B cannot be read with these settings") as raised:
         reader.contents({Partition("t", 0): [0]})
     assert SECRET not in str(raised.value)

@@ -115,7 +115,7 @@ def compare(
     pairs = [encode_sync(SyncRecord(p.topic, p.partition, u, d)) for p, u, d in scene.syncs]
     syncs = Syncs(frame(spark, pairs), inverted) if pairs else None
     try:
-        return SparkComparer(spark, lambda: syncs, readers or scene.readers()).compare(
+        return SparkComparer(lambda: spark, lambda: syncs, readers or scene.readers()).compare(
             scene.works, limits, heard or Heard(), inverted
         )
     finally:

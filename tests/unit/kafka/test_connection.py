@@ -13,7 +13,7 @@ from migrate.errors import ClusterError
 from migrate.kafka import connection as module
 from migrate.kafka.connection import DESTROYER, Connection
 from migrate.kafka.errors import timed_out
-from migrate.mm2.flow import Cluster
+from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure, Side
 from tests.mockcluster import MockCluster
 
@@ -42,7 +42,7 @@ def destroyers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
 
 
 def to(bootstrap: str) -> Connection:
-    return Connection(Cluster(Side.TARGET, "B", {}), {"bootstrap.servers": bootstrap}, SECONDS)
+    return Connection(ClientSettings(Side.TARGET, "B", "target B", {"bootstrap.servers": bootstrap}), SECONDS)
 
 
 def never(client: AdminClient, key: str) -> "Future[Any]":
@@ -97,7 +97,8 @@ def test_dropping_twice_destroys_once_and_the_next_call_has_a_client(bootstrap, 
 def test_what_librdkafka_says_of_a_cluster_shows_no_secret():
     told = "Connection refused"  # what it says of this cluster: now a password as well
     for config, secrets in (({}, (told,)), ({"sasl.password": told}, ())):
-        connection = Connection(Cluster(Side.TARGET, "B", {}), {"bootstrap.servers": NOWHERE} | config, 2.0, secrets)
+        settings = {"bootstrap.servers": NOWHERE} | config
+        connection = Connection(ClientSettings(Side.TARGET, "B", "target B", settings, frozenset(secrets)), 2.0)
         with pytest.raises(ClusterError, match="cannot be reached") as found:
             connection.metadata()
         assert told not in str(found.value)

@@ -7,11 +7,11 @@ from migrate.errors import ClusterError
 from migrate.kafka.next_record import ConsumerOfNextRecords
 from migrate.kafka.offsets_topic import read_offsets_topic
 from migrate.kafka.record_reader import RecordReader
+from migrate.kafka.settings import ClientSettings
 from migrate.match.equality import Equality
 from migrate.match.log_reader import Wanted
 from migrate.match.next_record import Position
 from migrate.match.protocol import Range, Unreadable
-from migrate.mm2.flow import Cluster
 from migrate.model import Failure, Side, TopicPartition
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from tests.mockcluster import FETCH, TOPIC_AUTHORIZATION_FAILED, MockCluster
@@ -52,14 +52,17 @@ def config(cluster):
 
 @pytest.fixture
 def reader(cluster):
-    made = RecordReader("source A", config(cluster), DEADLINE_SECONDS)
+    made = RecordReader(settings(config(cluster)), DEADLINE_SECONDS)
     yield made
     made.close()
 
 
-def next_records(settings, positions, deadline_seconds=DEADLINE_SECONDS):
-    reader = ConsumerOfNextRecords(Cluster(Side.SOURCE, "A", {}), settings, deadline_seconds)
-    return reader.next_records(positions)
+def settings(config):
+    return ClientSettings(Side.SOURCE, "A", "source A", config)
+
+
+def next_records(config, positions, deadline_seconds=DEADLINE_SECONDS):
+    return ConsumerOfNextRecords(settings(config), deadline_seconds).next_records(positions)
 
 
 def test_ranges_are_read_whole_short_and_long_ones_of_many_partitions(reader):
@@ -85,7 +88,7 @@ def test_a_partition_that_is_refused_is_a_value(cluster, reader):
 
 
 def test_a_cluster_that_is_silent_is_an_error_with_its_cause():
-    reader = RecordReader("source A", NOWHERE, 0.5)
+    reader = RecordReader(settings(NOWHERE), 0.5)
     with pytest.raises(ClusterError, match=r"source A did not answer within 0.5 s .*Connection refused"):
         reader.read({PLACES[0]: Wanted((Range(0, 5),), Equality.ALL)})
     reader.close()
