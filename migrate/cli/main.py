@@ -33,7 +33,9 @@ from migrate.cli.options import (
     printed_cluster_options,
     resolve_flow,
     resolve_policies,
+    row_options,
     spark_options,
+    topic_options,
     writing_options,
 )
 from migrate.cli.utf8 import escape_what_output_lacks, print_in_utf8, take_utf8
@@ -98,13 +100,7 @@ def plan(out: Path, **options: Any) -> int:
 
     given = _clusters(options)
     flow = resolve_flow(given)
-    policies = resolve_policies(
-        options.pop("accept"),
-        options.pop("untranslatable"),
-        options.pop("rewind"),
-        options.pop("uncommitted"),
-        options.pop("max_rereads"),
-    )
+    policies = resolve_policies(options)
     progress = progress_on_stderr(options.pop("log_format"))
     made = run_plan(flow, policies, out, progress, **options)
     from migrate.show.formats import summary
@@ -142,8 +138,7 @@ def status(watch: bool, **options: Any) -> int:
     from migrate.cli.status import run_status
 
     flow = resolve_flow(_clusters(options))
-    names = ("accept", "untranslatable", "rewind", "uncommitted", "max_rereads")
-    policies = resolve_policies(*(options.pop(each) for each in names))
+    policies = resolve_policies(options)
     progress = progress_on_stderr(options.pop("log_format"))
     seen = {"width": terminal_width, "colour": coloured(), "on_terminal": sys.stdout.isatty()}
     return run_status(flow, policies, progress, print_lines, watch=watch, **seen, **options)
@@ -153,8 +148,7 @@ def status(watch: bool, **options: Any) -> int:
 @click.argument("plans", metavar="PLAN...", nargs=-1, required=True, type=FILE)
 @option("--format", "form", type=click.Choice(["table", "json", "jsonl", "csv", "kcg"]), default="table",
         show_default=True, help="kcg: what kafka-consumer-groups --reset-offsets --from-file reads.")  # fmt: skip
-@option("--group", "groups", multiple=True, metavar="REGEX", help="Only groups that match in full.")
-@option("--only", multiple=True, metavar="DECISION|GRADE|REASON", help="Only rows of this kind.")
+@row_options
 @option("--diff", "other", type=FILE, metavar="OTHER",
         help="Show what changed since this earlier plan, such as the rehearsal.")  # fmt: skip
 @common_options
@@ -313,8 +307,7 @@ def rollback(plan: Path, **options: Any) -> int:
         help="Also read, per row, the next record on the source and the next one on the target, and show them "
              "side by side: offset, time, size, fingerprints equal or not. Never the payload.")  # fmt: skip
 @option("--limit", type=click.IntRange(min=1), metavar="N", help="With --records: only the first N rows.")
-@option("--group", "groups", multiple=True, metavar="REGEX", help="Only groups that match in full.")
-@option("--only", multiple=True, metavar="DECISION|GRADE|REASON", help="Only rows of this kind.")
+@row_options
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
         help="json: one document with every row.")  # fmt: skip
 @common_options
@@ -362,8 +355,7 @@ def mm2() -> None:
 @mm2.command(short_help="Show MM2's own positions next to its syncs and checkpoints.")
 @cluster_options
 @option("--source-down", is_flag=True, help="The source is down: show what the target knows.")
-@option("--topic", "topics", multiple=True, metavar="REGEX", help="Only source topics that match in full.")
-@option("--exclude-topic", "exclude_topics", multiple=True, metavar="REGEX", help="Leave these source topics out.")
+@topic_options
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
         help="json: one document with every number.")  # fmt: skip
 @spark_options
