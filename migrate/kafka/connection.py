@@ -51,11 +51,7 @@ class Connection:
     `deadline_seconds` is how long any one call may stay without an answer.
     """
 
-    def __init__(
-        self,
-        settings: ClientSettings,
-        deadline_seconds: float,
-    ) -> None:
+    def __init__(self, settings: ClientSettings, deadline_seconds: float) -> None:
         self.name = settings.name
         self.deadline_seconds = deadline_seconds
         self._config = settings.config
@@ -261,15 +257,13 @@ def _outcome(future: "Future[Any]", writing: bool = False) -> Any:
 _CHECK_BROKERS = (
     "Check bootstrap.servers and security.protocol, that the brokers run, and that this machine may connect to them."
 )
+_LOGIN_FAILED = (
+    "authentication failed",
+    "Check the user, the password and sasl.mechanism in the client properties of this cluster.",
+)
 _EXPLANATIONS = {
-    "_AUTHENTICATION": (
-        "authentication failed",
-        "Check the user, the password and sasl.mechanism in the client properties of this cluster.",
-    ),
-    "SASL_AUTHENTICATION_FAILED": (
-        "authentication failed",
-        "Check the user, the password and sasl.mechanism in the client properties of this cluster.",
-    ),
+    "_AUTHENTICATION": _LOGIN_FAILED,
+    "SASL_AUTHENTICATION_FAILED": _LOGIN_FAILED,
     "_SSL": (
         "TLS failed",
         "Check security.protocol and the certificates (ssl.*) in the client properties of this cluster.",

@@ -16,30 +16,20 @@ _KAFKA_NAMES = {
 }
 RETRIABLE = frozenset(
     {
-        "_TIMED_OUT",
-        "_TIMED_OUT_QUEUE",
-        "_TRANSPORT",
-        "_WAIT_COORD",
-        "_DESTROY",
-        "COORDINATOR_LOAD_IN_PROGRESS",
-        "COORDINATOR_NOT_AVAILABLE",
-        "LEADER_NOT_AVAILABLE",
-        "NETWORK_EXCEPTION",
-        "NOT_COORDINATOR",
-        "NOT_LEADER_OR_FOLLOWER",
-        "REQUEST_TIMED_OUT",
-        "THROTTLING_QUOTA_EXCEEDED",
-        "UNSTABLE_OFFSET_COMMIT",
+        "_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_WAIT_COORD", "_DESTROY", "COORDINATOR_LOAD_IN_PROGRESS",
+        "COORDINATOR_NOT_AVAILABLE", "LEADER_NOT_AVAILABLE", "NETWORK_EXCEPTION", "NOT_COORDINATOR",
+        "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "THROTTLING_QUOTA_EXCEEDED", "UNSTABLE_OFFSET_COMMIT",
     }
-)
+)  # fmt: skip
 # No waiting helps: credentials and certificates do not change by themselves.
 HOPELESS = frozenset({"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
+_STOP = "stop its consumers on this cluster, then run again"
 _REMEDIES = {
-    "UNKNOWN_MEMBER_ID": "the group has active members: stop its consumers on this cluster, then run again",
-    "STALE_MEMBER_EPOCH": "the group is active: stop its consumers on this cluster, then run again",
-    "ILLEGAL_GENERATION": "the group is active: stop its consumers on this cluster, then run again",
-    "REBALANCE_IN_PROGRESS": "the group is rebalancing: stop its consumers on this cluster, then run again",
-    "NON_EMPTY_GROUP": "the group has active members: stop its consumers on this cluster, then run again",
+    "UNKNOWN_MEMBER_ID": f"the group has active members: {_STOP}",
+    "STALE_MEMBER_EPOCH": f"the group is active: {_STOP}",
+    "ILLEGAL_GENERATION": f"the group is active: {_STOP}",
+    "REBALANCE_IN_PROGRESS": f"the group is rebalancing: {_STOP}",
+    "NON_EMPTY_GROUP": f"the group has active members: {_STOP}",
     "GROUP_AUTHORIZATION_FAILED": "grant the principal DESCRIBE on the group",
     "TOPIC_AUTHORIZATION_FAILED": "grant the principal DESCRIBE on the topic",
     "CLUSTER_AUTHORIZATION_FAILED": "grant the principal DESCRIBE on the cluster",

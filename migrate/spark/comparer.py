@@ -38,7 +38,8 @@ from migrate.spark.syncs import Syncs
 from migrate.text import bytes_text
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import RDD
+    from pyspark.sql import DataFrame, SparkSession
 
 ASK_SECONDS = 1.0
 
@@ -88,10 +89,6 @@ class JobProgress:
             return 0.0
         return float(newest.numCompletedTasks / newest.numTasks)
 
-
-if TYPE_CHECKING:
-    from pyspark import RDD
-    from pyspark.sql import DataFrame, SparkSession
 
 # Anchors per partition and partitions per topic that a topic is calibrated on.
 ANCHORS = 16

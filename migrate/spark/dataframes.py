@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from migrate.model import LogRange
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 # The source's own columns, for a range that holds nothing.
 SCHEMA = {
@@ -69,9 +69,6 @@ def read_topic(
     }
     return spark.read.format("kafka").options(**{**TUNING, **options, **FIXED, **ranges}).load()
 
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
 
 DOCUMENT_SIZE = 10_000
 

@@ -10,7 +10,7 @@ from typing import Any
 from migrate.errors import ClusterError
 from migrate.model import Commit, Commits, Failure, TopicPartition
 from migrate.ports import Outcomes
-from migrate.spark.java_client import GRACE_SECONDS, TIMED_OUT, JavaClient
+from migrate.spark.java_client import GRACE_SECONDS, JavaClient
 from migrate.spark.java_errors import java_exception
 
 # One request becomes one batch in the offsets topic, which takes 1 MiB by default.
@@ -20,15 +20,10 @@ RECORD_OVERHEAD = 64
 # The same division as for librdkafka (migrate.kafka.errors), whose own codes Java does not have.
 _PASSING = frozenset(
     {
-        TIMED_OUT,
-        "COORDINATOR_LOAD_IN_PROGRESS",
-        "COORDINATOR_NOT_AVAILABLE",
-        "LEADER_NOT_AVAILABLE",
-        "NETWORK_EXCEPTION",
-        "NOT_COORDINATOR",
-        "THROTTLING_QUOTA_EXCEEDED",
+        "REQUEST_TIMED_OUT", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "LEADER_NOT_AVAILABLE",
+        "NETWORK_EXCEPTION", "NOT_COORDINATOR", "THROTTLING_QUOTA_EXCEEDED",
     }
-)
+)  # fmt: skip
 _NOT_THERE = frozenset({"GROUP_ID_NOT_FOUND", "UNKNOWN_TOPIC_OR_PARTITION"})
 
 Submit = Callable[[str, Collection[TopicPartition]], Any]

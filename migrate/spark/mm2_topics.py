@@ -22,7 +22,7 @@ from migrate.spark.session import log_file
 from migrate.spark.syncs import NO_WINDOW, Syncs, read_syncs
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
 
@@ -82,9 +82,6 @@ def _told(settings: JavaSettings, topic: str, read: Callable[[], T]) -> T:
             f"Spark's own log is {log_file()}.",
         ) from error
 
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 # Only keys that name a topic can be a source connector's; a checkpoint connector's name a group as well.
 _OF_SOURCE_CONNECTOR = "contains(cast(key as string), '\"topic\"') and not contains(cast(key as string), '\"group\":')"
