@@ -118,12 +118,10 @@ class SparkComparer:
         session: Session,
         syncs: Callable[[], Syncs | None],
         open_readers: OpenReaders,
-        match: Matching = matching,
     ) -> None:
         self._session = session
         self._syncs = syncs
         self._open_readers = open_readers
-        self._match = match
 
     @property
     def _spark(self) -> "SparkSession":
@@ -151,12 +149,11 @@ class SparkComparer:
         limits: Limits,
         listener: Listener,
     ) -> Comparison:
-        match = self._match
         with _spark_told():
             rows = questions.rdd  # which may run a job
         limit = limits.match_records
         # What is asked for first does not depend on how records are compared.
-        looked_at = rows.map(lambda row: cost_of(question_of(row, Equality.ALL, limit), match, ANCHORS))
+        looked_at = rows.map(lambda row: cost_of(question_of(row, Equality.ALL, limit), matching, ANCHORS))
         costs: list[Cost] = _collected(looked_at)
         calibrations = self._calibrate(works, costs)
         equalities = {topic: found.equality for topic, found in calibrations.items()}
@@ -173,7 +170,7 @@ class SparkComparer:
         }
         # Where no equality holds, no sync is proven: what is asked under any of them is the guard.
         asked_under = {topic: found or Equality.TIME_AND_KEY for topic, found in equalities.items()}
-        jobs = [_Job(match, plan.task_of)] + [
+        jobs = [_Job(matching, plan.task_of)] + [
             _Job(partial(guarding, reason=reason, is_bounded=reason == "match-limit"), self._spread(guarded))
             for reason, guarded in places.items()
         ]

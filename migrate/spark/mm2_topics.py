@@ -3,7 +3,6 @@
 Of the Connect offsets topic, the newest record of every key that MM2's source connector wrote counts.
 """
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,7 +14,7 @@ from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.spark.background import Session
 from migrate.spark.checkpoints import read_checkpoints
-from migrate.spark.dataframes import FIXED, TUNING
+from migrate.spark.dataframes import read_ranges
 from migrate.spark.java_errors import root_cause
 from migrate.spark.java_settings import JavaSettings
 from migrate.spark.session import log_file
@@ -103,13 +102,7 @@ def read_positions(
     ranges = {partition: log for partition, log in pinned.items() if log.start < log.end}
     if not ranges:
         return {}
-    read = {
-        "assign": json.dumps({topic: sorted(ranges)}),
-        "startingOffsets": json.dumps({topic: {str(p): log.start for p, log in ranges.items()}}),
-        "endingOffsets": json.dumps({topic: {str(p): log.end for p, log in ranges.items()}}),
-    }
-    records = spark.read.format("kafka").options(**{**TUNING, **options, **FIXED, **read}).load()
-    return positions_in(records, source_alias, connectors)
+    return positions_in(read_ranges(spark, options, topic, ranges), source_alias, connectors)
 
 
 def positions_in(
