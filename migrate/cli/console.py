@@ -38,9 +38,7 @@ def one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
                 traceback.print_exc()
             _complain(error.problem, error.todo)
             code = error.exit_code
-        except click.exceptions.Exit:
-            raise
-        except click.ClickException:
+        except (click.exceptions.Exit, click.ClickException):
             raise
         except KeyboardInterrupt:
             _complain(

@@ -5,7 +5,7 @@ Results go to stdout, progress and errors to stderr. Heavy libraries are importe
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,16 @@ def cli() -> None:
     """
 
 
+def _terminal() -> dict[str, Any]:
+    """Return how wide results may be, and whether they are coloured."""
+    return {"width": terminal_width(), "colour": coloured()}
+
+
+def _printed(lines: Iterable[str], code: int = 0) -> int:
+    print_lines(lines)
+    return code
+
+
 def _clusters(options: dict[str, Any]) -> ClusterOptions:
     """Take the cluster options out of a command's options."""
     return ClusterOptions(**{name: options.pop(name) for name in ClusterOptions.__dataclass_fields__})
@@ -105,8 +115,8 @@ def plan(out: Path, **options: Any) -> int:
     made = run_plan(flow, policies, out, progress, **options)
     from migrate.show.formats import summary
 
-    print_lines(summary(made, str(out), width=terminal_width(), colour=coloured(), cluster_options=given.words()))
-    return 0 if made.is_clean() else EXIT_REFUSED
+    lines = summary(made, str(out), cluster_options=given.words(), **_terminal())
+    return _printed(lines, 0 if made.is_clean() else EXIT_REFUSED)
 
 
 @cli.command(short_help="Stopped and drained? Show what keeps plan from being clean; changes nothing.")
@@ -161,12 +171,7 @@ def show(plans: tuple[Path, ...], log_format: str, **options: Any) -> int:
     from migrate.cli.show import ShowOptions, run_show
 
     say_reading(progress_on_stderr(log_format), *plans)
-    seen: dict[str, Any] = {
-        "width": terminal_width(),
-        "colour": coloured(),
-        "on_terminal": sys.stdout.isatty(),
-    }
-    lines, beside = run_show(plans, ShowOptions(**options, **seen))
+    lines, beside = run_show(plans, ShowOptions(**options, **_terminal(), on_terminal=sys.stdout.isatty()))
     if options["form"] in ("csv", "kcg"):
         print_in_utf8()
     print_lines(lines)
@@ -189,8 +194,7 @@ def sign(plan: Path, by: str, note: str, log_format: str) -> int:
     """
     from migrate.cli.sign import run_sign
 
-    print_lines(run_sign(plan, by, note))
-    return 0
+    return _printed(run_sign(plan, by, note))
 
 
 @cli.command(short_help="Say why a row of a plan is what it is.")
@@ -213,8 +217,7 @@ def explain(plan: Path, group: str | None, place: str | None, log_format: str, *
     """
     from migrate.cli.explain import run_explain
 
-    print_lines(run_explain(plan, group, place, **options, width=terminal_width(), colour=coloured()))
-    return 0
+    return _printed(run_explain(plan, group, place, **options, **_terminal()))
 
 
 @cli.command(short_help="Write a plan as one self-contained HTML page.")
@@ -233,8 +236,7 @@ def report(plan: Path, out: Path, verification: Path | None, log_format: str, **
     """
     from migrate.cli.report import run_report
 
-    print_lines(run_report(plan, out, verification, _clusters(options).words()))
-    return 0
+    return _printed(run_report(plan, out, verification, _clusters(options).words()))
 
 
 def _with_plan(run: Callable[..., tuple[list[str], int]], plan: Path, options: dict[str, Any]) -> int:
@@ -242,11 +244,7 @@ def _with_plan(run: Callable[..., tuple[list[str], int]], plan: Path, options: d
     given = _clusters(options)
     progress = progress_on_stderr(options.pop("log_format"))
     say_reading(progress, plan)
-    lines, code = run(
-        plan, resolve_flow(given), progress, colour=coloured(), width=terminal_width(), typed=given.words(), **options
-    )
-    print_lines(lines)
-    return code
+    return _printed(*run(plan, resolve_flow(given), progress, typed=given.words(), **_terminal(), **options))
 
 
 @cli.command(short_help="Set the planned offsets on the target (dry run without --execute).")
@@ -342,9 +340,7 @@ def doctor(**options: Any) -> int:
 
     given = _clusters(options)
     progress = progress_on_stderr(options.pop("log_format"))
-    lines, code = examine(given, progress, colour=coloured(), width=terminal_width(), **options)
-    print_lines(lines)
-    return code
+    return _printed(*examine(given, progress, **_terminal(), **options))
 
 
 @cli.group(short_help="Look at what MirrorMaker 2 itself keeps.", subcommand_metavar="COMMAND [OPTIONS]")
@@ -371,9 +367,7 @@ def offsets(**options: Any) -> int:
 
     flow = resolve_flow(_clusters(options))
     progress = progress_on_stderr(options.pop("log_format"))
-    lines, code = run_mm2_offsets(flow, progress, colour=coloured(), width=terminal_width(), **options)
-    print_lines(lines)
-    return code
+    return _printed(*run_mm2_offsets(flow, progress, **_terminal(), **options))
 
 
 def main() -> None:

@@ -47,10 +47,19 @@ def run_status(flow: Flow, policies: Policies, progress: Lines, show: Print, **o
         show=show,
         progress=progress,
     )
+    request = PlanRequest(
+        flow=flow,
+        filters=filters_of(options),
+        policies=policies,
+        source_down=False,
+        settle_seconds=options["settle"],
+        settings={},
+        limits=Limits(MOST_PER_PARTITION, None),
+    )
     clock = SystemClock()
     if not options["watch"]:
-        with _lookout(flow, policies, progress, clock, options) as lookout:
-            status = lookout.look(options["settle"])
+        with status_edges(flow, clock, options) as edges:
+            status = Lookout(request, edges, progress, clock).look(options["settle"])
         told.finally_(status, None)
         return exit_code(status)
     last: list[Told] = []
@@ -60,7 +69,8 @@ def run_status(flow: Flow, policies: Policies, progress: Lines, show: Print, **o
         told(said)
 
     asking = Asking(clock)
-    with _lookout(flow, policies, asking, asking, options) as lookout, told.screen():
+    with status_edges(flow, asking, options) as edges, told.screen():
+        lookout = Lookout(request, edges, asking, asking, watches=True)
 
         def begin(settle_seconds: float) -> BackgroundLook:
             return BackgroundLook(lambda: lookout.look(settle_seconds), asking)
@@ -126,23 +136,6 @@ class Lookout:
         except ClusterError as error:
             return error.problem
         return ""
-
-
-@contextmanager
-def _lookout(
-    flow: Flow, policies: Policies, progress: Progress, clock: Clock, options: dict[str, Any]
-) -> Iterator[Lookout]:
-    request = PlanRequest(
-        flow=flow,
-        filters=filters_of(options),
-        policies=policies,
-        source_down=False,
-        settle_seconds=options["settle"],
-        settings={},
-        limits=Limits(MOST_PER_PARTITION, None),
-    )
-    with status_edges(flow, clock, options) as edges:
-        yield Lookout(request, edges, progress, clock, options["watch"])
 
 
 @dataclass
