@@ -72,9 +72,7 @@ class ConfluentAdmin(ConfluentReader):
         return NOT_EXACT
 
     def _alter_once(
-        self,
-        wanted: Mapping[str, Commits],
-        parts: Mapping[str, Sequence[TopicPartition]],
+        self, wanted: Mapping[str, Commits], parts: Mapping[str, Sequence[TopicPartition]]
     ) -> dict[str, Any]:
         def submit(client: AdminClient, group: str) -> "Future[Any]":
             # Without `metadata` and leader epoch: "" would be stored as a NUL byte, and the source's epoch

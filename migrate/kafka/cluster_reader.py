@@ -9,13 +9,7 @@ from concurrent.futures import Future
 from sys import intern
 from typing import Any, TypeVar
 
-from confluent_kafka import (
-    ConsumerGroupState,
-    ConsumerGroupTopicPartitions,
-    IsolationLevel,
-    TopicCollection,
-    Uuid,
-)
+from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, IsolationLevel, TopicCollection, Uuid
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
@@ -24,16 +18,7 @@ from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of
 from migrate.kafka.settings import ClientSettings
 from migrate.kafka.turns import Backoff, batches
-from migrate.model import (
-    UNREAD_METADATA,
-    ClusterFacts,
-    Commit,
-    Commits,
-    Failure,
-    GroupState,
-    LogRange,
-    TopicPartition,
-)
+from migrate.model import UNREAD_METADATA, ClusterFacts, Commit, Commits, Failure, GroupState, LogRange, TopicPartition
 
 MAX_IN_FLIGHT = 100
 DESCRIBE_BATCH = 500
@@ -177,10 +162,7 @@ class ConfluentReader:
         return answers | self._persistently(known, ask, LOG_RANGE_BATCH)
 
     def _persistently(
-        self,
-        keys: Collection[K],
-        ask: Callable[[Sequence[K]], dict[K, V | Failure]],
-        size: int,
+        self, keys: Collection[K], ask: Callable[[Sequence[K]], dict[K, V | Failure]], size: int
     ) -> dict[K, V | Failure]:
         """Ask again, with a fresh client, for what failed in passing, until the deadline: coordinators move.
 

@@ -44,9 +44,7 @@ _WRITING_REMEDIES = {
     "broker that coordinates the group is down",
 }
 # READ brings DESCRIBE with it; DESCRIBE alone shows a topic whose records can not be read.
-_FETCHING_REMEDIES = {
-    "TOPIC_AUTHORIZATION_FAILED": "grant the principal READ on the topic, which includes DESCRIBE",
-}
+_FETCHING_REMEDIES = {"TOPIC_AUTHORIZATION_FAILED": "grant the principal READ on the topic, which includes DESCRIBE"}
 
 
 def error_of(reason: BaseException | KafkaError) -> KafkaError:

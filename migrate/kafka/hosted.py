@@ -60,11 +60,7 @@ class HostedAdmin:
     """
 
     def __init__(
-        self,
-        settings: ClientSettings,
-        deadline_seconds: float = 60.0,
-        concurrency: int = 100,
-        lock: int | None = None,
+        self, settings: ClientSettings, deadline_seconds: float = 60.0, concurrency: int = 100, lock: int | None = None
     ) -> None:
         self.side = settings.side
         self.alias = settings.alias

@@ -150,10 +150,7 @@ class RecordReader:
         return {place: Unreadable(REFUSED) for place in places if place.topic in self._refused}
 
     def _pass(
-        self,
-        reach: Reach,
-        intakes: Mapping[TopicPartition, RunIntake],
-        problems: dict[TopicPartition, Unreadable],
+        self, reach: Reach, intakes: Mapping[TopicPartition, RunIntake], problems: dict[TopicPartition, Unreadable]
     ) -> dict[TopicPartition, RunIntake]:
         """Read one run of each partition; return the runs that are to go on in another pass."""
         patience = PATIENCE_SECONDS if reach is Reach.SHORT else math.inf

@@ -113,12 +113,7 @@ class SparkComparer:
     and opens the readers there.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        syncs: Callable[[], Syncs | None],
-        open_readers: OpenReaders,
-    ) -> None:
+    def __init__(self, session: Session, syncs: Callable[[], Syncs | None], open_readers: OpenReaders) -> None:
         self._session = session
         self._syncs = syncs
         self._open_readers = open_readers
@@ -143,11 +138,7 @@ class SparkComparer:
             questions.unpersist()
 
     def _compare(
-        self,
-        questions: "DataFrame",
-        works: Mapping[TopicPartition, Work],
-        limits: Limits,
-        listener: Listener,
+        self, questions: "DataFrame", works: Mapping[TopicPartition, Work], limits: Limits, listener: Listener
     ) -> Comparison:
         with _spark_told():
             rows = questions.rdd  # which may run a job

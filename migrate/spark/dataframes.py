@@ -46,11 +46,7 @@ FIXED = {
 
 
 def read_topic(
-    spark: "SparkSession",
-    options: Mapping[str, str],
-    topic: str,
-    pinned: LogRange,
-    min_partitions: int | None = None,
+    spark: "SparkSession", options: Mapping[str, str], topic: str, pinned: LogRange, min_partitions: int | None = None
 ) -> "DataFrame":
     """Return the records of the topic's partition 0 with `pinned.start` <= offset < `pinned.end`, read_committed.
 

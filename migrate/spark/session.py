@@ -37,10 +37,7 @@ HOW_TO_GIVE_SCRATCH = (
 )
 
 # What every answer of this tool depends on: set on our own session only, never on one that we were given.
-_SQL_SETTINGS = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "true",
-}
+_SQL_SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
 # Spark reads Kafka through its newer reader: the older one copies every record twice more on its way.
 _V1_SOURCES = "spark.sql.sources.useV1SourceList"
 _LOCAL_SETTINGS = {

@@ -46,9 +46,7 @@ def links(syncs: "DataFrame") -> "DataFrame":
     """
     return (
         syncs.selectExpr(
-            "*",
-            f"min(source_offset) {_LATER} as least_source",
-            f"min(target_offset) {_LATER} as least_target",
+            "*", f"min(source_offset) {_LATER} as least_source", f"min(target_offset) {_LATER} as least_target"
         )
         .where("least_source is null or (source_offset < least_source and target_offset < least_target)")
         .drop("least_source", "least_target")
