@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import shutil
 import stat
 import sys
 import traceback
@@ -13,8 +14,10 @@ from typing import Any
 
 import click
 
+from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
-from migrate.text import safe
+from migrate.progress import Heart, LineProgress
+from migrate.text import safe, wants_colour
 
 _telling: list[tuple[Any, Any]] = []
 # Some 10,000 rows: from there on reading it takes seconds.
@@ -129,10 +132,6 @@ def _complain(problem: str, todo: str) -> None:
 
 def progress_on_stderr(log_format: str) -> Any:
     """Return a command's progress, which ends by itself when results or an error are printed."""
-    import shutil
-
-    from migrate.clock import SystemClock
-    from migrate.progress import Heart, LineProgress
 
     def write(text: str) -> None:
         # A log pipe that died must not stop an apply between two groups.
@@ -163,8 +162,6 @@ def _hush() -> None:
 
 def terminal_width() -> int:
     """Return the terminal's columns; where stdout is none, $COLUMNS, or 200: a pipe has no edge to cut at."""
-    import shutil
-
     if sys.stdout.isatty():
         return shutil.get_terminal_size((80, 24)).columns
     told = os.environ.get("COLUMNS", "")
@@ -173,6 +170,4 @@ def terminal_width() -> int:
 
 def coloured() -> bool:
     """Return whether results may be coloured: on a terminal, unless NO_COLOR says otherwise."""
-    from migrate.text import wants_colour
-
     return wants_colour(sys.stdout.isatty(), os.environ)

@@ -12,12 +12,19 @@ import click
 from migrate.errors import UsageError
 from migrate.mm2.flow import Flow
 from migrate.model import Side
-from migrate.survey.policies import ACCEPTABLE_CHECKS, UNTRANSLATABLE_REASONS, Policies, Rewind, Uncommitted
+from migrate.survey.filters import Filters
+from migrate.survey.policies import (
+    ACCEPTABLE_CHECKS,
+    UNTRANSLATABLE_REASONS,
+    Policies,
+    Rewind,
+    Uncommitted,
+    parse_untranslatable,
+    parse_waiver,
+)
 
 if TYPE_CHECKING:
     from migrate.mm2.connectors import Described
-    from migrate.survey.filters import Filters
-
 
 ENVIRONMENT_PREFIX = "MM2_MIGRATE_"
 # What affects data is given on the command line of the night, never inherited from a shell's profile.
@@ -114,10 +121,8 @@ filter_options = together(
 )  # fmt: skip
 
 
-def filters_of(options: Mapping[str, Any]) -> "Filters":
+def filters_of(options: Mapping[str, Any]) -> Filters:
     """Return the filters that a command with `filter_options` was given; raises `UsageError` for a wrong one."""
-    from migrate.survey.filters import Filters
-
     names = ("groups", "exclude_groups", "topics", "exclude_topics", "groups_file")
     return Filters.from_options(*(options[name] for name in names))
 
@@ -268,8 +273,6 @@ def _described(given: ClusterOptions, source_alias: str, target_alias: str) -> "
 
 def resolve_policies(options: dict[str, Any]) -> Policies:
     """Take the options of `policy_options` out of a command's, and return the policies that they choose."""
-    from migrate.survey.policies import parse_untranslatable, parse_waiver
-
     default, by_reason = parse_untranslatable(options.pop("untranslatable"))
     return Policies(
         waivers=tuple(parse_waiver(text) for text in options.pop("accept")),

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from migrate.apply.exact_admin import ExactAdmin
 from migrate.clock import Clock
@@ -26,12 +26,11 @@ from migrate.mm2.topic_reader import PlainMirror
 from migrate.model import Side
 from migrate.ports import ClusterAdmin, PositionReader, Progress
 from migrate.spark.background import Session, background_spark
+from migrate.spark.exact_client import JavaExactClient, JavaMachine
+from migrate.spark.java_client import JavaClient
 from migrate.spark.java_settings import JavaSettings, java_settings
 from migrate.survey.group_facts import GroupFactsReader, RememberedGroupFacts
 from migrate.survey.survey import Clusters
-
-if TYPE_CHECKING:
-    from migrate.spark.exact_client import JavaMachine
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,6 @@ def plan_edges(flow: Flow, source_down: bool, options: Mapping[str, Any]) -> Ite
 def _plan_clusters(flow: Flow, source: Endpoint, target: Endpoint, source_down: bool, session: Session) -> Clusters:
     from migrate.spark.comparer import SparkComparer
     from migrate.spark.hosted_topics import hosted_topics
-    from migrate.spark.java_client import JavaClient
     from migrate.spark.java_commits import JavaCommitReader
     from migrate.spark.mm2_topics import SparkMirrorReader
 
@@ -225,13 +223,11 @@ class ApplyEdges:
 
     source: Endpoint
     target: Endpoint
-    machine: "JavaMachine"
+    machine: JavaMachine
     concurrency: int
 
     def exact_admin(self, of: Endpoint, groups_with_metadata: Collection[str]) -> ClusterAdmin:
         """Return the confluent-kafka admin of one cluster, which leaves to Java what it cannot do byte for byte."""
-        from migrate.spark.exact_client import JavaExactClient
-
         exact = JavaExactClient(self.machine, of.java, of.deadline_seconds)
         return ExactAdmin(of.admin(self.concurrency), exact, groups_with_metadata)
 
@@ -242,8 +238,6 @@ def apply_edges(flow: Flow, progress: Progress, needs_java: bool, options: Mappi
 
     `options` are `request_timeout` and, where anything is written, `concurrency`.
     """
-    from migrate.spark.exact_client import JavaMachine
-
     source, target = endpoints(flow, options["request_timeout"])
     with closing(JavaMachine(progress, needs_java)) as machine:
         yield ApplyEdges(source, target, machine, options.get("concurrency", 100))

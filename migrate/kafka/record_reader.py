@@ -74,18 +74,17 @@ class RecordReader:
         self, wanted: Mapping[TopicPartition, Collection[int]]
     ) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return the records at single offsets."""
-        ranges = {place: [Range(o, o + 1) for o in sorted(set(offsets))] for place, offsets in wanted.items()}
-        shelves = {place: [Contents() for _ in asked] for place, asked in ranges.items()}
-        problems = self._fill(ranges, shelves)
-        return {
-            place: problems.get(place) or {o: c for shelf in shelves[place] for o, c in shelf.found.items()}
-            for place in wanted
-        }
+        return self._contents({p: [Range(o, o + 1) for o in sorted(set(offsets))] for p, offsets in wanted.items()})
 
     def scan(self, wanted: Mapping[TopicPartition, Range]) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return every record of one range of each partition, by offset in log order: whole, so a few at a time."""
-        shelves = {place: Contents() for place in wanted}
-        problems = self._fill({p: [piece] for p, piece in wanted.items()}, {p: [shelf] for p, shelf in shelves.items()})
+        return self._contents({place: [piece] for place, piece in wanted.items()})
+
+    def _contents(
+        self, ranges: Mapping[TopicPartition, Sequence[Range]]
+    ) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
+        shelves = {place: Contents() for place in ranges}
+        problems = self._fill(ranges, {place: [shelf] * len(ranges[place]) for place, shelf in shelves.items()})
         return {place: problems.get(place) or shelf.found for place, shelf in shelves.items()}
 
     def first_offsets(
