@@ -14,9 +14,7 @@ from typing import Any
 
 import click
 
-from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
-from migrate.progress import Heart, LineProgress
 from migrate.text import safe, wants_colour
 
 _telling: list[tuple[Any, Any]] = []
@@ -132,6 +130,9 @@ def _complain(problem: str, todo: str) -> None:
 
 def progress_on_stderr(log_format: str) -> Any:
     """Return a command's progress, which ends by itself when results or an error are printed."""
+
+    from migrate.clock import SystemClock
+    from migrate.progress import Heart, LineProgress
 
     def write(text: str) -> None:
         # A log pipe that died must not stop an apply between two groups.

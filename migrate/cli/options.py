@@ -12,7 +12,6 @@ import click
 from migrate.errors import UsageError
 from migrate.mm2.flow import Flow
 from migrate.model import Side
-from migrate.survey.filters import Filters
 from migrate.survey.policies import (
     ACCEPTABLE_CHECKS,
     UNTRANSLATABLE_REASONS,
@@ -25,6 +24,7 @@ from migrate.survey.policies import (
 
 if TYPE_CHECKING:
     from migrate.mm2.connectors import Described
+    from migrate.survey.filters import Filters
 
 ENVIRONMENT_PREFIX = "MM2_MIGRATE_"
 # What affects data is given on the command line of the night, never inherited from a shell's profile.
@@ -121,8 +121,10 @@ filter_options = together(
 )  # fmt: skip
 
 
-def filters_of(options: Mapping[str, Any]) -> Filters:
+def filters_of(options: Mapping[str, Any]) -> "Filters":
     """Return the filters that a command with `filter_options` was given; raises `UsageError` for a wrong one."""
+    from migrate.survey.filters import Filters
+
     names = ("groups", "exclude_groups", "topics", "exclude_topics", "groups_file")
     return Filters.from_options(*(options[name] for name in names))
 
