@@ -77,10 +77,6 @@ class JavaClient:
         """Return a Java class by its full name, by the loader that has Kafka's."""
         return self.jvm.java.lang.Class.forName(name, True, self._loader)
 
-    def partitions(self) -> "Partitions":
-        """Return a maker of Kafka's TopicPartition objects."""
-        return Partitions(self.kafka.common.TopicPartition)
-
 
 def java_properties(jvm: Any, settings: Mapping[str, str]) -> Any:
     """Return settings as a `java.util.Properties`."""
@@ -88,18 +84,3 @@ def java_properties(jvm: Any, settings: Mapping[str, str]) -> Any:
     for key, value in settings.items():
         properties.put(key, value)
     return properties
-
-
-class Partitions:
-    """Kafka's TopicPartition objects, each made once: a call into the JVM costs a tenth of a millisecond."""
-
-    def __init__(self, make: Any) -> None:
-        self._make = make
-        self._made: dict[tuple[str, int], Any] = {}
-
-    def __call__(self, topic: str, partition: int) -> Any:
-        """Return the object for one partition."""
-        made = self._made.get((topic, partition))
-        if made is None:
-            made = self._made[topic, partition] = self._make(topic, partition)
-        return made

@@ -5,6 +5,7 @@ moved by itself; what it gives up on comes back as a `Failure` per partition, ne
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from migrate.errors import ClusterError
@@ -34,7 +35,9 @@ class JavaOffsetWriter:
 
     def __init__(self, client: JavaClient) -> None:
         self._client = client
-        self._partition = client.partitions()
+        # Each made once: a call into the JVM costs a tenth of a millisecond.
+        make = client.kafka.common.TopicPartition
+        self._java = cache(lambda place: make(place.topic, place.partition))
         self._commit = client.kafka.clients.consumer.OffsetAndMetadata
 
     def prove(self) -> None:
@@ -77,9 +80,6 @@ class JavaOffsetWriter:
 
     def _options(self, name: str) -> Any:
         return getattr(self._client.kafka.clients.admin, name)().timeoutMs(int(self._client.deadline_seconds * 1000))
-
-    def _java(self, place: TopicPartition) -> Any:
-        return self._partition(place.topic, place.partition)
 
     def _carry_out(
         self, parts: Mapping[str, Collection[TopicPartition]], submit: Submit
