@@ -248,7 +248,7 @@ def _roles(flow: Flow, plan: Plan) -> Flow:
 
 
 def _refuse_other_cluster(admin: ClusterAdmin, planned_id: str) -> None:
-    """Raise `Refused` if this is not the cluster of the plan; a plan made without it ("") can not tell."""
+    """Raise `Refused` if this is not the cluster of the plan; a plan made without it ("") cannot tell."""
     seen = admin.facts().cluster_id
     if planned_id and seen != planned_id:
         raise Refused(

@@ -148,7 +148,7 @@ def progress_on_stderr(log_format: str) -> Any:
 def say_reading(progress: Any, *plans: Path) -> None:
     """Say that plan files are read, if that takes long enough to wonder."""
     for plan in plans:
-        with contextlib.suppress(OSError):  # the one that reads it says why it can not
+        with contextlib.suppress(OSError):  # the one that reads it says why it cannot
             if plan.stat().st_size > LARGE_PLAN_BYTES:
                 progress.step(f"reading {plan}")
 

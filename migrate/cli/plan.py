@@ -24,7 +24,7 @@ from migrate.text import many
 def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **options: Any) -> Plan:
     """Make the plan that the options ask for and write it to `out`.
 
-    Raises before anything is read if `out` can not be written, or holds a plan that was applied, or no plan at all.
+    Raises before anything is read if `out` cannot be written, or holds a plan that was applied, or no plan at all.
     """
     refuse_out(out)
     if options["failback"]:

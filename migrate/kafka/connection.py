@@ -137,7 +137,7 @@ class Connection:
         done: SimpleQueue[Future[Any]] = SimpleQueue()
         answered = True
         while waiting or running:
-            # Outside of what a key answers for: a cluster that can not be reached is an error of all.
+            # Outside of what a key answers for: a cluster that cannot be reached is an error of all.
             self.client()
             while waiting and len(running) < concurrency:
                 key = waiting.popleft()

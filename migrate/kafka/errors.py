@@ -43,7 +43,7 @@ _WRITING_REMEDIES = {
     "COORDINATOR_NOT_AVAILABLE": "fewer copies of __consumer_offsets are in step than its min.insync.replicas, or the "
     "broker that coordinates the group is down",
 }
-# READ brings DESCRIBE with it; DESCRIBE alone shows a topic whose records can not be read.
+# READ brings DESCRIBE with it; DESCRIBE alone shows a topic whose records cannot be read.
 _FETCHING_REMEDIES = {"TOPIC_AUTHORIZATION_FAILED": "grant the principal READ on the topic, which includes DESCRIBE"}
 
 

@@ -46,7 +46,7 @@ class ConfluentGroupFacts:
         """Return the kind of every group, from the old listing of all kinds beside that of consumer groups.
 
         librdkafka's `list_consumer_groups` shows protocol types "consumer" and "" only; its older `list_groups` shows
-        every group there is, and describes it as a classic one, so that a kind it can not tell is asked of the
+        every group there is, and describes it as a classic one, so that a kind it cannot tell is asked of the
         group's own records.
         """
         try:

@@ -16,7 +16,7 @@ from migrate.match.equality import Content, Equality, fingerprints
 from migrate.match.log_reader import Run
 from migrate.match.protocol import Range, Stretch, key_mark
 
-# A record without an error has all of these: the client's types can not tell.
+# A record without an error has all of these: the client's types cannot tell.
 _offset: Any = Message.offset
 _headers: Any = Message.headers
 _second = itemgetter(1)
