@@ -3,6 +3,8 @@
 `KafkaError.retriable()` is False for every admin error, even where a second try is right, so the table is here.
 """
 
+import re
+
 from confluent_kafka import KafkaError, KafkaException
 
 from migrate.model import Failure
@@ -51,6 +53,7 @@ _WRITING_REMEDIES = {
     "COORDINATOR_NOT_AVAILABLE": "fewer copies of __consumer_offsets are in step than its min.insync.replicas, or the "
     "broker that coordinates the group is down",
 }
+_REJECTED = re.compile(r"SSL.*\balert\b.*(certificate|unknown ca|handshake failure)", re.I)
 # READ brings DESCRIBE with it; DESCRIBE alone shows a topic whose records can not be read.
 _FETCHING_REMEDIES = {
     "TOPIC_AUTHORIZATION_FAILED": "grant the principal READ on the topic, which includes DESCRIBE",
@@ -75,6 +78,9 @@ def code_of(reason: BaseException | KafkaError) -> str:
 def note_cause(causes: dict[str, str], error: KafkaError) -> None:
     """Keep by code what a client's error callback says: of several wordings the longest, which guesses at a cause."""
     code, text = code_of(error), error.str()
+    # With TLS 1.3 a broker rejects a certificate after the handshake: librdkafka calls that a lost connection.
+    if _REJECTED.search(text):
+        code = "_SSL"
     causes[code] = max(causes.get(code, ""), text, key=len)
 
 
