@@ -4,6 +4,7 @@
 """
 
 import re
+from dataclasses import replace
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -46,12 +47,15 @@ _REMEDIES = {
     "UNKNOWN_TOPIC_OR_PARTITION": "it is not there, or the principal lacks DESCRIBE on the topic",
     "UNSTABLE_OFFSET_COMMIT": "a transaction that commits offsets of this group is still open",
 }
+TOO_FEW_COPIES = (
+    "fewer copies of __consumer_offsets are in step than its min.insync.replicas, or the broker that coordinates the "
+    "group is down"
+)
 _WRITING_REMEDIES = {
     "GROUP_AUTHORIZATION_FAILED": "grant the principal READ on the group, and DELETE where it is to be deleted",
     "TOPIC_AUTHORIZATION_FAILED": "grant the principal READ on the topic",
     # What brokers make of NOT_ENOUGH_REPLICAS, too.
-    "COORDINATOR_NOT_AVAILABLE": "fewer copies of __consumer_offsets are in step than its min.insync.replicas, or the "
-    "broker that coordinates the group is down",
+    "COORDINATOR_NOT_AVAILABLE": TOO_FEW_COPIES,
 }
 _REJECTED = re.compile(r"SSL.*\balert\b.*(certificate|unknown ca|handshake failure)", re.I)
 # READ brings DESCRIBE with it; DESCRIBE alone shows a topic whose records can not be read.
@@ -106,3 +110,14 @@ def timed_out(seconds: float, writing: bool = False) -> Failure:
 def not_sent(seconds: float) -> Failure:
     """Return the `Failure` of a write that was not sent, because those before it got no answer."""
     return Failure("NOT_SENT", f"not sent: the calls before it got no answer within {seconds:g} s", True)
+
+
+def or_too_few_copies(failure: Failure) -> Failure:
+    """Return why a group's offsets could not be read; an answer that never came says what a broker may be waiting for.
+
+    Since Kafka 4.0 a broker gives stable offsets once all that was written before is committed
+    (`GroupCoordinatorService.fetchOffsets`): with too few copies in step, never.
+    """
+    if failure.code == "_TIMED_OUT":
+        return replace(failure, message=f"{failure.message} ({TOO_FEW_COPIES})")
+    return failure

@@ -280,8 +280,8 @@ class RecordReader:
         what = "refused" if code in HOPELESS else f"did not answer within {self._deadline_seconds:g} s"
         return ClusterError(
             f"{self._name} {what} while its records were read{cause}.",
-            "Check that all its brokers run and can be reached from where Spark's tasks run, then run again. Where quotas "
-            "throttle clients, raise --request-timeout.",
+            "Check that all its brokers run and can be reached from where Spark's tasks run, then run again. Where "
+            "quotas throttle clients, raise --request-timeout.",
         )
 
     def _readable(self, text: str) -> str:

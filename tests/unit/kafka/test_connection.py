@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from migrate.errors import ClusterError
 from migrate.kafka import connection as module
 from migrate.kafka.connection import DESTROYER, Connection
-from migrate.kafka.errors import note_cause, timed_out
+from migrate.kafka.errors import note_cause, or_too_few_copies, timed_out
 from migrate.mm2.flow import Cluster
 from migrate.model import Failure, Side
 from tests.mockcluster import MockCluster
@@ -141,3 +141,10 @@ def test_a_certificate_that_the_broker_rejects_is_no_lost_connection(text, code)
     causes: dict[str, str] = {}
     note_cause(causes, KafkaError(KafkaError._TRANSPORT, text))
     assert causes == {code: text}
+
+
+def test_stable_offsets_that_never_come_say_what_a_broker_may_be_waiting_for():
+    late = or_too_few_copies(timed_out(5))
+    assert late.code == "_TIMED_OUT" and late.message.startswith("no answer within 5 s (fewer copies of")
+    refused = Failure("GROUP_AUTHORIZATION_FAILED", "no")
+    assert or_too_few_copies(refused) is refused
