@@ -24,6 +24,7 @@ RETRIABLE = frozenset(
         "_TRANSPORT",
         "_WAIT_COORD",
         "_DESTROY",
+        "_DESTROY_BROKER",
         "COORDINATOR_LOAD_IN_PROGRESS",
         "COORDINATOR_NOT_AVAILABLE",
         "LEADER_NOT_AVAILABLE",
