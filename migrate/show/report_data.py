@@ -16,7 +16,8 @@ from typing import Any
 from migrate.apply.verify import GOOD
 from migrate.model import Grade, Row, lag, may_skip, rewinds
 from migrate.plan.plan import Plan
-from migrate.plan.totals import Mm2Comparison, compare_with_mm2, group_totals
+from migrate.plan.totals import compare_with_mm2, group_totals
+from migrate.show.charts import GroupBar, lag_bars, rereads_bars
 from migrate.show.group_table import group_word, states_told
 from migrate.show.report_outcome import AS_PLANNED, Aftermath, RowAfter
 from migrate.text import many, name, safe, shell_word
@@ -225,48 +226,33 @@ class Chart:
     rest: str = ""
 
 
-def rereads_chart(groups: Mapping[str, Sequence[Row]], beside_mm2: bool) -> Chart:
+def rereads_lanes(groups: Mapping[str, Sequence[Row]], beside_mm2: bool) -> Chart:
     """Return re-reads per group: this plan's, and below what following MM2's newest checkpoints would read again."""
-    numbers: dict[str, tuple[int, int]] = {}
-    compared: dict[str, Mm2Comparison] = {}
-    for group, rows in groups.items():
-        own = group_totals(rows).rereads
-        found = compare_with_mm2(rows)
-        if own is not None:
-            numbers[group] = (own, own + found.behind_records)
-            compared[group] = found
-    named = sorted(numbers, key=lambda g: (-max(numbers[g]), g))
-    shown = named[:LANES]
-    most = max((max(numbers[g]) for g in shown), default=0)
-    lanes = []
-    for group in shown:
-        own, mm2 = numbers[group]
-        bars = [Bar("plan", 0, share(own, most), f"{group_totals(groups[group]).sign}{own:,}")]
-        if beside_mm2:
-            bars.append(Bar("mm2", 0, share(mm2, most), f"{mm2:,}"))
-        lanes.append(Lane(name(group), tuple(bars), _left_out(compared[group]) if beside_mm2 else ""))
-    rest, told = named[LANES:], []
-    if rest:
-        told.append(f"{many(len(rest), 'more group')}: {sum(numbers[g][0] for g in rest):,} by this plan")
-        if beside_mm2:
-            told.append(f"{sum(numbers[g][1] for g in rest):,} by MM2's checkpoints")
-    unknown = len(groups) - len(numbers)
-    if unknown:
-        told.append(f"unknown for {many(unknown, 'group')}")
-    return Chart(tuple(lanes), "; ".join(told))
+    return _lanes(rereads_bars(groups), "plan", " by this plan", beside_mm2)
 
 
-def lag_chart(groups: Mapping[str, Sequence[Row]]) -> Chart:
+def lag_lanes(groups: Mapping[str, Sequence[Row]]) -> Chart:
     """Return how many source records each group had not read when the plan was made."""
-    lags = {group: behind for group, rows in groups.items() if (behind := group_totals(rows).lag) is not None}
-    named = sorted(lags, key=lambda g: (-lags[g], g))
-    shown, rest = named[:LANES], named[LANES:]
-    most = max((lags[g] for g in shown), default=0)
-    lanes = tuple(Lane(name(g), (Bar("lag", 0, share(lags[g], most), f"{lags[g]:,}"),)) for g in shown)
-    told = [f"{many(len(rest), 'more group')}: {sum(lags[g] for g in rest):,}"] if rest else []
-    if len(groups) > len(lags):
-        told.append(f"unknown for {many(len(groups) - len(lags), 'group')}")
-    return Chart(lanes, "; ".join(told))
+    return _lanes(lag_bars(groups), "lag", "", False)
+
+
+def _lanes(bars: Sequence[GroupBar], kind: str, by_plan: str, beside_mm2: bool) -> Chart:
+    known = [(bar, bar.own) for bar in bars if bar.own is not None]
+    most = max((bar.total for bar, _ in known), default=0)
+    lanes = []
+    for bar, own in known[:LANES]:
+        drawn = [Bar(kind, 0, share(own, most), f"{bar.sign}{own:,}")]
+        if beside_mm2:
+            drawn.append(Bar("mm2", 0, share(bar.total, most), f"{bar.total:,}"))
+        lanes.append(Lane(name(bar.group), tuple(drawn), bar.note if beside_mm2 else ""))
+    rest, parts = known[LANES:], []
+    if rest:
+        parts.append(f"{many(len(rest), 'more group')}: {sum(own for _, own in rest):,}{by_plan}")
+        if beside_mm2:
+            parts.append(f"{sum(bar.total for bar, _ in rest):,} by MM2's checkpoints")
+    if len(bars) > len(known):
+        parts.append(f"unknown for {many(len(bars) - len(known), 'group')}")
+    return Chart(tuple(lanes), "; ".join(parts))
 
 
 def grades_bar(grades: Mapping[Grade | None, int]) -> tuple[Bar, ...]:
@@ -287,14 +273,3 @@ def share(value: int, most: int) -> float:
     if value <= 0 or most <= 0:
         return 0.0
     return round(max(LEAST_VISIBLE, 100 * value / most), 3)
-
-
-def _left_out(found: Mm2Comparison) -> str:
-    told = []
-    if found.absent_rows:
-        told.append(f"no checkpoint for {many(found.absent_rows, 'row')}")
-    if found.skipping_rows:
-        told.append(f"checkpoints would skip {found.skipping_records:,} records on {many(found.skipping_rows, 'row')}")
-    if found.beyond_rows:
-        told.append(f"checkpoints lie {found.beyond_records:,} beyond on {many(found.beyond_rows, 'row')}")
-    return "; ".join(told)

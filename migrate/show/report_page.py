@@ -32,7 +32,7 @@ from migrate.show.plan_table import (
     totals_told,
     verdict,
 )
-from migrate.show.report_data import Data, as_json, grades_bar, lag_chart, report_data, rereads_chart
+from migrate.show.report_data import Data, as_json, grades_bar, lag_lanes, report_data, rereads_lanes
 from migrate.show.report_outcome import Aftermath, Verdict
 from migrate.text import Colour, bytes_text, many, name, safe, shell_word
 
@@ -95,10 +95,10 @@ def report(
         signatures=signatures,
         told=next_steps(plan, counted, path, options).told if not after.runs else _told_after(after, options),
         steps=_steps(plan, counted, path, after, options),
-        rereads=rereads_chart(groups, not plan.header.failback),
+        rereads=rereads_lanes(groups, not plan.header.failback),
         grades=grades_bar(counted.grades),
         means=_GRADES,
-        lag=lag_chart(groups),
+        lag=lag_lanes(groups),
         checks=_checks(plan),
         passed=passed(plan),
         not_ruled_out=not_ruled_out(plan.header.checks),

@@ -1,11 +1,13 @@
 """The notebooks' charts, drawn with matplotlib. Each returns its figure; nothing is shown or saved here."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from migrate.errors import UsageError
 from migrate.model import Grade
 from migrate.plan.plan import Plan
-from migrate.show.review import EXTRA, ReviewStopped, groups_table, rows_table
+from migrate.show.charts import GroupBar, lag_bars, rereads_bars
+from migrate.show.review import EXTRA, ReviewStopped, rows_table
 from migrate.text import safe
 
 if TYPE_CHECKING:
@@ -22,16 +24,11 @@ GRADE_COLOURS = {
 
 def rereads_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
     """Draw records read twice per group: by this plan, and what MM2's newest checkpoints add to that."""
-    table = groups_table(plan).fillna({"rereads": 0, "mm2_rereads": 0})
-    table = table.assign(all=table["rereads"] + table["mm2_rereads"]).sort_values("all", ascending=False)
-    figure, axes = _figure(f"Records read twice, by group{_told(len(table), most)}", len(table.head(most)))
-    shown = table.head(most)[::-1]
-    names = [_label(group) for group in shown.index]
-    plans = [int(n) for n in shown["rereads"]]
+    figure, axes, shown = _bars("Records read twice, by group", rereads_bars(plan.groups()), most)
+    names, plans = [_label(bar.group) for bar in shown], [bar.own or 0 for bar in shown]
     axes.barh(names, plans, color=PLAN_COLOUR, label="this plan")
-    axes.barh(names, [int(n) for n in shown["mm2_rereads"]], left=plans, color=MM2_COLOUR,
+    axes.barh(names, [bar.mm2_adds for bar in shown], left=plans, color=MM2_COLOUR,
               label="more from MM2's checkpoints")  # fmt: skip
-    axes.set_xlabel("records")
     axes.legend(loc="lower right")
     return figure
 
@@ -57,11 +54,8 @@ def grades_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
 
 def lag_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
     """Draw how many records each group had still to read on the source when the plan was made."""
-    table = groups_table(plan)["lag"].fillna(0).sort_values(ascending=False)
-    figure, axes = _figure(f"Lag at the cutover, by group{_told(len(table), most)}", len(table.head(most)))
-    shown = table.head(most)[::-1]
-    axes.barh([_label(group) for group in shown.index], [int(n) for n in shown], color=PLAN_COLOUR)
-    axes.set_xlabel("records")
+    figure, axes, shown = _bars("Lag at the cutover, by group", lag_bars(plan.groups()), most)
+    axes.barh([_label(bar.group) for bar in shown], [bar.own or 0 for bar in shown], color=PLAN_COLOUR)
     return figure
 
 
@@ -98,6 +92,13 @@ def places_chart(plan: Plan, topic: str, partition: int, most: int = MOST_BARS) 
         axes.legend(fontsize="small")
     left.set_yticks(range(len(names)), names)
     return figure
+
+
+def _bars(title: str, bars: Sequence[GroupBar], most: int) -> "tuple[Figure, Axes, list[GroupBar]]":
+    """Return figure, axes, and the bars to draw from the bottom up."""
+    figure, axes = _figure(f"{title}{_told(len(bars), most)}", len(bars[:most]))
+    axes.set_xlabel("records")
+    return figure, axes, [*bars[:most]][::-1]
 
 
 def _figure(title: str, bars: int) -> "tuple[Figure, Axes]":

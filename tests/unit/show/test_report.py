@@ -26,9 +26,9 @@ from migrate.show.report_data import (
     LANES,
     as_json,
     grades_bar,
-    lag_chart,
+    lag_lanes,
     report_data,
-    rereads_chart,
+    rereads_lanes,
     split_sentence,
 )
 from migrate.show.report_outcome import Aftermath
@@ -226,13 +226,13 @@ def test_rows_beyond_the_cap_are_counted_and_blocked_groups_are_listed_first():
 def test_charts_are_shares_of_a_whole_and_leave_no_group_out():
     groups = {f"g{i:02}": [make_row(f"g{i:02}", rereads_estimate=i, target_offset=600)] for i in range(LANES + 7)}
     groups["unknown"] = [make_row("unknown", rereads_estimate=None, source_log_end=None)]
-    for chart in (rereads_chart(groups, True), lag_chart(groups)):
+    for chart in (rereads_lanes(groups, True), lag_lanes(groups)):
         assert len(chart.lanes) == LANES
         assert all(0 <= bar.length <= 100 for lane in chart.lanes for bar in lane.bars)
         assert "7 more groups" in chart.rest and "unknown for 1 group" in chart.rest
-    first = rereads_chart(groups, True).lanes[0]
+    first = rereads_lanes(groups, True).lanes[0]
     assert [(bar.kind, bar.value) for bar in first.bars] == [("plan", f"~{LANES + 6}"), ("mm2", f"{LANES + 46}")]
-    assert [bar.kind for bar in rereads_chart(groups, False).lanes[0].bars] == ["plan"]
+    assert [bar.kind for bar in rereads_lanes(groups, False).lanes[0].bars] == ["plan"]
 
 
 def test_the_grades_fill_the_bar():
