@@ -107,9 +107,9 @@ def plan(out: Path, **options: Any) -> int:
     )
     progress = progress_on_stderr(options.pop("log_format"))
     made = run_plan(flow, policies, out, progress, **options)
-    from migrate.show.formats import summary
+    from migrate.show.plan_table import Page, table
 
-    print_lines(summary(made, str(out), width=terminal_width(), colour=coloured(), cluster_options=given.words()))
+    print_lines(table(made, None, Page(str(out), terminal_width(), coloured(), given.words())))
     return 0 if made.is_clean() else EXIT_REFUSED
 
 

@@ -10,12 +10,18 @@ from migrate.apply.row_results import RowResult, RowStatus
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
 from migrate.plan.attention import failback_text
-from migrate.show.table import Column, layout, wrapped
+from migrate.show.table import Column, at_most, layout, number, wrapped
 from migrate.text import Colour, many, name, paint, safe, shell_word
 
 ROWS_SHOWN = 200
 NAMED = 20
 
+COLUMNS = (
+    Column("GROUP", right=False),
+    Column("TOPIC:PARTITION", right=False),
+    *map(Column, ("PRIOR-OFFSET", "NEW-OFFSET", "COMMITTED")),
+    Column("RESULT", right=False),
+)
 _BAD = (RowStatus.FAILED, RowStatus.UNKNOWN)
 
 
@@ -129,11 +135,12 @@ def _refused(assessment: Assessment, width: int, colour: bool) -> Iterator[str]:
         return
     if assessment.open_blocks:
         yield paint("Blocked in the plan, and shown by no row:", Colour.RED, colour)
-        for block in assessment.open_blocks[:NAMED]:
-            text = f"{block.check}: {block.subject}: expected {block.expected}, seen {block.seen}"
-            yield from wrapped(safe(text), width, "  ", "    ")
-        if len(assessment.open_blocks) > NAMED:
-            yield f"  and {len(assessment.open_blocks) - NAMED} more"
+        yield from at_most(
+            assessment.open_blocks,
+            NAMED,
+            lambda b: safe(f"{b.check}: {b.subject}: expected {b.expected}, seen {b.seen}"),
+            width,
+        )
         yield ""
     titles = {
         Fate.BLOCKED: "Blocked in the plan:",
@@ -173,16 +180,13 @@ def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     sums = [f"{again} records are read again"] * bool(again) + [f"{skipped} ARE SKIPPED"] * bool(skipped)
     title = f"Moved since the apply, and restored all the same: {', '.join(sums) or 'see below'}"
     yield from wrapped(paint(title, Colour.RED if skipped else Colour.YELLOW, colour), width, "", "  ")
-    for line in told[:NAMED]:
-        yield from wrapped(line, width, "  ", "    ")
-    if len(told) > NAMED:
-        yield f"  and {len(told) - NAMED} more"
+    yield from at_most(told, NAMED, str, width)
     yield ""
 
 
 def _way_back(row: Row, now: int | None) -> str:
     """Say what restoring a row that has moved means to its consumers. Counts are of offsets."""
-    stood = f"apply set {_offset(row.target_prior)}, now {_offset(now)}"
+    stood = f"apply set {number(row.target_prior)}, now {number(now)}"
     back = row.target_offset
     if back is None:
         return f"{stood}; its offset is removed: auto.offset.reset decides what is read again or skipped"
@@ -213,22 +217,17 @@ def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
 
 
 def _table(shown: Sequence[RowResult], planned: dict[tuple[str, str, int], Row], colour: bool) -> Iterator[str]:
-    def cells_of(result: RowResult) -> list[str]:
-        row = planned[result.key]
-        return [
-            name(row.group), f"{name(row.target_topic)}:{row.partition}", _offset(row.target_prior),
-            _offset(row.target_offset), _offset(result.seen_offset), str(result.status),
-        ]  # fmt: skip
-
-    headings = ("GROUP", "TOPIC:PARTITION", "PRIOR-OFFSET", "NEW-OFFSET", "COMMITTED", "RESULT")
-    values = [cells_of(result) for result in shown]
-    wide = [max(len(v[i]) for v in values) for i in range(len(headings))]
-    columns = [Column(h, w, 2 <= i <= 4) for i, (h, w) in enumerate(zip(headings, wide, strict=True))]
-    page = layout(columns, 10_000)
+    rows = [
+        [
+            name(row.group), f"{name(row.target_topic)}:{row.partition}", number(row.target_prior),
+            number(row.target_offset), number(result.seen_offset), str(result.status),
+        ]
+        for result in shown for row in (planned[result.key],)
+    ]  # fmt: skip
+    page = layout(COLUMNS, rows, 10_000)
     yield from page.headings
-    for result, value in zip(shown, values, strict=True):
-        line = page.line(value)
-        yield paint(line, Colour.RED, colour) if result.status in _BAD else line
+    for result, row in zip(shown, rows, strict=True):
+        yield paint(page.line(row), Colour.RED, colour and result.status in _BAD)
 
 
 def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Iterator[str]:
@@ -249,7 +248,3 @@ def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Itera
         yield "  " + typed.line("--approve", approval, "--execute", "--allow-partial")
     elif not assessment.is_clean:
         yield from wrapped("Nothing was written. Fix the above, then run the same command again or plan anew.", width)
-
-
-def _offset(offset: int | None) -> str:
-    return "-" if offset is None else str(offset)

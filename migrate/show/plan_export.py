@@ -7,9 +7,10 @@ ours.
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from io import StringIO
+from operator import attrgetter
 from typing import Any
 
 from migrate.errors import UsageError
@@ -17,6 +18,7 @@ from migrate.model import Decision, Grade, Row, lag
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import Totals, totals
 from migrate.show.plan_table import verdict
+from migrate.show.streamed_json import document_lines
 from migrate.show.table import wrapped
 from migrate.text import name, safe, shell_word
 
@@ -24,6 +26,12 @@ Value = str | int | None
 # The wide forms are what spreadsheets of East Asian locales take for the same.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 LINE_END = "\r\n"
+# Fields whose column has their own name.
+OWN_FIELDS = (
+    "method", "grade", "reason", "rereads_at_most", "rereads_estimate", "checkpoint_source_offset",
+    "checkpoint_target_offset", "lower_kind", "lower_source_offset", "lower_target_offset", "upper_source_offset",
+    "upper_target_offset", "equality", "why", "missing_on_target", "source_metadata",
+)  # fmt: skip
 MANY_GROUPS = 20
 
 
@@ -64,12 +72,12 @@ def refuse_unprintable(rows: Iterable[Row]) -> None:
             )
 
 
-def kcg_companion(plan: Plan, path: str, rows: Sequence[Row] | None = None) -> str:
+def kcg_companion(plan: Plan, path: str, rows: Sequence[Row]) -> str:
     """Return what a person must know to use the kcg file, with the commands; `path` is the plan's.
 
-    `rows` are those of the file; all of the plan's by default. For stderr: the file itself has no room for it.
+    `rows` are those of the file. For stderr: the file itself has no room for it.
     """
-    setting = [row for row in (plan.rows if rows is None else rows) if row.decision is Decision.SET]
+    setting = [row for row in rows if row.decision is Decision.SET]
     cut = sorted({row.group for row in setting if "\n" in row.group})
     setting = [row for row in setting if "\n" not in row.group]
     groups = list(dict.fromkeys(row.group for row in setting))
@@ -128,22 +136,7 @@ def _columns(pair: str, states: dict[tuple[str, str], str]) -> dict[str, Callabl
         "DECISION": lambda r: r.decision,
         "NEW OFFSET": lambda r: r.target_offset,
         "DELTA": _delta,
-        "METHOD": lambda r: r.method,
-        "GRADE": lambda r: r.grade,
-        "REASON": lambda r: r.reason,
-        "REREADS AT MOST": lambda r: r.rereads_at_most,
-        "REREADS ESTIMATE": lambda r: r.rereads_estimate,
-        "CHECKPOINT SOURCE OFFSET": lambda r: r.checkpoint_source_offset,
-        "CHECKPOINT TARGET OFFSET": lambda r: r.checkpoint_target_offset,
-        "LOWER KIND": lambda r: r.lower_kind,
-        "LOWER SOURCE OFFSET": lambda r: r.lower_source_offset,
-        "LOWER TARGET OFFSET": lambda r: r.lower_target_offset,
-        "UPPER SOURCE OFFSET": lambda r: r.upper_source_offset,
-        "UPPER TARGET OFFSET": lambda r: r.upper_target_offset,
-        "EQUALITY": lambda r: r.equality,
-        "WHY": lambda r: r.why,
-        "MISSING ON TARGET": lambda r: r.missing_on_target,
-        "SOURCE METADATA": lambda r: r.source_metadata,
+        **{field.replace("_", " ").upper(): attrgetter(field) for field in OWN_FIELDS},
         "TARGET GROUP METADATA": lambda r: r.target_prior_metadata,
         "NEW METADATA": lambda r: r.target_metadata,
     }
@@ -192,7 +185,7 @@ class _Lines:
 
 
 def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield one JSON document: fingerprint, verdict, totals, header, checks, rows; a row to a line.
+    """Return the lines of one JSON document: fingerprint, verdict, totals, header, checks, rows; a row to a line.
 
     Its schema is published as schema/plan.schema.json. Verdict and totals are the whole plan's.
 
@@ -201,15 +194,16 @@ def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
     header = asdict(plan.header)
     checks = header.pop("checks")
     counted = totals(plan)
-    yield "{"
-    yield f'"fingerprint": {_json(plan.fingerprint)},'
-    yield f'"rows_in_plan": {len(plan.rows)},'
-    yield f'"verdict": {_json(verdict(plan, counted)[0])},'
-    yield f'"totals": {_json(totals_document(counted))},'
-    yield f'"header": {_json(header)},'
-    yield from _list("checks", checks, len(checks), ",")
-    yield from _list("rows", (row_document(row) for row in rows), len(rows), "")
-    yield "}"
+    return document_lines(
+        {
+            "fingerprint": plan.fingerprint,
+            "rows_in_plan": len(plan.rows),
+            "verdict": verdict(plan, counted)[0],
+            "totals": totals_document(counted),
+            "header": header,
+        },
+        {"checks": checks, "rows": map(row_document, rows)},
+    )
 
 
 def totals_document(counted: Totals) -> dict[str, Any]:
@@ -222,24 +216,7 @@ def totals_document(counted: Totals) -> dict[str, Any]:
 
 def json_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
     """Yield a line for the header (with checks and fingerprint), then one per row; `type` tells which it is."""
-    yield _json(
-        {
-            "type": "header",
-            "fingerprint": plan.fingerprint,
-            "rows_in_plan": len(plan.rows),
-            **asdict(plan.header),
-        }
-    )
+    head = {"type": "header", "fingerprint": plan.fingerprint, "rows_in_plan": len(plan.rows)}
+    yield json.dumps(head | asdict(plan.header))
     for row in rows:
-        yield _json({"type": "row", **row_document(row)})
-
-
-def _list(key: str, entries: Iterator[Mapping[str, Any]], count: int, end: str) -> Iterator[str]:
-    yield f'"{key}": ['
-    for i, entry in enumerate(entries, start=1):
-        yield _json(entry) + ("," if i < count else "")
-    yield f"]{end}"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=True)
+        yield json.dumps({"type": "row", **row_document(row)})

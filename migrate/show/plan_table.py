@@ -3,11 +3,11 @@
 Nothing is ever cut: what does not fit the width goes on the next line. ASCII but for the names themselves.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from migrate.model import Decision, Grade, Level, Row, Scope
+from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Finding, Kind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.forecast import forecast
 from migrate.plan.plan import Header, Plan
@@ -20,6 +20,7 @@ from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
 # A finding on 300 groups must not push the next one off the screen: so many lines of it are shown, and so many names.
 EVIDENCE_SHOWN = 20
 SUBJECTS_NAMED = 40
+LABELS = 11  # columns of the labels at the left edge
 WHY_ESTIMATED = (
     "These rows' records were not compared. Their offsets skip nothing as long as MM2's own offset syncs tell the "
     "truth; what is read twice is a guess and bounds nothing."
@@ -48,22 +49,19 @@ class NextSteps:
     execute: str = ""
 
 
-def table(plan: Plan, rows: Sequence[Row], page: Page) -> Iterator[str]:
-    """Yield the whole table; `rows` are those selected, while verdict and totals are always the whole plan's."""
+def table(plan: Plan, rows: Sequence[Row] | None, page: Page) -> Iterator[str]:
+    """Yield the whole table; `rows` are those selected, while verdict and totals are always the whole plan's.
+
+    None leaves the groups out: what `plan` prints when it is done.
+    """
     counted = totals(plan)
     yield from _top(plan, counted, page)
-    yield paint("GROUPS", Colour.BOLD, page.colour)
-    if len(rows) != len(plan.rows):
-        yield f"{len(rows)} of {len(plan.rows)} rows are shown, as --group and --only say."
-    yield from group_lines(plan, rows, page.width, page.colour)
-    yield ""
-    yield from _next(plan, counted, page)
-
-
-def overview(plan: Plan, page: Page) -> Iterator[str]:
-    """Yield the table without the groups' rows: what `plan` prints when it is done."""
-    counted = totals(plan)
-    yield from _top(plan, counted, page)
+    if rows is not None:
+        yield paint("GROUPS", Colour.BOLD, page.colour)
+        if len(rows) != len(plan.rows):
+            yield f"{len(rows)} of {len(plan.rows)} rows are shown, as --group and --only say."
+        yield from group_lines(plan, rows, page.width, page.colour)
+        yield ""
     yield from _next(plan, counted, page)
 
 
@@ -97,29 +95,30 @@ def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
 
 def _top(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
     text, colour = verdict(plan, counted)
-    for line in wrapped(text, page.width):
-        yield paint(line, colour, page.colour)
+    yield from wrapped(text, page.width, colour=colour if page.colour else None)
     yield ""
     # painted before it is wrapped: the digits are one word, so the colour never crosses a line's end
     yield f"Fingerprint  {paint(plan.fingerprint, Colour.BOLD, page.colour)}"
-    yield from aligned(identity(plan, page), page.width)
+    yield from aligned(identity(plan, page.path), page.width, LABELS)
     yield ""
     for label, line in totals_told(plan, counted):
-        painted = Colour.RED if label == "MISSING" else None
-        for text in aligned([(f"{label:<11}", line)], page.width):
-            yield paint(text, painted, page.colour) if painted else text
+        for text in aligned([(label, line)], page.width, LABELS):
+            yield paint(text, Colour.RED, page.colour and label == "MISSING")
     yield ""
-    yield from _attention(plan, page)
+    found, everything = findings(plan), f"mm2-migrate show {shell_word(page.path)} --format json"
+    yield paint("NEEDS ATTENTION" if found else "NOTHING NEEDS ATTENTION", Colour.BOLD, page.colour)
+    yield from attention_lines(found, plan.header.checks, page, everything)
+    yield ""
 
 
-def identity(plan: Plan, page: Page) -> list[tuple[str, str]]:
-    """Return what the plan is of, as labels and texts: file and time, clusters, MM2's names, settings, waivers."""
+def identity(plan: Plan, path: str) -> list[tuple[str, str]]:
+    """Return what the plan in a file is of, as labels and texts: time, clusters, MM2's names, settings, waivers."""
     h = plan.header
     made = datetime.fromtimestamp(h.created_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     seconds = sum(h.timings.values())
     source = "down, not read" if h.source_down else f"cluster id {safe(h.source_cluster_id) or 'not read'}"
     lines = [
-        ("Plan", f"{name(page.path)}, made {made} by mm2-migrate {safe(h.tool_version)} in {seconds:.0f} s"),
+        ("Plan", f"{name(path)}, made {made} by mm2-migrate {safe(h.tool_version)} in {seconds:.0f} s"),
         ("Source", f"{name(h.source_alias)}, {source}"),
         ("Target", f"{name(h.target_alias)}, cluster id {safe(h.target_cluster_id) or 'not read'}"),
     ]
@@ -135,7 +134,7 @@ def identity(plan: Plan, page: Page) -> list[tuple[str, str]]:
     if h.settings:
         lines.append(("Settings", "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.settings.items()))))
     lines.append(("Waivers", ", ".join(safe(w) for w in h.waivers) or "none"))
-    return [(f"{label:<11}", text) for label, text in lines]
+    return lines
 
 
 def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
@@ -220,22 +219,18 @@ def _beside_mm2(t: Totals) -> Iterator[str]:
         yield "nothing to compare"
 
 
-def _attention(plan: Plan, page: Page) -> Iterator[str]:
-    found = findings(plan)
-    yield paint("NEEDS ATTENTION" if found else "NOTHING NEEDS ATTENTION", Colour.BOLD, page.colour)
+def attention_lines(
+    found: Iterable[Finding], checks: Sequence[CheckResult], page: Page, command: str, most_names: int = SUBJECTS_NAMED
+) -> Iterator[str]:
+    """Yield findings, then the checks that passed and those that say nothing; `command` prints what is left out."""
     for finding in found:
-        yield from finding_lines(finding, page, f"mm2-migrate show {shell_word(page.path)} --format json")
-    fine = passed(plan)
-    if fine:
-        yield from wrapped(f"Passed: {', '.join(fine)}", page.width, "", "  ")
-    silent = not_ruled_out(plan.header.checks)
-    if silent:
-        yield from wrapped(f"Not ruled out: {', '.join(silent)}", page.width, "", "  ")
-    yield ""
+        yield from _finding_lines(finding, page, command, most_names)
+    for label, those in (("Passed", passed(checks)), ("Not ruled out", not_ruled_out(checks))):
+        if those:
+            yield from wrapped(f"{label}: {', '.join(those)}", page.width, "", "  ")
 
 
-def finding_lines(finding: Finding, page: Page, command: str, names: int = SUBJECTS_NAMED) -> Iterator[str]:
-    """Yield one finding as a plan's table has it, with so many names at most; `command` prints what is left out."""
+def _finding_lines(finding: Finding, page: Page, command: str, most_names: int) -> Iterator[str]:
     colour = Colour.RED if finding.kind.is_grave else Colour.YELLOW
     head = f"{finding.kind}  {safe(finding.name)}, {finding.what}"
     expected = f": expected {safe(finding.expected)}" if finding.expected else ""
@@ -246,7 +241,7 @@ def finding_lines(finding: Finding, page: Page, command: str, names: int = SUBJE
             yield line
     # a block stops by itself; a row that skips or rewinds will be applied, so each one is red
     red = finding.kind in (Kind.MAY_SKIP, Kind.REWIND)
-    for line in _evidence(finding, page.width, command, names):
+    for line in _evidence(finding, page.width, command, most_names):
         yield paint(line, Colour.RED, page.colour and red)
     if finding.todo:
         yield from wrapped(safe(finding.todo), page.width, "  > ")

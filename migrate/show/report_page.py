@@ -22,16 +22,7 @@ from migrate.model import CheckResult, Grade, Level
 from migrate.plan.attention import Evidence, failback_text, findings, not_ruled_out, passed, shared
 from migrate.plan.plan import Plan
 from migrate.plan.totals import Totals, totals
-from migrate.show.plan_table import (
-    EVIDENCE_SHOWN,
-    SUBJECTS_NAMED,
-    NextSteps,
-    Page,
-    identity,
-    next_steps,
-    totals_told,
-    verdict,
-)
+from migrate.show.plan_table import EVIDENCE_SHOWN, SUBJECTS_NAMED, identity, next_steps, totals_told, verdict
 from migrate.show.report_data import Data, as_json, grades_bar, lag_lanes, report_data, rereads_lanes
 from migrate.show.report_outcome import Aftermath, Verdict
 from migrate.text import Colour, bytes_text, many, name, safe, shell_word
@@ -83,7 +74,7 @@ def report(
         title=_title(plan),
         verdicts=_verdicts(plan, counted, after),
         failback=failback_text(plan.header) if plan.header.failback else "",
-        summary=[(k.strip(), v) for k, v in identity(plan, Page(path)) if k.strip() not in _IN_SETTINGS],
+        summary=[(label, text) for label, text in identity(plan, path) if label not in _IN_SETTINGS],
         totals=list(totals_told(plan, counted)),
         findings=findings(plan),
         shown=EVIDENCE_SHOWN,
@@ -100,7 +91,7 @@ def report(
         means=_GRADES,
         lag=lag_lanes(groups),
         checks=_checks(plan),
-        passed=passed(plan),
+        passed=passed(plan.header.checks),
         not_ruled_out=not_ruled_out(plan.header.checks),
         settings=list(_settings(plan, path)),
         data=data,
@@ -139,7 +130,7 @@ def _verdicts(plan: Plan, counted: Totals, after: Aftermath) -> list[Verdict]:
 def _steps(plan: Plan, t: Totals, path: str, after: Aftermath, options: tuple[str, ...]) -> list[Step]:
     if after.spent:
         return []
-    steps: NextSteps = next_steps(plan, t, path, options)
+    steps = next_steps(plan, t, path, options)
     if not steps.dry_run:
         return []
     dry, execute = (

@@ -1,17 +1,20 @@
 """Columns of text: sized to their content, never cut. What does not fit goes on the next line, at a word's end."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from migrate.text import cells
+from migrate.text import Colour, cells, name, paint
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its heading, its width in terminal columns, and whether values stand to the right (numbers do)."""
+    """A column: its heading, its least width in terminal columns, and whether its values are right-aligned."""
 
     heading: str
-    width: int
+    width: int = 0
     right: bool = True
 
 
@@ -33,40 +36,65 @@ class Layout:
         return _line(self.columns, values, self.gap)
 
 
-def layout(columns: Sequence[Column], width: int, gap: int = 2) -> Layout:
-    """Return the columns laid out, with headings on one line if the table then keeps within `width`.
+def layout(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int, gap: int = 2) -> Layout:
+    """Return the columns, each as wide as its widest value, with headings on one line if that keeps within `width`.
 
     Otherwise headings are broken before their last word (LOG-END-OFFSET becomes LOG-END- above OFFSET).
     """
-    one_line = _with_headings(columns, [[c.heading] for c in columns], gap)
-    if one_line.width <= width:
-        return one_line
-    return _with_headings(columns, [_broken(c.heading) for c in columns], gap)
+    widths = [column.width for column in columns]
+    for row in rows:
+        widths = [max(w, cells(text)) for w, text in zip(widths, row, strict=True)]
+    wide = [replace(column, width=w) for column, w in zip(columns, widths, strict=True)]
+    one_line = _with_headings(wide, [[c.heading] for c in wide], gap)
+    return one_line if one_line.width <= width else _with_headings(wide, [_broken(c.heading) for c in wide], gap)
 
 
-def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> Iterator[str]:
-    """Yield the text in lines of at most `width`, broken between words and never inside one.
+def wrapped(
+    text: str, width: int, first: str = "", rest: str | None = None, colour: Colour | None = None
+) -> Iterator[str]:
+    """Yield the text in lines of at most `width`, broken between words and never inside one, each in the colour.
 
     The first line begins with `first`, the others with `rest` (by default as many blanks). A word that is
     longer than a line stands on its own, uncut: names are copied from here.
     """
     begin = " " * cells(first) if rest is None else rest
     words = text.split(" ")
-    current, used = first + words[0], cells(first) + cells(words[0])
+    lines, used = [first + words[0]], cells(first) + cells(words[0])
     for word in words[1:]:
         needed = cells(word)
         if used + 1 + needed > width:
-            yield current.rstrip()
-            current, used = begin + word, cells(begin) + needed
+            lines.append(begin + word)
+            used = cells(begin) + needed
         else:
-            current, used = f"{current} {word}", used + 1 + needed
-    yield current.rstrip()
+            lines[-1] += " " + word
+            used += 1 + needed
+    for line in lines:
+        yield paint(line.rstrip(), colour, True) if colour else line.rstrip()
 
 
-def aligned(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
-    """Yield labels and texts in two columns, the texts wrapped beside their label."""
+def at_most(items: Sequence[T], most: int, text: Callable[[T], str], width: int, more: str = "more") -> Iterator[str]:
+    """Yield the first items as indented texts, and on a last line how many there are beyond `most`."""
+    for item in items[:most]:
+        yield from wrapped(text(item), width, "  ", "    ")
+    if len(items) > most:
+        yield f"  and {len(items) - most} {more}"
+
+
+def number(value: int | None, without: str = "-") -> str:
+    """Return a number, or the sign for none."""
+    return without if value is None else str(value)
+
+
+def names(texts: Sequence[str], most: int) -> str:
+    """Return at most so many names on one line, and how many there are beyond."""
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(map(name, texts[:most])) + more
+
+
+def aligned(pairs: Iterable[tuple[str, str]], width: int, least: int = 0) -> Iterator[str]:
+    """Yield labels and texts in two columns, the first at least so wide, the texts wrapped beside their label."""
     listed = list(pairs)
-    widest = max((cells(label) for label, _ in listed), default=0)
+    widest = max([least, *(cells(label) for label, _ in listed)])
     for label, text in listed:
         yield from wrapped(text, width, label + " " * (widest - cells(label) + 2))
 
