@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import re
-from collections import Counter
 from io import StringIO
 from pathlib import Path
 
