@@ -32,6 +32,11 @@ class Mm2Comparison:
     skipping_rows: int = 0
     skipping_records: int = 0
 
+    @property
+    def compared_rows(self) -> int:
+        """Rows that have both offsets."""
+        return self.behind_rows + self.beyond_rows + self.equal_rows + self.skipping_rows
+
 
 @dataclass(frozen=True, slots=True)
 class Totals:

@@ -4,7 +4,8 @@ Needs `pip install 'mm2-migrate[notebook]'`, and neither a broker nor Spark. Eve
 `show` uses. In a notebook an error is one line, without a stack trace.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
@@ -18,8 +19,8 @@ from migrate.plan.attention import findings
 from migrate.plan.diff import diff, moved_by
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan, row_document
-from migrate.plan.totals import totals
-from migrate.show.plan_table import verdict
+from migrate.plan.totals import compare_with_mm2, group_totals, totals
+from migrate.show.plan_table import next_steps, verdict
 from migrate.text import shell_word
 
 if TYPE_CHECKING:
@@ -35,19 +36,26 @@ class ReviewStopped(MigrateError):
         return [f"{type(self).__name__}: {self}"]
 
 
+@contextmanager
+def review_errors() -> Iterator[None]:
+    """Raise what goes wrong inside as `ReviewStopped`."""
+    try:
+        yield
+    except MigrateError as error:
+        raise ReviewStopped(error.problem, error.todo) from None
+
+
 def open_plan(path: str | Path) -> Plan:
     """Return the plan in a file, and have tables shown whole, with names as they are.
 
     Raises `ReviewStopped` with one line for a plan that is missing or damaged, or where pandas is missing.
     """
-    try:
+    with review_errors():
         pandas = pandas_module()
         pandas.set_option("display.max_columns", None)
         pandas.set_option("display.max_colwidth", None)
         pandas.set_option("display.html.use_mathjax", False)  # a name with two dollar signs is no formula
         return read_plan(Path(path))
-    except MigrateError as error:
-        raise ReviewStopped(error.problem, error.todo) from None
 
 
 def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
@@ -88,21 +96,15 @@ def rows_table(plan: Plan) -> "pd.DataFrame":
     `lag` and `rereads` are in records; `mm2_rereads` is what MM2's newest checkpoint would re-read on top of this
     plan's offset, negative where it lies beyond it, and absent where MM2 has none. Offsets are nullable integers.
     """
-    derived = [
-        {
-            "lag": lag(row),
-            "rereads": rereads(row),
-            "mm2_rereads": _mm2_behind(row),
-            "may_skip": may_skip(row),
-            "rewinds": rewinds(row),
-        }
+    lines = [
+        row_document(row)
+        | {"lag": lag(row), "rereads": rereads(row), "mm2_rereads": _mm2_behind(row)}
+        | {"may_skip": may_skip(row), "rewinds": rewinds(row)}
         for row in plan.rows
     ]
-    columns = [*row_document_names(), "lag", "rereads", "mm2_rereads", "may_skip", "rewinds"]
-    table = pandas_module().DataFrame(
-        [row_document(row) | more for row, more in zip(plan.rows, derived, strict=True)], columns=columns
-    )
-    return table.astype({name: "Int64" for name in columns if _is_number(name)})
+    numbers = [field for field, hint in Row.__annotations__.items() if str(hint) in ("int | None", "<class 'int'>")]
+    columns = [*Row.__dataclass_fields__, "lag", "rereads", "mm2_rereads", "may_skip", "rewinds"]
+    return data_frame(lines, columns, [*numbers, "lag", "rereads", "mm2_rereads"])
 
 
 def groups_table(plan: Plan) -> "pd.DataFrame":
@@ -111,18 +113,16 @@ def groups_table(plan: Plan) -> "pd.DataFrame":
     blocked = plan.blocked_groups()
     lines = []
     for group, rows in plan.groups().items():
-        behind = [max(0, n) for n in map(lag, rows) if n is not None]
-        counted = [n for n in map(rereads, rows) if n is not None]
-        by_mm2 = [max(0, n) for n in map(_mm2_behind, rows) if n is not None]
+        t, mm2 = group_totals(rows), compare_with_mm2(rows)
         lines.append(
             {
                 "group": group,
                 "rows": len(rows),
-                **{str(d): sum(row.decision is d for row in rows) for d in Decision},
+                **{str(d): t.decisions.get(d, 0) for d in Decision},
                 "blocked": group in blocked,
-                "lag": sum(behind) if behind else None,
-                "rereads": sum(counted) if counted else None,
-                "mm2_rereads": sum(by_mm2) if by_mm2 else None,
+                "lag": t.lag,
+                "rereads": t.rereads,
+                "mm2_rereads": mm2.behind_records if mm2.compared_rows else None,
                 "without_checkpoint": sum(row.checkpoint_target_offset is None for row in rows),
                 "on_source": states.get((group, "source"), ""),
                 "on_target": states.get((group, "target"), ""),
@@ -132,7 +132,7 @@ def groups_table(plan: Plan) -> "pd.DataFrame":
     numbers = ["lag", "rereads", "mm2_rereads"]
     names = ["group", "rows", *map(str, Decision), "blocked", *numbers, "without_checkpoint", "on_source", "on_target",
              "reasons"]  # fmt: skip
-    return pandas_module().DataFrame(lines, columns=names).astype(dict.fromkeys(numbers, "Int64")).set_index("group")
+    return data_frame(lines, names, numbers).set_index("group")
 
 
 def grades_table(plan: Plan) -> "pd.DataFrame":
@@ -148,15 +148,16 @@ def attention_table(plan: Plan) -> "pd.DataFrame":
         for f in findings(plan)
         for subject, seen in f.seen
     ]
-    return pandas_module().DataFrame(lines, columns=["kind", "name", "subject", "seen", "expected", "to do"])
+    return data_frame(lines, ["kind", "name", "subject", "seen", "expected", "to do"])
 
 
 def checks_table(plan: Plan) -> "pd.DataFrame":
     """Return every check's result, one line per subject."""
     lines = [asdict(check) | {"level": str(check.level), "counts_as": str(check.counts_as)}
              for check in plan.header.checks]  # fmt: skip
-    columns = ["check", "scope", "subject", "level", "counts_as", "accepted", "expected", "seen", "todo"]
-    return pandas_module().DataFrame(lines, columns=columns)
+    return data_frame(
+        lines, ["check", "scope", "subject", "level", "counts_as", "accepted", "expected", "seen", "todo"]
+    )
 
 
 def outliers(plan: Plan, count: int = 10) -> "pd.DataFrame":
@@ -172,10 +173,8 @@ def outliers(plan: Plan, count: int = 10) -> "pd.DataFrame":
 
 def comparison_table(before: Plan, now: Plan) -> "pd.DataFrame":
     """Return every row that is not the same in both plans; raises `ReviewStopped` for plans of other clusters."""
-    try:
+    with review_errors():
         found = diff(before, now)
-    except UsageError as error:
-        raise ReviewStopped(error.problem, error.todo) from None
     lines = [
         {
             "change": "decided otherwise" if change.judged else "moved",
@@ -190,28 +189,16 @@ def comparison_table(before: Plan, now: Plan) -> "pd.DataFrame":
     lines += [{"change": "new", **place_of(row), "before": "", "now": _decided(row)} for row in found.new]
     lines += [{"change": "gone", **place_of(row), "before": _decided(row), "now": ""} for row in found.gone]
     columns = ["change", "group", "source_topic", "partition", "before", "now", "committed_by", "planned_by"]
-    table = pandas_module().DataFrame(lines, columns=columns)
-    return table.astype({"committed_by": "Int64", "planned_by": "Int64"})
+    return data_frame(lines, columns, ["committed_by", "planned_by"])
 
 
 def next_commands(plan: Plan, path: str | Path) -> str:
     """Return the fingerprint and the commands to type next; the cluster options have to be added."""
-    file = shell_word(str(path))
-    if not totals(plan).groups_to_write or plan.cluster_blocked():
+    steps = next_steps(plan, totals(plan), str(path), ())
+    if not steps.execute:
         return f"Fingerprint {plan.fingerprint}\nThere is nothing that may be applied."
-    partial = "" if plan.is_clean() else " --allow-partial"
-    return "\n".join(
-        (
-            f"Fingerprint {plan.fingerprint}",
-            f"mm2-migrate sign {file} --by NAME --note TEXT",
-            f"mm2-migrate apply {file}{partial} --approve {plan.fingerprint} --execute",
-        )
-    )
-
-
-def row_document_names() -> Sequence[str]:
-    """Return the names of a row's fields, in the plan file's order."""
-    return tuple(Row.__dataclass_fields__)
+    sign = f"mm2-migrate sign {shell_word(str(path))} --by NAME --note TEXT"
+    return f"Fingerprint {plan.fingerprint}\n{sign}\n{steps.execute}"
 
 
 def _mm2_behind(row: Row) -> int | None:
@@ -219,11 +206,6 @@ def _mm2_behind(row: Row) -> int | None:
     if row.target_offset is None or row.checkpoint_target_offset is None or row.method is Method.EXPLICIT:
         return None
     return row.target_offset - row.checkpoint_target_offset
-
-
-def _is_number(name: str) -> bool:
-    hint = str(Row.__annotations__.get(name, ""))
-    return name in ("lag", "rereads", "mm2_rereads") or hint in ("int | None", "<class 'int'>", "int")
 
 
 def place_of(row: Row) -> dict[str, Any]:
@@ -242,6 +224,13 @@ def _signed(plan: Plan, path: str | Path) -> str:
     except MigrateError as error:
         return error.problem
     return standing(plan, names_of(signed))
+
+
+def data_frame(
+    lines: Sequence[Mapping[str, Any]], columns: Sequence[str], numbers: Sequence[str] = ()
+) -> "pd.DataFrame":
+    """Return a table of these columns, also without lines; `numbers` are those of nullable integers."""
+    return pandas_module().DataFrame(lines, columns=list(columns)).astype(dict.fromkeys(numbers, "Int64"))
 
 
 def pandas_module() -> ModuleType:

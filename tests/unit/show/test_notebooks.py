@@ -14,7 +14,7 @@ from migrate.apply.journal import Journal
 from migrate.apply.signatures import add_signature, signature_of, signatures_path
 from migrate.apply.undo import undo_plan
 from migrate.apply.verify import verify
-from migrate.model import Decision
+from migrate.model import Decision, Row
 from migrate.plan.companions import journal_path
 from migrate.plan.file import write_plan
 from migrate.plan.totals import totals
@@ -111,7 +111,7 @@ def test_the_tables_add_up_to_the_totals_and_their_rows_are_those_of_json():
     made = golden_plan()
     counted, rows = totals(made), review.rows_table(made)
     document = json.loads("\n".join(render(made, "json", "cutover.plan")))
-    for column in review.row_document_names():
+    for column in Row.__dataclass_fields__:
         values = [None if value is review.pandas_module().NA or value != value else value for value in rows[column]]
         assert values == [row[column] for row in document["rows"]], column
     groups = review.groups_table(made)
