@@ -15,10 +15,8 @@ from migrate.model import CheckResult, Decision, Level, Row
 from migrate.plan.diff import PlanDiff, RowChange, moved_by
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import totals
-from migrate.show.table import aligned, wrapped
+from migrate.show.table import aligned, number, wrapped
 from migrate.text import Colour, many, name, paint, safe
-
-NOTHING = "-"
 
 
 def diff_lines(found: PlanDiff, paths: tuple[str, str], width: int = 80, colour: bool = False) -> Iterator[str]:
@@ -101,8 +99,7 @@ def _checks(checks: Sequence[CheckResult], width: int, colour: bool) -> Iterator
         grave = check.counts_as is Level.BLOCK
         word = "BLOCK" if grave else "ACCEPTED" if check.accepted else "WARN"
         text = f"{word}  {safe(check.check)}, {name(check.subject)}: {safe(check.seen)}"
-        for line in wrapped(text, width, "  ", "    "):
-            yield paint(line, Colour.RED, colour and grave)
+        yield from wrapped(text, width, "  ", "    ", Colour.RED if colour and grave else None)
 
 
 def _judged(changes: Sequence[RowChange], width: int, colour: bool) -> Iterator[str]:
@@ -121,8 +118,9 @@ def _judged(changes: Sequence[RowChange], width: int, colour: bool) -> Iterator[
         if "source_committed" in change.moved:
             told.append(f"committed {_value(before, 'source_committed')} -> {_value(now, 'source_committed')}")
         grave = now.decision is Decision.BLOCK and before.decision is not Decision.BLOCK
-        for line in wrapped(f"{_place(now)}  {'; '.join(told)}", width, "  ", "    "):
-            yield paint(line, Colour.RED, colour and grave)
+        yield from wrapped(
+            f"{_place(now)}  {'; '.join(told)}", width, "  ", "    ", Colour.RED if colour and grave else None
+        )
 
 
 def _split(rows: Sequence[Row], other: Plan) -> tuple[list[Row], list[Row]]:
@@ -144,8 +142,8 @@ def _rows(rows: Sequence[Row], width: int, colour: bool) -> Iterator[str]:
     for row in rows:
         grade = f", {row.grade}" if row.grade else ""
         text = f"{_place(row)}  {_decided(row)}, {safe(row.reason)}{grade}"
-        for line in wrapped(text, width, "  ", "    "):
-            yield paint(line, Colour.RED, colour and row.decision is Decision.BLOCK)
+        blocked = row.decision is Decision.BLOCK
+        yield from wrapped(text, width, "  ", "    ", Colour.RED if colour and blocked else None)
 
 
 def _moved(changes: Sequence[RowChange], width: int) -> Iterator[str]:
@@ -171,12 +169,12 @@ def _place(row: Row) -> str:
 
 
 def _decided(row: Row) -> str:
-    return f"{row.decision} {NOTHING if row.target_offset is None else row.target_offset}"
+    return f"{row.decision} {number(row.target_offset)}"
 
 
 def _value(row: Row, field: str) -> str:
     value = getattr(row, field)
-    return NOTHING if value in (None, "") else safe(str(value))
+    return "-" if value in (None, "") else safe(str(value))
 
 
 def _change_document(change: RowChange) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
 EVIDENCE_SHOWN = 20
 SUBJECTS_NAMED = 40
 LABELS = 11  # columns of the labels at the left edge
+OPTIONS_TO_ADD = "With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):"
 WHY_ESTIMATED = (
     "These rows' records were not compared. Their offsets skip nothing as long as MM2's own offset syncs tell the "
     "truth; what is read twice is a guess and bounds nothing."
@@ -274,7 +275,7 @@ def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...
     if partial:
         told.append("Mend what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")
     if not cluster_options:
-        told.append("With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):")
+        told.append(OPTIONS_TO_ADD)
     command = " ".join(["mm2-migrate apply", shell_word(path), *map(shell_word, cluster_options)]) + partial
     return NextSteps(tuple(told), command, f"{command} --approve {plan.fingerprint} --execute")
 

@@ -9,6 +9,7 @@ line, so that none is silently absent.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,21 +60,20 @@ class _Words:
 
     def of(self, value: object) -> int:
         """Return the number of a text, or of a value's text; None is ""."""
-        known = self.numbers.get(value)
-        if known is None:
-            known = self._add(value, "" if value is None else safe(str(value)))
-        return known
+        if value not in self.numbers:
+            self._add(value, "" if value is None else safe(str(value)))
+        return self.numbers[value]
 
     def of_wording(self, wording: str) -> int:
         """Return the number of a sentence's wording: safe text, but for the gaps in it."""
         key = (GAP, wording)
-        known = self.numbers.get(key)
-        return self._add(key, wording) if known is None else known
+        if key not in self.numbers:
+            self._add(key, wording)
+        return self.numbers[key]
 
-    def _add(self, key: object, text: str) -> int:
+    def _add(self, key: object, text: str) -> None:
         self.numbers[key] = len(self.listed)
         self.listed.append(text)
-        return self.numbers[key]
 
 
 def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
@@ -118,23 +118,23 @@ def _embedded(groups: Mapping[str, Sequence[Row]], after: Aftermath, cap: int) -
 
 
 def _needs_attention(rows: Sequence[Row], after: Aftermath) -> bool:
-    return group_word(rows)[0] == "BLOCK" or any(map(_risk, rows)) or any(_is_bad(after.rows.get(r.key)) for r in rows)
+    return (
+        group_word(rows)[0] == "BLOCK"
+        or any(map(_risk, rows))
+        or any(_is_bad(after.rows[r.key]) for r in rows if r.key in after.rows)
+    )
 
 
-def _is_bad(after: RowAfter | None) -> bool:
-    return after is not None and (after.status not in AS_PLANNED or bool(after.standing and after.standing not in GOOD))
+def _is_bad(after: RowAfter) -> bool:
+    return after.status not in AS_PLANNED or bool(after.standing and after.standing not in GOOD)
 
 
 def _group(
     group: str, rows: Sequence[Row], after: Aftermath, states: str, path: str, embedded: bool, words: _Words
 ) -> dict[str, Any]:
-    t, found = group_totals(rows), compare_with_mm2(rows)
-    statuses: dict[str, int] = {}
-    for row in rows:
-        if after and row.key in after.rows:
-            told = after.rows[row.key]
-            word = told.standing or told.status
-            statuses[word] = statuses.get(word, 0) + 1
+    t, mm2 = group_totals(rows), compare_with_mm2(rows)
+    afters = [after.rows[row.key] for row in rows if after and row.key in after.rows]
+    statuses = Counter(told.standing or told.status for told in afters)
     return {
         "name": name(group),
         "word": group_word(rows)[0],
@@ -143,13 +143,13 @@ def _group(
         "lag": t.lag,
         "rereads": t.rereads,
         "sign": t.sign,
-        "mm2": found.behind_records,
-        "skips": found.skipping_records,
+        "mm2": mm2.behind_records,
+        "skips": mm2.skipping_records,
         "grades": [sum(r.grade is grade for r in rows) for grade in (*Grade, None)],
         "states": states,
         "topics": sorted({words.of(r.source_topic) for r in rows}),
         "risk": any(map(_risk, rows)),
-        "bad": any(_is_bad(after.rows.get(r.key)) for r in rows) if after else False,
+        "bad": any(map(_is_bad, afters)),
         "results": ", ".join(f"{n} {word}" for word, n in statuses.items()),
         "show": "" if embedded else f"mm2-migrate show {shell_word(path)} --group {shell_word(re.escape(group))}",
     }
@@ -186,8 +186,6 @@ def split_sentence(text: str) -> tuple[str, list[int | str]]:
 
 def _exact(numbers: Sequence[int | None]) -> Sequence[int | str | None]:
     """Return the numbers, as text those that JavaScript would round."""
-    if all(n is None or n < EXACT_IN_JAVASCRIPT for n in numbers):
-        return numbers
     return [n if n is None or n < EXACT_IN_JAVASCRIPT else str(n) for n in numbers]
 
 

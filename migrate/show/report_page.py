@@ -22,7 +22,15 @@ from migrate.model import CheckResult, Grade, Level
 from migrate.plan.attention import Evidence, failback_text, findings, not_ruled_out, passed, shared
 from migrate.plan.plan import Plan
 from migrate.plan.totals import Totals, totals
-from migrate.show.plan_table import EVIDENCE_SHOWN, SUBJECTS_NAMED, identity, next_steps, totals_told, verdict
+from migrate.show.plan_table import (
+    EVIDENCE_SHOWN,
+    OPTIONS_TO_ADD,
+    SUBJECTS_NAMED,
+    identity,
+    next_steps,
+    totals_told,
+    verdict,
+)
 from migrate.show.report_data import Data, as_json, grades_bar, lag_lanes, report_data, rereads_lanes
 from migrate.show.report_outcome import Aftermath, Verdict
 from migrate.text import Colour, bytes_text, many, name, safe, shell_word
@@ -133,10 +141,8 @@ def _steps(plan: Plan, t: Totals, path: str, after: Aftermath, options: tuple[st
     steps = next_steps(plan, t, path, options)
     if not steps.dry_run:
         return []
-    dry, execute = (
-        Step("Dry run: every check, nothing written", steps.dry_run),
-        Step("Apply what was approved", steps.execute),
-    )
+    dry = Step("Dry run: every check, nothing written", steps.dry_run)
+    execute = Step("Apply what was approved", steps.execute)
     if not after.runs:
         return [dry, execute]
     rest = " ".join(["", shell_word(path), *map(shell_word, options)])
@@ -151,7 +157,7 @@ def _steps(plan: Plan, t: Totals, path: str, after: Aftermath, options: tuple[st
 def _told_after(after: Aftermath, options: tuple[str, ...]) -> tuple[str, ...]:
     if after.spent:
         return ("This plan is spent: to go forward again, make a new one.",)
-    return () if options else ("With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):",)
+    return () if options else (OPTIONS_TO_ADD,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +166,9 @@ class _Line:
 
     verdict: str
     scope: str
-    evidence: Evidence
     expected: str
     todo: str
+    evidence: Evidence
 
 
 def _checks(plan: Plan) -> list[tuple[str, str, list[_Line]]]:
@@ -172,22 +178,20 @@ def _checks(plan: Plan) -> list[tuple[str, str, list[_Line]]]:
         named.setdefault(result.check, []).append(result)
     told = []
     for check, results in named.items():
-        words = Counter("accepted" if r.accepted else str(r.level) for r in results)
-        counts = ", ".join(f"{n} {word}" for word, n in words.items())
+        counts = ", ".join(f"{n} {word}" for word, n in Counter(map(_verdict, results)).items())
         told.append((check, counts, _lines([r for r in results if r.level is not Level.PASS])))
     return sorted(told, key=lambda entry: not entry[2])
+
+
+def _verdict(result: CheckResult) -> str:
+    return "accepted" if result.accepted else str(result.level)
 
 
 def _lines(results: Sequence[CheckResult]) -> list[_Line]:
     alike: dict[tuple[str, str, str, str], list[tuple[str, str]]] = {}
     for r in results:
-        verdict = "accepted" if r.accepted else str(r.level)
-        alike.setdefault((verdict, str(r.scope), r.expected, r.todo), []).append((r.subject, r.seen))
-    return [
-        _Line(verdict, scope, evidence, expected, todo)
-        for (verdict, scope, expected, todo), seen in alike.items()
-        for evidence in shared(seen)
-    ]
+        alike.setdefault((_verdict(r), str(r.scope), r.expected, r.todo), []).append((r.subject, r.seen))
+    return [_Line(*key, evidence) for key, seen in alike.items() for evidence in shared(seen)]
 
 
 def _settings(plan: Plan, path: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
@@ -220,14 +224,13 @@ def _left_out(data: Data, path: str) -> str:
 
 def _policy(style: str, script: str) -> str:
     """Return the page's content security policy: nothing is loaded, and only these two texts take effect."""
+    by_style, by_script = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)
+    )
     return (
-        f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; "
+        f"default-src 'none'; style-src 'sha256-{by_style}'; script-src 'sha256-{by_script}'; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 @cache
