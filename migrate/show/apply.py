@@ -1,5 +1,6 @@
 """What `apply` and `rollback` say: results as lines of text, failures first. Pure."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -49,9 +50,8 @@ def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, co
     label = "Undoes plan" if typed.command == "rollback" else "Fingerprint"
     yield f"{label:<13}{paint(approval, Colour.BOLD, colour)}"
     counts = ", ".join(f"{count} {status}" for status, count in sorted(result.counts().items()))
-    fates = _fates(result.assessment)
     yield f"Rows         {counts or 'none'}"
-    yield f"Groups       {fates}"
+    yield f"Groups       {_fates(result.assessment)}"
     if result.trouble:
         yield from wrapped(paint(f"Ended early: {safe(result.trouble)}", Colour.RED, colour), width, "", "  ")
     if result.journal_gap:
@@ -72,24 +72,20 @@ def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, co
 
 def _verdict(result: ApplyResult) -> tuple[str, Colour]:
     assessment, counts = result.assessment, result.counts()
-    undo = assessment.plan.header.kind == UNDO
-    done, doing = ("RESTORED", "restored") if undo else ("APPLIED", "set")
+    done, doing = ("RESTORED", "restored") if assessment.plan.header.kind == UNDO else ("APPLIED", "set")
     if result.exit_code == EXIT_DONE:
+        moved = counts[RowStatus.MOVED_ON]
         if result.executed:
-            moved = counts[RowStatus.MOVED_ON]
             since = f"; {moved} {'has' if moved == 1 else 'have'} moved on since an earlier run" if moved else ""
             written = counts[RowStatus.SET] + counts[RowStatus.REMOVED] + counts[RowStatus.ALREADY]
+            text = f"{written} offsets stand as planned, read back{since}"
             if assessment.source_unseen:
-                return f"{done}, SOURCE NOT SEEN: {written} offsets stand as planned, read back{since}", Colour.YELLOW
-            return f"{done}: {written} offsets stand as planned, read back{since}", Colour.GREEN
+                return f"{done}, SOURCE NOT SEEN: {text}", Colour.YELLOW
+            return f"{done}: {text}", Colour.GREEN
         if not assessment.writable:
-            if counts[RowStatus.MOVED_ON]:
-                offsets = many(counts[RowStatus.MOVED_ON], "offset")
-                return (
-                    f"NOTHING LEFT TO DO; {offsets} moved on since: verify says whether consumers did that",
-                    Colour.GREEN,
-                )
-            return "NOTHING LEFT TO DO: every offset stands as planned", Colour.GREEN
+            moved_on = many(counts[RowStatus.MOVED_ON], "offset")
+            since = f"; {moved_on} moved on since: verify says whether consumers did that"
+            return f"NOTHING LEFT TO DO{since if moved else ': every offset stands as planned'}", Colour.GREEN
         pending = sum(len(g.pending) for g in assessment.writable)
         return f"DRY RUN: {pending} offsets of {len(assessment.writable)} groups would be {doing}", Colour.GREEN
     if not result.executed and not assessment.is_clean:
@@ -115,9 +111,7 @@ def _verdict(result: ApplyResult) -> tuple[str, Colour]:
 
 
 def _fates(assessment: Assessment) -> str:
-    counted: dict[Fate, int] = {}
-    for group in assessment.groups:
-        counted[group.fate] = counted.get(group.fate, 0) + 1
+    counted = Counter(group.fate for group in assessment.groups)
     words = {
         Fate.WRITE: "to write", Fate.DONE: "done already", Fate.NOTHING: "with nothing to write",
         Fate.BLOCKED: "blocked in the plan", Fate.DRIFTED: "changed since the plan",
@@ -135,12 +129,8 @@ def _refused(assessment: Assessment, width: int, colour: bool) -> Iterator[str]:
         return
     if assessment.open_blocks:
         yield paint("Blocked in the plan, and shown by no row:", Colour.RED, colour)
-        yield from at_most(
-            assessment.open_blocks,
-            NAMED,
-            lambda b: safe(f"{b.check}: {b.subject}: expected {b.expected}, seen {b.seen}"),
-            width,
-        )
+        blocks = [f"{b.check}: {b.subject}: expected {b.expected}, seen {b.seen}" for b in assessment.open_blocks]
+        yield from at_most([*map(safe, blocks)], NAMED, width)
         yield ""
     titles = {
         Fate.BLOCKED: "Blocked in the plan:",
@@ -180,7 +170,7 @@ def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     sums = [f"{again} records are read again"] * bool(again) + [f"{skipped} ARE SKIPPED"] * bool(skipped)
     title = f"Moved since the apply, and restored all the same: {', '.join(sums) or 'see below'}"
     yield from wrapped(paint(title, Colour.RED if skipped else Colour.YELLOW, colour), width, "", "  ")
-    yield from at_most(told, NAMED, str, width)
+    yield from at_most(told, NAMED, width)
     yield ""
 
 
@@ -192,16 +182,15 @@ def _way_back(row: Row, now: int | None) -> str:
         return f"{stood}; its offset is removed: auto.offset.reset decides what is read again or skipped"
     if now is None:
         return f"{stood}; back to {back}"
-    if back > now:
-        return f"{stood}; back to {back}: {many(back - now, 'record')} skipped"
-    return f"{stood}; back to {back}: {many(now - back, 'record')} read again"
+    cost = f"{many(back - now, 'record')} skipped" if back > now else f"{many(now - back, 'record')} read again"
+    return f"{stood}; back to {back}: {cost}"
 
 
 def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     """Yield the rows: all of a small plan; of a large one those that went wrong, and where the others are."""
     rows = result.rows
     planned = {row.key: row for row in result.assessment.plan.rows}
-    shown = sorted(rows, key=lambda r: r.status not in _BAD) if len(rows) <= ROWS_SHOWN else []
+    shown = sorted(rows, key=lambda r: r.status not in _BAD)
     if len(rows) > ROWS_SHOWN:
         shown = [r for r in rows if r.status in _BAD]
         yield (

@@ -15,6 +15,7 @@ from migrate.model import CheckResult, Decision, Level, Row
 from migrate.plan.diff import PlanDiff, RowChange, moved_by
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import totals
+from migrate.show.streamed_json import fields_of
 from migrate.show.table import aligned, number, wrapped
 from migrate.text import Colour, many, name, paint, safe
 
@@ -58,9 +59,9 @@ def diff_document(found: PlanDiff) -> Iterator[str]:
             "before": found.before.fingerprint,
             "now": found.now.fingerprint,
             "same_rows": found.same_rows,
-            "settings": [{"name": s.name, "before": s.before, "now": s.now} for s in found.settings],
-            "found": [_check_document(c) for c in found.found],
-            "mended": [_check_document(c) for c in found.mended],
+            "settings": [fields_of(s, "name", "before", "now") for s in found.settings],
+            "found": [fields_of(c, "check", "subject", "counts_as", "seen") for c in found.found],
+            "mended": [fields_of(c, "check", "subject", "counts_as", "seen") for c in found.mended],
             "changed": [_change_document(c) for c in sorted((*found.judged, *found.moved), key=lambda c: c.now.key)],
             "new": [row_document(row) for row in found.new],
             "gone": [row_document(row) for row in found.gone],
@@ -181,12 +182,6 @@ def _change_document(change: RowChange) -> dict[str, Any]:
     before, now = row_document(change.before), row_document(change.now)
     fields = (*change.judged, *change.moved)
     return {
-        "group": change.now.group,
-        "source_topic": change.now.source_topic,
-        "partition": change.now.partition,
+        **fields_of(change.now, "group", "source_topic", "partition"),
         "fields": {field: {"before": before[field], "now": now[field]} for field in fields},
     }
-
-
-def _check_document(check: CheckResult) -> dict[str, Any]:
-    return {"check": check.check, "subject": check.subject, "counts_as": str(check.counts_as), "seen": check.seen}

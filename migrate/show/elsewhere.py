@@ -19,12 +19,8 @@ def elsewhere_lines(found: Elsewhere, width: int, colour: bool) -> Iterator[str]
             f"{'it' if len(found.rows) == 1 else 'them'}"
         )
         yield from wrapped(paint(verdict, Colour.YELLOW, colour), width, "", "  ")
-        yield from at_most(
-            found.rows,
-            NAMED,
-            lambda row: f"{name(row.group)} {name(row.target_topic)}:{row.partition}: at {row.target_offset}",
-            width,
-        )
+        places = [f"{name(r.group)} {name(r.target_topic)}:{r.partition}: at {r.target_offset}" for r in found.rows]
+        yield from at_most(places, NAMED, width)
         yield from wrapped(
             "Was the plan applied from a copy in another folder? Roll back there too: that journal has what was there "
             "before. Another plan, or MM2, may have written them as well.", width, "  > ",

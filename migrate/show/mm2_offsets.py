@@ -75,12 +75,8 @@ def _document(link: Link | None) -> dict[str, int] | None:
 
 
 def _unknown(stores: Stores) -> list[tuple[str, str]]:
-    told = (
-        ("POSITION", stores.positions_unknown),
-        ("SYNC", stores.syncs_unknown),
-        ("CHECKPOINT", stores.checkpoints_unknown),
-    )
-    return [(what, unknown) for what, unknown in told if unknown]
+    unknown = (stores.positions_unknown, stores.syncs_unknown, stores.checkpoints_unknown)
+    return [(what, why) for what, why in zip(("POSITION", "SYNC", "CHECKPOINT"), unknown, strict=True) if why]
 
 
 def _values(row: PartitionStores) -> list[str]:

@@ -21,6 +21,7 @@ from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import compare_with_mm2, group_totals, totals
 from migrate.show.plan_table import next_steps, verdict
+from migrate.show.streamed_json import fields_of
 from migrate.text import shell_word
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def _mm2_behind(row: Row) -> int | None:
 
 def place_of(row: Row) -> dict[str, Any]:
     """Return where a row stands, as the tables' first columns have it."""
-    return {"group": row.group, "source_topic": row.source_topic, "partition": row.partition}
+    return fields_of(row, "group", "source_topic", "partition")
 
 
 def _decided(row: Row) -> str:

@@ -288,13 +288,8 @@ def _groups(status: Status, page: Page) -> Iterator[str]:
     if not living:
         return
     yield paint("GROUPS ALIVE", Colour.BOLD, page.colour)
-    yield from at_most(
-        living,
-        GROUPS_SHOWN,
-        lambda alive: f"{name(alive[0].group)}: {alive[1]}",
-        page.width,
-        "more: --format json has them",
-    )
+    texts = [f"{name(group.group)}: {side}" for group, side in living]
+    yield from at_most(texts, GROUPS_SHOWN, page.width, "more: --format json has them")
     yield ""
 
 

@@ -21,3 +21,8 @@ def document_lines(values: Mapping[str, Any], lists: Mapping[str, Iterable[Mappi
             yield waiting
         yield "]" if count == len(lists) else "],"
     yield "}"
+
+
+def fields_of(value: object, *names: str) -> dict[str, Any]:
+    """Return these fields of a value, in this order."""
+    return {name: getattr(value, name) for name in names}

@@ -1,12 +1,9 @@
 """Columns of text: sized to their content, never cut. What does not fit goes on the next line, at a word's end."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from migrate.text import Colour, cells, name, paint
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +17,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Columns wide enough for their values and headings, and the heading's lines. `gap` is the blanks between."""
+    """Columns wide enough for their values and headings, and the headings in lines. `gap` is the blanks between."""
 
     columns: tuple[Column, ...]
     headings: tuple[str, ...]
@@ -33,7 +30,11 @@ class Layout:
 
     def line(self, values: Sequence[str]) -> str:
         """Return one line of values under their columns, without blanks at its end."""
-        return _line(self.columns, values, self.gap)
+        padded = []
+        for column, value in zip(self.columns, values, strict=True):
+            blanks = " " * (column.width - cells(value))
+            padded.append(blanks + value if column.right else value + blanks)
+        return (" " * self.gap).join(padded).rstrip()
 
 
 def layout(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int, gap: int = 2) -> Layout:
@@ -72,12 +73,12 @@ def wrapped(
         yield paint(line.rstrip(), colour, True) if colour else line.rstrip()
 
 
-def at_most(items: Sequence[T], most: int, text: Callable[[T], str], width: int, more: str = "more") -> Iterator[str]:
-    """Yield the first items as indented texts, and on a last line how many there are beyond `most`."""
-    for item in items[:most]:
-        yield from wrapped(text(item), width, "  ", "    ")
-    if len(items) > most:
-        yield f"  and {len(items) - most} {more}"
+def at_most(texts: Sequence[str], most: int, width: int, more: str = "more") -> Iterator[str]:
+    """Yield the first texts, indented and wrapped, and on a last line how many there are beyond `most`."""
+    for text in texts[:most]:
+        yield from wrapped(text, width, "  ", "    ")
+    if len(texts) > most:
+        yield f"  and {len(texts) - most} {more}"
 
 
 def number(value: int | None, without: str = "-") -> str:
@@ -103,19 +104,10 @@ def _with_headings(columns: Sequence[Column], words: Sequence[Sequence[str]], ga
     deep = max(len(w) for w in words)
     stacked = [[""] * (deep - len(w)) + list(w) for w in words]
     wide = tuple(replace(c, width=max(c.width, *map(cells, w))) for c, w in zip(columns, stacked, strict=True))
-    return Layout(wide, tuple(_line(wide, [w[i] for w in stacked], gap) for i in range(deep)), gap)
+    bare = Layout(wide, (), gap)
+    return replace(bare, headings=tuple(map(bare.line, zip(*stacked, strict=True))))
 
 
 def _broken(heading: str) -> list[str]:
     before, hyphen, last = heading.rpartition("-")
     return [before + hyphen, last] if hyphen else [last]
-
-
-def _line(columns: Sequence[Column], values: Sequence[str], gap: int) -> str:
-    padded = [_pad(value, column) for column, value in zip(columns, values, strict=True)]
-    return (" " * gap).join(padded).rstrip()
-
-
-def _pad(value: str, column: Column) -> str:
-    blanks = " " * (column.width - cells(value))
-    return blanks + value if column.right else value + blanks

@@ -4,22 +4,20 @@ The verdict comes first, then what is not as planned, what moved on, what was no
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from migrate.apply.not_written import NotWritten, Why
 from migrate.apply.record_proof import FAILED, Next, RecordProof, RowProof, Verdict
 from migrate.apply.verify import Finding, Standing, Verification, joint_exit_code
 from migrate.errors import EXIT_DONE
 from migrate.match.next_record import NextRecord, Part
-from migrate.model import CheckResult, Failure
+from migrate.model import Failure
 from migrate.plan.plan import Plan
-from migrate.show.streamed_json import document_lines
+from migrate.show.streamed_json import document_lines, fields_of
 from migrate.show.table import Column, Layout, at_most, layout, names, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
-
-T = TypeVar("T")
 
 ROWS_SHOWN = 200
 NAMED = 20
@@ -47,15 +45,21 @@ def verify_lines(found: Verification, plan: Plan, width: int, colour: bool) -> I
     if found.moving:
         yield from wrapped(f"Moving now: {names(sorted(found.moving), NAMED)}", width, "", "  ")
     moved = [f for f in found.findings if f.is_good and f.standing is not Standing.EQUAL]
-    yield from _findings("Not as planned:", found.bad, width)
+    yield from _section("Not as planned:", map(_sentence, found.bad), width)
     if any(f.standing in _EMPTY for f in found.bad):
         yield from wrapped(
             "Somebody commits for a group without members, such as MM2's group sync, or its consumers have run and "
             "stopped since: only if you know that they have, say --consumers-ran.", width,
         )  # fmt: skip
-    yield from _findings("Moved on by consumers:", moved, width)
-    yield from _not_written(found, width)
-    yield from _blocks(found, width)
+    yield from _section("Moved on by consumers:", map(_sentence, moved), width)
+    rows = Counter((row.group, row.why, row.reason) for row in found.not_written)
+    those = (
+        f"{name(group)}: {many(count, 'row')} {_WORDS[why]}{f': {safe(reason)}' if reason else ''}"
+        for (group, why, reason), count in rows.items()
+    )
+    yield from _section("Not written, so not verified:", those, width)
+    blocks = (f"{b.check} {name(b.subject)}: {safe(b.seen)}. {safe(b.todo)}".rstrip() for b in found.blocks)
+    yield from _section("Blocks of the plan that no row shows:", blocks, width, NAMED, "all")
 
 
 def verdict(found: Verification) -> tuple[str, Colour]:
@@ -68,12 +72,10 @@ def verdict(found: Verification) -> tuple[str, Colour]:
     if found.bad:
         tail = f"; and {rest}" if rest else ""
         return f"NOT AS PLANNED: {len(found.bad)} of {total} offsets{tail}", Colour.RED
-    if total:
-        text = f"VERIFIED: {total} offsets of {groups} groups"
-        return (f"{text}, BUT {rest}", Colour.YELLOW) if rest else (text, Colour.GREEN)
+    text = f"VERIFIED: {total} offsets of {groups} groups"
     if rest:
-        return f"NOTHING VERIFIED: {rest}", Colour.YELLOW
-    return "NOTHING TO VERIFY: the plan sets no offset", Colour.YELLOW
+        return f"{text}, BUT {rest}" if total else f"NOTHING VERIFIED: {rest}", Colour.YELLOW
+    return (text, Colour.GREEN) if total else ("NOTHING TO VERIFY: the plan sets no offset", Colour.YELLOW)
 
 
 def _rest(found: Verification) -> str:
@@ -87,43 +89,19 @@ def _rest(found: Verification) -> str:
     return " and ".join(told)
 
 
-def _not_written(found: Verification, width: int) -> Iterator[str]:
-    counted = Counter((row.group, row.why, row.reason) for row in found.not_written)
-
-    def text(entry: tuple[tuple[str, Why, str], int]) -> str:
-        (group, why, reason), count = entry
-        return f"{name(group)}: {many(count, 'row')} {_WORDS[why]}{f': {safe(reason)}' if reason else ''}"
-
-    yield from _section("Not written, so not verified:", [*counted.items()], text, width)
-
-
-def _blocks(found: Verification, width: int) -> Iterator[str]:
-    def text(block: CheckResult) -> str:
-        return f"{block.check} {name(block.subject)}: {safe(block.seen)}. {safe(block.todo)}".rstrip()
-
-    yield from _section("Blocks of the plan that no row shows:", found.blocks, text, width, NAMED, "all")
-
-
-def _findings(title: str, findings: Sequence[Finding], width: int) -> Iterator[str]:
-    def text(finding: Finding) -> str:
-        partition = finding.target_partition
-        return f"{name(finding.group)} {name(partition.topic)}:{partition.partition}: {safe(finding.sentence)}"
-
-    yield from _section(title, findings, text, width)
+def _sentence(finding: Finding) -> str:
+    partition = finding.target_partition
+    return f"{name(finding.group)} {name(partition.topic)}:{partition.partition}: {safe(finding.sentence)}"
 
 
 def _section(
-    title: str,
-    items: Sequence[T],
-    text: Callable[[T], str],
-    width: int,
-    most: int = ROWS_SHOWN,
-    what: str = "every row",
+    title: str, texts: Iterable[str], width: int, most: int = ROWS_SHOWN, what: str = "every row"
 ) -> Iterator[str]:
-    if items:
+    listed = list(texts)
+    if listed:
         yield ""
         yield title
-        yield from at_most(items, most, text, width, f"more; --format json has {what}")
+        yield from at_most(listed, most, width, f"more; --format json has {what}")
 
 
 _GOOD = frozenset({Verdict.EQUAL, Verdict.AT_END})
@@ -194,25 +172,10 @@ def verify_document(found: Verification, plan: Plan, proof: RecordProof | None) 
         "rolled_back": found.spent,
         "counts": found.counts(),
         "moving": sorted(found.moving),
-        "blocks": [
-            {"check": c.check, "subject": c.subject, "expected": c.expected, "seen": c.seen, "todo": c.todo}
-            for c in found.blocks
-        ],
+        "blocks": [fields_of(c, "check", "subject", "expected", "seen", "todo") for c in found.blocks],
     }
-    findings = (
-        {
-            **_place(f),
-            "expected": f.expected,
-            "seen": f.seen,
-            "standing": f.standing,
-            "sentence": f.sentence,
-            "journal": f.journal,
-        }
-        for f in found.findings
-    )
-    unwritten = (
-        {**_place(row), "why": row.why, "reason": row.reason, "sentence": row.sentence} for row in found.not_written
-    )
+    findings = (_place(f) | fields_of(f, "expected", "seen", "standing", "sentence", "journal") for f in found.findings)
+    unwritten = (_place(row) | fields_of(row, "why", "reason", "sentence") for row in found.not_written)
     lists: dict[str, Iterable[dict[str, Any]]] = {"offsets": findings, "left_out": unwritten}
     if proof is not None:
         head |= {"record_counts": proof.counts(), "record_rows_left_out": proof.left_out}
@@ -226,22 +189,15 @@ def _place(row: Finding | NotWritten) -> dict[str, Any]:
 
 
 def _document(proof: RowProof) -> dict[str, Any]:
-    row = proof.row
     return {
-        "group": row.group,
-        "source_topic": row.source_topic,
-        "target_topic": row.target_topic,
-        "partition": row.partition,
-        "grade": row.grade,
-        "verdict": proof.verdict,
-        "sentence": proof.sentence,
+        **fields_of(proof.row, "group", "source_topic", "target_topic", "partition", "grade"),
+        **fields_of(proof, "verdict", "sentence"),
         "compared": [part for part in Part if part in proof.parts],
         "differing": list(proof.differing),
         "source": _side(proof, proof.source),
         "target": _side(proof, proof.target),
         "planned": None if proof.planned is None else _side(proof, proof.planned),
-        "found_at": proof.found_at,
-        "records_before": proof.records_before,
+        **fields_of(proof, "found_at", "records_before"),
     }
 
 
