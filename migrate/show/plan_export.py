@@ -127,7 +127,7 @@ def _columns(pair: str, states: dict[tuple[str, str], str]) -> dict[str, Callabl
         "TARGET TOPIC LATEST OFFSET": lambda r: r.target_log_end,
         "TARGET GROUP STATE": lambda r: states.get(("target", r.group), ""),
         "TARGET GROUP OFFSET": lambda r: r.target_prior,
-        "TARGET GROUP LAG": _target_lag,
+        "TARGET GROUP LAG": lambda r: _minus(r.target_log_end, r.target_prior),
         "SOURCE HAS DATA": lambda r: _has_data(r.source_log_start, r.source_log_end),
         "TARGET HAS DATA": lambda r: _has_data(r.target_log_start, r.target_log_end),
         "IS OK": lambda r: "false" if r.decision is Decision.BLOCK else "true",
@@ -135,7 +135,8 @@ def _columns(pair: str, states: dict[tuple[str, str], str]) -> dict[str, Callabl
         "TARGET TOPIC": lambda r: r.target_topic,
         "DECISION": lambda r: r.decision,
         "NEW OFFSET": lambda r: r.target_offset,
-        "DELTA": _delta,
+        # How far the target group's offset moves.
+        "DELTA": lambda r: _minus(r.target_offset, r.target_prior) if r.decision is Decision.SET else None,
         **{field.replace("_", " ").upper(): attrgetter(field) for field in OWN_FIELDS},
         "TARGET GROUP METADATA": lambda r: r.target_prior_metadata,
         "NEW METADATA": lambda r: r.target_metadata,
@@ -147,17 +148,8 @@ def _has_data(start: int | None, end: int | None) -> str:
     return "" if start is None or end is None else "true" if start < end else "false"
 
 
-def _target_lag(row: Row) -> int | None:
-    if row.target_prior is None or row.target_log_end is None:
-        return None
-    return row.target_log_end - row.target_prior
-
-
-def _delta(row: Row) -> int | None:
-    """Return how far the target group's offset moves; None where it has none, or gets none."""
-    if row.decision is not Decision.SET or row.target_prior is None or row.target_offset is None:
-        return None
-    return row.target_offset - row.target_prior
+def _minus(end: int | None, start: int | None) -> int | None:
+    return None if end is None or start is None else end - start
 
 
 def _harmless(value: Value) -> Value:

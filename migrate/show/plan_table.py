@@ -112,30 +112,27 @@ def _top(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
     yield ""
 
 
-def identity(plan: Plan, path: str) -> list[tuple[str, str]]:
-    """Return what the plan in a file is of, as labels and texts: time, clusters, MM2's names, settings, waivers."""
+def identity(plan: Plan, path: str) -> Iterator[tuple[str, str]]:
+    """Yield what the plan in a file is of, as labels and texts: time, clusters, MM2's names, settings, waivers."""
     h = plan.header
     made = datetime.fromtimestamp(h.created_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     seconds = sum(h.timings.values())
-    source = "down, not read" if h.source_down else f"cluster id {safe(h.source_cluster_id) or 'not read'}"
-    lines = [
-        ("Plan", f"{name(path)}, made {made} by mm2-migrate {safe(h.tool_version)} in {seconds:.0f} s"),
-        ("Source", f"{name(h.source_alias)}, {source}"),
-        ("Target", f"{name(h.target_alias)}, cluster id {safe(h.target_cluster_id) or 'not read'}"),
-    ]
-    told = forecast(plan)
-    if told is not None:
-        lines.append(("Forecast", f"{told.text}: by the timings of this plan"))
-    if h.failback:
-        lines.insert(1, ("Failback", failback_text(h)))
+    yield "Plan", f"{name(path)}, made {made} by mm2-migrate {safe(h.tool_version)} in {seconds:.0f} s"
     if h.undoes:
-        lines.insert(1, ("Undoes", f"the plan {safe(h.undoes)}"))
+        yield "Undoes", f"the plan {safe(h.undoes)}"
+    if h.failback:
+        yield "Failback", failback_text(h)
+    source = "down, not read" if h.source_down else f"cluster id {safe(h.source_cluster_id) or 'not read'}"
+    yield "Source", f"{name(h.source_alias)}, {source}"
+    yield "Target", f"{name(h.target_alias)}, cluster id {safe(h.target_cluster_id) or 'not read'}"
+    expected = forecast(plan)
+    if expected is not None:
+        yield "Forecast", f"{expected.text}: by the timings of this plan"
     if h.flow:
-        lines.append(("MM2", "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.flow.items()) if v)))
+        yield "MM2", "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.flow.items()) if v)
     if h.settings:
-        lines.append(("Settings", "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.settings.items()))))
-    lines.append(("Waivers", ", ".join(safe(w) for w in h.waivers) or "none"))
-    return lines
+        yield "Settings", "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.settings.items()))
+    yield "Waivers", ", ".join(safe(w) for w in h.waivers) or "none"
 
 
 def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
@@ -143,13 +140,8 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     filtered = sum(t.filtered.values())
     by_filter = ", ".join(f"{name(k)} {n}" for k, n in t.filtered.items())
     added = f" + {t.added} never committed, added" if t.added else ""
-    yield (
-        "Commits",
-        (
-            f"{t.commits_read} read{added} = {many(t.rows, 'row')} + {filtered} filtered"
-            + (f" ({by_filter})" if by_filter else "")
-        ),
-    )
+    sums = f"{t.commits_read} read{added} = {many(t.rows, 'row')} + {filtered} filtered"
+    yield "Commits", f"{sums} ({by_filter})" if by_filter else sums
     if not t.add_up:
         yield "MISSING", "These do not add up: commits are missing from this plan. Do not apply it; report this."
     yield "Rows", ", ".join(f"{t.decisions[d]} {d}" for d in Decision if t.decisions.get(d)) or "none"
@@ -163,7 +155,7 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     yield "Records", "; ".join(_compared(plan.header))
     yield "Re-reads", "; ".join(_rereads(t)) or "none: nothing is translated"
     if not plan.header.failback:  # it makes no checkpoints for the way back
-        yield "MM2 itself", "; ".join(_beside_mm2(t))
+        yield "MM2 itself", "; ".join(_beside_mm2(t.mm2))
     for check in plan.header.checks:
         if check.check == OFFSETS_EXPIRY and check.level is Level.PASS:
             yield "Expiry", f"{safe(check.subject)}: {safe(check.seen)}"
@@ -200,24 +192,18 @@ def _rereads(t: Totals) -> Iterator[str]:
         yield f"unknown on {many(t.unknown_rows, 'row')}"
 
 
-def _beside_mm2(t: Totals) -> Iterator[str]:
+def _beside_mm2(mm2: Mm2Comparison) -> list[str]:
     """Say what following MM2's newest checkpoints would cost, against this plan."""
-    mm2 = t.mm2
-    if mm2.behind_rows:
-        yield f"its checkpoints would re-read {mm2.behind_records} records more on {many(mm2.behind_rows, 'row')}"
-    if mm2.skipping_rows:
-        yield f"on {many(mm2.skipping_rows, 'row')} they would skip records that the group has not read"
-    if mm2.beyond_rows:
-        yield (
-            f"on {many(mm2.beyond_rows, 'row')} they lie {mm2.beyond_records} records beyond this plan "
-            "(they may skip, or the plan is more careful)"
-        )
-    if mm2.equal_rows:
-        yield f"the same offset on {many(mm2.equal_rows, 'row')}"
-    if mm2.absent_rows:
-        yield f"no checkpoint for {many(mm2.absent_rows, 'row')}"
-    if mm2 == Mm2Comparison():
-        yield "nothing to compare"
+    behind, skipping, beyond = (many(n, "row") for n in (mm2.behind_rows, mm2.skipping_rows, mm2.beyond_rows))
+    parts = (
+        (mm2.behind_rows, f"its checkpoints would re-read {mm2.behind_records} records more on {behind}"),
+        (mm2.skipping_rows, f"on {skipping} they would skip records that the group has not read"),
+        (mm2.beyond_rows, f"on {beyond} they lie {mm2.beyond_records} records beyond this plan "
+                          "(they may skip, or the plan is more careful)"),
+        (mm2.equal_rows, f"the same offset on {many(mm2.equal_rows, 'row')}"),
+        (mm2.absent_rows, f"no checkpoint for {many(mm2.absent_rows, 'row')}"),
+    )  # fmt: skip
+    return [text for rows, text in parts if rows] or ["nothing to compare"]
 
 
 def attention_lines(

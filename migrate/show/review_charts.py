@@ -7,7 +7,7 @@ from migrate.errors import UsageError
 from migrate.model import Grade
 from migrate.plan.plan import Plan
 from migrate.show.charts import GroupBar, lag_bars, rereads_bars
-from migrate.show.review import EXTRA, ReviewStopped, rows_table
+from migrate.show.review import EXTRA, ReviewStopped
 from migrate.text import safe
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ MOST_BARS = 30
 # Told apart in greyscale and by people who do not see red and green (Okabe and Ito).
 PLAN_COLOUR, MM2_COLOUR, LOG_COLOUR = "#0072B2", "#E69F00", "#999999"
 GRADE_COLOURS = {
-    str(Grade.EXACT): "#009E73", str(Grade.BOUNDED): "#56B4E9", str(Grade.ESTIMATED): "#E69F00", "no grade": "#999999",
+    Grade.EXACT: "#009E73", Grade.BOUNDED: "#56B4E9", Grade.ESTIMATED: "#E69F00", None: "#999999",
 }  # fmt: skip
 
 
@@ -35,17 +35,14 @@ def rereads_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
 
 def grades_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
     """Draw rows by grade, a bar for each group."""
-    table = rows_table(plan)
-    counted = table.assign(grade=table["grade"].fillna("no grade")).groupby(["group", "grade"]).size().unstack(
-        fill_value=0)  # fmt: skip
-    counted = counted.loc[counted.sum(axis=1).sort_values(ascending=False, kind="stable").index]
-    figure, axes = _figure(f"Rows by grade{_told(len(counted), most)}", len(counted.head(most)))
-    shown = counted.head(most)[::-1]
-    names, left = [_label(group) for group in shown.index], [0] * len(shown)
+    groups = sorted(plan.groups().items(), key=lambda item: (-len(item[1]), item[0]))
+    figure, axes = _figure(f"Rows by grade{_told(len(groups), most)}", len(groups[:most]))
+    shown = groups[:most][::-1]
+    names, left = [_label(group) for group, _ in shown], [0] * len(shown)
     for grade, colour in GRADE_COLOURS.items():
-        if grade in shown:
-            values = [int(n) for n in shown[grade]]
-            axes.barh(names, values, left=left, color=colour, label=grade)
+        if any(row.grade == grade for row in plan.rows):
+            values = [sum(row.grade == grade for row in rows) for _, rows in shown]
+            axes.barh(names, values, left=left, color=colour, label=str(grade or "no grade"))
             left = [a + b for a, b in zip(left, values, strict=True)]
     axes.set_xlabel("rows")
     axes.legend(loc="lower right")

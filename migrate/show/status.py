@@ -100,11 +100,9 @@ def left_text(told: TimeLeft, lag: Lag) -> str:
 def progress_line(status: Status, progress: Mapping[str, Progress], left: str) -> str:
     """Return one line of a watch that has no terminal: what is left, and the topics that are not done."""
     going = [t for t in status.topics if not t.drained]
-    parts = [
-        f"{name(t.source_topic)} {progress[t.source_topic].percent}%" for t in going[:5] if t.source_topic in progress
-    ]
-    if len(going) > 5:
-        parts.append(f"{len(going) - 5} more")
+    shown = [t.source_topic for t in going[:5] if t.source_topic in progress]
+    parts = [f"{name(topic)} {progress[topic].percent}%" for topic in shown]
+    parts += [f"{len(going) - 5} more"] * (len(going) > 5)
     blocks = sorted({c.check for c in status.blocks})
     copying = f"; {', '.join(parts)}" if parts else ""
     missing = blocks if status.commits else ["no commit is inside the filters", *blocks]
@@ -142,14 +140,10 @@ def _facts(status: Status, forecast: str, left: str, sight: Sight | None) -> Ite
         yield "To copy", left
     yield "Producers", _producers(status)
     on_source = "not known" if status.source_down else _alive([g.on_source for g in status.groups])
-    yield (
-        "Groups",
-        (
-            f"{len(status.groups)} with {many(status.commits, 'commit')}; on {a}: {on_source}; "
-            f"on {b}: {_alive([g.on_target for g in status.groups])}, "
-            f"{sum(1 for g in status.groups if g.target_offsets)} with offsets"
-        ),
-    )
+    on_target = _alive([g.on_target for g in status.groups])
+    offsets = sum(1 for g in status.groups if g.target_offsets)
+    counted = f"{len(status.groups)} with {many(status.commits, 'commit')}"
+    yield "Groups", f"{counted}; on {a}: {on_source}; on {b}: {on_target}, {offsets} with offsets"
     if forecast:
         yield "Forecast", forecast
 
@@ -169,24 +163,22 @@ def _age(topic: Mm2TopicStatus, now_ms: int) -> str:
 def _producers(status: Status) -> str:
     if status.source_down:
         return "not known"
-    told = [(t, t.written) for t in status.topics]
-    writing = [(t, w) for t, w in told if w is not None and w.offsets]
-    apart = min((w.seconds for _, w in told if w is not None), default=0.0)
-    unknown = sum(1 for _, w in told if w is None)
+    known = [t.written for t in status.topics if t.written is not None]
+    writing = [growth.per_second for growth in known if growth.offsets]
+    apart = min((growth.seconds for growth in known), default=0.0)
+    unknown = len(status.topics) - len(known)
     tail = f"; {many(unknown, 'topic')} not read twice" if unknown else ""
-    between = f" in {duration_text(apart)}" if apart >= 1 else ""
     if writing:
-        rate = sum(w.per_second for _, w in writing)
-        return f"writing to {len(writing)} of {many(len(told), 'topic')}, {rate_text(rate)}{tail}"
-    return f"no record written{between}{tail}" if between or not told else f"not watched long enough{tail}"
+        return f"writing to {len(writing)} of {many(len(status.topics), 'topic')}, {rate_text(sum(writing))}{tail}"
+    if apart < 1 and status.topics:
+        return f"not watched long enough{tail}"
+    return f"no record written{f' in {duration_text(apart)}' if apart >= 1 else ''}{tail}"
 
 
 def _alive(states: Sequence[GroupState | Failure | None]) -> str:
     alive = [s for s in states if isinstance(s, GroupState) and not _stopped(s)]
     unread = sum(1 for s in states if not isinstance(s, GroupState))
-    text = f"{len(alive)} alive" if alive else "none alive"
-    if alive:
-        text += f" ({many(sum(s.member_count for s in alive), 'member')})"
+    text = f"{len(alive)} alive ({many(sum(s.member_count for s in alive), 'member')})" if alive else "none alive"
     return text + (f", {unread} not readable" if unread else "")
 
 

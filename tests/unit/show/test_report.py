@@ -88,7 +88,7 @@ def test_the_page_says_what_show_says():
     told = squeezed(page(plan))
     counted = totals(plan)
     assert verdict(plan, counted)[0] in told
-    for label, text in [*identity(plan, "cutover.plan")[:3], *totals_told(plan, counted)]:
+    for label, text in [*[*identity(plan, "cutover.plan")][:3], *totals_told(plan, counted)]:
         assert squeezed(f"{label}{text}") in told.replace("\n", ""), label
     steps = next_steps(plan, counted, "cutover.plan", ())
     for line in (*steps.told, steps.dry_run, steps.execute, plan.fingerprint):
