@@ -144,10 +144,7 @@ def _refused(assessment: Assessment, width: int, colour: bool) -> Iterator[str]:
         yield paint(title, Colour.RED, colour)
         for group in groups:
             yield f"  {name(group.group)}"
-            for reason in group.reasons[:NAMED]:
-                yield from wrapped(safe(reason), width, "    ", "      ")
-            if len(group.reasons) > NAMED:
-                yield f"    and {len(group.reasons) - NAMED} more reasons"
+            yield from at_most([*map(safe, group.reasons)], NAMED, width, "more reasons", "    ")
         yield ""
 
 

@@ -3,7 +3,7 @@
 Pure. Groups are in the order of the bars, the longest first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from migrate.model import Row
@@ -41,10 +41,10 @@ def rereads_bars(groups: Mapping[str, Sequence[Row]]) -> list[GroupBar]:
 
 def lag_bars(groups: Mapping[str, Sequence[Row]]) -> list[GroupBar]:
     """Return how many source records each group had not read when the plan was made."""
-    return _longest_first([GroupBar(group, group_totals(rows).lag) for group, rows in groups.items()])
+    return _longest_first(GroupBar(group, group_totals(rows).lag) for group, rows in groups.items())
 
 
-def _longest_first(bars: Sequence[GroupBar]) -> list[GroupBar]:
+def _longest_first(bars: Iterable[GroupBar]) -> list[GroupBar]:
     return sorted(bars, key=lambda bar: (-bar.total, bar.group))
 
 

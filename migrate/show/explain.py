@@ -27,8 +27,9 @@ from migrate.model import (
     may_skip,
 )
 from migrate.plan.plan import Header, Plan
+from migrate.plan.totals import is_proven_best
 from migrate.plan.translate import why_text
-from migrate.show.table import aligned, wrapped
+from migrate.show.table import aligned, headed, wrapped
 from migrate.survey.policies import UNTRANSLATABLE_REASONS
 from migrate.text import Colour, many, name, paint, safe
 
@@ -91,9 +92,8 @@ def _commands(what: str, lines: Iterable[str], width: int) -> Iterator[str]:
 
 def _paragraph(told: Iterable[Told], width: int, colour: bool) -> Iterator[str]:
     for label, text in told:
-        problem = _PROBLEM.get(label)
-        for i, line in enumerate(aligned([(INDENT + label, text)], width, len(INDENT) + 10)):
-            yield line.replace(label, paint(label, problem, colour), 1) if problem and i == 0 else line
+        shade = _PROBLEM.get(label) if colour else None
+        yield from headed(label, shade, aligned([(INDENT + label, text)], width, len(INDENT) + 10))
 
 
 def _chosen_rows(plan: Plan, group: str, place: str | None) -> Sequence[Row]:
@@ -182,10 +182,8 @@ def _stood(row: Row, header: Header) -> str:
         return f"At {row.source_committed} on {source}, {known}."
     text = f"At {row.source_committed} on {source}, whose log was [{row.source_log_start}, {row.source_log_end})"
     behind = lag(row) or 0
-    if behind < 0:
-        text += f": {-behind} beyond its end."
-    else:
-        text += f": {many(behind, 'offset')} before its end." if behind else ": at its end."
+    before = f"{many(behind, 'offset')} before its end" if behind else "at its end"
+    text += f": {-behind} beyond its end." if behind < 0 else f": {before}."
     if row.source_committed < row.source_log_start:
         text += f" Retention had removed {many(row.source_log_start - row.source_committed, 'offset')} from there on."
     if row.source_metadata:
@@ -242,16 +240,15 @@ def _beside_mm2(row: Row, header: Header) -> str:
         return f"{said}: the same offset."
     if difference < 0:
         return f"{said}: {many(-difference, 'offset')} before this one, so following it would read as many more twice."
-    skips = row.grade is Grade.EXACT and row.target_offset != row.target_log_end
-    return (
-        f"{said}: {many(difference, 'offset')} beyond this one, "
-        f"{'and this one is proven: following MM2 would skip records' if skips else 'which may skip records'}."
-    )
+    proven = "and this one is proven: following MM2 would skip records"
+    risk = proven if is_proven_best(row) else "which may skip records"
+    return f"{said}: {many(difference, 'offset')} beyond this one, {risk}."
 
 
 def _applying(row: Row, header: Header) -> str:
     target = name(header.target_alias)
     stands = "has no offset" if row.target_prior is None else f"stands at {row.target_prior}"
+    nothing = f"Writes nothing: the group {stands} on {target}"
     match row.decision:
         case Decision.SET:
             text = f"Commits {row.target_offset} on {target}, where the group {stands}"
@@ -261,13 +258,9 @@ def _applying(row: Row, header: Header) -> str:
         case Decision.REMOVE:
             return f"Deletes the offset on {target}: the group had none there before."
         case Decision.KEEP:
-            risk = " Records between the two may be skipped." if may_skip(row) else ""
-            return f"Writes nothing: the group {stands} on {target}.{risk}"
+            return f"{nothing}.{' Records between the two may be skipped.' if may_skip(row) else ''}"
         case Decision.SKIP:
-            return (
-                f"Writes nothing: the group {stands} on {target}"
-                f"{', so auto.offset.reset decides there.' if row.target_prior is None else '.'}"
-            )
+            return f"{nothing}{', so auto.offset.reset decides there' if row.target_prior is None else ''}."
         case _:
             return f"Writes nothing for any partition of this group: it {stands} on {target}, and stays so."
 

@@ -11,7 +11,7 @@ from migrate.match.protocol import Why
 from migrate.model import Decision, Grade, Row, lag, may_skip, rewinds
 from migrate.plan.plan import Plan
 from migrate.plan.totals import group_totals
-from migrate.show.table import Column, Layout, layout, number, wrapped
+from migrate.show.table import Column, Layout, headed, layout, number, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
 
 NUMBERS = tuple(
@@ -48,7 +48,7 @@ def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> It
 
 
 def _group_line(group: str, rows: Sequence[Row], states: str, width: int, colour: bool) -> Iterator[str]:
-    word, paint_as = group_word(rows)
+    word, shade = group_word(rows)
     t = group_totals(rows)
     parts = [
         ", ".join(f"{n} {d}" for d, n in t.decisions.items()),
@@ -58,8 +58,7 @@ def _group_line(group: str, rows: Sequence[Row], states: str, width: int, colour
     if states:
         parts.append(states)
     head = f"{name(group)}  {word}"
-    for i, line in enumerate(wrapped("; ".join(parts), width, f"{head}  ", "    ")):
-        yield paint(head, paint_as, colour) + line[len(head) :] if i == 0 else line
+    yield from headed(head, shade if colour else None, wrapped("; ".join(parts), width, f"{head}  ", "    "))
 
 
 def group_word(rows: Sequence[Row]) -> tuple[str, Colour]:

@@ -13,7 +13,7 @@ from migrate.plan.forecast import forecast
 from migrate.plan.plan import Header, Plan
 from migrate.plan.totals import Mm2Comparison, Totals, totals
 from migrate.show.group_table import group_lines
-from migrate.show.table import aligned, wrapped
+from migrate.show.table import aligned, headed, wrapped
 from migrate.survey.policies import OFFSETS_EXPIRY
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
 
@@ -74,13 +74,13 @@ def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
     if plan.cluster_blocked():
         checks = ", ".join(dict.fromkeys(c.check for c in plan.blocks() if c.scope is Scope.CLUSTER))
         return f"{undo}BLOCKED: everything, by {checks}", Colour.RED
-    rest = counted.groups_to_write
-    if counted.groups_blocked:
-        tail = f"; {many(rest, 'other')} can be applied with --allow-partial" if rest else ""
-        return f"{undo}BLOCKED: {counted.groups_blocked} of {many(counted.groups, 'group')}{tail}", Colour.RED
-    if not plan.is_clean():
-        tail = f"; {many(rest, 'group')} can be applied with --allow-partial" if rest else ""
-        return f"{undo}BLOCKED: {many(len(plan.blocks()), 'check')}, see below{tail}", Colour.RED
+    if counted.groups_blocked or not plan.is_clean():
+        what, noun = f"{many(len(plan.blocks()), 'check')}, see below", "group"
+        if counted.groups_blocked:
+            what, noun = f"{counted.groups_blocked} of {many(counted.groups, 'group')}", "other"
+        rest = many(counted.groups_to_write, noun)
+        tail = f"; {rest} can be applied with --allow-partial" if counted.groups_to_write else ""
+        return f"{undo}BLOCKED: {what}{tail}", Colour.RED
     if not plan.rows:
         return f"{undo}NOTHING TO DO: no commit is inside the filters", Colour.YELLOW
     if not writes:
@@ -164,7 +164,6 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
 
 
 def _compared(header: Header) -> Iterator[str]:
-    """Say what comparing the records cost."""
     cost = header.comparison
     if not cost:
         yield "none were compared"
@@ -221,11 +220,7 @@ def _finding_lines(finding: Finding, page: Page, command: str, most_names: int) 
     colour = Colour.RED if finding.kind.is_grave else Colour.YELLOW
     head = f"{finding.kind}  {safe(finding.name)}, {finding.what}"
     expected = f": expected {safe(finding.expected)}" if finding.expected else ""
-    for i, line in enumerate(wrapped(head + expected, page.width, "", "  ")):
-        if i == 0 and line.startswith(head):
-            yield paint(head, colour, page.colour) + line[len(head) :]
-        else:
-            yield line
+    yield from headed(head, colour if page.colour else None, wrapped(head + expected, page.width, "", "  "))
     # a block stops by itself; a row that skips or rewinds will be applied, so each one is red
     red = finding.kind in (Kind.MAY_SKIP, Kind.REWIND)
     for line in _evidence(finding, page.width, command, most_names):

@@ -73,12 +73,18 @@ def wrapped(
         yield paint(line.rstrip(), colour, True) if colour else line.rstrip()
 
 
-def at_most(texts: Sequence[str], most: int, width: int, more: str = "more") -> Iterator[str]:
+def headed(head: str, colour: Colour | None, lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines, with the head that the first one begins with, if it is whole there, in the colour."""
+    for i, line in enumerate(lines):
+        yield line.replace(head, paint(head, colour, True), 1) if colour and i == 0 else line
+
+
+def at_most(texts: Sequence[str], most: int, width: int, more: str = "more", indent: str = "  ") -> Iterator[str]:
     """Yield the first texts, indented and wrapped, and on a last line how many there are beyond `most`."""
     for text in texts[:most]:
-        yield from wrapped(text, width, "  ", "    ")
+        yield from wrapped(text, width, indent, indent + "  ")
     if len(texts) > most:
-        yield f"  and {len(texts) - most} {more}"
+        yield f"{indent}and {len(texts) - most} {more}"
 
 
 def number(value: int | None, without: str = "-") -> str:
