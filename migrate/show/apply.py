@@ -1,13 +1,13 @@
 """What `apply` and `rollback` say: results as lines of text, failures first. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from migrate.apply.assess import Assessment, Fate
 from migrate.apply.drift import UNDO
 from migrate.apply.engine import ApplyResult
-from migrate.apply.row_results import RowResult, RowStatus
+from migrate.apply.row_results import RowStatus
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
 from migrate.plan.attention import failback_text
@@ -195,25 +195,21 @@ def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
             "the journal beside the plan has all."
         )
     if shown:
-        yield from _table(shown, planned, colour)
+        lines = [
+            [
+                name(plan.group), f"{name(plan.target_topic)}:{plan.partition}", number(plan.target_prior),
+                number(plan.target_offset), number(row.seen_offset), str(row.status),
+            ]
+            for row in shown for plan in (planned[row.key],)
+        ]  # fmt: skip
+        page = layout(COLUMNS, lines, 10_000)
+        yield from page.headings
+        for row, line in zip(shown, lines, strict=True):
+            yield paint(page.line(line), Colour.RED, colour and row.status in _BAD)
         yield ""
     for row in shown:
         if row.error and row.status in _BAD:
             yield from wrapped(f"{safe(planned[row.key].subject)}: {safe(row.error)}", width, "  ", "    ")
-
-
-def _table(shown: Sequence[RowResult], planned: dict[tuple[str, str, int], Row], colour: bool) -> Iterator[str]:
-    rows = [
-        [
-            name(row.group), f"{name(row.target_topic)}:{row.partition}", number(row.target_prior),
-            number(row.target_offset), number(result.seen_offset), str(result.status),
-        ]
-        for result in shown for row in (planned[result.key],)
-    ]  # fmt: skip
-    page = layout(COLUMNS, rows, 10_000)
-    yield from page.headings
-    for result, row in zip(shown, rows, strict=True):
-        yield paint(page.line(row), Colour.RED, colour and result.status in _BAD)
 
 
 def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Row, lag
-from migrate.plan.plan import Plan, row_document
+from migrate.plan.plan import Header, Plan, row_document
 from migrate.plan.totals import Totals, totals
 from migrate.show.plan_table import verdict
 from migrate.show.streamed_json import document_lines
@@ -41,9 +41,7 @@ def csv_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
     Text that a spreadsheet would run as a formula gets a leading apostrophe, and control characters are
     escaped: the exact names are in the JSON forms.
     """
-    states = {(s.side, s.group): s.state for s in plan.header.group_states}
-    pair = f"{plan.header.source_alias}->{plan.header.target_alias}"
-    columns = _columns(pair, states)
+    columns = _columns(plan.header)
     write = _Lines()
     yield write.line(columns)
     for row in rows:
@@ -112,7 +110,9 @@ def kcg_companion(plan: Plan, path: str, rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def _columns(pair: str, states: dict[tuple[str, str], str]) -> dict[str, Callable[[Row], Value]]:
+def _columns(header: Header) -> dict[str, Callable[[Row], Value]]:
+    states = {(s.side, s.group): s.state for s in header.group_states}
+    pair = f"{header.source_alias}->{header.target_alias}"
     return {
         "CLUSTER PAIR": lambda r: pair,
         "TOPIC": lambda r: r.source_topic,

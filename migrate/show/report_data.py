@@ -108,9 +108,8 @@ def as_json(document: Any) -> str:
 
 
 def _embedded(groups: Mapping[str, Sequence[Row]], after: Aftermath, cap: int) -> frozenset[str]:
-    order = sorted(groups, key=lambda g: not _needs_attention(groups[g], after))  # sorting keeps the plan's order
     room, chosen = cap, set()
-    for group in order:
+    for group in sorted(groups, key=lambda g: not _needs_attention(groups[g], after)):  # otherwise in the plan's order
         if len(groups[group]) <= room:
             room -= len(groups[group])
             chosen.add(group)

@@ -27,6 +27,7 @@ from migrate.text import shell_word
 if TYPE_CHECKING:
     import pandas as pd
 
+PLACE = ("group", "source_topic", "partition")
 EXTRA = "pip install 'mm2-migrate[notebook]'"
 
 
@@ -167,7 +168,7 @@ def outliers(plan: Plan, count: int = 10) -> "pd.DataFrame":
     table["odd"] = table["may_skip"] | table["rewinds"] | (table["decision"] == str(Decision.BLOCK))
     worst = table.sort_values(["odd", "rereads", "lag"], ascending=False, na_position="last", kind="stable")
     return worst.head(count)[
-        ["group", "source_topic", "partition", "decision", "reason", "grade", "lag", "rereads", "mm2_rereads",
+        [*PLACE, "decision", "reason", "grade", "lag", "rereads", "mm2_rereads",
          "may_skip", "rewinds", "sentence"]
     ].reset_index(drop=True)  # fmt: skip
 
@@ -179,7 +180,7 @@ def comparison_table(before: Plan, now: Plan) -> "pd.DataFrame":
     lines = [
         {
             "change": "decided otherwise" if change.judged else "moved",
-            **place_of(change.now),
+            **fields_of(change.now, *PLACE),
             "before": _decided(change.before),
             "now": _decided(change.now),
             "committed_by": moved_by(change, "source_committed"),
@@ -187,9 +188,9 @@ def comparison_table(before: Plan, now: Plan) -> "pd.DataFrame":
         }
         for change in (*found.judged, *found.moved)
     ]
-    lines += [{"change": "new", **place_of(row), "before": "", "now": _decided(row)} for row in found.new]
-    lines += [{"change": "gone", **place_of(row), "before": _decided(row), "now": ""} for row in found.gone]
-    columns = ["change", "group", "source_topic", "partition", "before", "now", "committed_by", "planned_by"]
+    lines += [{"change": "new", **fields_of(row, *PLACE), "before": "", "now": _decided(row)} for row in found.new]
+    lines += [{"change": "gone", **fields_of(row, *PLACE), "before": _decided(row), "now": ""} for row in found.gone]
+    columns = ["change", *PLACE, "before", "now", "committed_by", "planned_by"]
     return data_frame(lines, columns, ["committed_by", "planned_by"])
 
 
@@ -207,11 +208,6 @@ def _mm2_behind(row: Row) -> int | None:
     if row.target_offset is None or row.checkpoint_target_offset is None or row.method is Method.EXPLICIT:
         return None
     return row.target_offset - row.checkpoint_target_offset
-
-
-def place_of(row: Row) -> dict[str, Any]:
-    """Return where a row stands, as the tables' first columns have it."""
-    return fields_of(row, "group", "source_topic", "partition")
 
 
 def _decided(row: Row) -> str:

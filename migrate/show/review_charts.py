@@ -67,8 +67,11 @@ def places_chart(plan: Plan, topic: str, partition: int, most: int = MOST_BARS) 
         raise ReviewStopped(
             f"No row of this plan is on {topic}:{partition}.", f"Some that are: {', '.join(known[:5]) or 'none'}."
         )
-    figure, (left, right) = _pair(f"{_label(topic)}, partition {partition}", len(rows[:most]))
-    names = [_label(row.group) for row in rows[:most]]
+    shown = rows[:most]
+    size = (11, 1.6 + 0.3 * max(len(shown), 2))
+    figure, (left, right) = _pyplot().subplots(1, 2, figsize=size, sharey=True, layout="constrained")
+    figure.suptitle(f"{_label(topic)}, partition {partition}")
+    names = [_label(row.group) for row in shown]
     for axes, title, starts, ends, sets in (
         (left, plan.header.source_alias, "source_log_start", "source_log_end",
          (("source_committed", "committed", PLAN_COLOUR, "o"),)),
@@ -76,19 +79,19 @@ def places_chart(plan: Plan, topic: str, partition: int, most: int = MOST_BARS) 
          (("target_offset", "this plan", PLAN_COLOUR, "o"),
           ("checkpoint_target_offset", "MM2's checkpoint", MM2_COLOUR, "x"))),
     ):  # fmt: skip
-        logs = [(i, getattr(r, starts), getattr(r, ends)) for i, r in enumerate(rows[:most])]
+        logs = [(i, getattr(r, starts), getattr(r, ends)) for i, r in enumerate(shown)]
         told = [(i, start, end) for i, start, end in logs if start is not None and end is not None]
         axes.hlines([i for i, _, _ in told], [s for _, s, _ in told], [e for _, _, e in told], color=LOG_COLOUR,
                     linewidth=6, alpha=0.4, label="log")  # fmt: skip
         for field, label, colour, marker in sets:
-            points = [(getattr(r, field), i) for i, r in enumerate(rows[:most]) if getattr(r, field) is not None]
+            points = [(getattr(r, field), i) for i, r in enumerate(shown) if getattr(r, field) is not None]
             axes.scatter([p[0] for p in points], [p[1] for p in points], color=colour, marker=marker, label=label,
                          zorder=3)  # fmt: skip
         axes.set_title(f"log on {_label(title)}")
         axes.set_xlabel("offset")
         axes.legend(fontsize="small")
     left.set_yticks(range(len(names)), names)
-    return figure
+    return figure  # type: ignore[no-any-return]
 
 
 def _bars(title: str, bars: Sequence[GroupBar], most: int) -> "tuple[Figure, Axes, list[GroupBar]]":
@@ -102,12 +105,6 @@ def _figure(title: str, bars: int) -> "tuple[Figure, Axes]":
     figure, axes = _pyplot().subplots(figsize=(9, 1.2 + 0.3 * max(bars, 2)), layout="constrained")
     axes.set_title(title)
     return figure, axes
-
-
-def _pair(title: str, bars: int) -> "tuple[Figure, tuple[Axes, Axes]]":
-    figure, axes = _pyplot().subplots(1, 2, figsize=(11, 1.6 + 0.3 * max(bars, 2)), sharey=True, layout="constrained")
-    figure.suptitle(title)
-    return figure, (axes[0], axes[1])
 
 
 def _told(bars: int, most: int) -> str:

@@ -10,7 +10,8 @@ from migrate.apply.signatures import read_signatures, signatures_path
 from migrate.apply.waves import Standing, Wave, wave_of, wave_sum
 from migrate.model import Decision
 from migrate.plan.plan import Plan
-from migrate.show.review import ReviewStopped, data_frame, pandas_module, place_of, review_errors
+from migrate.show.review import PLACE, ReviewStopped, data_frame, pandas_module, review_errors
+from migrate.show.streamed_json import fields_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +40,7 @@ def outcome_table(wave: Wave) -> "pd.DataFrame":
         prior = state.prior.get(row.group, {}).get(row.target_partition)
         lines.append(
             {
-                **place_of(row),
+                **fields_of(row, *PLACE),
                 "target_topic": row.target_topic,
                 "planned": row.target_offset,
                 "prior": None if prior is None else prior.offset,
@@ -48,7 +49,7 @@ def outcome_table(wave: Wave) -> "pd.DataFrame":
                 "group_is": str(standings[row.group]),
             }
         )
-    columns = ["group", "source_topic", "partition", "target_topic", "planned", "prior", "answer", "undone", "group_is"]
+    columns = [*PLACE, "target_topic", "planned", "prior", "answer", "undone", "group_is"]
     return data_frame(lines, columns, ["planned", "prior"])
 
 

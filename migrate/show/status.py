@@ -1,7 +1,6 @@
 """A status as one screen of text: verdict, how far MM2 is topic by topic, who is alive, what is missing. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from migrate.clock import CLOCKS_APART_MS, minute
@@ -16,6 +15,7 @@ from migrate.survey.drain import Lag
 from migrate.survey.producers import rate_text
 from migrate.text import Colour, duration_text, many, name, paint, safe
 
+_Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 BAR_WIDTH, SHORT_BAR_WIDTH = 20, 8
 TOPICS_SHOWN = 40
 GROUPS_SHOWN = 20
@@ -191,28 +191,21 @@ def _topics(status: Status, page: Page, progress: Mapping[str, Progress]) -> Ite
     ordered = sorted(status.topics, key=lambda t: (bool(t.drained), -(t.lag.records or 0), t.source_topic))
     shown, rest = ordered[:TOPICS_SHOWN], ordered[TOPICS_SHOWN:]
     bars = [(topic, progress.get(topic.source_topic)) for topic in shown]
-    table = _table([_row(topic, status) for topic in shown], bars, page.width)
-    for heading in table.headings:
+    headings, blocks = _table([_row(topic, status) for topic in shown], bars, page.width)
+    for heading in headings:
         yield paint(heading, Colour.DIM, page.colour)
-    for topic, lines in zip(shown, table.lines, strict=True):
+    for topic, lines in zip(shown, blocks, strict=True):
         for line in lines:
             yield paint(line, Colour.YELLOW, page.colour and not topic.drained)
     if rest:
         yield f"and {many(len(rest), 'topic')} more, {sum(1 for t in rest if t.drained)} of them copied in full"
 
 
-@dataclass(frozen=True)
-class _Table:
-    """Topics laid out: the headings, and the lines of each."""
-
-    headings: tuple[str, ...]
-    lines: Sequence[Sequence[str]]
-
-
 def _table(rows: Sequence[Sequence[str]], bars: Sequence[tuple[TopicStatus, Progress | None]], width: int) -> _Table:
-    """Return the topics in the widest of four forms that keeps within the width: a bar that breaks is none.
+    """Return the headings and the lines of each topic, in the widest of four forms that keeps within the width.
 
-    With a long bar or a short one at the end of a line; or the name above, and the bar beside the numbers or below.
+    With a long bar or a short one at the end of a line; or the name above, and the bar beside the numbers or below:
+    a bar that breaks is none.
     """
     long, short = (
         [[*row, _bar(*bar, length)] for row, bar in zip(rows, bars, strict=True)]
@@ -221,7 +214,7 @@ def _table(rows: Sequence[Sequence[str]], bars: Sequence[tuple[TopicStatus, Prog
     for barred in (long, short):
         laid = layout(_COLUMNS, barred, width)
         if laid.width <= width:
-            return _Table(laid.headings, [[laid.line(row)] for row in barred])
+            return laid.headings, [[laid.line(row)] for row in barred]
     for barred in (long, short):
         laid = layout(_COLUMNS[1:], [row[1:] for row in barred], width - 2)
         if laid.width <= width - 2:
@@ -232,7 +225,7 @@ def _table(rows: Sequence[Sequence[str]], bars: Sequence[tuple[TopicStatus, Prog
 
 def _below_names(laid: Layout, lines: Iterable[Sequence[str]]) -> _Table:
     headings = ("TOPIC", *(f"  {heading}" for heading in laid.headings))
-    return _Table(headings, [[topic, *(f"  {text}" for text in below)] for topic, *below in lines])
+    return headings, [[topic, *(f"  {text}" for text in below)] for topic, *below in lines]
 
 
 def _row(topic: TopicStatus, status: Status) -> list[str]:

@@ -64,15 +64,14 @@ def verify_lines(found: Verification, plan: Plan, width: int, colour: bool) -> I
 
 def verdict(found: Verification) -> tuple[str, Colour]:
     """Return the first line, and its colour: green only where everything that the plan has was verified."""
-    total, groups = len(found.findings), len({f.group for f in found.findings})
-    rest = _rest(found)
+    total, rest = len(found.findings), _rest(found)
     if found.spent:
         equal = found.counts()[Standing.EQUAL]
         return f"ROLLED BACK: this plan is spent, and {equal} of {total} offsets are as it says", Colour.RED
     if found.bad:
         tail = f"; and {rest}" if rest else ""
         return f"NOT AS PLANNED: {len(found.bad)} of {total} offsets{tail}", Colour.RED
-    text = f"VERIFIED: {total} offsets of {groups} groups"
+    text = f"VERIFIED: {total} offsets of {len({f.group for f in found.findings})} groups"
     if rest:
         return f"{text}, BUT {rest}" if total else f"NOTHING VERIFIED: {rest}", Colour.YELLOW
     return (text, Colour.GREEN) if total else ("NOTHING TO VERIFY: the plan sets no offset", Colour.YELLOW)
