@@ -11,17 +11,16 @@ from migrate.apply.row_results import RowStatus
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
 from migrate.plan.attention import failback_text
-from migrate.show.table import Column, at_most, layout, number, wrapped
+from migrate.show.table import at_most, columns, layout, number, wrapped
 from migrate.text import Colour, many, name, paint, safe, shell_word
 
 ROWS_SHOWN = 200
 NAMED = 20
 
 COLUMNS = (
-    Column("GROUP", right=False),
-    Column("TOPIC:PARTITION", right=False),
-    *map(Column, ("PRIOR-OFFSET", "NEW-OFFSET", "COMMITTED")),
-    Column("RESULT", right=False),
+    *columns("GROUP", "TOPIC:PARTITION", right=False),
+    *columns("PRIOR-OFFSET", "NEW-OFFSET", "COMMITTED"),
+    *columns("RESULT", right=False),
 )
 _BAD = (RowStatus.FAILED, RowStatus.UNKNOWN)
 
@@ -197,10 +196,10 @@ def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     if shown:
         lines = [
             [
-                name(plan.group), f"{name(plan.target_topic)}:{plan.partition}", number(plan.target_prior),
-                number(plan.target_offset), number(row.seen_offset), str(row.status),
+                name(own.group), f"{name(own.target_topic)}:{own.partition}", number(own.target_prior),
+                number(own.target_offset), number(row.seen_offset), str(row.status),
             ]
-            for row in shown for plan in (planned[row.key],)
+            for row in shown for own in (planned[row.key],)
         ]  # fmt: skip
         page = layout(COLUMNS, lines, 10_000)
         yield from page.headings

@@ -49,11 +49,10 @@ def _longest_first(bars: Iterable[GroupBar]) -> list[GroupBar]:
 
 
 def _left_out(mm2: Mm2Comparison) -> str:
-    parts = []
-    if mm2.absent_rows:
-        parts.append(f"no checkpoint for {many(mm2.absent_rows, 'row')}")
-    if mm2.skipping_rows:
-        parts.append(f"checkpoints would skip {mm2.skipping_records:,} records on {many(mm2.skipping_rows, 'row')}")
-    if mm2.beyond_rows:
-        parts.append(f"checkpoints lie {mm2.beyond_records:,} beyond on {many(mm2.beyond_rows, 'row')}")
-    return "; ".join(parts)
+    skipping, beyond = many(mm2.skipping_rows, "row"), many(mm2.beyond_rows, "row")
+    parts = (
+        (mm2.absent_rows, f"no checkpoint for {many(mm2.absent_rows, 'row')}"),
+        (mm2.skipping_rows, f"checkpoints would skip {mm2.skipping_records:,} records on {skipping}"),
+        (mm2.beyond_rows, f"checkpoints lie {mm2.beyond_records:,} beyond on {beyond}"),
+    )
+    return "; ".join(text for rows, text in parts if rows)

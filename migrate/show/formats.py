@@ -48,7 +48,12 @@ def select(rows: Sequence[Row], groups: Sequence[str] = (), only: Sequence[str] 
     widen each other, words of different kinds narrow (`set`, `keep`, `exact` is "set or keep, and exact").
     Raises `UsageError` for a bad expression, one that no group matches, and a word that is none of these.
     """
-    patterns = [_pattern(text) for text in groups]
+    try:
+        patterns = [re.compile(text) for text in groups]
+    except re.error as error:
+        raise UsageError(
+            f"--group {name(str(error.pattern))} is no regular expression: {error}.", "Quote it."
+        ) from error
     names = list(dict.fromkeys(row.group for row in rows))
     for pattern in patterns:
         if not any(pattern.fullmatch(group) for group in names):
@@ -76,10 +81,3 @@ def select(rows: Sequence[Row], groups: Sequence[str] = (), only: Sequence[str] 
         and (not grades or row.grade in grades)
         and (not codes or row.reason in codes)
     )
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise UsageError(f"--group {name(text)} is no regular expression: {error}.", "Quote it.") from error

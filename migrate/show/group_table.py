@@ -11,12 +11,10 @@ from migrate.match.protocol import Why
 from migrate.model import Decision, Grade, Row, lag, may_skip, rewinds
 from migrate.plan.plan import Plan
 from migrate.plan.totals import group_totals
-from migrate.show.table import Column, Layout, headed, layout, number, wrapped
+from migrate.show.table import Column, Layout, columns, headed, layout, number, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
 
-NUMBERS = tuple(
-    map(Column, ("PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "TARGET-OFFSET", "MM2-OFFSET", "RE-READS"))
-)
+NUMBERS = columns("PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "TARGET-OFFSET", "MM2-OFFSET", "RE-READS")
 LEGEND = (
     "CURRENT-OFFSET, LOG-END-OFFSET and LAG are the source's. TARGET-OFFSET is this plan's, MM2-OFFSET what "
     "MM2's newest checkpoint says. RE-READS: a bare number is proven, <= a proven bound, ~ an estimate."
@@ -33,11 +31,8 @@ def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> It
     yield from wrapped(LEGEND, width)
     renamed = any(row.source_topic != row.target_topic for row in rows)
     wide = layout(_wide_columns(renamed), (_wide_values(row, renamed) for row in rows), width)
-    narrow = None
-    if wide.width > width:
-        narrow = layout(NUMBERS, map(_numbers, rows), width - NARROW_TEXT - 4, gap=1)
-    whole = plan.groups()
-    states = states_told(plan)
+    narrow = None if wide.width <= width else layout(NUMBERS, map(_numbers, rows), width - NARROW_TEXT - 4, gap=1)
+    whole, states = plan.groups(), states_told(plan)
     for group, listed in groupby(rows, key=lambda r: r.group):
         yield ""
         yield from _group_line(group, whole[group], states.get(group, ""), width, colour)
@@ -101,13 +96,12 @@ def _rereads(row: Row) -> str:
 
 def _wide_columns(renamed: bool) -> list[Column]:
     return [
-        Column("GROUP", right=False),
-        Column("TOPIC", right=False),
+        *columns("GROUP", "TOPIC", right=False),
         *NUMBERS[:4],
-        *[Column("TARGET-TOPIC", right=False)] * renamed,
-        Column("PRIOR-OFFSET"),
+        *columns(*["TARGET-TOPIC"] * renamed, right=False),
+        *columns("PRIOR-OFFSET"),
         *NUMBERS[4:],
-        Column("DECISION", right=False),
+        *columns("DECISION", right=False),
         Column("METHOD", len("checkpoint"), right=False),
         Column("GRADE", len("estimated"), right=False),
         Column("REASON", right=False),
@@ -171,5 +165,4 @@ def _words(row: Row) -> str:
 
 
 def _painted(text: str, row: Row, colour: bool) -> str:
-    """Paint a row red if it is blocked, may skip or rewinds."""
     return paint(text, Colour.RED, colour and (row.decision is Decision.BLOCK or may_skip(row) or rewinds(row)))

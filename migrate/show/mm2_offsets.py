@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from migrate.mm2.flow import Flow
-from migrate.show.table import Column, layout, number, wrapped
+from migrate.show.table import columns, layout, number, wrapped
 from migrate.survey.mm2_offsets import Link, PartitionStores, Stores
 from migrate.text import Colour, capital, many, name, paint, safe
 
@@ -15,7 +15,7 @@ LEGEND = (
     "are MM2's notes for translation: the newest sync that fits both logs, and of the GROUPS that have a checkpoint "
     "the one that has come furthest. Neither says how far MM2 is."
 )
-COLUMNS = tuple(map(Column, ("PARTITION", "LOG-START", "LOG-END", "POSITION", "LEFT", "SYNC", "GROUPS", "CHECKPOINT")))
+COLUMNS = columns("PARTITION", "LOG-START", "LOG-END", "POSITION", "LEFT", "SYNC", "GROUPS", "CHECKPOINT")
 INDENT = "  "
 
 

@@ -42,10 +42,9 @@ def csv_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
     escaped: the exact names are in the JSON forms.
     """
     columns = _columns(plan.header)
-    write = _Lines()
-    yield write.line(columns)
+    yield _csv_line(columns)
     for row in rows:
-        yield write.line(_harmless(value(row)) for value in columns.values())
+        yield _csv_line(_harmless(value(row)) for value in columns.values())
 
 
 def kcg_lines(rows: Iterable[Row]) -> Iterator[str]:
@@ -54,10 +53,9 @@ def kcg_lines(rows: Iterable[Row]) -> Iterator[str]:
     What `kafka-consumer-groups --reset-offsets --from-file` reads (KIP-122, KIP-379). Names stand exactly; rows of a
     group with a line feed in its name are left out, for that tool cuts the file at every one (Kafka's OffsetsUtils).
     """
-    write = _Lines()
     for row in rows:
         if row.decision is Decision.SET and "\n" not in row.group:
-            yield write.line((row.group, row.target_topic, row.partition, row.target_offset))
+            yield _csv_line((row.group, row.target_topic, row.partition, row.target_offset))
 
 
 def refuse_unprintable(rows: Iterable[Row]) -> None:
@@ -159,21 +157,12 @@ def _harmless(value: Value) -> Value:
     return f"'{shown}" if value.lstrip(" ").startswith(FORMULA_STARTS) else shown
 
 
-class _Lines:
-    """The csv module's quoting, a line at a time."""
-
-    def __init__(self) -> None:
-        self._buffer = StringIO()
-        # Python 3.11 quotes a line end inside a name only if it is part of the lines' own.
-        self._writer = csv.writer(self._buffer, lineterminator=LINE_END)
-
-    def line(self, values: Iterable[Value]) -> str:
-        """Return one line without its end; a quoted line feed inside a name stays."""
-        self._writer.writerow(values)
-        text = self._buffer.getvalue().removesuffix(LINE_END)
-        self._buffer.seek(0)
-        self._buffer.truncate()
-        return text
+def _csv_line(values: Iterable[Value]) -> str:
+    """Return one line without its end, quoted by the csv module; a quoted line feed inside a name stays."""
+    buffer = StringIO()
+    # Python 3.11 quotes a line end inside a name only if it is part of the lines' own.
+    csv.writer(buffer, lineterminator=LINE_END).writerow(values)
+    return buffer.getvalue().removesuffix(LINE_END)
 
 
 def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from migrate.apply.verify import GOOD
 from migrate.model import Grade, Row, lag, may_skip, rewinds
 from migrate.plan.plan import Plan
 from migrate.plan.totals import compare_with_mm2, group_totals
-from migrate.show.charts import GroupBar, lag_bars, rereads_bars
+from migrate.show.charts import GroupBar
 from migrate.show.group_table import group_word, states_told
 from migrate.show.report_outcome import AS_PLANNED, Aftermath, RowAfter
 from migrate.text import many, name, safe, shell_word
@@ -223,17 +223,8 @@ class Chart:
     rest: str = ""
 
 
-def rereads_lanes(groups: Mapping[str, Sequence[Row]], beside_mm2: bool) -> Chart:
-    """Return re-reads per group: this plan's, and below what following MM2's newest checkpoints would read again."""
-    return _lanes(rereads_bars(groups), "plan", " by this plan", beside_mm2)
-
-
-def lag_lanes(groups: Mapping[str, Sequence[Row]]) -> Chart:
-    """Return how many source records each group had not read when the plan was made."""
-    return _lanes(lag_bars(groups), "lag", "", False)
-
-
-def _lanes(bars: Sequence[GroupBar], kind: str, by_plan: str, beside_mm2: bool) -> Chart:
+def lanes_of(bars: Sequence[GroupBar], kind: str, by_plan: str = "", beside_mm2: bool = False) -> Chart:
+    """Return the first bars as lanes, with MM2's below the plan's if asked for; `by_plan` follows the others' sum."""
     known = [(bar, bar.own) for bar in bars if bar.own is not None]
     most = max((bar.total for bar, _ in known), default=0)
     lanes = []

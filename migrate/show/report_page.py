@@ -22,6 +22,7 @@ from migrate.model import CheckResult, Grade, Level
 from migrate.plan.attention import Evidence, failback_text, findings, not_ruled_out, passed, shared
 from migrate.plan.plan import Plan
 from migrate.plan.totals import Totals, totals
+from migrate.show.charts import lag_bars, rereads_bars
 from migrate.show.plan_table import (
     EVIDENCE_SHOWN,
     OPTIONS_TO_ADD,
@@ -31,7 +32,7 @@ from migrate.show.plan_table import (
     totals_told,
     verdict,
 )
-from migrate.show.report_data import Data, as_json, grades_bar, lag_lanes, report_data, rereads_lanes
+from migrate.show.report_data import Data, as_json, grades_bar, lanes_of, report_data
 from migrate.show.report_outcome import Aftermath, Verdict
 from migrate.text import Colour, bytes_text, many, name, safe, shell_word
 
@@ -74,6 +75,7 @@ def report(
     """
     counted, groups = totals(plan), plan.groups()
     data = report_data(plan, after, path, cap)
+    told, steps = _next(plan, path, counted, after, options)
     style, script = _asset("report.css"), _asset("report.js")
     text = _template().render(
         plan=plan,
@@ -92,12 +94,12 @@ def report(
         after=after,
         signed=standing(plan, names_of(signatures)) if signatures or signatures_required(plan) else "",
         signatures=signatures,
-        told=next_steps(plan, counted, path, options).told if not after.runs else _told_after(after, options),
-        steps=_steps(plan, counted, path, after, options),
-        rereads=rereads_lanes(groups, not plan.header.failback),
+        told=told,
+        steps=steps,
+        rereads=lanes_of(rereads_bars(groups), "plan", " by this plan", not plan.header.failback),
         grades=grades_bar(counted.grades),
         means=_GRADES,
-        lag=lag_lanes(groups),
+        lag=lanes_of(lag_bars(groups), "lag"),
         checks=_checks(plan),
         passed=passed(plan.header.checks),
         not_ruled_out=not_ruled_out(plan.header.checks),
@@ -135,29 +137,27 @@ def _verdicts(plan: Plan, counted: Totals, after: Aftermath) -> list[Verdict]:
     return [*after.verdicts, replace(made, text=f"The plan was: {text}", kind="past")]
 
 
-def _steps(plan: Plan, t: Totals, path: str, after: Aftermath, options: tuple[str, ...]) -> list[Step]:
-    if after.spent:
-        return []
-    steps = next_steps(plan, t, path, options)
-    if not steps.dry_run:
-        return []
-    dry = Step("Dry run: every check, nothing written", steps.dry_run)
+def _next(
+    plan: Plan, path: str, counted: Totals, after: Aftermath, options: tuple[str, ...]
+) -> tuple[tuple[str, ...], list[Step]]:
+    """Return what there is to do next, in sentences and as commands."""
+    steps = next_steps(plan, counted, path, options)
+    told = steps.told
+    if after.runs:
+        told = () if options else (OPTIONS_TO_ADD,)
+        if after.spent:
+            told = ("This plan is spent: to go forward again, make a new one.",)
+    if after.spent or not steps.dry_run:
+        return told, []
     execute = Step("Apply what was approved", steps.execute)
     if not after.runs:
-        return [dry, execute]
+        return told, [Step("Dry run: every check, nothing written", steps.dry_run), execute]
     rest = " ".join(["", shell_word(path), *map(shell_word, options)])
     verify = Step("Read the target afresh, and compare", f"mm2-migrate verify{rest}")
     # an undo is not undone: forward again is a new plan
     back = [] if plan.header.kind == UNDO else [Step("The way back, as a dry run", f"mm2-migrate rollback{rest}")]
-    if after.complete:
-        return [verify, *back]
-    return [replace(execute, what="Take up what is left: the same command again"), verify, *back]
-
-
-def _told_after(after: Aftermath, options: tuple[str, ...]) -> tuple[str, ...]:
-    if after.spent:
-        return ("This plan is spent: to go forward again, make a new one.",)
-    return () if options else (OPTIONS_TO_ADD,)
+    again = [] if after.complete else [replace(execute, what="Take up what is left: the same command again")]
+    return told, [*again, verify, *back]
 
 
 @dataclass(frozen=True, slots=True)

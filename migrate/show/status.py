@@ -10,7 +10,7 @@ from migrate.plan.pace import Pace, TimeLeft
 from migrate.plan.status import GroupStatus, Mm2TopicStatus, Status, TopicStatus
 from migrate.plan.watch import Progress, Sight
 from migrate.show.plan_table import LABELS, Page, attention_lines
-from migrate.show.table import Column, Layout, aligned, at_most, layout, number, wrapped
+from migrate.show.table import Layout, aligned, at_most, columns, layout, number, wrapped
 from migrate.survey.drain import Lag
 from migrate.survey.producers import rate_text
 from migrate.text import Colour, duration_text, many, name, paint, safe
@@ -26,9 +26,9 @@ _WHY_NO_ESTIMATE = {
     Pace.GROWING: "producers are faster than MM2",
 }
 _COLUMNS = (
-    Column("TOPIC", right=False),
-    *map(Column, ("PART", "SOURCE-END", "COPIED", "LAG", "WAITING", "WRITTEN")),
-    Column("", right=False),
+    *columns("TOPIC", right=False),
+    *columns("PART", "SOURCE-END", "COPIED", "LAG", "WAITING", "WRITTEN"),
+    *columns("", right=False),
 )
 
 

@@ -15,6 +15,11 @@ class Column:
     right: bool = True
 
 
+def columns(*headings: str, right: bool = True) -> tuple[Column, ...]:
+    """Return columns that are as wide as their values, all aligned alike."""
+    return tuple(Column(heading, right=right) for heading in headings)
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Columns wide enough for their values and headings, and the headings in lines. `gap` is the blanks between."""

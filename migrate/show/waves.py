@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from migrate.apply.waves import Standing, Wave, WaveSum, of_flows, wave_sum
 from migrate.clock import iso
 from migrate.plan.plan import Plan
-from migrate.show.table import Column, layout, names, wrapped
+from migrate.show.table import columns, layout, names, wrapped
 from migrate.text import Colour, many, name, safe
 
 NAMED = 20
 COLUMNS = (
-    *(Column(heading, right=False) for heading in ("PLAN", "FINGERPRINT", "FLOW")),
-    *map(Column, ("GROUPS", "MOVED", "UNCERTAIN", "UNDONE", "LEFT", "AS-IT-IS", "OFFSETS")),
+    *columns("PLAN", "FINGERPRINT", "FLOW", right=False),
+    *columns("GROUPS", "MOVED", "UNCERTAIN", "UNDONE", "LEFT", "AS-IT-IS", "OFFSETS"),
 )
 
 

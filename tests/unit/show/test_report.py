@@ -19,6 +19,7 @@ from migrate.model import Decision, Grade
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import group_totals, lag, totals
+from migrate.show.charts import lag_bars, rereads_bars
 from migrate.show.formats import render
 from migrate.show.plan_table import identity, next_steps, totals_told, verdict
 from migrate.show.report_data import (
@@ -26,9 +27,8 @@ from migrate.show.report_data import (
     LANES,
     as_json,
     grades_bar,
-    lag_lanes,
+    lanes_of,
     report_data,
-    rereads_lanes,
     split_sentence,
 )
 from migrate.show.report_outcome import Aftermath
@@ -226,13 +226,13 @@ def test_rows_beyond_the_cap_are_counted_and_blocked_groups_are_listed_first():
 def test_charts_are_shares_of_a_whole_and_leave_no_group_out():
     groups = {f"g{i:02}": [make_row(f"g{i:02}", rereads_estimate=i, target_offset=600)] for i in range(LANES + 7)}
     groups["unknown"] = [make_row("unknown", rereads_estimate=None, source_log_end=None)]
-    for chart in (rereads_lanes(groups, True), lag_lanes(groups)):
+    for chart in (lanes_of(rereads_bars(groups), "plan", " by this plan", True), lanes_of(lag_bars(groups), "lag")):
         assert len(chart.lanes) == LANES
         assert all(0 <= bar.length <= 100 for lane in chart.lanes for bar in lane.bars)
         assert "7 more groups" in chart.rest and "unknown for 1 group" in chart.rest
-    first = rereads_lanes(groups, True).lanes[0]
+    first = lanes_of(rereads_bars(groups), "plan", beside_mm2=True).lanes[0]
     assert [(bar.kind, bar.value) for bar in first.bars] == [("plan", f"~{LANES + 6}"), ("mm2", f"{LANES + 46}")]
-    assert [bar.kind for bar in rereads_lanes(groups, False).lanes[0].bars] == ["plan"]
+    assert [bar.kind for bar in lanes_of(rereads_bars(groups), "plan").lanes[0].bars] == ["plan"]
 
 
 def test_the_grades_fill_the_bar():
