@@ -44,8 +44,7 @@ def diff_lines(found: PlanDiff, paths: tuple[str, str], width: int = 80, colour:
         ("OFFSETS THAT MOVED, BY GROUP", _moved(found.moved, width)),
     )
     for title, lines in sections:
-        first = next(lines, None)
-        if first is not None:
+        if (first := next(lines, None)) is not None:
             yield ""
             yield paint(title, Colour.BOLD, colour)
             yield first
@@ -132,8 +131,7 @@ def _split(rows: Sequence[Row], other: Plan) -> tuple[list[Row], list[Row]]:
 
 def _whole(rows: Sequence[Row], width: int) -> Iterator[str]:
     """Yield a line for each group, as a wave leaves out most of them."""
-    by_group = groupby(sorted(rows, key=lambda row: row.key), key=lambda row: row.group)
-    for group, listed in by_group:
+    for group, listed in groupby(sorted(rows, key=lambda row: row.key), key=lambda row: row.group):
         decided = Counter(row.decision for row in listed)
         told = ", ".join(f"{decided[d]} {d}" for d in Decision if decided[d])
         yield from wrapped(f"{name(group)}  {many(decided.total(), 'row')}: {told}", width, "  ", "    ")

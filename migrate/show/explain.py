@@ -158,15 +158,13 @@ def _row_title(row: Row, header: Header) -> str:
 
 def _row_told(row: Row, header: Header) -> Iterator[Told]:
     yield "Stood", _stood(row, header)
-    syncs = _syncs(row, header)
-    if syncs:
+    if syncs := _syncs(row, header):
         yield "Syncs", syncs
     yield "Compared", _compared(row, header)
     yield "Decided", f"{safe(row.reason)}: {safe(row.sentence)}"
     yield "MM2", _beside_mm2(row, header)
     yield "Applying", _applying(row, header)
-    others = "; ".join(_considered(row))
-    if others:
+    if others := "; ".join(_considered(row)):
         yield "Considered", f"{others}."
     yield from _checks(c for c in header.checks if c.scope is Scope.ROW and c.subject == row.subject)
 

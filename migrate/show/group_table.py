@@ -49,9 +49,8 @@ def _group_line(group: str, rows: Sequence[Row], states: str, width: int, colour
         ", ".join(f"{n} {d}" for d, n in t.decisions.items()),
         "lag unknown" if t.lag is None else f"lag {t.lag}",
         "re-reads unknown" if t.rereads is None else f"re-reads {t.sign}{t.rereads}",
+        *[states] * bool(states),
     ]
-    if states:
-        parts.append(states)
     head = f"{name(group)}  {word}"
     yield from headed(head, shade if colour else None, wrapped("; ".join(parts), width, f"{head}  ", "    "))
 

@@ -125,8 +125,7 @@ def identity(plan: Plan, path: str) -> Iterator[tuple[str, str]]:
     source = "down, not read" if h.source_down else f"cluster id {safe(h.source_cluster_id) or 'not read'}"
     yield "Source", f"{name(h.source_alias)}, {source}"
     yield "Target", f"{name(h.target_alias)}, cluster id {safe(h.target_cluster_id) or 'not read'}"
-    expected = forecast(plan)
-    if expected is not None:
+    if (expected := forecast(plan)) is not None:
         yield "Forecast", f"{expected.text}: by the timings of this plan"
     if h.flow:
         yield "MM2", "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.flow.items()) if v)
@@ -242,8 +241,7 @@ def _evidence(finding: Finding, width: int, command: str, room: int) -> Iterator
         rest = len(one.subjects) - named
         more = f", and {rest} more: {command}" if rest else ""
         yield from wrapped(one.listed(named) + more, width, "      ")
-    left = sum(len(one.subjects) for one in evidence[EVIDENCE_SHOWN:])
-    if left:
+    if left := sum(len(one.subjects) for one in evidence[EVIDENCE_SHOWN:]):
         yield from wrapped(f"and {left} more: {command}", width, "    ", "      ")
 
 

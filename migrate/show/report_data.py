@@ -83,19 +83,19 @@ def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
     """
     words, groups, states = _Words(), plan.groups(), states_told(plan)
     embedded = _embedded(groups, after, cap)
-    told = [
+    described = [
         _group(group, rows, after, states.get(group, ""), path, group in embedded, words)
         for group, rows in groups.items()
     ]
     documents = tuple(_rows(rows, after, words) if group in embedded else "" for group, rows in groups.items())
-    left = [group for group in groups if group not in embedded]
+    left = groups.keys() - embedded
     page = {
         "columns": COLUMNS,
         "source": name(plan.header.source_alias),
         "target": name(plan.header.target_alias),
         "after": bool(after),
         "verified": bool(after.standings),
-        "groups": told,
+        "groups": described,
         "words": words.listed,
     }
     return Data(page, documents, sum(len(groups[g]) for g in left), len(left))

@@ -104,7 +104,6 @@ def report(
         passed=passed(plan.header.checks),
         not_ruled_out=not_ruled_out(plan.header.checks),
         settings=list(_settings(plan, path)),
-        data=data,
         left_out=_left_out(data, path),
         page_json=Markup(as_json(data.page)),
         group_json=[(i, Markup(document)) for i, document in enumerate(data.groups) if document],

@@ -63,7 +63,6 @@ def open_plan(path: str | Path) -> Plan:
 def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
     """Return what a plan is, as `show` says at its top: verdict, fingerprint, clusters, totals."""
     counted, h = totals(plan), plan.header
-    mm2 = counted.mm2
     filtered = ", ".join(f"{name} {n}" for name, n in counted.filtered.items())
     facts = {
         "verdict": verdict(plan, counted)[0],
@@ -82,9 +81,9 @@ def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
         "re-reads at most": f"{counted.rereads_bounded} on {counted.bounded_rows} rows",
         "re-reads, estimate": f"{counted.rereads_estimated} on {counted.estimated_rows} rows",
         "re-reads unknown": f"{counted.unknown_rows} rows",
-        "MM2 would re-read more": f"{mm2.behind_records} on {mm2.behind_rows} rows",
-        "MM2 would skip": f"{mm2.skipping_records} on {mm2.skipping_rows} rows",
-        "MM2 has no checkpoint": f"{mm2.absent_rows} rows",
+        "MM2 would re-read more": f"{counted.mm2.behind_records} on {counted.mm2.behind_rows} rows",
+        "MM2 would skip": f"{counted.mm2.skipping_records} on {counted.mm2.skipping_rows} rows",
+        "MM2 has no checkpoint": f"{counted.mm2.absent_rows} rows",
         "settings": "; ".join(f"{k}={v}" for k, v in sorted(h.settings.items())),
         "waivers": ", ".join(h.waivers) or "none",
         "signatures": _signed(plan, path),

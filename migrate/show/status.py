@@ -79,8 +79,7 @@ def late_text(sight: Sight) -> str:
 
 
 def _late(sight: Sight, page: Page) -> Iterator[str]:
-    text = late_text(sight)
-    if text:
+    if text := late_text(sight):
         yield from wrapped(text, page.width, colour=Colour.RED if page.colour else None)
 
 
@@ -288,8 +287,8 @@ def _living(group: GroupStatus, status: Status) -> Iterator[str]:
 
 
 def _missing(status: Status, page: Page, stale: Sight | None) -> Iterator[str]:
-    nothing = "NOTHING IS MISSING" if status.commits else "NOTHING WAS LOOKED AT"
-    heading = "WHAT IS MISSING" if status.blocks else nothing
+    heading = "NOTHING IS MISSING" if status.commits else "NOTHING WAS LOOKED AT"
+    heading = "WHAT IS MISSING" if status.blocks else heading
     if stale is not None:
         heading = f"{heading.replace(' IS ', ' WAS ')} {duration_text(stale.age_seconds)} AGO"
     yield paint(heading, Colour.BOLD, page.colour)

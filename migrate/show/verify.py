@@ -128,11 +128,11 @@ def proof_lines(proof: RecordProof, plan: Plan, width: int, colour: bool) -> Ite
         yield paint("NO RECORDS TO COMPARE: no row has an offset on both sides", Colour.YELLOW, colour)
         return
     same, failed = sum(counts[v] for v in _GOOD), sum(counts[v] for v in FAILED)
-    if failed:
-        yield paint(f"RECORDS NOT AS PLANNED: {failed} of {many(total, 'row')}", Colour.RED, colour)
-    else:
+    text, shade = f"RECORDS NOT AS PLANNED: {failed} of {many(total, 'row')}", Colour.RED
+    if not failed:
         text = f"RECORDS: {same} of {many(total, 'row')} read the same next record on both sides"
-        yield paint(text, Colour.GREEN if same == total else Colour.YELLOW, colour)
+        shade = Colour.GREEN if same == total else Colour.YELLOW
+    yield paint(text, shade, colour)
     yield from wrapped(", ".join(f"{counts[v]} {v}" for v in Verdict if counts[v]), width, "", "  ")
     for verdict, text in _LEGEND.items():
         if counts[verdict]:

@@ -25,9 +25,8 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
     for flow, groups in flows.items():
         counts = Counter(groups.values())
         told = ", ".join(f"{counts[s]} {s}" for s in Standing if counts[s]) or "none"
-        done = not counts[Standing.LEFT] and not counts[Standing.UNCERTAIN]
         head = f"{safe(arrows[flow])}: {many(len(groups), 'group')}: {told}"
-        shade = Colour.RED if counts[Standing.UNCERTAIN] else Colour.GREEN if done else Colour.YELLOW
+        shade = Colour.RED if counts[Standing.UNCERTAIN] else Colour.YELLOW if counts[Standing.LEFT] else Colour.GREEN
         yield from wrapped(head, width, "", "  ", shade if colour else None)
     yield ""
     rows = [_cells(counted) for counted in sums]
