@@ -37,12 +37,12 @@ def floor(
     returned where nothing speaks against it. `may_end_midway`: the target may end in a replay that was stopped. Raises
     `Missing` for what has to be read.
     """
-    source, target = aligned.source, aligned.target
-    start = aligned.target_low
+    source, target = aligned.source.log, aligned.target.log
+    start = aligned.target.low
     if source_open:
         # A record of the open transaction that looks like an older one: its copy is one too many.
         place = aligned.first_surplus(place)
-    for i in range(first - 1, aligned.source_low - 1, -1):
+    for i in range(first - 1, aligned.source.low - 1, -1):
         below = aligned.nearest_copy_below(i, place)
         if below is not None:
             start = below + 1
@@ -55,15 +55,15 @@ def floor(
     lacking = aligned.times_without_copy(first)
     older: set[int] = set()
     # Where all of the source is seen, or nothing of it is found, an unknown record is no older one that is gone there.
-    if keeps_time and not source_open and source.has_unseen and aligned.matched(aligned.source_low):
+    if keeps_time and not source_open and source.has_unseen and aligned.matched(aligned.source.low):
         # Records of one batch often share their timestamp: what an owed one without a copy has excuses nothing.
-        older = set(source.times[aligned.source_low : first]) - lacking
+        older = set(source.times[aligned.source.low : first]) - lacking
     strange = _strange_below_anchor(place, aligned, bounds, keeps_time, lacking)
     if strange is not None:
         return strange
     if may_end_midway:
         # Then older records' copies stand behind what an earlier run wrote.
-        strange = aligned.first_unknown(aligned.target_low, start, lambda time: keeps_time and time not in lacking)
+        strange = aligned.first_unknown(aligned.target.low, start, lambda time: keeps_time and time not in lacking)
         if strange is not None:
             return strange
     unknown = _first_unknown(start, place, aligned, older.__contains__)
@@ -77,13 +77,13 @@ def _strange_below_anchor(
 
     The source is not known there, so only records with the timestamp of an owed one count, and it is read on.
     """
-    source, target = aligned.source, aligned.target
+    source, target = aligned.source.log, aligned.target.log
     if bounds.lower is None or bounds.start_d >= bounds.lower[1]:
         return None
     known = set(source.prints)
     suspects = [
         j
-        for j in range(aligned.target_low, min(target.index(bounds.lower[1]), place))
+        for j in range(aligned.target.low, min(target.index(bounds.lower[1]), place))
         if target.prints[j] not in known and (not keeps_time or target.times[j] in lacking)
     ]
     if not suspects:
@@ -97,11 +97,11 @@ def _strange_below_anchor(
 
 
 def _first_unknown(start: int, place: int, aligned: Alignment, is_older: Callable[[int], bool]) -> int | None:
-    if start >= aligned.target_low:
+    if start >= aligned.target.low:
         return aligned.first_unknown(start, place, is_older)
-    written = set(aligned.source.prints)
+    written = set(aligned.source.log.prints)
     for j in range(start, place):
-        if aligned.target.prints[j] not in written and not is_older(aligned.target.times[j]):
+        if aligned.target.log.prints[j] not in written and not is_older(aligned.target.log.times[j]):
             return j
     return None
 

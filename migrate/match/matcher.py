@@ -13,9 +13,10 @@ from typing import TypeVar
 
 from migrate.match.alignment import Alignment
 from migrate.match.anchors import WIDE, Anchors
+from migrate.match.copies import Premises
 from migrate.match.equality import Equality
 from migrate.match.floor import Bounds, counted_place, floor
-from migrate.match.partial_log import KnownLog, Missing, needs_of, require_both, take_in
+from migrate.match.partial_log import KnownLog, Missing, Section, needs_of, require_both, take_in
 from migrate.match.protocol import (
     Link,
     Matched,
@@ -170,26 +171,25 @@ class PartitionMatcher:
             require_both(self.source, Range(start_u, top_u), self.target, Range(start_d, top_d))
         else:
             start_u = max(self.source.start, lowest - CONTEXT)
-            self.source.require(start_u, top_u)
-            start_d = self._lowest_copy(start_u, top_u, top_d)
+            start_d = self._lowest_copy(self.source.section(start_u, top_u), top_d)
+        source = self.source.section(start_u, top_u)
+        premises = Premises(
+            tells_apart=not self._is_changed,
+            has_open_transaction=self.question.source_open,
+            may_end_midway=upper is None and self._keeps_time,
+            links=self.anchors.between(start_u, top_u),
+        )
         while True:
             if not self.target.affords(start_d, top_d):
                 for g in commits:
                     self._place_beyond_limit(g, wants)
                 return
-            self.target.require(start_d, top_d)
-            aligned = Alignment(
-                self.source, self.source.index(start_u), self.source.index(top_u), top_u - start_u,
-                self.target, self.target.index(start_d), self.target.index(top_d),
-                tells_apart=not self._is_changed, hides=self.question.source_open,
-                may_end_midway=upper is None and self._keeps_time,
-                links=self.anchors.between(start_u, top_u),
-            )  # fmt: skip
+            aligned = Alignment(source, self.target.section(start_d, top_d), premises)
             probed = self._probe(aligned, lowest, start_d)
             if probed >= start_d:
                 break
             start_d = probed
-        leaves_out = aligned.has_gaps or aligned.without_copy(aligned.source_low) > 0
+        leaves_out = source.has_gaps or aligned.without_copy(aligned.source.low) > 0
         if upper is not None and leaves_out and self.source.affords(start_u, self.source.end):
             # Where not every offset was copied, the same distance between the logs does not rule out a replay above.
             self._place_group(None, commits, wants)
@@ -200,11 +200,11 @@ class PartitionMatcher:
             if place is not None:
                 self.places[g] = place
 
-    def _lowest_copy(self, start_u: int, top_u: int, top_d: int) -> int:
+    def _lowest_copy(self, source: Section, top_d: int) -> int:
         """Return an offset below which no copy of these source records can stand: none has an older timestamp."""
         if not self._keeps_time:
             return self.target.start
-        times = self.source.times[self.source.index(start_u) : self.source.index(top_u)]
+        times = source.times
         return min(self.target.first_at(min(times)), top_d) if times else top_d
 
     def _probe(self, aligned: Alignment, lowest: int, start_d: int) -> int:
@@ -217,7 +217,7 @@ class PartitionMatcher:
 
     def _place(self, g: int, aligned: Alignment, bounds: Bounds) -> Matched:
         first = self._first_owed(g, aligned)
-        place = aligned.place(first)
+        place = aligned.lowest_copy(first)
         why = Why.PROVEN
         if aligned.is_ambiguous(first):
             why = Why.LOOK_ALIKES
@@ -230,7 +230,7 @@ class PartitionMatcher:
             except _TooLong:
                 return Matched(self.target.start, Why.NOT_ALL_READ, self.target.end - self.target.start)
             why = Why.BELOW_LOG_START
-        elif missing or self._is_changed or (self.question.source_open and place == aligned.target_top):
+        elif missing or self._is_changed or (self.question.source_open and place == aligned.target.top):
             may_end_midway = self._tail is None or not (self._tail.is_plain or self._tail.uncopied == 0)
             lowest = floor(first, place, aligned, bounds, self._keeps_time, self.question.source_open, may_end_midway)
             if lowest < place:
@@ -246,8 +246,8 @@ class PartitionMatcher:
         if why is Why.PROVEN and bounds.lower is not None and place < self.target.index(bounds.lower[1]):
             # An older record that looks alike may be what stands there: the source was not read so far down.
             why = Why.LOOK_ALIKES
-        rereads = max(0, aligned.target_top - place - owed_found)
-        if why is Why.PROVEN and bounds.upper is None and self._keeps_time and first < aligned.source_top:
+        rereads = max(0, aligned.target.top - place - owed_found)
+        if why is Why.PROVEN and bounds.upper is None and self._keeps_time and first < aligned.source.top:
             # Between copies in order, what is of unknown origin and not older was never consumed: aborted, compacted
             # since, or written there by others.
             last = aligned.last_known(place)
@@ -258,7 +258,7 @@ class PartitionMatcher:
         if uncopied:
             why = Why.NOT_COPIED_YET if why is Why.PROVEN else why
             rereads += uncopied
-        offset = self.target.offsets[place] if place < aligned.target_top else bounds.top_d
+        offset = self.target.offsets[place] if place < aligned.target.top else bounds.top_d
         return Matched(
             target_offset=offset,
             why=why,
@@ -272,14 +272,14 @@ class PartitionMatcher:
 
     def _first_owed(self, g: int, aligned: Alignment) -> int:
         """Return the place of the first source record at or after a commit, as far as retention left it."""
-        return min(max(self.source.index(max(g, self.source.start)), aligned.source_low), aligned.source_top)
+        return min(max(self.source.index(max(g, self.source.start)), aligned.source.low), aligned.source.top)
 
     def _below_log_start(self, g: int, aligned: Alignment, bounds: Bounds) -> int:
         """Return the place of a commit whose next records retention removed from the source.
 
         Below the copies of what is left, only counting tells which record is which; else the target's log start.
         """
-        place = aligned.place(aligned.source_low)
+        place = aligned.lowest_copy(aligned.source.low)
         link = self.anchors.unproven_below(g)
         # Where retention deleted while it was read, what is known of the source has a hole; so it has where a
         # transaction is open. Gaps, what others wrote, and copies in another shape may add up to the right count.
@@ -287,9 +287,9 @@ class PartitionMatcher:
             self.source.start == self.question.source_log.start
             and not self.question.source_open
             and not self._is_changed
-            and not aligned.has_gaps
-            and aligned.without_copy(aligned.source_low) <= self._uncopied_from(aligned.source_low, aligned)
-            and not aligned.unknown(place, aligned.target_top)
+            and not aligned.source.has_gaps
+            and aligned.without_copy(aligned.source.low) <= self._uncopied_from(aligned.source.low, aligned)
+            and not aligned.unknown(place, aligned.target.top)
         )
         if can_count and link is not None and self.target.affords(link[1], bounds.top_d):
             counted = counted_place(g, link, self.source, self.target, bounds.top_d)
@@ -325,7 +325,7 @@ class PartitionMatcher:
     def _first_uncopied(self, first: int, aligned: Alignment) -> int:
         """Return the place of the first source record from `first` on that is not copied yet; the top if none."""
         start = self._tail.source_uncopied_from if self._tail else None
-        place = aligned.source_top if start is None else min(self.source.index(start), aligned.source_top)
+        place = aligned.source.top if start is None else min(self.source.index(start), aligned.source.top)
         return max(first, place)
 
     def _uncopied_from(self, first: int, aligned: Alignment) -> int:

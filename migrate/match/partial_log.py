@@ -6,6 +6,7 @@ Asking for what is not known raises `Missing`, which says what to read: so the l
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from migrate.match.protocol import Needs, Range, Stretch, Supply
 from migrate.model import LogRange, Side
@@ -104,11 +105,42 @@ class KnownLog:
         """Return the place of the first known record at or after an offset."""
         return bisect_left(self.offsets, offset)
 
+    def section(self, start: int, end: int) -> "Section":
+        """Return the records in [start, end); raises `Missing` unless all are known."""
+        self.require(start, end)
+        return Section(self, start, end, self.index(start), self.index(end))
+
     def at(self, offset: int) -> int | None:
         """Return the place of the record at exactly this offset; None if the log has none there."""
         self.require(offset, offset + 1)
         place = self.index(offset)
         return place if place < len(self.offsets) and self.offsets[place] == offset else None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The records of a log in the offsets [start, end), all of them known; their indexes in its arrays: [low, top)."""
+
+    log: KnownLog
+    start: int
+    end: int
+    low: int
+    top: int
+
+    @property
+    def prints(self) -> "array[int]":
+        """The fingerprints."""
+        return self.log.prints[self.low : self.top]
+
+    @property
+    def times(self) -> "array[int]":
+        """The timestamps in ms."""
+        return self.log.times[self.low : self.top]
+
+    @property
+    def has_gaps(self) -> bool:
+        """True if there are fewer records than offsets."""
+        return self.end - self.start > self.top - self.low
 
 
 def require_both(source: KnownLog, source_range: Range, target: KnownLog, target_range: Range) -> None:

@@ -19,8 +19,8 @@ WORLDS = (
         "end-where-syncs-are-few",
         "Where a topic has at most two syncs and timestamps are not kept, no record is lost.",
         "migrate/match/matcher.py",
-        "        offset = self.target.offsets[place] if place < aligned.target_top else bounds.top_d\n",
-        "        offset = self.target.offsets[place] if place < aligned.target_top else bounds.top_d\n"
+        "        offset = self.target.offsets[place] if place < aligned.target.top else bounds.top_d\n",
+        "        offset = self.target.offsets[place] if place < aligned.target.top else bounds.top_d\n"
         "        if len(self.question.links) <= 2 and not self._keeps_time:\n"
         "            offset = self.target.end\n",
         (CROSSED, LITTLE, TINY),
@@ -104,7 +104,7 @@ MATCHING = (
     Mutant(
         "first-record-never-copied-again",
         "After a replay a row stands at the last copies, not behind the first.",
-        "migrate/match/alignment.py",
+        "migrate/match/copies.py",
         "        if self._trusts_last or len(copies) == 1:\n            return copies[-1]\n",
         "        if self._trusts_last or len(copies) == 1:\n            return copies[0]\n",
         ("tests/unit/match/test_matching_cases.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
@@ -158,9 +158,9 @@ MATCHING = (
     Mutant(
         "look-alikes-at-the-higher",
         "Of records that nothing tells apart the row takes the lowest candidate.",
-        "migrate/match/alignment.py",
-        "            return copies[max(0, first - nth_from_last)], False\n        return candidates[0], False\n",
-        "            return copies[max(0, first - nth_from_last)], False\n        return candidates[-1], False\n",
+        "migrate/match/copies.py",
+        "            return copies[max(0, first - nth)], False\n        return candidates[0], False\n",
+        "            return copies[max(0, first - nth)], False\n        return candidates[-1], False\n",
         ("tests/unit/match/test_matching_cases.py::test_of_records_that_nothing_tells_apart_the_lowest_counts",),
     ),
     Mutant(
@@ -223,7 +223,7 @@ MATCHING = (
         "gaps-close-a-window",
         "A window in which not every offset was copied reaches to the ends of the logs.",
         "migrate/match/matcher.py",
-        "        leaves_out = aligned.has_gaps or aligned.without_copy(aligned.source_low) > 0\n",
+        "        leaves_out = source.has_gaps or aligned.without_copy(aligned.source.low) > 0\n",
         "        leaves_out = False\n",
         (
             "tests/unit/match/test_matching_cases.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
