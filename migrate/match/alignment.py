@@ -19,6 +19,11 @@ class Alignment:
         self._copies = copies_of(source, target, premises)
         self.has_look_alikes = self._copies.has_look_alikes
 
+    def first_owed(self, committed: int) -> int:
+        """Return the index of the first source record at or after a commit, as far as retention left it."""
+        source = self.source
+        return min(max(source.log.index(max(committed, source.log.start)), source.low), source.top)
+
     def lowest_copy(self, source_index: int) -> int:
         """Return the index on the target that no owed record's last copy lies below; the top if none has one."""
         return self._copies.lowest[source_index - self.source.low]

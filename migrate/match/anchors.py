@@ -5,10 +5,10 @@ Most are syncs of the chain. Where syncs are far apart, a record that is unique 
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from migrate.match.partial_log import KnownLog, Missing, require_both
+from migrate.match.partial_log import LogPair, MissingRanges, Section
 from migrate.match.protocol import Link, PartitionQuestion, Range
 from migrate.model import Side
 
@@ -26,12 +26,11 @@ class Anchors:
     `links` are sorted; anchors that were found without a sync are put in between.
     """
 
-    def __init__(self, question: PartitionQuestion, source: KnownLog, target: KnownLog) -> None:
+    def __init__(self, question: PartitionQuestion, logs: LogPair) -> None:
         self.links = list(question.links)
-        self._keeps_time = question.equality.keeps_time
-        self._source = source
-        self._target = target
-        self._offsets = [u for u, _ in question.links]
+        self._logs = logs
+        self._source, self._target = logs.source, logs.target
+        self._offsets = [source_offset for source_offset, _ in question.links]
         self._proven: dict[Link, bool] = {}
         self._sought: set[int] = set()
         self._same_shift_from = self._first_of_same_shift()
@@ -40,24 +39,25 @@ class Anchors:
         """Return the last proven link."""
         return self._nearest(range(len(self.links) - 1, -1, -1))
 
-    def below(self, g: int, widest: int | None = None) -> Link | None:
+    def below(self, committed: int, widest: int | None = None) -> Link | None:
         """Return the nearest proven link at or below a source offset, not more than `widest` offsets below."""
-        at = bisect_right(self._offsets, g) - 1
-        return self._nearest(k for k in range(at, -1, -1) if widest is None or g - self._offsets[k] <= widest)
+        at = bisect_right(self._offsets, committed) - 1
+        near = (k for k in range(at, -1, -1) if widest is None or committed - self._offsets[k] <= widest)
+        return self._nearest(near)
 
-    def unproven_below(self, g: int) -> Link | None:
+    def unproven_below(self, committed: int) -> Link | None:
         """Return the nearest link at or below a source offset, compared or not."""
-        at = bisect_right(self._offsets, g) - 1
+        at = bisect_right(self._offsets, committed) - 1
         return self.links[at] if at >= 0 else None
 
     def between(self, source_start: int, source_end: int) -> list[Link]:
         """Return the links in a range of source offsets, compared or not."""
         return self.links[bisect_left(self._offsets, source_start) : bisect_left(self._offsets, source_end)]
 
-    def above(self, g: int) -> Link | None:
+    def above(self, committed: int) -> Link | None:
         """Return the nearest proven link above a source offset from which on all links keep their distance."""
-        self._seek_above(g)
-        first = max(bisect_right(self._offsets, g), self._same_shift_from)
+        self._seek_above(committed)
+        first = max(bisect_right(self._offsets, committed), self._same_shift_from)
         return self._nearest(range(first, len(self.links)))
 
     def is_plain_after(self, link: Link) -> bool:
@@ -71,35 +71,30 @@ class Anchors:
             return
         on_source = Range(max(source.start, source.end - REACH), source.end)
         on_target = Range(max(target.start, target.end - 2 * REACH), target.end)
-        require_both(source, on_source, target, on_target)
-        self._seek(on_source, on_target, lowest=True)
+        self._seek(*self._logs.sections(on_source, on_target), lowest=True)
 
-    def _seek_above(self, g: int) -> None:
+    def _seek_above(self, committed: int) -> None:
         """Find an anchor shortly above a commit, if the next sync is far."""
-        at = bisect_right(self._offsets, g)
+        at = bisect_right(self._offsets, committed)
         source, target = self._source, self._target
         next_offset = self._offsets[at] if at < len(self.links) else source.end
-        if g in self._sought or next_offset - g <= WIDE or not self._keeps_time:
+        if committed in self._sought or next_offset - committed <= WIDE or not self._logs.keeps_time:
             return
-        on_source = Range(max(g, source.start), max(g, source.start) + REACH)
-        source.require(on_source.start, on_source.end)
-        times = source.times[source.index(on_source.start) : source.index(on_source.end)]
-        if times:
+        owed = max(committed, source.start)
+        on_source = source.section(owed, owed + REACH)
+        if times := on_source.times:
             start = target.first_at(min(times))
-            target.require(start, start + 2 * REACH)
-            self._seek(on_source, Range(start, start + 2 * REACH), lowest=False)
-        self._sought.add(g)
+            self._seek(on_source, target.section(start, start + 2 * REACH), lowest=False)
+        self._sought.add(committed)
 
-    def _seek(self, on_source: Range, on_target: Range, lowest: bool) -> None:
-        source = range(self._source.index(on_source.start), self._source.index(on_source.end))
-        target = range(self._target.index(on_target.start), self._target.index(on_target.end))
-        written = Counter(self._source.prints[i] for i in source)
-        copies = Counter(self._target.prints[j] for j in target)
-        for i in source if lowest else reversed(source):
-            fingerprint = self._source.prints[i]
-            if written[fingerprint] == 1 and copies[fingerprint] == 1:
-                j = next(j for j in target if self._target.prints[j] == fingerprint)
-                self._insert((self._source.offsets[i], self._target.offsets[j]))
+    def _seek(self, source: Section, target: Section, lowest: bool) -> None:
+        """Take the lowest or the highest record that is unique in both sections for an anchor, if there is one."""
+        originals, copies = source.prints, target.prints
+        written, copied = Counter(originals), Counter(copies)
+        for fingerprint in originals if lowest else reversed(originals):
+            if written[fingerprint] == 1 and copied[fingerprint] == 1:
+                i, j = source.low + originals.index(fingerprint), target.low + copies.index(fingerprint)
+                self._insert((source.log.offsets[i], target.log.offsets[j]))
                 return
 
     def _insert(self, link: Link) -> None:
@@ -127,17 +122,16 @@ class Anchors:
             size *= 2
         return None
 
-    def _compare(self, links: Iterable[Link]) -> None:
+    def _compare(self, links: Sequence[Link]) -> None:
         """Compare the two records of each sync; where one of them is gone, nothing is proven."""
-        links = list(links)
         source, target = self._source, self._target
         missing: dict[Side, list[Range]] = {Side.SOURCE: [], Side.TARGET: []}
-        for u, d in links:
-            if u >= source.start and d >= target.start:
-                missing[Side.SOURCE] += source.uncovered(u, u + 1)
-                missing[Side.TARGET] += target.uncovered(d, d + 1)
+        for source_offset, target_offset in links:
+            if source_offset >= source.start and target_offset >= target.start:
+                missing[Side.SOURCE] += source.uncovered(source_offset, source_offset + 1)
+                missing[Side.TARGET] += target.uncovered(target_offset, target_offset + 1)
         if any(missing.values()):
-            raise Missing({side: tuple(ranges) for side, ranges in missing.items()})
+            raise MissingRanges(missing)
         for link in links:
             self._proven[link] = self._is_pair(*link)
 
@@ -150,9 +144,8 @@ class Anchors:
 
     def _first_of_same_shift(self) -> int:
         """Return the first link from which on all keep the same distance: no replay, no gap lies between them."""
-        first = len(self.links)
-        for k in range(len(self.links) - 1, -1, -1):
-            if self.links[k][1] - self.links[k][0] != self.links[-1][1] - self.links[-1][0]:
-                break
-            first = k
+        shifts = [target_offset - source_offset for source_offset, target_offset in self.links]
+        first = len(shifts)
+        while first and shifts[first - 1] == shifts[-1]:
+            first -= 1
         return first
