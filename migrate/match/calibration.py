@@ -14,7 +14,7 @@ from statistics import fmean
 from migrate.errors import MigrateError
 from migrate.match.equality import Content, Equality, calibrated
 from migrate.match.log_reader import LogReader
-from migrate.match.protocol import Link, Unreadable
+from migrate.match.protocol import OffsetPair, Unreadable
 from migrate.match.task import Failed, OpenReaders
 from migrate.model import LogRange, TopicPartition
 
@@ -37,7 +37,7 @@ class AnchorPartition:
     target: TopicPartition
     source_log: LogRange
     target_log: LogRange
-    links: tuple[Link, ...]
+    sync_pairs: tuple[OffsetPair, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +93,15 @@ def _calibrations(
         ]
         return sides[0].result(), sides[1].result()
 
-    ours, theirs = read(lambda p: (u for u, _ in p.links), lambda p: (d for _, d in p.links))
+    ours, theirs = read(lambda p: (pair[0] for pair in p.sync_pairs), lambda p: (pair[1] for pair in p.sync_pairs))
     done: list[Calibration] = []
     rest: list[TopicQuestion] = []
     for question in questions:
         pairs = [
-            (ours[p.source][u], theirs[p.target][d])
+            (ours[p.source][source_offset], theirs[p.target][target_offset])
             for p in question.partitions
-            for u, d in p.links
-            if u in ours[p.source] and d in theirs[p.target]
+            for source_offset, target_offset in p.sync_pairs
+            if source_offset in ours[p.source] and target_offset in theirs[p.target]
         ]
         if pairs:
             done.append(_calibration(question, pairs, ours, theirs))

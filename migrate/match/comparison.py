@@ -25,8 +25,8 @@ class Work:
     source_log: LogRange
     target_log: LogRange
     source_committed: tuple[int, ...]
-    source_open: bool = False
-    copied_to: int | None = None
+    has_open_transaction: bool = False
+    last_copied_offset: int | None = None
     compacted: bool = False
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from migrate.match.partial_log import Section
-from migrate.match.protocol import Link
+from migrate.match.protocol import OffsetPair
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class Premises:
     `tells_apart` is False where fingerprints hold too little of a record to tell a second copy from another record.
     `has_open_transaction`: the source has records that readers are not shown yet, whose copies may be on the target.
     `may_end_midway`: a replay that was stopped midway may be at the target's end; a last copy may rightly be out of
-    order then. `links` are the chain's syncs in the section, as offsets: which copy is whose, in MM2's own words.
+    order then. `sync_pairs` are the chain's syncs in the section, as offsets: which copy is whose, in MM2's own words.
     """
 
     tells_apart: bool = True
     has_open_transaction: bool = False
     may_end_midway: bool = False
-    links: Sequence[Link] = ()
+    sync_pairs: Sequence[OffsetPair] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class _Assigner:
         """
         source, target = self._source, self._target
         named = {}
-        for source_offset, target_offset in self._premises.links if source.has_gaps else ():
+        for source_offset, target_offset in self._premises.sync_pairs if source.has_gaps else ():
             i, j = source.log.at(source_offset), target.log.index(target_offset)
             if i is not None and j < target.top and target.log.offsets[j] == target_offset:
                 named[i - source.low] = j

@@ -7,7 +7,7 @@ from heapq import heapify, heapreplace
 
 from migrate.match.comparison import FetchEstimate, Limits
 from migrate.match.log_reader import GAP, SHORT_FETCH, runs_of
-from migrate.match.protocol import Link, Needs, PartitionQuestion, Range
+from migrate.match.protocol import Needs, OffsetPair, PartitionQuestion, Range
 from migrate.match.task import Matching
 from migrate.model import LogRange, TopicPartition
 
@@ -42,7 +42,7 @@ class Cost:
     source: TopicPartition
     source_reading: Reading
     target_reading: Reading
-    newest: tuple[Link, ...]
+    newest: tuple[OffsetPair, ...]
 
     @property
     def width(self) -> int:
@@ -69,12 +69,12 @@ def cost_of(question: PartitionQuestion, match: Matching, newest: int) -> Cost:
     except StopIteration:
         needs = Needs()
     starts = [piece.start for piece in needs.source]
-    searched = sum(1 for g in question.source_committed if not _holds(needs.source, starts, g))
+    searched = sum(not _holds(needs.source, starts, committed) for committed in question.source_committed)
     source, target = (
         _reading(log, pieces, searched, question.match_limit)
         for log, pieces in ((question.source_log, needs.source), (question.target_log, needs.target))
     )
-    return Cost(question.source, source, target, question.links[-newest:])
+    return Cost(question.source, source, target, question.sync_pairs[-newest:])
 
 
 def _reading(log: LogRange, pieces: Sequence[Range], searched: int, limit: int) -> Reading:

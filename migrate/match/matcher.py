@@ -18,9 +18,9 @@ from migrate.match.equality import Equality
 from migrate.match.partial_log import LogPair, MissingRanges, Section, collected
 from migrate.match.placement import AlignedWindow, Placement
 from migrate.match.protocol import (
-    Link,
     Matched,
     Needs,
+    OffsetPair,
     PartitionAnswer,
     PartitionQuestion,
     Range,
@@ -71,20 +71,20 @@ class PartitionMatcher:
         """Return the windows that the chain suggests, and the tail: mostly all that is needed."""
         source: list[Range] = []
         target: list[Range] = []
-        links = self.question.links
+        pairs = self.question.sync_pairs
 
-        def suggest(lower: Link, source_end: int, target_end: int) -> None:
+        def suggest(lower: OffsetPair, source_end: int, target_end: int) -> None:
             if source_end - lower[0] <= WIDE and target_end - lower[1] <= 2 * WIDE:
                 source.append(Range(lower[0], source_end))
                 target.append(Range(lower[1], target_end))
 
-        if links:
-            suggest(links[-1], self.source.end, self.target.end)
+        if pairs:
+            suggest(pairs[-1], self.source.end, self.target.end)
         for committed in self.question.source_committed:
-            at = bisect_right(links, committed, key=lambda link: link[0])
-            ends = (links[at][0] + 1, links[at][1] + 1) if at < len(links) else (self.source.end, self.target.end)
+            at = bisect_right(pairs, committed, key=lambda pair: pair[0])
+            ends = (pairs[at][0] + 1, pairs[at][1] + 1) if at < len(pairs) else (self.source.end, self.target.end)
             if at:
-                suggest(links[at - 1], *ends)
+                suggest(pairs[at - 1], *ends)
             elif ends[0] - committed <= WIDE:
                 source.append(Range(max(0, committed - CONTEXT), ends[0]))
         return self.logs.needs([MissingRanges({Side.SOURCE: source, Side.TARGET: target})])
@@ -97,7 +97,7 @@ class PartitionMatcher:
                 self._tail = self._read_tail()
             except MissingRanges as more:
                 return self.logs.needs([more])
-        by_upper: dict[Link | None, list[int]] = defaultdict(list)
+        by_upper: dict[OffsetPair | None, list[int]] = defaultdict(list)
         for committed in reversed(self.question.source_committed):
             if committed not in self.places:
                 with collected(missing):
@@ -137,14 +137,14 @@ class PartitionMatcher:
 
     # Windows (Law 4)
 
-    def _upper(self, committed: int, tail: TailFacts) -> Link | None:
-        """Return the nearest proven link above a commit behind which all is plain; None: the ends of the logs."""
+    def _upper(self, committed: int, tail: TailFacts) -> OffsetPair | None:
+        """Return the nearest proven pair above a commit behind which all is plain; None: the ends of the logs."""
         if self.question.failback:
             return None  # what is on the source alone is looked for up to its end
         return self.anchors.above(committed) if tail.is_plain else None
 
     def _place_together(
-        self, upper: Link | None, commits: list[int], tail: TailFacts, missing: list[MissingRanges]
+        self, upper: OffsetPair | None, commits: list[int], tail: TailFacts, missing: list[MissingRanges]
     ) -> None:
         """Place commits (descending) that share their upper end."""
         if upper is not None and upper[0] < self.source.start:
@@ -164,9 +164,9 @@ class PartitionMatcher:
             target_start = self._lowest_copy(source, target_end)
         premises = Premises(
             tells_apart=not self._is_changed,
-            has_open_transaction=self.question.source_open,
+            has_open_transaction=self.question.has_open_transaction,
             may_end_midway=upper is None and self.logs.keeps_time,
-            links=self.anchors.between(source.start, source.end),
+            sync_pairs=self.anchors.between(source.start, source.end),
         )
         while True:
             if not self.target.affords(target_start, target_end):

@@ -11,7 +11,7 @@ from migrate.match.alignment import Alignment
 from migrate.match.anchors import Anchors
 from migrate.match.equality import Equality
 from migrate.match.partial_log import LogPair, PartialLog
-from migrate.match.protocol import Link, Matched, PartitionQuestion, Why
+from migrate.match.protocol import Matched, OffsetPair, PartitionQuestion, Why
 from migrate.match.tail import TailFacts
 
 
@@ -20,8 +20,8 @@ class AlignedWindow:
     """A window that was read and aligned; `lower` and `upper` are its proven ends, None at a log's start or end."""
 
     aligned: Alignment
-    lower: Link | None
-    upper: Link | None
+    lower: OffsetPair | None
+    upper: OffsetPair | None
 
 
 class Placement:
@@ -47,9 +47,9 @@ class Placement:
             if counted is None:
                 return Matched(self._target.start, Why.NOT_ALL_READ, self._target.end - self._target.start)
             index = counted
-        elif missing or self._is_changed or (question.source_open and best == aligned.target.top):
+        elif missing or self._is_changed or (question.has_open_transaction and best == aligned.target.top):
             may_end_midway = not (self._tail.is_plain or self._tail.uncopied == 0)
-            floor = _Floor(window, self._logs, question.source_open, may_end_midway)
+            floor = _Floor(window, self._logs, question.has_open_transaction, may_end_midway)
             index = min(best, floor.of(first, best))
         uncopied = self._uncopied_before(committed)
         # The first that holds keeps the row from being exact; each is a heading or a sentence of the laws.
@@ -123,10 +123,12 @@ class Placement:
 
     def _is_emptied(self) -> bool:
         """True where retention emptied the source, and nothing tells that MM2 had copied the last record."""
-        log, copied_to, links = self._question.source_log, self._question.copied_to, self._question.links
-        if log.start < log.end or log.end == 0 or (links and links[-1][0] == log.end - 1):
+        question, last = self._question, self._question.source_log.end - 1
+        if question.source_log.start <= last or last < 0:
             return False
-        return copied_to is None or copied_to < log.end - 1
+        if question.sync_pairs and question.sync_pairs[-1][0] == last:
+            return False
+        return question.last_copied_offset is None or question.last_copied_offset < last
 
     # Below the source's log start
 
@@ -139,19 +141,19 @@ class Placement:
         aligned, target = self._aligned, self._target
         low, end = aligned.source.low, aligned.target.end
         index = aligned.lowest_copy(low)
-        link = self._anchors.unproven_below(committed)
+        pair = self._anchors.unproven_below(committed)
         # Where retention deleted while it was read, what is known of the source has a hole; so it has where a
         # transaction is open. Gaps, what others wrote, and copies in another shape may add up to the right count.
         can_count = (
             self._source.start == self._question.source_log.start
-            and not self._question.source_open
+            and not self._question.has_open_transaction
             and not self._is_changed
             and not aligned.source.has_gaps
             and aligned.without_copy(low) <= self._uncopied_from(low)
             and not aligned.unknown(index, aligned.target.top)
         )
-        if can_count and link is not None and target.affords(link[1], end):
-            counted = _counted(committed, link, self._source, target, end)
+        if can_count and pair is not None and target.affords(pair[1], end):
+            counted = _counted(committed, pair, self._source, target, end)
             if counted is not None:
                 return min(index, counted)
         if not target.affords(target.start, end):
@@ -239,17 +241,17 @@ class _Floor:
         )
 
 
-def _counted(committed: int, link: Link, source: PartialLog, target: PartialLog, target_end: int) -> int | None:
+def _counted(committed: int, pair: OffsetPair, source: PartialLog, target: PartialLog, target_end: int) -> int | None:
     """Return the target index that no removed record at or after a commit has its last copy below, by counting.
 
-    `link` is the nearest sync at or below the commit, unproven as its source record is gone; `target_end` bounds the
+    `pair` is the nearest sync at or below the commit, unproven as its source record is gone; `target_end` bounds the
     target offsets looked at. MM2 copies in order. So if as many distinct records that the source no longer has are
     between the sync's copy and the copy of the first source record as there were offsets between the two, none was left
     out, and the n-th of them is the n-th record. None where the count differs, where the sync's copy is gone too, or
     where the copies do not follow each other as those of a mirror that now and then begins anew: then a record that
     looks like another, or one of somebody else's, was counted wrong.
     """
-    source_offset, target_offset = link
+    source_offset, target_offset = pair
     if target_offset < target.start:
         return None
     copies = target.section(target_offset, target_end)

@@ -43,17 +43,17 @@ class Range:
     end: int
 
 
-# One sync of the chain: (source offset, target offset).
-Link = tuple[int, int]
+# A sync of the chain, or another original and its copy: (source offset, target offset).
+OffsetPair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionQuestion:
     """A partition and its copy, the chain between them, and the distinct committed offsets to place.
 
-    `links` is the chain of Law 1 in log order. `source_committed` are sorted, each within
-    [0, source_log.end]. `source_open` is True where the source's log reaches beyond its last stable offset.
-    `copied_to` is MM2's own committed source offset (the last record it has copied for sure), None if unknown.
+    `sync_pairs` is the chain of Law 1 in log order. `source_committed` are sorted, each within
+    [0, source_log.end]. `has_open_transaction` is True where the source's log reaches beyond its last stable offset.
+    `last_copied_offset` is MM2's own committed source offset (the last record it has copied for sure), None if unknown.
     `match_limit` is how many offsets of either log may be read for this partition. `failback` is True where the
     copying goes the other way: the source holds the copies, perhaps twice, and what the target lacks never comes.
     `compacted` is True where a cleaner may take superseded records from the target.
@@ -63,11 +63,11 @@ class PartitionQuestion:
     target: TopicPartition
     source_log: LogRange
     target_log: LogRange
-    links: tuple[Link, ...]
+    sync_pairs: tuple[OffsetPair, ...]
     source_committed: tuple[int, ...]
     equality: Equality
-    source_open: bool = False
-    copied_to: int | None = None
+    has_open_transaction: bool = False
+    last_copied_offset: int | None = None
     match_limit: int = 1_000_000
     failback: bool = False
     compacted: bool = False
@@ -130,8 +130,8 @@ class Matched:
     why: Why
     rereads_at_most: int
     missing_on_target: int = 0
-    lower: Link | None = None
-    upper: Link | None = None
+    lower: OffsetPair | None = None
+    upper: OffsetPair | None = None
 
     @property
     def exact(self) -> bool:
@@ -153,7 +153,7 @@ class Unmatched:
 
     reason: str
     guard_offset: int | None = None
-    lower: Link | None = None
+    lower: OffsetPair | None = None
     rereads_at_most: int | None = None
 
 

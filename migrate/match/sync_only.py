@@ -49,13 +49,13 @@ def guarded(
     committed: int, anchors: Anchors, logs: LogPair, reason: str = "match-limit", is_bounded: bool = True
 ) -> Matched | Unmatched:
     """Place a commit at the smaller of the proven sync below it and the first target offset of its time."""
-    link = anchors.below(committed)
+    pair = anchors.below(committed)
     guard = _first_of_its_time(committed, logs) if logs.keeps_time else None
-    if link is None or guard is None or not is_bounded:
-        return Unmatched(reason, guard, link)
-    lowest = link[1] if link[0] == committed else link[1] + 1
+    if pair is None or guard is None or not is_bounded:
+        return Unmatched(reason, guard, pair)
+    lowest = pair[1] if pair[0] == committed else pair[1] + 1
     offset = min(lowest, guard)
-    return Matched(offset, Why.NOT_ALL_READ, logs.target.end - offset, 0, link, None)
+    return Matched(offset, Why.NOT_ALL_READ, logs.target.end - offset, 0, pair, None)
 
 
 def _first_of_its_time(committed: int, logs: LogPair) -> int:

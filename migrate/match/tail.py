@@ -10,10 +10,10 @@ from migrate.match.protocol import Range
 
 @dataclass(frozen=True, slots=True)
 class TailFacts:
-    """The logs behind the last proven link.
+    """The logs behind the last proven pair.
 
     `is_plain` is True where the target goes on as the source does: then no replay hides there, and what lies above
-    a proven link needs no reading. `uncopied` counts source records without a copy in order, None if unknown, and
+    a proven pair needs no reading. `uncopied` counts source records without a copy in order, None if unknown, and
     `source_uncopied_from` is the offset from which on nothing was copied. `foreign` counts target records there that
     equal none that is known of the source.
     """
@@ -28,7 +28,7 @@ UNKNOWN = TailFacts(None, False)
 
 
 def read_tail(anchors: Anchors, logs: LogPair) -> TailFacts:
-    """Judge both logs from the last proven link on; raises `MissingRanges` until they are read."""
+    """Judge both logs from the last proven pair on; raises `MissingRanges` until they are read."""
     anchors.seek_tail()
     source, target = logs.source, logs.target
     last = anchors.last()

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from migrate.errors import ClusterError
 from migrate.match.equality import Content
-from migrate.match.protocol import Link, Range, Unreadable
+from migrate.match.protocol import OffsetPair, Range, Unreadable
 from migrate.mm2.chain import Window, chain
 from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.flow import Flow
@@ -119,7 +119,7 @@ class PlainMirror:
         read = self._progress.get((side, TopicPartition(topic, 0)))
         return News() if read is None else News(read.newest_ms, read.left_out)
 
-    def links(self, source: TopicPartition, source_end: int, target_end: int) -> tuple[Link, ...]:
+    def links(self, source: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
         """Return the chain of one partition (Law 1), as far as its syncs were read."""
         syncs = self._syncs.get((source.topic, source.partition), [])
         return tuple((s.source_offset, s.target_offset) for s in chain(syncs, source_end, target_end))

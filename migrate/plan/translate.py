@@ -8,7 +8,7 @@ is `migrate.plan.rows`.
 from dataclasses import dataclass, replace
 
 from migrate.match.equality import Equality
-from migrate.match.protocol import Link, Matched, Unmatched, Why
+from migrate.match.protocol import Matched, OffsetPair, Unmatched, Why
 from migrate.mm2.chain import Window, lower_end, rereads_estimate
 from migrate.model import PROVEN_SYNC, Commit, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
 from migrate.survey.policies import (
@@ -73,8 +73,8 @@ class Place:
     reason: str
     sentence: str
     lower_kind: str
-    lower: Link | None = None
-    upper: Link | None = None
+    lower: OffsetPair | None = None
+    upper: OffsetPair | None = None
     rereads_at_most: int | None = None
     rereads_estimate: int | None = None
     missing: int | None = None
@@ -301,7 +301,7 @@ def _without_source(facts: RowFacts, target_log: LogRange) -> Place | Nowhere:
     )
 
 
-def link_of(sync: OffsetSync | None) -> Link | None:
+def link_of(sync: OffsetSync | None) -> OffsetPair | None:
     """Return a sync's two offsets."""
     return None if sync is None else (sync.source_offset, sync.target_offset)
 

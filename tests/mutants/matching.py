@@ -21,7 +21,7 @@ WORLDS = (
         "migrate/match/placement.py",
         "        offset = self._target.offsets[index] if index < aligned.target.top else aligned.target.end\n",
         "        offset = self._target.offsets[index] if index < aligned.target.top else aligned.target.end\n"
-        "        if len(question.links) <= 2 and not self._logs.keeps_time:\n"
+        "        if len(question.sync_pairs) <= 2 and not self._logs.keeps_time:\n"
         "            offset = self._target.end\n",
         (CROSSED, LITTLE, TINY),
     ),
@@ -29,8 +29,8 @@ WORLDS = (
         "law-2-at-the-end",
         "A row of Law 2 stands at the smaller of a proven sync and a timestamp, not at the target's end.",
         "migrate/match/sync_only.py",
-        "    if link is None or guard is None or not is_bounded:\n        return Unmatched(reason, guard, link)\n",
-        "    if link is None or guard is None or not is_bounded:\n"
+        "    if pair is None or guard is None or not is_bounded:\n        return Unmatched(reason, guard, pair)\n",
+        "    if pair is None or guard is None or not is_bounded:\n"
         "        return Unmatched(reason, logs.target.end, (committed, logs.target.end))\n",
         (BUDGET, LITTLE, TINY),
     ),
@@ -38,7 +38,7 @@ WORLDS = (
         "law-2-always-at-the-end",
         "A row whose window is too long to read does not stand at the target's end.",
         "migrate/match/sync_only.py",
-        "    if link is None or guard is None or not is_bounded:\n        return Unmatched(reason, guard, link)\n",
+        "    if pair is None or guard is None or not is_bounded:\n        return Unmatched(reason, guard, pair)\n",
         "    return Unmatched(reason, logs.target.end, (committed, logs.target.end))\n",
         (BUDGET, LITTLE, TINY),
     ),
@@ -253,8 +253,8 @@ MATCHING = (
         "counting-always-trusted",
         "Below the source's log start counting decides only where nothing else can add up to the number.",
         "migrate/match/placement.py",
-        "        if can_count and link is not None and",
-        "        if link is not None and",
+        "        if can_count and pair is not None and",
+        "        if pair is not None and",
         (
             "tests/unit/match/test_matching_cases.py::test_below_the_log_start_nothing_is_counted_where_a_record_that_is_left_has_no_copy",
         ),

@@ -48,7 +48,7 @@ class World:
     syncs: tuple[OffsetSync, ...]
     commits: tuple[int, ...]
     reached: int
-    copied_to: int | None = None
+    last_copied_offset: int | None = None
     retention: tuple[tuple[int, bool, int], ...] = ()
     keeps: Equality = Equality.ALL
     survives: Equality = Equality.ALL

@@ -51,11 +51,11 @@ def question(world: World, match_limit: int = 1_000_000) -> PartitionQuestion | 
 
     A topic without anchors is taken to keep everything, as nothing tells otherwise.
     """
-    links = tuple(
+    sync_pairs = tuple(
         (sync.source_offset, sync.target_offset)
         for sync in chain(world.syncs, world.source_log.end, world.target_log.end)
     )
-    equality = calibrated_on(world, links)
+    equality = calibrated_on(world, sync_pairs)
     if equality is None:
         return None
     return PartitionQuestion(
@@ -63,21 +63,21 @@ def question(world: World, match_limit: int = 1_000_000) -> PartitionQuestion | 
         target=PARTITION,
         source_log=world.source_log,
         target_log=world.target_log,
-        links=links,
+        sync_pairs=sync_pairs,
         source_committed=world.commits,
         equality=equality,
-        source_open=world.source_open,
-        copied_to=world.copied_to,
+        has_open_transaction=world.source_open,
+        last_copied_offset=world.last_copied_offset,
         match_limit=match_limit,
         compacted="target-compaction" in world.troubles,
     )
 
 
-def calibrated_on(world: World, links: Sequence[tuple[int, int]]) -> Equality | None:
-    """Calibrate on the links whose two records can be read, and on those of the topic's other partitions."""
+def calibrated_on(world: World, sync_pairs: Sequence[tuple[int, int]]) -> Equality | None:
+    """Calibrate on the sync_pairs whose two records can be read, and on those of the topic's other partitions."""
     source = {entry.offset: entry.content for entry in world.source_seen}
     target = {entry.offset: entry.content for entry in world.target_seen}
-    anchors = [(source[u], target[d]) for u, d in links if u in source and d in target]
+    anchors = [(source[u], target[d]) for u, d in sync_pairs if u in source and d in target]
     anchors += world.elsewhere
     return calibrated(anchors) if anchors else Equality.ALL
 

@@ -132,7 +132,11 @@ def test_an_open_transaction_on_the_source_is_told_to_the_comparer_and_so_is_mm2
     mirror.copied_to = {TopicPartition("t", 1): 99}
     comparer = FakeComparer()
     planned(source, target, mirror, comparer=comparer)
-    assert [(w.source_open, w.copied_to) for w in comparer.asked] == [(True, None), (False, 99), (False, None)]
+    assert [(w.has_open_transaction, w.last_copied_offset) for w in comparer.asked] == [
+        (True, None),
+        (False, 99),
+        (False, None),
+    ]
 
 
 def test_mm2s_own_positions_are_read_before_the_targets_ends_are_pinned():
