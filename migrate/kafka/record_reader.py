@@ -27,7 +27,7 @@ from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
 from migrate.kafka.read_pass import HOPELESS, OUT_OF_RANGE, PASSING, READS_ONLY, ReadPass, Silence, log_bounds
 from migrate.match.equality import Content
 from migrate.match.log_reader import GAP, SHORT_FETCH, Run, Wanted, runs_of
-from migrate.match.protocol import Range, Stretch, Unreadable
+from migrate.match.protocol import LogSlice, OffsetRange, Unreadable
 from migrate.mm2.secrets import redact
 from migrate.model import TopicPartition
 
@@ -115,7 +115,7 @@ class RecordReader:
         """Bytes received, by librdkafka's own count; it counts twice a second, so at least the values delivered."""
         return max(sum(self._received.values()), self._value_bytes)
 
-    def read(self, wanted: Mapping[TopicPartition, Wanted]) -> dict[TopicPartition, tuple[Stretch, ...] | Unreadable]:
+    def read(self, wanted: Mapping[TopicPartition, Wanted]) -> dict[TopicPartition, tuple[LogSlice, ...] | Unreadable]:
         """Return one stretch per range."""
         shelves = {place: [Prints(asked.equality, asked.keys) for _ in asked.ranges] for place, asked in wanted.items()}
         problems = self._fill({place: asked.ranges for place, asked in wanted.items()}, shelves)
@@ -129,7 +129,7 @@ class RecordReader:
         self, wanted: Mapping[TopicPartition, Collection[int]]
     ) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return the records at single offsets."""
-        ranges = {place: [Range(o, o + 1) for o in sorted(set(offsets))] for place, offsets in wanted.items()}
+        ranges = {place: [OffsetRange(o, o + 1) for o in sorted(set(offsets))] for place, offsets in wanted.items()}
         shelves = {place: [Contents() for _ in asked] for place, asked in ranges.items()}
         problems = self._fill(ranges, shelves)
         return {
@@ -137,7 +137,9 @@ class RecordReader:
             for place in wanted
         }
 
-    def scan(self, wanted: Mapping[TopicPartition, Range]) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
+    def scan(
+        self, wanted: Mapping[TopicPartition, OffsetRange]
+    ) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return every record of one range of each partition, by offset in log order: whole, so a few at a time."""
         shelves = {place: Contents() for place in wanted}
         problems = self._fill({p: [piece] for p, piece in wanted.items()}, {p: [shelf] for p, shelf in shelves.items()})
@@ -193,7 +195,7 @@ class RecordReader:
                 problems[place] = _unreadable(answer.error)
 
     def _fill(
-        self, ranges: Mapping[TopicPartition, Sequence[Range]], shelves: Mapping[TopicPartition, Sequence[Shelf]]
+        self, ranges: Mapping[TopicPartition, Sequence[OffsetRange]], shelves: Mapping[TopicPartition, Sequence[Shelf]]
     ) -> dict[TopicPartition, Unreadable]:
         """Read all ranges onto their shelves; return what could not be read."""
         problems = self._known_refusals(ranges)
@@ -300,7 +302,7 @@ def _is_of_cluster(problem: KafkaError) -> bool:
 
 
 def _turns(
-    ranges: Mapping[TopicPartition, Sequence[Range]],
+    ranges: Mapping[TopicPartition, Sequence[OffsetRange]],
 ) -> Iterator[tuple[Reach, list[tuple[TopicPartition, Run]]]]:
     """Yield what is read in one pass: one run of each of many partitions, all of one reach."""
     turns: dict[tuple[int, Reach], list[tuple[TopicPartition, Run]]] = defaultdict(list)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from migrate.match.partial_log import LogPair, MissingRanges, Section
-from migrate.match.protocol import OffsetPair, PartitionQuestion, Range
+from migrate.match.protocol import OffsetPair, OffsetRange, PartitionQuestion
 from migrate.model import Side
 
 # Beyond this many offsets a sync is far: other means bound a search closer.
@@ -69,8 +69,8 @@ class Anchors:
         source, target = self._source, self._target
         if self.pairs and source.end - self.pairs[-1][0] <= WIDE:
             return
-        on_source = Range(max(source.start, source.end - REACH), source.end)
-        on_target = Range(max(target.start, target.end - 2 * REACH), target.end)
+        on_source = OffsetRange(max(source.start, source.end - REACH), source.end)
+        on_target = OffsetRange(max(target.start, target.end - 2 * REACH), target.end)
         self._seek(*self._logs.sections(on_source, on_target), lowest=True)
 
     def _seek_above(self, committed: int) -> None:
@@ -125,7 +125,7 @@ class Anchors:
     def _compare(self, pairs: Sequence[OffsetPair]) -> None:
         """Compare the two records of each sync; where one of them is gone, nothing is proven."""
         source, target = self._source, self._target
-        missing: dict[Side, list[Range]] = {Side.SOURCE: [], Side.TARGET: []}
+        missing: dict[Side, list[OffsetRange]] = {Side.SOURCE: [], Side.TARGET: []}
         for source_offset, target_offset in pairs:
             if source_offset >= source.start and target_offset >= target.start:
                 missing[Side.SOURCE] += source.uncovered(source_offset, source_offset + 1)

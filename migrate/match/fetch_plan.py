@@ -7,7 +7,7 @@ from heapq import heapify, heapreplace
 
 from migrate.match.comparison import FetchEstimate, Limits
 from migrate.match.log_reader import GAP, SHORT_FETCH, runs_of
-from migrate.match.protocol import Needs, OffsetPair, PartitionQuestion, Range
+from migrate.match.protocol import Needs, OffsetPair, OffsetRange, PartitionQuestion
 from migrate.match.task import Matching
 from migrate.model import LogRange, TopicPartition
 
@@ -77,7 +77,7 @@ def cost_of(question: PartitionQuestion, match: Matching, newest: int) -> Cost:
     return Cost(question.source, source, target, question.sync_pairs[-newest:])
 
 
-def _reading(log: LogRange, pieces: Sequence[Range], searched: int, limit: int) -> Reading:
+def _reading(log: LogRange, pieces: Sequence[OffsetRange], searched: int, limit: int) -> Reading:
     """Return what is read of a log for these pieces, and for places to be searched that may lie anywhere in it."""
     length = log.end - log.start
     width = min(limit, length, sum(p.end - p.start for p in pieces) + searched * SEARCH)
@@ -85,7 +85,7 @@ def _reading(log: LogRange, pieces: Sequence[Range], searched: int, limit: int) 
     return Reading(max(0, width), len(runs_of(pieces, GAP)) + searched, max(0, log.end - start))
 
 
-def _holds(pieces: Sequence[Range], starts: Sequence[int], offset: int) -> bool:
+def _holds(pieces: Sequence[OffsetRange], starts: Sequence[int], offset: int) -> bool:
     """True if an offset lies in one of these pieces, or at the end of one."""
     at = bisect_right(starts, offset) - 1
     return at >= 0 and offset <= pieces[at].end

@@ -21,9 +21,9 @@ from migrate.match.protocol import (
     Matched,
     Needs,
     OffsetPair,
+    OffsetRange,
     PartitionAnswer,
     PartitionQuestion,
-    Range,
     Supply,
     Tail,
     Unmatched,
@@ -69,14 +69,14 @@ class PartitionMatcher:
 
     def first_needs(self) -> Needs:
         """Return the windows that the chain suggests, and the tail: mostly all that is needed."""
-        source: list[Range] = []
-        target: list[Range] = []
+        source: list[OffsetRange] = []
+        target: list[OffsetRange] = []
         pairs = self.question.sync_pairs
 
         def suggest(lower: OffsetPair, source_end: int, target_end: int) -> None:
             if source_end - lower[0] <= WIDE and target_end - lower[1] <= 2 * WIDE:
-                source.append(Range(lower[0], source_end))
-                target.append(Range(lower[1], target_end))
+                source.append(OffsetRange(lower[0], source_end))
+                target.append(OffsetRange(lower[1], target_end))
 
         if pairs:
             suggest(pairs[-1], self.source.end, self.target.end)
@@ -86,7 +86,7 @@ class PartitionMatcher:
             if at:
                 suggest(pairs[at - 1], *ends)
             elif ends[0] - committed <= WIDE:
-                source.append(Range(max(0, committed - CONTEXT), ends[0]))
+                source.append(OffsetRange(max(0, committed - CONTEXT), ends[0]))
         return self.logs.needs([MissingRanges({Side.SOURCE: source, Side.TARGET: target})])
 
     def attempt(self) -> PartitionAnswer | Needs:
@@ -157,7 +157,7 @@ class PartitionMatcher:
         lowest = commits[-1]
         lower = self.anchors.below(lowest, WIDE if self.logs.keeps_time else None)
         if lower is not None:
-            source, _ = self.logs.sections(Range(lower[0], source_end), Range(lower[1], target_end))
+            source, _ = self.logs.sections(OffsetRange(lower[0], source_end), OffsetRange(lower[1], target_end))
             target_start = lower[1]
         else:
             source = self.source.section(max(self.source.start, lowest - CONTEXT), source_end)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from migrate.match.protocol import Needs, PartitionQuestion, Range, Stretch, Supply
+from migrate.match.protocol import LogSlice, Needs, OffsetRange, PartitionQuestion, Supply
 from migrate.model import LogRange, Side
 
 
@@ -18,7 +18,7 @@ class MissingRanges(Exception):  # noqa: N818  (a question to the reader, not an
     """Raised where the laws need what was not read yet: ranges of either log, first offsets by timestamp."""
 
     def __init__(
-        self, ranges: Mapping[Side, Sequence[Range]] | None = None, times: Mapping[Side, int] | None = None
+        self, ranges: Mapping[Side, Sequence[OffsetRange]] | None = None, times: Mapping[Side, int] | None = None
     ) -> None:
         super().__init__(ranges, times)
         self.ranges = ranges or {}
@@ -53,10 +53,10 @@ class PartialLog:
         self.prints = array("q")
         self.keys = array("q")
         self.width = 0
-        self._covered: list[Range] = []
+        self._covered: list[OffsetRange] = []
         self._first: dict[int, int] = {}
 
-    def add(self, stretch: Stretch) -> None:
+    def add(self, stretch: LogSlice) -> None:
         """Take in a stretch; it must not overlap what is known."""
         at = self.index(stretch.start)
         for mine, theirs in (
@@ -69,7 +69,7 @@ class PartialLog:
         self.width += stretch.end - stretch.start
         if stretch.readable_from > stretch.start:
             self.start = max(self.start, min(stretch.readable_from, self.end))
-        self._covered = _merged([*self._covered, Range(stretch.start, stretch.end)])
+        self._covered = _merged([*self._covered, OffsetRange(stretch.start, stretch.end)])
 
     def add_first(self, first: Mapping[int, int]) -> None:
         """Take in first offsets by timestamp."""
@@ -85,7 +85,7 @@ class PartialLog:
         if missing := self.uncovered(start, end):
             raise MissingRanges({self.side: missing})
 
-    def uncovered(self, start: int, end: int) -> tuple[Range, ...]:
+    def uncovered(self, start: int, end: int) -> tuple[OffsetRange, ...]:
         """Return the parts of [start, end), as far as they lie on the log, that were not read."""
         start, end = max(start, self.start), min(end, self.end)
         gaps = []
@@ -95,10 +95,10 @@ class PartialLog:
             if known.start >= end:
                 break
             if start < known.start:
-                gaps.append(Range(start, known.start))
+                gaps.append(OffsetRange(start, known.start))
             start = known.end
         if start < end:
-            gaps.append(Range(start, end))
+            gaps.append(OffsetRange(start, end))
         return tuple(gaps)
 
     def affords(self, start: int, end: int) -> bool:
@@ -163,7 +163,7 @@ class LogPair:
         self.target = PartialLog(Side.TARGET, question.target_log, question.match_limit)
         self.keeps_time = question.equality.keeps_time
 
-    def sections(self, source: Range, target: Range) -> tuple[Section, Section]:
+    def sections(self, source: OffsetRange, target: OffsetRange) -> tuple[Section, Section]:
         """Return a section of each; `MissingRanges` names what both lack, so that one round reads it."""
         missing = {
             log.side: log.uncovered(piece.start, piece.end)
@@ -176,7 +176,7 @@ class LogPair:
     def needs(self, missing: Sequence[MissingRanges]) -> Needs:
         """Return all that is missing as one request: sorted, merged, and without what is known."""
 
-        def ranges(log: PartialLog) -> tuple[Range, ...]:
+        def ranges(log: PartialLog) -> tuple[OffsetRange, ...]:
             pieces = _merged(piece for each in missing for piece in each.ranges.get(log.side, ()))
             return tuple(gap for piece in pieces for gap in log.uncovered(piece.start, piece.end))
 
@@ -196,11 +196,11 @@ class LogPair:
             log.add_first(first or {})
 
 
-def _merged(ranges: Iterable[Range]) -> list[Range]:
-    merged: list[Range] = []
+def _merged(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
+    merged: list[OffsetRange] = []
     for piece in sorted(ranges, key=lambda r: r.start):
         if merged and piece.start <= merged[-1].end:
-            merged[-1] = Range(merged[-1].start, max(merged[-1].end, piece.end))
+            merged[-1] = OffsetRange(merged[-1].start, max(merged[-1].end, piece.end))
         else:
             merged.append(piece)
     return merged

@@ -13,7 +13,7 @@ from migrate.model import LogRange, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class LogSlice:
     """Every record that a read_committed reader sees of one log in [start, end), in log order.
 
     `times` are timestamps in ms, `prints` fingerprints under the topic's equality; all three sequences have the same
@@ -36,7 +36,7 @@ def key_mark(key: bytes | None, value: bytes | None) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class OffsetRange:
     """Offsets of one log, `start` inclusive, `end` exclusive."""
 
     start: int
@@ -77,8 +77,8 @@ class PartitionQuestion:
 class Needs:
     """What to read next: ranges of either log (disjoint, sorted), and first offsets for timestamps (ms)."""
 
-    source: tuple[Range, ...] = ()
-    target: tuple[Range, ...] = ()
+    source: tuple[OffsetRange, ...] = ()
+    target: tuple[OffsetRange, ...] = ()
     source_times: tuple[int, ...] = ()
     target_times: tuple[int, ...] = ()
 
@@ -88,8 +88,8 @@ class Supply:
     """The answer to `Needs`: one stretch per range, in its order, and for each timestamp the first offset at
     which a record has that timestamp or a later one; the log's pinned end where there is none."""
 
-    source: tuple[Stretch, ...] = ()
-    target: tuple[Stretch, ...] = ()
+    source: tuple[LogSlice, ...] = ()
+    target: tuple[LogSlice, ...] = ()
     source_first: Mapping[int, int] | None = None
     target_first: Mapping[int, int] | None = None
 

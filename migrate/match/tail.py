@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from migrate.match.anchors import Anchors
 from migrate.match.partial_log import LogPair
-from migrate.match.protocol import Range
+from migrate.match.protocol import OffsetRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def read_tail(anchors: Anchors, logs: LogPair) -> TailFacts:
     source_offset, target_offset = last
     if not (source.affords(source_offset, source.end) and target.affords(target_offset, target.end)):
         return UNKNOWN
-    logs.sections(Range(source_offset, source.end), Range(target_offset, target.end))
+    logs.sections(OffsetRange(source_offset, source.end), OffsetRange(target_offset, target.end))
     facts = _judge(logs, source.index(source_offset + 1), target.index(target_offset + 1))
     if not anchors.is_plain_after(last):
         # Unproven syncs that keep another distance stand above it: something happened there.

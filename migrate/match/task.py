@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
 from migrate.match.log_reader import LogReader, Wanted
 from migrate.match.matcher import matching
-from migrate.match.protocol import Needs, PartitionAnswer, PartitionQuestion, Range, Stretch, Supply, Unreadable
+from migrate.match.protocol import LogSlice, Needs, OffsetRange, PartitionAnswer, PartitionQuestion, Supply, Unreadable
 from migrate.model import LogRange, TopicPartition
 
 PARTITIONS_AT_ONCE = 100
@@ -164,7 +164,7 @@ class _Asked:
     """What one partition needs of one log."""
 
     place: TopicPartition
-    ranges: tuple[Range, ...]
+    ranges: tuple[OffsetRange, ...]
     times: tuple[int, ...]
     question: PartitionQuestion
     with_keys: bool = False
@@ -174,7 +174,7 @@ class _Asked:
 class _Got:
     """What was read of one log."""
 
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[LogSlice, ...]
     first_offsets: Mapping[int, int | None]
 
     def first(self, log: LogRange) -> dict[int, int]:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from migrate.errors import ClusterError
 from migrate.match.equality import Content
-from migrate.match.protocol import OffsetPair, Range, Unreadable
+from migrate.match.protocol import OffsetPair, OffsetRange, Unreadable
 from migrate.mm2.chain import Window, chain
 from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.flow import Flow
@@ -31,7 +31,7 @@ class TopicScanner(Protocol):
     """Reads whole records of small topics of one cluster, read_committed."""
 
     def scan(
-        self, wanted: Mapping[TopicPartition, Range]
+        self, wanted: Mapping[TopicPartition, OffsetRange]
     ) -> Mapping[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return every record of one range of each partition, by offset in log order."""
         ...
@@ -158,7 +158,7 @@ class PlainMirror:
         at = max(progress.to, pinned.start)
         while at < pinned.end:
             end = min(at + CHUNK, pinned.end)
-            for offset, content in self._scan(side, place, Range(at, end)).items():
+            for offset, content in self._scan(side, place, OffsetRange(at, end)).items():
                 progress.counts[label(wanted, content.key, content.value)] += 1
                 if content.value is not None:
                     progress.newest_ms = max(progress.newest_ms or 0, content.timestamp)
@@ -166,7 +166,7 @@ class PlainMirror:
             at = progress.to = end
         return progress
 
-    def _scan(self, side: Side, place: TopicPartition, piece: Range) -> Mapping[int, Content]:
+    def _scan(self, side: Side, place: TopicPartition, piece: OffsetRange) -> Mapping[int, Content]:
         scanner = self._scanners[side]
         assert scanner is not None, "a cluster that is down is not asked"
         read = scanner.scan({place: piece})[place]

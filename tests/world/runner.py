@@ -8,11 +8,11 @@ from itertools import accumulate
 from migrate.match.equality import Equality, calibrated, fingerprint
 from migrate.match.matcher import matching
 from migrate.match.protocol import (
+    LogSlice,
     Needs,
+    OffsetRange,
     PartitionAnswer,
     PartitionQuestion,
-    Range,
-    Stretch,
     Supply,
     Tail,
     Unmatched,
@@ -141,7 +141,7 @@ class _Reader:
         self.all_offsets = [entry.offset for entry in self.physical]
         self.greatest = list(accumulate((entry.content.timestamp for entry in self.physical), max))
 
-    def read(self, ranges: Sequence[Range]) -> tuple[Stretch, ...]:
+    def read(self, ranges: Sequence[OffsetRange]) -> tuple[LogSlice, ...]:
         ends = [self.log.start, *(r.end for r in ranges)]
         for end_before, wanted in zip(ends, ranges, strict=False):
             if not (end_before <= wanted.start < wanted.end <= self.log.end):
@@ -152,7 +152,7 @@ class _Reader:
         at = bisect_left(self.greatest, time)
         return min(self.all_offsets[at], self.log.end) if at < len(self.greatest) else self.log.end
 
-    def _stretch(self, wanted: Range) -> Stretch:
+    def _stretch(self, wanted: OffsetRange) -> LogSlice:
         covered = set(range(max(wanted.start, self.readable_from), wanted.end))
         self.offsets_read += len(covered)
         self.read_twice += len(covered & self.was_read)
@@ -160,7 +160,7 @@ class _Reader:
         low = bisect_left(self.offsets, max(wanted.start, self.readable_from))
         high = bisect_left(self.offsets, wanted.end)
         cut = slice(low, max(low, high))
-        return Stretch(
+        return LogSlice(
             wanted.start,
             wanted.end,
             min(max(wanted.start, self.readable_from), wanted.end),
