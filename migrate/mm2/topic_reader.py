@@ -5,7 +5,6 @@ what is new. Of a topic that is longer than `MOST_RECORDS` only its end is read:
 chain still (Law 1 looks at later syncs only), and MM2 writes its news at the end.
 """
 
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from typing import Protocol
 from migrate.errors import ClusterError
 from migrate.match.equality import Content
 from migrate.match.protocol import OffsetPair, OffsetRange, Unreadable
-from migrate.mm2.chain import Window, chain
+from migrate.mm2.chain import Window, chain, window
 from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
@@ -134,9 +133,7 @@ class PlainMirror:
                 beyond = 1 + max((s.source_offset for s in syncs), default=0)
                 source_end = beyond if asked.source_end is None else asked.source_end
                 chains[where] = chain(syncs, source_end, asked.target_end)
-            links = chains[where]
-            at = bisect_right(links, asked.source_committed, key=lambda sync: sync.source_offset)
-            found[asked] = Window(links[at - 1] if at else None, links[at] if at < len(links) else None)
+            found[asked] = window(chains[where], asked.source_committed)
         return found
 
     def _read(

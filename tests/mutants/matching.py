@@ -113,10 +113,8 @@ MATCHING = (
         "chain-not-filtered",
         "A sync that a later one contradicts is dropped (Law 1).",
         "migrate/mm2/chain.py",
-        "        if (least_source is None or sync.source_offset < least_source) and (\n"
-        "            least_target is None or sync.target_offset < least_target\n"
-        "        ):\n",
-        "        if least_source is None or sync.source_offset < least_source:\n",
+        "        if sync.source_offset < least_source and sync.target_offset < least_target:\n",
+        "        if sync.source_offset < least_source:\n",
         ("tests/unit/mm2/test_chain.py::test_a_recreated_target_topic_discards_every_sync_of_the_old_one",),
     ),
     Mutant(
@@ -141,8 +139,8 @@ MATCHING = (
         "distance-added",
         "A row of a window stands right behind the lower sync; the distance is never added.",
         "migrate/mm2/chain.py",
-        "    return around.lower.target_offset + 1\n",
-        "    return around.lower.target_offset + source_committed - around.lower.source_offset\n",
+        "    return lower.target_offset + (lower.source_offset < source_committed)\n",
+        "    return lower.target_offset + source_committed - lower.source_offset\n",
         (
             "tests/unit/mm2/test_chain.py::test_between_syncs_the_offset_after_the_lower_one_is_taken_and_never_the_distance_added",
         ),
