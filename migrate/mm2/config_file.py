@@ -15,7 +15,7 @@ from migrate.mm2.config_providers import Providers, provider_settings
 from migrate.mm2.flow import BYTES, CONVERTERS, Cluster, Flow, Mm2Home, Mm2Runtime, TopicFilter
 from migrate.mm2.java_properties import BLANKS, read_properties
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
-from migrate.mm2.settings import NO_OVERRIDES, FlowFacts, FlowSettings
+from migrate.mm2.settings import NO_OVERRIDES, FlowFacts, FlowSettings, facts_of, isolation_level
 from migrate.mm2.settings import Overrides as Overrides
 from migrate.model import Side
 
@@ -32,17 +32,8 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
     settings = _Settings(path, read_properties(path), source_alias, target_alias)
     settings.require_flow()
     told = FlowSettings(str(path), source_alias, target_alias, settings.flow)
-    facts = FlowFacts(
-        policy=told.policy(overrides),
-        syncs_side=overrides.syncs_side or told.syncs_side(),
-        topic_filter=told.topic_filter(),
-        group_filter=told.group_filter(),
-        group_sync=told.group_sync(),
-        emits_offset_syncs=told.emits_offset_syncs(),
-        isolation_level=settings.isolation_level(),
-    )
     return flow_from(
-        facts,
+        replace(facts_of([told], [told], overrides), isolation_level=settings.isolation_level()),
         Cluster(Side.SOURCE, source_alias, settings.connection(source_alias, "source")),
         Cluster(Side.TARGET, target_alias, settings.connection(target_alias, "target")),
         settings.runtime(),
@@ -93,15 +84,12 @@ def override(flow: Flow, overrides: Overrides) -> Flow:
     if given.separator is not None:
         policy = replace(policy, separator=given.separator)
     side = given.syncs_side or flow.syncs_side
-    named = _named_flow(flow.source, flow.target, policy, side)
-    kept = {topic for topic in (flow.checkpoints_topic, flow.offset_syncs_topic) if topic in flow.named}
-    checkpoints = given.checkpoints_topic or (
-        flow.checkpoints_topic if flow.checkpoints_topic in kept else named.checkpoints_topic
-    )
-    syncs = given.offset_syncs_topic or (
-        flow.offset_syncs_topic if flow.offset_syncs_topic in kept else named.offset_syncs_topic
-    )
-    by_option = {given.checkpoints_topic, given.offset_syncs_topic} - {None, ""}
+
+    def topic(by_option: str | None, present: str, by_policy: str) -> str:
+        return by_option or (present if present in flow.named else by_policy)
+
+    checkpoints = topic(given.checkpoints_topic, flow.checkpoints_topic, policy.checkpoints_topic())
+    syncs = topic(given.offset_syncs_topic, flow.offset_syncs_topic, policy.offset_syncs_topic(side))
     return replace(
         flow,
         policy=policy,
@@ -109,7 +97,7 @@ def override(flow: Flow, overrides: Overrides) -> Flow:
         checkpoints_topic=checkpoints,
         offset_syncs_topic=syncs,
         topic_filter=_without_internal(flow.topic_filter, policy),
-        named=frozenset({checkpoints, syncs} & (kept | by_option)),
+        named=frozenset({checkpoints, syncs} & {*flow.named, given.checkpoints_topic, given.offset_syncs_topic}),
         runtime=replace(flow.runtime, offsets_topic=given.connect_offsets_topic or flow.runtime.offsets_topic),
     )
 
@@ -221,12 +209,8 @@ class _Settings:
         )
 
     def isolation_level(self) -> str:
-        """That of MM2's source consumer, whose default is Java's; exactly-once alone does not change it."""
         flow, key = f"{self.source}->{self.target}", "consumer.isolation.level"
-        for name in (f"{flow}.source.{key}", f"{self.source}.{key}", f"{flow}.{key}"):
-            if value := self._resolved(name):
-                return value.strip(BLANKS).lower()
-        return "read_uncommitted"
+        return isolation_level(map(self._resolved, (f"{flow}.source.{key}", f"{self.source}.{key}", f"{flow}.{key}")))
 
     def flow(self, key: str) -> str | None:
         """A setting of the flow, else the one at the top; None if neither is there."""

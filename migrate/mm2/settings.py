@@ -7,7 +7,7 @@ is a connection or a credential.
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from migrate.errors import ConfigError
@@ -45,9 +45,10 @@ NO_OVERRIDES = Overrides()
 
 @dataclass(frozen=True, slots=True)
 class FlowFacts:
-    """How one flow names, filters and copies. The filters are None where a class of the user's own decides.
+    """How one flow names, filters and copies.
 
-    None for the others where the settings that would tell are not there.
+    The filters are None where a class of the user's own decides, the others where the settings that would tell are not
+    there.
     """
 
     policy: ReplicationPolicy
@@ -56,7 +57,7 @@ class FlowFacts:
     group_filter: TopicFilter | None
     group_sync: bool | None
     emits_offset_syncs: bool | None
-    isolation_level: str | None
+    isolation_level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,10 @@ class FlowSettings:
             self.is_on("replication.policy.internal.topic.separator.enabled", default=True),
         )
 
-    def syncs_side(self) -> Side:
+    def syncs_side(self, overrides: Overrides) -> Side:
         """Return where the offset-syncs topic is kept (KIP-716)."""
+        if overrides.syncs_side is not None:
+            return overrides.syncs_side
         location = (self.value("offset-syncs.topic.location") or "source").strip(BLANKS)
         if location not in ("source", "target"):
             raise ConfigError(
@@ -156,6 +159,36 @@ class FlowSettings:
                 f"{key} in {self.origin} has a regular expression that this version cannot read: {error}.",
                 "Write it without what only Java knows.",
             ) from None
+
+
+def facts_of(copying: Sequence[FlowSettings], checkpointing: Sequence[FlowSettings], overrides: Overrides) -> FlowFacts:
+    """Add up the connectors of one flow, which agree on names: people split its topics over several.
+
+    The isolation level is left to the caller.
+    """
+    return FlowFacts(
+        policy=copying[0].policy(overrides),
+        syncs_side=copying[0].syncs_side(overrides),
+        topic_filter=_either([s.topic_filter() for s in copying]),
+        group_filter=_either([s.group_filter() for s in checkpointing]),
+        # Without a checkpoint connector here, one in another worker may do it.
+        group_sync=any(s.group_sync() for s in checkpointing) if checkpointing else None,
+        emits_offset_syncs=any(s.emits_offset_syncs() for s in copying),
+    )
+
+
+def isolation_level(values: Iterable[str | None]) -> str:
+    """Return that of MM2's source consumer, the first that is set of these; exactly-once alone does not change it."""
+    return next((value.strip(BLANKS).lower() for value in values if value), "read_uncommitted")
+
+
+def _either(filters: Sequence[TopicFilter | None]) -> TopicFilter | None:
+    """Return what at least one of the filters takes; None where that is unknown, or no one filter can say it."""
+    known = [f for f in filters if f is not None]
+    if len(known) < len(filters) or len({tuple(p.pattern for p in f.exclude) for f in known}) != 1:
+        return None
+    include = {p.pattern: p for f in known for p in f.include}
+    return TopicFilter(tuple(include.values()), known[0].exclude)
 
 
 def java_pattern(text: str) -> re.Pattern[str]:
