@@ -17,8 +17,7 @@ from migrate.mm2.chain import Window, chain, window
 from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
-from migrate.mm2.wire import CheckpointRecord as WireCheckpoint
-from migrate.mm2.wire import Kind, SyncRecord, decode_checkpoint, decode_sync, label
+from migrate.mm2.wire import Kind, SyncRecord, WireCheckpoint, decode_checkpoint, decode_sync, label
 from migrate.model import LogRange, OffsetSync, Side, TopicPartition
 
 MOST_RECORDS = 500_000

@@ -9,6 +9,7 @@ refused, because what they mean is unknown.
 
 import re
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -37,7 +38,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointRecord:
+class WireCheckpoint:
     """One checkpoint; `target_topic` is the topic's name on the target, as MM2's policy renamed it."""
 
     group: str
@@ -76,7 +77,6 @@ class Undecodable:
 
 _CONNECT_JSON_START = b'{"schema":'
 _QUOTED_BASE64 = re.compile(rb'"[A-Za-z0-9+/]+={0,2}"')
-_VERSION = 0
 _INT32 = struct.Struct(">i")
 _PAIR = struct.Struct(">qq")
 _CHECKPOINT_HEAD = struct.Struct(">hqqh")
@@ -107,7 +107,7 @@ def _version_zero(value: bytes) -> bytes:
     return value
 
 
-def decode_checkpoint(key: bytes | None, value: bytes | None) -> CheckpointRecord | Undecodable:
+def decode_checkpoint(key: bytes | None, value: bytes | None) -> WireCheckpoint | Undecodable:
     """Decode a record of the checkpoints topic (Kafka's `Checkpoint`, value version 0)."""
     try:
         value = _version_zero(_present(value))
@@ -118,9 +118,9 @@ def decode_checkpoint(key: bytes | None, value: bytes | None) -> CheckpointRecor
             raise _Broken(Reason.BAD_LENGTH)
         (group, topic), tail = _strings(key, 2, _INT32.size)
         partition = _partition(tail)
-        _offsets(source_offset, target_offset)
+        _require_offsets(source_offset, target_offset)
         metadata = _text(value[_CHECKPOINT_HEAD.size :])
-        return CheckpointRecord(group, topic, partition, source_offset, target_offset, metadata)
+        return WireCheckpoint(group, topic, partition, source_offset, target_offset, metadata)
     except _Broken as broken:
         return Undecodable(broken.reason)
 
@@ -134,7 +134,7 @@ def decode_sync(key: bytes | None, value: bytes | None) -> SyncRecord | Undecoda
         (topic,), tail = _strings(key, 1, _INT32.size)
         partition = _partition(tail)
         source_offset, target_offset = _PAIR.unpack(value)
-        _offsets(source_offset, target_offset)
+        _require_offsets(source_offset, target_offset)
         return SyncRecord(topic, partition, source_offset, target_offset)
     except _Broken as broken:
         return Undecodable(broken.reason)
@@ -160,17 +160,20 @@ def classify(key: bytes | None, value: bytes | None) -> Kind:
     """
     if value is None:
         return Kind.TOMBSTONE
-    if isinstance(decode_checkpoint(key, value), CheckpointRecord):
-        return Kind.CHECKPOINT
-    if isinstance(decode_sync(key, value), SyncRecord):
-        return Kind.OFFSET_SYNC
-    if isinstance(decode_heartbeat(key, value), Heartbeat):
-        return Kind.HEARTBEAT
-    if looks_like_connect_offsets(key):
+    for kind, decode in _DECODERS:
+        if not isinstance(decode(key, value), Undecodable):
+            return kind
+    if key is not None and key.startswith(b'["') and key.endswith(b"}]"):
+        # A JSON array of a connector's name and an object.
         return Kind.CONNECT_OFFSETS
-    if looks_like_connect_json(value):
-        return Kind.CONNECT_JSON
-    return Kind.UNKNOWN
+    return Kind.CONNECT_JSON if looks_like_connect_json(value) else Kind.UNKNOWN
+
+
+_DECODERS: tuple[tuple[Kind, Callable[[bytes | None, bytes | None], object]], ...] = (
+    (Kind.CHECKPOINT, decode_checkpoint),
+    (Kind.OFFSET_SYNC, decode_sync),
+    (Kind.HEARTBEAT, decode_heartbeat),
+)
 
 
 def label(wanted: Kind, key: bytes | None, value: bytes | None) -> str:
@@ -191,14 +194,8 @@ def looks_like_connect_json(value: bytes) -> bool:
     MM2 under Kafka Connect writes its records through the worker's converters; a worker that was left on
     JsonConverter writes text where MM2 and its tools expect bytes.
     """
-    if value.startswith(_CONNECT_JSON_START):
-        return True
-    return len(value) % 4 == 2 and _QUOTED_BASE64.fullmatch(value) is not None
-
-
-def looks_like_connect_offsets(key: bytes | None) -> bool:
-    """True for a key of a Connect offsets topic: a JSON array of a connector's name and an object."""
-    return key is not None and key.startswith(b'["') and key.endswith(b"}]")
+    is_base64 = len(value) % 4 == 2 and _QUOTED_BASE64.fullmatch(value) is not None
+    return is_base64 or value.startswith(_CONNECT_JSON_START)
 
 
 def encode_sync_key(source_topic: str, partition: int) -> bytes:
@@ -231,7 +228,7 @@ def _partition(tail: bytes) -> int:
     return number
 
 
-def _offsets(*offsets: int) -> None:
+def _require_offsets(*offsets: int) -> None:
     # A negative offset is never written by MM2; taken as a number it would pass every "below the commit" test.
     if min(offsets) < 0:
         raise _Broken(Reason.OTHER)
