@@ -104,22 +104,20 @@ def stopping(site: Mm2Site) -> Iterator[str]:
 
 
 def _stopping_connect(site: Mm2Site) -> Iterator[str]:
-    names = site.names(RuntimeWord.SOURCES) + site.names(RuntimeWord.CHECKPOINTS) or ["CONNECTOR"]
-    version = site.version
+    version, by_rest = site.version, f"By REST. {site.version_told}"
     if version is None:
-        yield f"By REST. {site.version_told}; from 3.5 on there is stop, and resume instead of it starts it again:"
+        said = {
+            "stop": f"{by_rest}; from 3.5 on there is stop, and resume instead of it starts it again:",
+            "pause": "Where the worker answers HTTP 404 to that, it is Kafka before 3.5, which has pause:",
+        }
     elif version >= STOP_SINCE:
-        yield f"By REST. {site.version_told}; resume instead of stop starts it again:"
-    if version is None or version >= STOP_SINCE:
-        for name in names:
-            yield f"{COMMAND}curl -fsS -X PUT {_url(site, name)}/stop"
-    if version is None:
-        yield "Where the worker answers HTTP 404 to that, it is Kafka before 3.5, which has pause:"
-    elif version < STOP_SINCE:
-        yield f"By REST. {site.version_told}; pause is what Kafka before 3.5 has:"
-    if version is None or version < STOP_SINCE:
-        for name in names:
-            yield f"{COMMAND}curl -fsS -X PUT {_url(site, name)}/pause"
+        said = {"stop": f"{by_rest}; resume instead of stop starts it again:"}
+    else:
+        said = {"pause": f"{by_rest}; pause is what Kafka before 3.5 has:"}
+    for verb, sentence in said.items():
+        yield sentence
+        for connector in site.names(RuntimeWord.SOURCES) + site.names(RuntimeWord.CHECKPOINTS) or ["CONNECTOR"]:
+            yield f"{COMMAND}curl -fsS -X PUT {_url(site, connector)}/{verb}"
 
 
 def resetting(site: Mm2Site, partition: TopicPartition) -> Iterator[str]:

@@ -41,6 +41,11 @@ class ConnectWorker:
     deadline_seconds: float = CALL_SECONDS
 
     @property
+    def where(self) -> str:
+        """The worker, for messages."""
+        return f"the Connect worker at {self.url}"
+
+    @property
     def warning(self) -> str:
         """What is to be said of the way to it: a login that anybody on that way can read; "" where nothing is."""
         if not self.login or urlsplit(self.url).scheme == "https":
@@ -60,11 +65,10 @@ class ConnectWorker:
         found = []
         for name, about in sorted(listed.items()):
             match about:
-                case {"info": {"config": dict(settings)}}:
-                    if (connector := connector_of(str(name), settings)) is not None:
-                        found.append(connector)
+                case {"info": {"config": dict(settings)}} if connector := connector_of(str(name), settings):
+                    found.append(connector)
         runtime = Mm2Runtime(Mm2Home.CONNECT, version=version, url=self.url)
-        return Described(f"the Connect worker at {self.url}", "--connect-url", found, runtime)
+        return Described(self.where, "--connect-url", found, runtime)
 
     def offsets(self, connector: str) -> Sequence[tuple[object, object]]:
         """Return the (partition, offset) documents that a source connector has committed (KIP-875, Kafka 3.5)."""
@@ -168,12 +172,11 @@ class WorkerPositions:
     @property
     def where(self) -> str:
         """The worker, for messages."""
-        return f"the Connect worker at {self.worker.url}"
+        return self.worker.where
 
     def positions(self) -> Mapping[TopicPartition, int]:
         """Return the last source offset copied, by source partition."""
-        told = [pair for name in self.connectors for pair in self.worker.offsets(name)]
-        return positions_in(told, self.source_alias)
+        return positions_in((pair for name in self.connectors for pair in self.worker.offsets(name)), self.source_alias)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +190,7 @@ class WorkerTasks:
     @property
     def where(self) -> str:
         """The worker, for messages."""
-        return f"the Connect worker at {self.worker.url}"
+        return self.worker.where
 
     def tasks(self) -> Mm2Tasks:
         """Return the state of each connector."""

@@ -24,7 +24,9 @@ def read_properties(path: Path) -> dict[str, str]:
     Bytes are ISO-8859-1, which is how Kafka's own tools and MM2 read them. Raises `ConfigError` if the file
     cannot be read, starts with a byte order mark, holds NUL bytes, or has a malformed \\u escape.
     """
-    content = _content(path)
+    if path.is_dir():
+        raise ConfigError(f"{path} is a directory.", "Name a .properties file.")
+    content = content_of(path)
     for mark, encoding in _MARKS.items():
         if content.startswith(mark):
             raise ConfigError(
@@ -53,12 +55,11 @@ def read_properties(path: Path) -> dict[str, str]:
     return settings
 
 
-def _content(path: Path) -> bytes:
+def content_of(path: Path) -> bytes:
+    """Return what a settings file holds; raises `ConfigError` if it cannot be read."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such file.", "Check the path.") from None
-    except IsADirectoryError:
-        raise ConfigError(f"{path} is a directory.", "Name a .properties file.") from None
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.", "Check its permissions.") from None

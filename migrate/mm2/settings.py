@@ -106,32 +106,16 @@ class FlowSettings:
             )
         return Side(location)
 
-    def topic_filter(self) -> TopicFilter | None:
-        """Return which topics are copied; heartbeats always are (`MirrorSourceConnector.shouldReplicateTopic`)."""
-        return self._filter("topic", TOPICS_EXCLUDE, also=HEARTBEATS)
-
-    def group_filter(self) -> TopicFilter | None:
-        """Return which groups are checkpointed."""
-        return self._filter("group", GROUPS_EXCLUDE)
-
     def is_on(self, key: str, default: bool) -> bool:
         """Return a setting that is true or false; raises `ConfigError` if it is neither."""
         value = self.value(key)
-        if value is None:
-            return default
-        if value.strip(BLANKS).lower() not in ("true", "false"):
+        word = str(default).lower() if value is None else value.strip(BLANKS).lower()
+        if word not in ("true", "false"):
             raise ConfigError(f"{key} in {self.origin} is neither true nor false.", "Correct it.")
-        return value.strip(BLANKS).lower() == "true"
+        return word == "true"
 
-    def group_sync(self) -> bool:
-        """Return whether MM2 itself sets offsets of idle groups on the target (KIP-545)."""
-        return self.is_on("sync.group.offsets.enabled", default=False)
-
-    def emits_offset_syncs(self) -> bool:
-        """Return whether MM2 writes offset syncs at all (KIP-1031)."""
-        return self.is_on("emit.offset-syncs.enabled", default=True)
-
-    def _filter(self, what: str, default_exclude: str, also: str = "") -> TopicFilter | None:
+    def filter(self, what: str, default_exclude: str, also: str = "") -> TopicFilter | None:
+        """Return MM2's filter on names of "topic" or "group"; None where a class of the user's own decides."""
         own = (self.value(f"{what}.filter.class") or "").strip(BLANKS)
         if own and not own.startswith("org.apache.kafka.connect.mirror.Default"):
             return None
@@ -169,11 +153,13 @@ def facts_of(copying: Sequence[FlowSettings], checkpointing: Sequence[FlowSettin
     return FlowFacts(
         policy=copying[0].policy(overrides),
         syncs_side=copying[0].syncs_side(overrides),
-        topic_filter=_either([s.topic_filter() for s in copying]),
-        group_filter=_either([s.group_filter() for s in checkpointing]),
-        # Without a checkpoint connector here, one in another worker may do it.
-        group_sync=any(s.group_sync() for s in checkpointing) if checkpointing else None,
-        emits_offset_syncs=any(s.emits_offset_syncs() for s in copying),
+        # Heartbeats are always copied (`MirrorSourceConnector.shouldReplicateTopic`).
+        topic_filter=_either([s.filter("topic", TOPICS_EXCLUDE, also=HEARTBEATS) for s in copying]),
+        group_filter=_either([s.filter("group", GROUPS_EXCLUDE) for s in checkpointing]),
+        # Whether MM2 itself sets offsets of idle groups (KIP-545). Without a checkpoint connector here, one in another
+        # worker may do it.
+        group_sync=any(s.is_on("sync.group.offsets.enabled", False) for s in checkpointing) if checkpointing else None,
+        emits_offset_syncs=any(s.is_on("emit.offset-syncs.enabled", True) for s in copying),  # KIP-1031
     )
 
 

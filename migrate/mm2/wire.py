@@ -84,9 +84,7 @@ _HEARTBEAT = struct.Struct(">hq")
 
 
 class _Broken(Exception):
-    def __init__(self, reason: Reason) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """Raised with the `Reason` why a record cannot be read."""
 
 
 def _present(value: bytes | None) -> bytes:
@@ -117,12 +115,12 @@ def decode_checkpoint(key: bytes | None, value: bytes | None) -> WireCheckpoint 
         if size < 0 or len(value) != _CHECKPOINT_HEAD.size + size:
             raise _Broken(Reason.BAD_LENGTH)
         (group, topic), tail = _strings(key, 2, _INT32.size)
-        partition = _partition(tail)
-        _require_offsets(source_offset, target_offset)
+        (partition,) = _INT32.unpack(tail)
+        _require_natural(partition, source_offset, target_offset)
         metadata = _text(value[_CHECKPOINT_HEAD.size :])
         return WireCheckpoint(group, topic, partition, source_offset, target_offset, metadata)
     except _Broken as broken:
-        return Undecodable(broken.reason)
+        return Undecodable(broken.args[0])
 
 
 def decode_sync(key: bytes | None, value: bytes | None) -> SyncRecord | Undecodable:
@@ -132,12 +130,12 @@ def decode_sync(key: bytes | None, value: bytes | None) -> SyncRecord | Undecoda
         if len(value) != _PAIR.size:
             raise _Broken(Reason.BAD_LENGTH)
         (topic,), tail = _strings(key, 1, _INT32.size)
-        partition = _partition(tail)
+        (partition,) = _INT32.unpack(tail)
         source_offset, target_offset = _PAIR.unpack(value)
-        _require_offsets(source_offset, target_offset)
+        _require_natural(partition, source_offset, target_offset)
         return SyncRecord(topic, partition, source_offset, target_offset)
     except _Broken as broken:
-        return Undecodable(broken.reason)
+        return Undecodable(broken.args[0])
 
 
 def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat | Undecodable:
@@ -149,7 +147,7 @@ def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat | Unde
         (source, target), _ = _strings(key, 2, 0)
         return Heartbeat(source, target, _HEARTBEAT.unpack(value)[1])
     except _Broken as broken:
-        return Undecodable(broken.reason)
+        return Undecodable(broken.args[0])
 
 
 def classify(key: bytes | None, value: bytes | None) -> Kind:
@@ -200,7 +198,10 @@ def looks_like_connect_json(value: bytes) -> bool:
 
 def encode_sync_key(source_topic: str, partition: int) -> bytes:
     """Return the key of a partition's offset syncs; raises `ValueError` for a name over 32,767 bytes."""
-    return _string(source_topic) + _INT32.pack(partition)
+    raw = source_topic.encode()
+    if len(raw) > 0x7FFF:
+        raise ValueError(f"a string of {len(raw)} bytes does not fit an int16 length")
+    return struct.pack(">h", len(raw)) + raw + _INT32.pack(partition)
 
 
 def _strings(data: bytes | None, count: int, tail_size: int) -> tuple[list[str], bytes]:
@@ -221,16 +222,9 @@ def _strings(data: bytes | None, count: int, tail_size: int) -> tuple[list[str],
     return [_text(part) for part in raw], data
 
 
-def _partition(tail: bytes) -> int:
-    number: int = _INT32.unpack(tail)[0]
-    if number < 0:
-        raise _Broken(Reason.OTHER)
-    return number
-
-
-def _require_offsets(*offsets: int) -> None:
+def _require_natural(*numbers: int) -> None:
     # A negative offset is never written by MM2; taken as a number it would pass every "below the commit" test.
-    if min(offsets) < 0:
+    if min(numbers) < 0:
         raise _Broken(Reason.OTHER)
 
 
@@ -239,10 +233,3 @@ def _text(raw: bytes) -> str:
         return raw.decode()
     except UnicodeDecodeError:
         raise _Broken(Reason.INVALID_UTF8) from None
-
-
-def _string(text: str) -> bytes:
-    raw = text.encode()
-    if len(raw) > 0x7FFF:
-        raise ValueError(f"a string of {len(raw)} bytes does not fit an int16 length")
-    return struct.pack(">h", len(raw)) + raw
