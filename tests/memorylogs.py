@@ -5,10 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from migrate.errors import ClusterError
-from migrate.match.equality import Content, fingerprint
+from migrate.match.equality import Content
 from migrate.match.log_reader import Wanted
 from migrate.match.protocol import LogSlice, Unreadable, key_mark
 from migrate.model import LogRange, TopicPartition
+from tests.prints import fingerprint
 
 Log = Mapping[int, Content]
 

@@ -6,38 +6,13 @@ and nothing can be read.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from hashlib import sha256
 from typing import Protocol
 
-from migrate.match.equality import Equality
+from migrate.match.equality import ALL_PARTS, Part
 from migrate.model import Failure, TopicPartition
 
 SHOWN_DIGITS = 12
-
-
-class Part(StrEnum):
-    """What a record consists of, in the order in which it is told."""
-
-    TIMESTAMP = "timestamp"
-    KEY = "key"
-    VALUE = "value"
-    HEADERS = "headers"
-
-
-ALL_PARTS = frozenset(Part)
-_PARTS_OF = {
-    Equality.ALL: ALL_PARTS,
-    Equality.WITHOUT_HEADERS: ALL_PARTS - {Part.HEADERS},
-    Equality.WITHOUT_TIMESTAMP: ALL_PARTS - {Part.TIMESTAMP},
-    Equality.KEY_AND_VALUE: frozenset({Part.KEY, Part.VALUE}),
-    Equality.TIME_AND_KEY: frozenset({Part.TIMESTAMP, Part.KEY}),
-}
-
-
-def parts_of(equality: Equality) -> frozenset[Part]:
-    """Return the parts that an equality looks at."""
-    return _PARTS_OF[equality]
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,12 +106,9 @@ class Why(StrEnum):
 
     PROVEN = "proven"
     UNKNOWN_RECORD = "unknown-record"
-    ORDER_BROKEN = "order-broken"
-    NOT_REPEATED = "not-repeated"
     BELOW_LOG_START = "below-log-start"
     CHANGED_IN_FLIGHT = "changed-in-flight"
     NOT_COPIED_YET = "not-copied-yet"
-    REPLAYED = "replayed"
     RETENTION = "retention"
     LOOK_ALIKES = "look-alikes"
     NOT_ALL_READ = "not-all-read"

@@ -90,15 +90,12 @@ class _Partition:
         self.answer: PartitionAnswer | None = None
         self.width = 0
         self._conversation = match(question)
-        self._go(lambda: next(self._conversation))
+        self.supply(None)
 
-    def supply(self, supply: Supply | Unreadable) -> None:
-        """Say what was read."""
-        self._go(lambda: self._conversation.send(supply))
-
-    def _go(self, step: Callable[[], Needs]) -> None:
+    def supply(self, supply: Supply | Unreadable | None) -> None:
+        """Say what was read; None begins the conversation."""
         try:
-            self.needs = step()
+            self.needs = next(self._conversation) if supply is None else self._conversation.send(supply)
             self.width += sum(piece.end - piece.start for piece in (*self.needs.source, *self.needs.target))
         except StopIteration as done:
             self.answer = done.value

@@ -179,14 +179,10 @@ _WHY = {
     "and no later offset would do.",
     Why.UNKNOWN_RECORD: "A record on the target that equals none of the source may be an owed one in another shape: "
     "the row stands before it.",
-    Why.ORDER_BROKEN: "The copies do not stand in the source's order: the row stands before the first owed one.",
-    Why.NOT_REPEATED: "An owed record stands among older ones and is not repeated later: the row stands before it.",
     Why.BELOW_LOG_START: "The commit lies below the source's log start; what retention removed there the target may "
     "still have, and is owed.",
     Why.CHANGED_IN_FLIGHT: "Records are changed on the way: they were compared by timestamp and key alone.",
     Why.NOT_COPIED_YET: "MM2 has not copied all records before the commit yet; those it still copies are read again.",
-    Why.REPLAYED: "MM2 has copied records here more than once: the row stands before the first copy that may be "
-    "needed.",
     Why.RETENTION: "Retention has removed records that would prove the offset.",
     Why.LOOK_ALIKES: "Records around the commit are alike in all that was compared: the row stands where "
     "none of them is missed.",

@@ -12,7 +12,8 @@ from migrate.apply.not_written import NotWritten, Why
 from migrate.apply.record_proof import FAILED, Next, RecordProof, RowProof, Verdict
 from migrate.apply.verify import Finding, Standing, Verification, joint_exit_code
 from migrate.errors import EXIT_DONE
-from migrate.match.next_record import NextRecord, Part
+from migrate.match.equality import Part
+from migrate.match.next_record import NextRecord
 from migrate.model import Failure
 from migrate.plan.plan import Plan
 from migrate.show.streamed_json import document_lines, fields_of

@@ -18,13 +18,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from migrate.errors import ClusterError
 from migrate.kafka.record_reader import SHORT_RUN, RecordReader
-from migrate.match.equality import Content, Equality, fingerprint
+from migrate.match.equality import Content, Equality
 from migrate.match.log_reader import GAP, Wanted
 from migrate.match.protocol import LogSlice, OffsetRange, Unreadable
 from migrate.model import TopicPartition as Partition
 from tests.integration.clusters import admin, create_topic
 from tests.lab.cluster import QUIET_CLIENT, Cluster, free_ports
 from tests.lab.waiting import wait_until
+from tests.prints import fingerprint
 
 pytestmark = pytest.mark.kafka
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from migrate.match.equality import Content, Equality, fingerprint
+from migrate.match.equality import Content, Equality
 from migrate.model import LogRange, OffsetSync
 from tests.integration.oracle import Found, Log, Truth, Written
+from tests.prints import fingerprint
 
 
 @dataclass(frozen=True, slots=True)

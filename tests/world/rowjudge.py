@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
-from migrate.match.equality import Equality, fingerprint
+from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, OffsetPair, Why
 from tests.integration import oracle
 from tests.integration.oracle import Truth
+from tests.prints import fingerprint
 from tests.world.equals import AmongEquals
 from tests.world.model import Entry, World
 from tests.world.runner import Run

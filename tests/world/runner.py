@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from migrate.match.equality import Equality, calibrated, fingerprint
+from migrate.match.equality import Equality, calibrated
 from migrate.match.matcher import matching
 from migrate.match.protocol import (
     LogSlice,
@@ -21,6 +21,7 @@ from migrate.match.protocol import (
 )
 from migrate.mm2.chain import chain
 from migrate.model import LogRange, TopicPartition
+from tests.prints import fingerprint
 from tests.world.model import Entry, World
 
 MOST_ROUNDS = 300

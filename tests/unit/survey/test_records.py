@@ -114,7 +114,7 @@ def test_partitions_that_the_budget_leaves_out_are_said():
 
 
 def test_the_header_adds_up_rows_rereads_and_checkpoints():
-    places = {("t", 0, 55): Matched(57, Why.ORDER_BROKEN, 9), ("t", 1, 60): Unmatched("match-limit")}
+    places = {("t", 0, 55): Matched(57, Why.LOOK_ALIKES, 9), ("t", 1, 60): Unmatched("match-limit")}
     sums = compared(FakeComparer(places)).header.sums
     assert (sums["rows_exact"], sums["rows_bounded"], sums["rows_estimated"]) == (1, 1, 1)
     assert (sums["rereads_at_most"], sums["rows_without_bound"]) == (9, 1)
