@@ -65,7 +65,7 @@ class Anchors:
         return self._offsets.index(pair[0]) >= self._same_shift_from
 
     def seek_tail(self) -> None:
-        """Find an anchor near the ends of the logs, if no sync stands there."""
+        """Find an anchor near the ends of the logs, if no sync is there."""
         source, target = self._source, self._target
         if self.pairs and source.end - self.pairs[-1][0] <= WIDE:
             return

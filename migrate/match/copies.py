@@ -143,7 +143,7 @@ class _Assigner:
     def _runs(self) -> "Runs | None":
         """Return what the order of the copies tells of look-alikes; None where there are none, or order tells nothing.
 
-        Where records of the source are not seen here, the copies of others may stand for theirs.
+        Where records of the source are not seen here, the copies of others may be taken for theirs.
         """
         is_whole = not self._premises.has_open_transaction and not self._source.has_gaps
         if self._has_look_alikes and is_whole and self._premises.tells_apart:

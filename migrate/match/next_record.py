@@ -80,7 +80,7 @@ class NextRecordReader(Protocol):
     """Reads single records of one cluster's logs, as a read_committed consumer finds them. Reads only."""
 
     def next_records(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
-        """Return what stands at each position, reduced to digests: no payload leaves the reader.
+        """Return what is at each position, reduced to digests: no payload leaves the reader.
 
         Fewer records than asked for, or none, where the log ends before. Topics are never created.
         """

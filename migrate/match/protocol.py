@@ -102,7 +102,7 @@ class Unreadable:
 
 
 class Why(StrEnum):
-    """Why a matched row stands where it stands; all but the first keep it from being exact."""
+    """Why a matched row is where it is; all but the first keep it from being exact."""
 
     PROVEN = "proven"
     UNKNOWN_RECORD = "unknown-record"
@@ -143,7 +143,7 @@ class Unmatched:
 
     `guard_offset` is the y of Law 2: the target's first offset whose timestamp is at or after that of the first
     source record at or after the commit; the target's pinned end where the source has no such record left, None
-    where timestamps can not tell (LogAppendTime, a log that can not be read). `lower` is the nearest proven sync
+    where timestamps cannot tell (LogAppendTime, a log that cannot be read). `lower` is the nearest proven sync
     at or below the commit, None where none was proven. `rereads_at_most` is a bound for a row at the smaller of
     the two, None where Law 2 allows none.
     """

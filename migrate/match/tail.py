@@ -40,7 +40,7 @@ def read_tail(anchors: Anchors, logs: LogPair) -> TailFacts:
     logs.sections(OffsetRange(source_offset, source.end), OffsetRange(target_offset, target.end))
     facts = _judge(logs, source.index(source_offset + 1), target.index(target_offset + 1))
     if not anchors.is_plain_after(last):
-        # Unproven syncs that keep another distance stand above it: something happened there.
+        # Unproven syncs that keep another distance are above it: something happened there.
         return replace(facts, is_plain=False)
     return facts
 
@@ -73,7 +73,7 @@ def _copied_before(logs: LogPair, first: int) -> bool:
 def _ragged(logs: LogPair, i: int, j: int) -> TailFacts:
     """Judge a tail in which something is missing, repeated, or of unknown origin.
 
-    What stands last on the target tells how far the newest run came: after a replay that was stopped midway the
+    What is last on the target tells how far the newest run came: after a replay that was stopped midway the
     last source record has a copy, and yet not everything was copied by that run.
     """
     source, written, there = logs.source, logs.source.prints[i:], logs.target.prints[j:]
@@ -126,7 +126,7 @@ def _copied_again(logs: LogPair, i: int, j: int) -> int | None:
     oldest, before = min(target.times[j:]), target.times[j - 1] if j else 0
     is_older = oldest < before or (oldest == before and source.has_unseen)
     if not found and j and (is_older or not there.isdisjoint(target.prints[:j])):
-        # Older than what stands before it, or there already: perhaps a replay of what the source has deleted, or never
+        # Older than what is before it, or there already: perhaps a replay of what the source has deleted, or never
         # committed.
         return None
     return found

@@ -2,7 +2,7 @@
 
 Pure: it reads through ports. Behind `migrate.match.comparison.RecordComparer`, but it places no commits: of each
 partition only what lies behind the last proven sync is read. The laws are those of the plan (`migrate.match.matcher`).
-What stands still is not read again.
+What has not moved is not read again.
 """
 
 from collections import defaultdict

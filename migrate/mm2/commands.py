@@ -1,6 +1,6 @@
 """The commands that stop MM2 and reset its positions, for the way it runs and its version. Pure.
 
-The tool itself never touches MM2. What is not known stands as a word in capitals. Sources: KIP-875 (stop and GET
+The tool itself never touches MM2. What is not known is a word in capitals. Sources: KIP-875 (stop and GET
 offsets from Kafka 3.5, PATCH and DELETE from 3.6), KIP-810 (null.marker from 3.2), KIP-1147 (--reader-property from
 4.2), Strimzi's guide (`state`, and offsets by annotation).
 """
@@ -79,7 +79,7 @@ class Mm2Site:
 
 
 def stopping(site: Mm2Site) -> Iterator[str]:
-    """Yield how to stop MM2, so that it neither copies nor sets offsets; commands stand indented."""
+    """Yield how to stop MM2, so that it neither copies nor sets offsets; commands are indented."""
     match site.home:
         case Mm2Home.CONNECT:
             yield from _stopping_connect(site)
@@ -121,9 +121,9 @@ def _stopping_connect(site: Mm2Site) -> Iterator[str]:
 
 
 def resetting(site: Mm2Site, partition: TopicPartition) -> Iterator[str]:
-    """Yield how to make MM2 copy a source partition again from its start; commands stand indented.
+    """Yield how to make MM2 copy a source partition again from its start; commands are indented.
 
-    MM2 has to be stopped meanwhile. Its copies then stand twice on the target. Of a version that is not known both ways
+    MM2 has to be stopped meanwhile. Its copies are then twice on the target. Of a version that is not known both ways
     are told, with the versions that they need.
     """
     by_rest = site.home in (Mm2Home.CONNECT, Mm2Home.STRIMZI) and (site.version is None or site.version >= RESET_SINCE)

@@ -43,19 +43,22 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
 
 def flow_from(facts: FlowFacts, source: Cluster, target: Cluster, runtime: Mm2Runtime, overrides: Overrides) -> Flow:
     """Return the flow between two clusters that MM2's settings describe, with what the options change in it."""
-    flow = _named_flow(source, target, facts.policy, facts.syncs_side)
-    return override(
-        replace(
-            flow,
-            topic_filter=facts.topic_filter,
-            group_filter=facts.group_filter,
-            group_sync=facts.group_sync,
-            emits_offset_syncs=facts.emits_offset_syncs,
-            mm2_isolation_level=facts.isolation_level,
-            runtime=runtime,
-        ),
-        overrides,
+    policy, side = facts.policy, facts.syncs_side
+    flow = Flow(
+        source,
+        target,
+        policy,
+        side,
+        policy.checkpoints_topic(),
+        policy.offset_syncs_topic(side),
+        topic_filter=facts.topic_filter,
+        group_filter=facts.group_filter,
+        group_sync=facts.group_sync,
+        mm2_isolation_level=facts.isolation_level,
+        emits_offset_syncs=facts.emits_offset_syncs,
+        runtime=runtime,
     )
+    return override(flow, overrides)
 
 
 def client_flow(
@@ -66,13 +69,9 @@ def client_flow(
     overrides: Overrides = NO_OVERRIDES,
 ) -> Flow:
     """Return the flow between the clusters of two client property files; names are MM2's defaults or options."""
-    flow = _named_flow(
-        Cluster(Side.SOURCE, source_alias, dict(source)),
-        Cluster(Side.TARGET, target_alias, dict(target)),
-        ReplicationPolicy(PolicyKind.DEFAULT, source_alias, target_alias),
-        Side.SOURCE,
-    )
-    return override(flow, overrides)
+    facts = FlowFacts(ReplicationPolicy(PolicyKind.DEFAULT, source_alias, target_alias), Side.SOURCE)
+    clusters = Cluster(Side.SOURCE, source_alias, dict(source)), Cluster(Side.TARGET, target_alias, dict(target))
+    return flow_from(facts, *clusters, Mm2Runtime(), overrides)
 
 
 def override(flow: Flow, overrides: Overrides) -> Flow:
@@ -114,15 +113,10 @@ def with_clients(flow: Flow, source: Mapping[str, str] | None, target: Mapping[s
 def _with_client(cluster: Cluster, properties: Mapping[str, str] | None) -> Cluster:
     if properties is None:
         return cluster
-    # The file's own providers are not asked for what stands in another file.
+    # The file's own providers are not asked for what is in another file.
     bootstrap = "" if _BROKERS in properties else Providers(cluster.properties, cluster.origin).value(_BROKERS)
     brokers = {_BROKERS: bootstrap} if bootstrap else {}
     return replace(cluster, properties=brokers | dict(properties))
-
-
-def _named_flow(source: Cluster, target: Cluster, policy: ReplicationPolicy, side: Side) -> Flow:
-    checkpoints, syncs = policy.checkpoints_topic(), policy.offset_syncs_topic(side)
-    return Flow(source, target, policy, side, checkpoints, syncs)
 
 
 def _without_internal(names: TopicFilter | None, policy: ReplicationPolicy) -> TopicFilter | None:
@@ -131,9 +125,8 @@ def _without_internal(names: TopicFilter | None, policy: ReplicationPolicy) -> T
         return None
     separator = re.escape(policy.internal_separator)
     internal = (f"mm2.*{separator}internal", f".*{separator}checkpoints{separator}internal", "__.*", r"\..*")
-    there = {pattern.pattern for pattern in names.exclude}
-    added = tuple(re.compile(text) for text in internal if text not in there)
-    return replace(names, exclude=names.exclude + added)
+    present = {pattern.pattern for pattern in names.exclude}
+    return replace(names, exclude=names.exclude + tuple(re.compile(text) for text in internal if text not in present))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +139,7 @@ class _Settings:
     target: str
 
     def require_flow(self) -> None:
-        clusters = [name.strip(BLANKS) for name in self.values.get("clusters", "").split(",")]
-        clusters = [name for name in clusters if name]
+        clusters = [name for part in self.values.get("clusters", "").split(",") if (name := part.strip(BLANKS))]
         if not clusters:
             raise ConfigError(
                 f"{self.path} has no setting clusters, so it is not the file of a dedicated MM2.",
@@ -192,17 +184,15 @@ class _Settings:
         return provider_settings(self.values) | found
 
     def runtime(self) -> Mm2Runtime:
-        """How a dedicated MM2 runs this flow: its worker's settings stand at the top or with the target.
+        """How a dedicated MM2 runs this flow: its worker's settings are at the top or with the target.
 
         `MirrorMakerConfig.workerConfig`; the topic's own default is the flow's (`Flow.connect_offsets_topic`), and
         the source connector's own one wins (KIP-618).
         """
-        topic = self._of_worker("offset.storage.topic")
-        if own := self._resolved(f"{self.source}->{self.target}.offsets.storage.topic"):
-            topic = own
+        of_worker = self._of_worker("offset.storage.topic")
         return Mm2Runtime(
             Mm2Home.DEDICATED,
-            offsets_topic=topic,
+            offsets_topic=self._resolved(f"{self.source}->{self.target}.offsets.storage.topic") or of_worker,
             source_connectors=("MirrorSourceConnector",),
             checkpoint_connectors=("MirrorCheckpointConnector",),
             converters={key: self.flow(key) or self._of_worker(key) or BYTES for key in CONVERTERS},

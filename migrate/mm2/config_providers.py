@@ -147,7 +147,8 @@ def provider_settings(properties: Mapping[str, str]) -> dict[str, str]:
 
 def without_providers(properties: Mapping[str, str]) -> dict[str, str]:
     """Return the settings without those that declare configuration providers."""
-    return {k: v for k, v in properties.items() if k != PROVIDERS and not k.startswith(f"{PROVIDERS}.")}
+    declared = provider_settings(properties)
+    return {k: v for k, v in properties.items() if k not in declared}
 
 
 def _properties_of(path: Path) -> Mapping[str, str]:

@@ -34,7 +34,7 @@ def positions_of(
 
     The last record of a key wins, and a null value clears it. Records of other sources, of connectors other than
     `connectors` (where these are known), and what is no position at all, are left aside. Two keys that mean the same
-    partition (their members may stand in another order where a position was set by hand) give the smaller offset.
+    partition (their members may be in another order where a position was set by hand) give the smaller offset.
     """
     last = dict(records)
     told = ((_key(key, connectors), _json(value)) for key, value in last.items())

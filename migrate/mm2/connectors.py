@@ -16,7 +16,7 @@ from migrate.mm2.java_properties import BLANKS
 from migrate.mm2.settings import FlowFacts, FlowSettings, Overrides, facts_of, isolation_level
 from migrate.model import Side
 
-# Whose settings may stand in a connector, for each side.
+# Whose settings a connector may have, for each side.
 _CLIENTS = ("cluster", "admin", "consumer", "producer")
 FACTS = frozenset(
     {f"{side}.cluster.{key}" for side in Side for key in ("alias", "bootstrap.servers")}

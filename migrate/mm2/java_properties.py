@@ -19,7 +19,7 @@ _MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """Return the settings of a .properties file; of a key that stands there twice the last wins, as in Java.
+    """Return the settings of a .properties file; of a key that is there twice the last wins, as in Java.
 
     Bytes are ISO-8859-1, which is how Kafka's own tools and MM2 read them. Raises `ConfigError` if the file
     cannot be read, starts with a byte order mark, holds NUL bytes, or has a malformed \\u escape.

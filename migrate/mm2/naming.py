@@ -85,7 +85,7 @@ class ReplicationPolicy:
 
     @property
     def internal_separator(self) -> str:
-        """What stands between the parts of the names of MM2's own topics."""
+        """What separates the parts of the names of MM2's own topics."""
         return self.separator if self.internal_separator_enabled else "."
 
     @property

@@ -1,4 +1,4 @@
-"""What MM2's own settings say of one flow, wherever they stand. Pure.
+"""What MM2's own settings say of one flow, wherever they are kept. Pure.
 
 The names are those of the connectors' settings (`MirrorConnectorConfig`, `MirrorSourceConfig`,
 `MirrorCheckpointConfig`), which mm2.properties, a Connect worker and a Strimzi resource have in common. Nothing here
@@ -53,10 +53,10 @@ class FlowFacts:
 
     policy: ReplicationPolicy
     syncs_side: Side
-    topic_filter: TopicFilter | None
-    group_filter: TopicFilter | None
-    group_sync: bool | None
-    emits_offset_syncs: bool | None
+    topic_filter: TopicFilter | None = None
+    group_filter: TopicFilter | None = None
+    group_sync: bool | None = None
+    emits_offset_syncs: bool | None = None
     isolation_level: str | None = None
 
 
@@ -64,7 +64,7 @@ class FlowFacts:
 class FlowSettings:
     """The settings of one flow's connector: `value` gives one by its name, None where it is not set.
 
-    `origin` says where they stand, for errors; values never reach one, names do.
+    `origin` says where they are, for errors; values never reach one, names do.
     """
 
     origin: str
@@ -119,13 +119,12 @@ class FlowSettings:
         own = (self.value(f"{what}.filter.class") or "").strip(BLANKS)
         if own and not own.startswith("org.apache.kafka.connect.mirror.Default"):
             return None
-        exclude = self.value(f"{what}s.exclude")
-        if exclude is None:
-            exclude = self.value(f"{what}s.blacklist")
+        excludes = (self.value(f"{what}s.{key}") for key in ("exclude", "blacklist"))
+        exclude = next((value for value in excludes if value is not None), default_exclude)
         include = self.value(f"{what}s")
         return TopicFilter(
             self._patterns(f"{what}s", ".*" if include is None else include) + ((re.compile(also),) if also else ()),
-            self._patterns(f"{what}s.exclude", default_exclude if exclude is None else exclude),
+            self._patterns(f"{what}s.exclude", exclude),
         )
 
     def _patterns(self, key: str, value: str) -> tuple[re.Pattern[str], ...]:
