@@ -1,7 +1,7 @@
-"""Finding out per topic which parts of records survive the way (Law 3 of docs/translation.md), and how long they are.
+"""Which parts of a topic's records survive replication (Law 3 of docs/translation.md), and how long they are. Pure.
 
-Pure. Anchors are read before any window: few syncs, the newest of several partitions. A topic without syncs is
-calibrated on records near the ends of both logs that occur once on either side.
+Anchors are read before any window: few syncs, the newest of several partitions. A topic without syncs is calibrated on
+records near the ends of both logs that occur once on either side.
 """
 
 from collections import Counter, defaultdict

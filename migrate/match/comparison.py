@@ -76,11 +76,9 @@ class Listener(Protocol):
 
     def expects(self, estimate: FetchEstimate) -> None:
         """Said once, before the first window is read."""
-        ...
 
     def advance(self, done: int, total: int) -> None:
         """About `done` of `total` partitions are compared."""
-        ...
 
 
 class RecordComparer(Protocol):
@@ -95,4 +93,3 @@ class RecordComparer(Protocol):
         failback: the syncs' two offsets swap their roles. Raises `ClusterError` if a cluster does not answer;
         a topic that may not be read makes its works `Unmatched`.
         """
-        ...

@@ -20,7 +20,7 @@ PER_PARTITION = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LogReading:
     """What is read of one log at first: `width` offsets in `runs` straight runs.
 
     `reach` offsets lie between the first of them and the log's end: no more can be fetched.
@@ -40,8 +40,8 @@ class Cost:
     """What a partition's matching reads of either log at first, and its newest syncs."""
 
     source: TopicPartition
-    source_reading: Reading
-    target_reading: Reading
+    source_reading: LogReading
+    target_reading: LogReading
     newest: tuple[OffsetPair, ...]
 
     @property
@@ -77,12 +77,12 @@ def cost_of(question: PartitionQuestion, match: Matching, newest: int) -> Cost:
     return Cost(question.source, source, target, question.sync_pairs[-newest:])
 
 
-def _reading(log: LogRange, pieces: Sequence[OffsetRange], searched: int, limit: int) -> Reading:
+def _reading(log: LogRange, pieces: Sequence[OffsetRange], searched: int, limit: int) -> LogReading:
     """Return what is read of a log for these pieces, and for places to be searched that may lie anywhere in it."""
     length = log.end - log.start
     width = min(limit, length, sum(p.end - p.start for p in pieces) + searched * SEARCH)
     start = log.start if searched or not pieces else max(log.start, pieces[0].start)
-    return Reading(max(0, width), len(runs_of(pieces, GAP)) + searched, max(0, log.end - start))
+    return LogReading(max(0, width), len(runs_of(pieces, GAP)) + searched, max(0, log.end - start))
 
 
 def _holds(pieces: Sequence[OffsetRange], starts: Sequence[int], offset: int) -> bool:

@@ -47,28 +47,23 @@ class LogReader(Protocol):
         self, wanted: Mapping[TopicPartition, Wanted]
     ) -> Mapping[TopicPartition, tuple[LogSlice, ...] | Unreadable]:
         """Return one stretch per range, in the order of the ranges."""
-        ...
 
     def contents(
         self, wanted: Mapping[TopicPartition, Collection[int]]
     ) -> Mapping[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return the records at single offsets; offsets without a record are left out."""
-        ...
 
     def first_offsets(
         self, wanted: Mapping[TopicPartition, Collection[int]]
     ) -> Mapping[TopicPartition, Mapping[int, int | None] | Unreadable]:
         """Return for each timestamp (ms) the first offset with that timestamp or a later one, None where none has."""
-        ...
 
     @property
     def fetched_bytes(self) -> int:
         """How many bytes came from the cluster so far, as far as the client tells."""
-        ...
 
     def close(self) -> None:
         """Leave the cluster."""
-        ...
 
 
 def runs_of(ranges: Sequence[OffsetRange], gap: int) -> list[Run]:

@@ -84,4 +84,3 @@ class NextRecordReader(Protocol):
 
         Fewer records than asked for, or none, where the log ends before. Topics are never created.
         """
-        ...

@@ -59,13 +59,8 @@ class PartialLog:
     def add(self, stretch: LogSlice) -> None:
         """Take in a stretch; it must not overlap what is known."""
         at = self.index(stretch.start)
-        for mine, theirs in (
-            (self.offsets, stretch.offsets),
-            (self.times, stretch.times),
-            (self.prints, stretch.prints),
-            (self.keys, stretch.keys),
-        ):
-            mine[at:at] = array("q", theirs)
+        for column in ("offsets", "times", "prints", "keys"):
+            getattr(self, column)[at:at] = array("q", getattr(stretch, column))
         self.width += stretch.end - stretch.start
         if stretch.readable_from > stretch.start:
             self.start = max(self.start, min(stretch.readable_from, self.end))

@@ -1,8 +1,7 @@
 """The tails of many partitions compared in this process, without Spark: whether MM2 has copied everything.
 
-Pure: it reads through ports. Behind `migrate.match.comparison.RecordComparer`, but it places no commits: of each
-partition only what lies behind the last proven sync is read. The laws are those of the plan (`migrate.match.matcher`).
-What has not moved is not read again.
+Pure: it reads through ports. Behind `migrate.match.comparison.RecordComparer`, but it places no commits: only what is
+behind the last proven sync is read, and judged as for a plan (`migrate.match.matcher`); what has not moved, not again.
 """
 
 from collections import defaultdict
@@ -30,7 +29,6 @@ class Chains(Protocol):
 
     def links(self, source: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
         """Return the chain of one partition (Law 1)."""
-        ...
 
 
 class TailComparer:

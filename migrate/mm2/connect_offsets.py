@@ -1,9 +1,9 @@
 """MM2's own positions: the records of the Connect offsets topic that its source connector's tasks commit. Pure.
 
-A key is JSON, `["MirrorSourceConnector",{"cluster":"A","partition":3,"topic":"t"}]`, a value `{"offset":4660}`:
-the last source record that was copied, inclusive (`MirrorSourceTask`, `MirrorUtils`). A null value clears it. In
-a Connect worker the connector has the user's name, and other connectors share the topic: where the names are not
-known, only the shape of the second part counts. A worker's REST tells the same as documents (KIP-875).
+A key is JSON, `["MirrorSourceConnector",{"cluster":"A","partition":3,"topic":"t"}]`, a value `{"offset":4660}`: the
+last source record that was copied, inclusive (`MirrorSourceTask`, `MirrorUtils`); null clears it. In a worker the
+connector has the user's name, and others share the topic: where the names are not known, only the shape of the second
+part counts. A worker's REST reports the same as documents (KIP-875).
 """
 
 import json

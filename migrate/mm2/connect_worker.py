@@ -10,13 +10,13 @@ import os
 from base64 import b64encode
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import quote, urlsplit
 
 from migrate.errors import ClusterError, UsageError
 from migrate.mm2.connect_offsets import positions_in
-from migrate.mm2.connector_status import ConnectorTasks, Mm2Tasks, Part, exception_name, first_line, parts_of
+from migrate.mm2.connector_status import ConnectorTasks, Mm2Tasks, exception_name, first_line, parts_of
 from migrate.mm2.connectors import Described, Role, connector_of
 from migrate.mm2.flow import Mm2Home, Mm2Runtime
 from migrate.mm2.secrets import redact, secret_values
@@ -103,7 +103,7 @@ class ConnectWorker:
             lines = {task: exception_name(trace) for task, trace in traces.items()}
         else:
             lines = {task: first_line(redact(trace, {*secrets, *of_settings})) for task, trace in traces.items()}
-        return ConnectorTasks(role, tuple(Part(part.task, part.state, lines.get(part.task, "")) for part in parts))
+        return ConnectorTasks(role, tuple(replace(part, trace=lines.get(part.task, "")) for part in parts))
 
     def _get(self, path: str) -> object:
         status, body = self._answer(path)

@@ -8,6 +8,7 @@ chain still (Law 1 looks at later syncs only), and MM2 writes its news at the en
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Protocol
 
 from migrate.errors import ClusterError
@@ -32,7 +33,6 @@ class TopicScanner(Protocol):
         self, wanted: Mapping[TopicPartition, OffsetRange]
     ) -> Mapping[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return every record of one range of each partition, by offset in log order."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,17 +123,16 @@ class PlainMirror:
         return tuple((s.source_offset, s.target_offset) for s in chain(syncs, source_end, target_end))
 
     def _windows(self, questions: Collection[WindowQuestion]) -> dict[WindowQuestion, Window]:
-        found: dict[WindowQuestion, Window] = {}
-        chains: dict[tuple[str, int, int | None, int], tuple[OffsetSync, ...]] = {}
-        for asked in questions:
-            where = (asked.source_topic, asked.partition, asked.source_end, asked.target_end)
-            if where not in chains:
-                syncs = self._syncs.get(where[:2], [])
-                beyond = 1 + max((s.source_offset for s in syncs), default=0)
-                source_end = beyond if asked.source_end is None else asked.source_end
-                chains[where] = chain(syncs, source_end, asked.target_end)
-            found[asked] = window(chains[where], asked.source_committed)
-        return found
+        @cache
+        def chain_of(topic: str, partition: int, source_end: int | None, target_end: int) -> tuple[OffsetSync, ...]:
+            syncs = self._syncs.get((topic, partition), [])
+            beyond = 1 + max((s.source_offset for s in syncs), default=0)
+            return chain(syncs, beyond if source_end is None else source_end, target_end)
+
+        return {
+            q: window(chain_of(q.source_topic, q.partition, q.source_end, q.target_end), q.source_committed)
+            for q in questions
+        }
 
     def _read(
         self,
