@@ -50,8 +50,7 @@ class Alignment:
     def superseded(self, source_index: int) -> int:
         """Count the records from `source_index` on without a copy that a cleaner may have taken from the target.
 
-        Those are tombstones, and records whose key comes again later in a record of which the same holds, or that has
-        its copy. Needs the source's keys.
+        Tombstones, and records whose key comes again later in one that counts as well or has its copy. Needs keys.
         """
         if not self.without_copy(source_index):
             return 0
@@ -120,8 +119,7 @@ class Alignment:
     def newcomers(self, target_from: int, target_to: int, since: int) -> int:
         """Count the records of unknown origin in a range of indexes that are newer than a time (ms).
 
-        Newer by more than the source's timestamps are out of order. Equal ones count once; none count where look-alikes
-        or replays blur what is what.
+        Newer by more than the source's disorder. Equal ones count once, none where look-alikes or replays blur origins.
         """
         strangers = self._strangers(target_from, target_to)
         if not strangers or self._copies.has_replays or self.has_look_alikes:

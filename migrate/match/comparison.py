@@ -16,8 +16,7 @@ from migrate.model import LogRange, TopicPartition
 class Work:
     """One partition to compare with its copy; fields as in `migrate.match.protocol.PartitionQuestion`.
 
-    `source` and `target` are by the roles of the plan: with --failback the groups leave MM2's target, which is
-    the source here.
+    `source` and `target` are the plan's: with --failback the groups leave MM2's target, which is the source here.
     """
 
     source: TopicPartition

@@ -77,10 +77,9 @@ def fingerprints(
 ) -> "array[int]":
     """Return the 64-bit signed fingerprints of records given as columns: one pass over millions of records.
 
-    Python's own hash of a tuple: SipHash-1-3 of each part, combined after the manner of xxHash. The boundaries of
-    parts count, so that ("ab", "c") and ("a", "bc") differ, and null differs from empty. It is seeded per process:
-    prints are only ever compared with those made in the same one. A digest that holds everywhere (BLAKE2b) took a third
-    of all the time that comparing takes.
+    Python's own hash of a tuple: SipHash-1-3 of each part, combined in the manner of xxHash. The boundaries of parts
+    count: ("ab", "c") is not ("a", "bc"), and null is not empty. It is seeded per process, so prints are only compared
+    with those made in the same one; a digest that holds everywhere (BLAKE2b) took a third of all comparing time.
     """
     columns: dict[Part, Iterable[object]] = {Part.TIMESTAMP: times, Part.KEY: keys, Part.VALUE: values}
     if Part.HEADERS in equality.parts:
@@ -94,11 +93,10 @@ def fingerprints(
 def calibrated(anchors: Iterable[tuple[Content, Content]]) -> Equality | None:
     """Return the widest equality under which most anchors of a topic agree; None if none agrees under any.
 
-    `anchors` are (source record, target record) of the same sync. A sync may be stale and name two records that
-    have nothing to do with each other, so anchors that agree in nothing have no vote, however many they are.
-    What is kept on the way is decided part by part, by most of those that can tell: an unequal timestamp of one
-    stale anchor (two records that look alike) does not narrow the equality, and records that have no headers do
-    not hide that headers are changed.
+    `anchors` are (source record, target record) of the same sync. A sync may be stale and name two unrelated records,
+    so anchors that agree in nothing have no vote, however many they are. What is kept is decided part by part, by most
+    of those that can tell: one stale anchor's timestamp (two records that look alike) does not narrow the equality, and
+    records without headers do not hide that headers are changed.
     """
     pairs = list(anchors)
     same = [(a, b) for a, b in pairs if (a.key, a.value) == (b.key, b.value)]

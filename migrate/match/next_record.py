@@ -1,7 +1,6 @@
 """The next record of a log at or after an offset, reduced to what may be shown of it. Pure.
 
-No payload is kept: of each part of a record only its SHA-256 remains, from which two records can be told apart
-and nothing can be read.
+No payload is kept, only a SHA-256 of each part of a record: it tells two records apart, and nothing can be read in it.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

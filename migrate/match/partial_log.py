@@ -1,7 +1,6 @@
 """What is known of one log so far: the records read, the ranges they cover, and first offsets by timestamp. Pure.
 
-Asking for what is not known raises `MissingRanges`, which says what to read: so the laws are written as if all were
-there.
+Asking for what is not known raises `MissingRanges`, which says what to read: the laws are written as if all were known.
 """
 
 from array import array

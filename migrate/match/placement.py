@@ -135,8 +135,7 @@ class Placement:
     def _below_log_start(self, committed: int) -> int | None:
         """Return the index of a commit whose next records retention removed from the source.
 
-        Below the copies of what is left, only counting tells which record is which; else the target's log start, None
-        if too much would have to be read from there.
+        Only counting tells which record is which there; else the target's log start, None if that is too far to read.
         """
         aligned, target = self._aligned, self._target
         low, end = aligned.source.low, aligned.target.end
@@ -175,8 +174,7 @@ class _Floor:
     def of(self, first: int, index: int) -> int:
         """Return the first index above the nearest consumed copy that may be an owed record in another shape.
 
-        `first` is the index of the first owed record on the source, `index` that of the row on the target so far, which
-        is returned where nothing speaks against it.
+        `first` is the first owed record's index on the source, `index` the row's on the target so far: the upper limit.
         """
         aligned, source = self._aligned, self._source
         if self._has_open_transaction:

@@ -1,7 +1,6 @@
 """What the matching and the log reader exchange: the question, what is needed of both logs, what was read, the answer.
 
-Records are offset, timestamp and fingerprint, in stretches of one log. Pure. `migrate.match.matcher.matching` holds the
-conversation.
+Records are offset, timestamp and fingerprint. Pure. `migrate.match.matcher.matching` holds the conversation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -141,11 +140,10 @@ class Unmatched:
     """A commit that matching could not place; Law 2 does. `reason`: "match-limit", "not-readable: CODE",
     "records-changed-in-flight".
 
-    `guard_offset` is the y of Law 2: the target's first offset whose timestamp is at or after that of the first
-    source record at or after the commit; the target's pinned end where the source has no such record left, None
-    where timestamps cannot tell (LogAppendTime, a log that cannot be read). `lower` is the nearest proven sync
-    at or below the commit, None where none was proven. `rereads_at_most` is a bound for a row at the smaller of
-    the two, None where Law 2 allows none.
+    `guard_offset` is the y of Law 2: the target's first offset whose timestamp is at or after that of the first source
+    record at or after the commit; the target's pinned end where the source has no such record left, None where
+    timestamps cannot tell (LogAppendTime, a log that cannot be read). `lower` is the nearest proven sync at or below
+    the commit, if any. `rereads_at_most` is a bound for a row at the smaller of the two, None where Law 2 has none.
     """
 
     reason: str
@@ -158,12 +156,11 @@ class Unmatched:
 class Tail:
     """How far MM2 has come on this partition, by the records (docs/translation.md, "Drained").
 
-    `uncopied` counts source records from the last proven sync on that have no copy in order on the target, None
-    where that could not be told. Drained by the records if it is 0. `last_record` is the offset of the source's
-    last record, None where it was not read or there is none. `waiting_since` is the timestamp (ms) of the first
-    record from which on nothing was copied, None where there is none or that was not told. `foreign` counts target
-    records from that sync on that equal none that was read of the source: a writer of the target's own, or records
-    changed on the way.
+    `uncopied` counts source records from the last proven sync on that have no copy in order on the target, None if
+    unknown; 0 means drained. `last_record` is the offset of the source's last record, None where it was not read or
+    there is none. `waiting_since` is the timestamp (ms) of the first record from which on nothing was copied, None
+    where there is none or it is unknown. `foreign` counts target records from that sync on that equal none that was
+    read of the source: a writer of the target's own, or records changed on the way.
     """
 
     uncopied: int | None

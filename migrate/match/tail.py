@@ -12,10 +12,9 @@ from migrate.match.protocol import OffsetRange
 class TailFacts:
     """The logs behind the last proven pair.
 
-    `is_plain` is True where the target goes on as the source does: then no replay hides there, and what lies above
-    a proven pair needs no reading. `uncopied` counts source records without a copy in order, None if unknown, and
-    `source_uncopied_from` is the offset from which on nothing was copied. `foreign` counts target records there that
-    equal none that is known of the source.
+    `is_plain`: the target goes on as the source does, so that no replay hides there, and what is above a proven pair
+    needs no reading. `uncopied` counts source records without a copy in order, None if unknown. From the offset
+    `source_uncopied_from` on nothing was copied. `foreign` counts target records that equal none known of the source.
     """
 
     uncopied: int | None

@@ -76,8 +76,7 @@ def rereads_estimate(
     """Return how many records are likely read twice; a guide, and no bound ("Why the window is no bound").
 
     Counted on the source from the lower end to the commit, unless the window is longer on the target: then it holds a
-    replay or transaction markers, and the target's width is the honest number. Replays beyond the upper sync are not in
-    it.
+    replay or markers, and the target's width is the honest number. Replays beyond the upper sync are not counted.
     """
     target_top = around.upper.target_offset if around.upper else target.end
     on_target = max(0, target_top - target_offset)

@@ -123,8 +123,7 @@ def _stopping_connect(site: Mm2Site) -> Iterator[str]:
 def resetting(site: Mm2Site, partition: TopicPartition) -> Iterator[str]:
     """Yield how to make MM2 copy a source partition again from its start; commands are indented.
 
-    MM2 has to be stopped meanwhile. Its copies are then twice on the target. Of a version that is not known both ways
-    are told, with the versions that they need.
+    MM2 has to be stopped meanwhile; its copies are then twice on the target. An unknown version gets both ways.
     """
     by_rest = site.home in (Mm2Home.CONNECT, Mm2Home.STRIMZI) and (site.version is None or site.version >= RESET_SINCE)
     if by_rest:

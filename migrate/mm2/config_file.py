@@ -26,8 +26,7 @@ _BROKERS = "bootstrap.servers"
 def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overrides = NO_OVERRIDES) -> Flow:
     """Return the flow between two aliases of an mm2.properties file, with what the options change in it.
 
-    Raises `ConfigError` if the file cannot be read, an alias or the flow is not in it, or a setting is one that
-    this version cannot follow.
+    Raises `ConfigError` if the file cannot be read, lacks an alias or the flow, or has a setting that we cannot follow.
     """
     settings = _Settings(path, read_properties(path), source_alias, target_alias)
     settings.require_flow()
@@ -104,8 +103,7 @@ def override(flow: Flow, overrides: Overrides) -> Flow:
 def with_clients(flow: Flow, source: Mapping[str, str] | None, target: Mapping[str, str] | None) -> Flow:
     """Return the flow with the connections that client property files give, where there is one.
 
-    A file's settings replace all those of its cluster, but for the brokers where it names none: half of one
-    login and half of another would be neither.
+    They replace all settings of a cluster, except for the brokers where a file names none: two half logins are none.
     """
     return replace(flow, source=_with_client(flow.source, source), target=_with_client(flow.target, target))
 
@@ -186,8 +184,8 @@ class _Settings:
     def runtime(self) -> Mm2Runtime:
         """How a dedicated MM2 runs this flow: its worker's settings are at the top or with the target.
 
-        `MirrorMakerConfig.workerConfig`; the topic's own default is the flow's (`Flow.connect_offsets_topic`), and
-        the source connector's own one wins (KIP-618).
+        `MirrorMakerConfig.workerConfig`. The source connector's own offsets topic wins (KIP-618); for its default see
+        `Flow.connect_offsets_topic`.
         """
         of_worker = self._of_worker("offset.storage.topic")
         return Mm2Runtime(

@@ -1,8 +1,7 @@
 """What MM2's own settings say of one flow, wherever they are kept. Pure.
 
-The names are those of the connectors' settings (`MirrorConnectorConfig`, `MirrorSourceConfig`,
-`MirrorCheckpointConfig`), which mm2.properties, a Connect worker and a Strimzi resource have in common. Nothing here
-is a connection or a credential.
+mm2.properties, a Connect worker and a Strimzi resource share the names of the connectors' settings
+(`MirrorConnectorConfig`, `MirrorSourceConfig`, `MirrorCheckpointConfig`). None here is a connection or a credential.
 """
 
 import re
@@ -45,11 +44,7 @@ NO_OVERRIDES = Overrides()
 
 @dataclass(frozen=True, slots=True)
 class FlowFacts:
-    """How one flow names, filters and copies.
-
-    The filters are None where a class of the user's own decides, the others where the settings that would tell are not
-    there.
-    """
+    """How one flow names, filters and copies; None where it is unknown, or a class of the user's own filters."""
 
     policy: ReplicationPolicy
     syncs_side: Side

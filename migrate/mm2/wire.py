@@ -1,10 +1,9 @@
 """The bytes of MirrorMaker 2's own records: checkpoints, offset syncs, heartbeats.
 
-Layouts are those of Kafka's `Checkpoint`, `OffsetSync` (connect/mirror) and `Heartbeat` (connect/mirror-client):
-all integers big-endian, a string is an int16 byte length and UTF-8. `migrate.spark.columns` says the same in
-Spark SQL and is tested against this. Nothing here raises on foreign bytes: a record that cannot be read is an
-`Undecodable` with a reason. Stricter than MM2 in two points: a version other than 0 and trailing bytes are
-refused, because what they mean is unknown.
+Layouts are those of Kafka's `Checkpoint`, `OffsetSync` (connect/mirror) and `Heartbeat` (connect/mirror-client): all
+integers big-endian, a string is an int16 byte length and UTF-8. `migrate.spark.columns` says the same in Spark SQL and
+is tested against this. Nothing raises on foreign bytes: what cannot be read is an `Undecodable` with a reason. Stricter
+than MM2 in two points: a version other than 0 and trailing bytes are refused, as their meaning is unknown.
 """
 
 import re
@@ -153,8 +152,7 @@ def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat | Unde
 def classify(key: bytes | None, value: bytes | None) -> Kind:
     """Say which of MM2's topics a record belongs to, so that a wrong topic is recognised by its records.
 
-    Values of the three kinds have different lengths, so that at most one of them fits; a record that is broken
-    in any way is `UNKNOWN`.
+    Values of the three kinds differ in length, so that at most one fits; a record that is broken is `UNKNOWN`.
     """
     if value is None:
         return Kind.TOMBSTONE
