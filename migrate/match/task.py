@@ -5,7 +5,6 @@ cluster fails them: what they would raise, Spark would run again and wrap in pag
 """
 
 import gc
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -111,18 +110,15 @@ class _Drive:
 
     def answers(self, questions: Iterable[PartitionQuestion]) -> Iterator[tuple[TopicPartition, PartitionAnswer]]:
         coming = (_Partition(question, self._match) for question in questions)
-        next_up: deque[_Partition] = deque()
+        next_up = next(coming, None)
         active: list[_Partition] = []
         while True:
-            while len(active) < PARTITIONS_AT_ONCE:
-                if not next_up and (partition := next(coming, None)) is not None:
-                    next_up.append(partition)
-                if not next_up:
-                    break
+            while next_up is not None and len(active) < PARTITIONS_AT_ONCE:
                 held = sum(partition.width for partition in active)
-                if active and held + next_up[0].width > OFFSETS_AT_ONCE:
+                if active and held + next_up.width > OFFSETS_AT_ONCE:
                     break
-                active.append(next_up.popleft())
+                active.append(next_up)
+                next_up = next(coming, None)
             if not active:
                 return
             self._round([partition for partition in active if partition.answer is None])
