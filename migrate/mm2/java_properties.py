@@ -24,9 +24,7 @@ def read_properties(path: Path) -> dict[str, str]:
     Bytes are ISO-8859-1, which is how Kafka's own tools and MM2 read them. Raises `ConfigError` if the file
     cannot be read, starts with a byte order mark, holds NUL bytes, or has a malformed \\u escape.
     """
-    if path.is_dir():
-        raise ConfigError(f"{path} is a directory.", "Name a .properties file.")
-    content = content_of(path)
+    content = content_of(path, "Name a .properties file.")
     for mark, encoding in _MARKS.items():
         if content.startswith(mark):
             raise ConfigError(
@@ -55,11 +53,16 @@ def read_properties(path: Path) -> dict[str, str]:
     return settings
 
 
-def content_of(path: Path) -> bytes:
-    """Return what a settings file holds; raises `ConfigError` if it cannot be read."""
+def content_of(path: Path, not_a_directory: str = "") -> bytes:
+    """Return what a settings file holds; raises `ConfigError` if it cannot be read.
+
+    `not_a_directory` is what to do about a directory, if it is to be called one.
+    """
     try:
         return path.read_bytes()
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such file.", "Check the path.") from None
     except OSError as error:
+        if not_a_directory and isinstance(error, IsADirectoryError):
+            raise ConfigError(f"{path} is a directory.", not_a_directory) from None
         raise ConfigError(f"{path} cannot be read: {error.strerror}.", "Check its permissions.") from None
