@@ -52,16 +52,16 @@ class Placement:
             floor = _Floor(window, self._logs, question.has_open_transaction, may_end_midway)
             index = min(best, floor.of(first, best))
         uncopied = self._uncopied_before(committed)
-        # The first that holds keeps the row from being exact; each is a heading or a sentence of the laws.
+        # The first that holds keeps the row from being exact; in quotes the paragraph of Law 4 that says so.
         doubts = (
-            (Why.BELOW_LOG_START, is_below_start),
-            (Why.UNKNOWN_RECORD, index < best),
-            (Why.LOOK_ALIKES, aligned.is_ambiguous(first)),
-            (Why.CHANGED_IN_FLIGHT, self._is_changed),
-            (Why.RETENTION, self._lost_its_beginning() or self._is_emptied()),
+            (Why.BELOW_LOG_START, is_below_start),  # "Below the source's log start"
+            (Why.UNKNOWN_RECORD, index < best),  # "Floor"
+            (Why.LOOK_ALIKES, aligned.is_ambiguous(first)),  # "The place"
+            (Why.CHANGED_IN_FLIGHT, self._is_changed),  # Law 3
+            (Why.RETENTION, self._lost_its_beginning() or self._is_emptied()),  # "Retention while reading"
             # An older record that looks alike may be what is there: the source was not read so far down.
             (Why.LOOK_ALIKES, window.lower is not None and index < self._target.index(window.lower[1])),
-            (Why.NOT_COPIED_YET, uncopied > 0),
+            (Why.NOT_COPIED_YET, uncopied > 0),  # "Beyond what is copied"
         )
         why = next((why for why, holds in doubts if holds), Why.PROVEN)
         rereads = max(0, aligned.target.top - index - self._owed_with_copy(first))

@@ -183,8 +183,8 @@ MATCHING = (
         "look-alikes-sure",
         "A row that rests on records which look alike does not call itself exact.",
         "migrate/match/placement.py",
-        "            (Why.LOOK_ALIKES, aligned.is_ambiguous(first)),\n",
-        "            (Why.LOOK_ALIKES, aligned.is_ambiguous(committed)),\n",
+        "            (Why.LOOK_ALIKES, aligned.is_ambiguous(first)),",
+        "            (Why.LOOK_ALIKES, aligned.is_ambiguous(committed)),",
         (
             "tests/unit/match/test_matching_cases.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
         ),
