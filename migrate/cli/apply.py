@@ -207,7 +207,7 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> To
     flow = _roles(flow, plan)
     # A selection says nothing of the plan as a whole, and so nothing of its blocks without a row.
     selected = bool(options["groups"] or options["only"])
-    rows = select(plan, options["groups"], options["only"])
+    rows = select(plan.rows, options["groups"], options["only"])
     clock = SystemClock()
     journal = Journal(journal_to_read(path, plan.fingerprint), plan.fingerprint, clock.now_ms)
     known = Known(journal.read(), options["consumers_ran"])

@@ -113,9 +113,9 @@ def plan(out: Path, **options: Any) -> int:
     policies = resolve_policies(options)
     progress = progress_on_stderr(options.pop("log_format"))
     made = run_plan(flow, policies, out, progress, **options)
-    from migrate.show.formats import summary
+    from migrate.show.plan_table import Page, table
 
-    lines = summary(made, str(out), cluster_options=given.words(), **_terminal())
+    lines = table(made, None, Page(str(out), terminal_width(), coloured(), given.words()))
     return _printed(lines, 0 if made.is_clean() else EXIT_REFUSED)
 
 

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec  # type:
 
 from migrate.errors import ClusterError
 from migrate.kafka.connection import LONGEST, Connection
-from migrate.kafka.errors import code_of, error_of, failure_of
+from migrate.kafka.errors import code_of, error_of, failure_of, or_too_few_copies
 from migrate.kafka.settings import ClientSettings
 from migrate.kafka.turns import Backoff, batches
 from migrate.model import UNREAD_METADATA, ClusterFacts, Commit, Commits, Failure, GroupState, LogRange, TopicPartition
@@ -235,7 +235,7 @@ def _state(answer: Any) -> GroupState | Failure:
 
 def _commits(answer: Any) -> Commits | Failure:
     if isinstance(answer, Failure):
-        return answer
+        return or_too_few_copies(answer)
     found = {}
     for partition in answer.topic_partitions or ():
         if partition.error is not None:

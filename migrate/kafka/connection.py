@@ -4,6 +4,7 @@ Invariants, each against a fault of librdkafka 2.16:
 - Every call has the longest `request_timeout`; the deadline is our own. A shorter one aborts the process
   while a coordinator is being looked up (librdkafka #4605).
 - A client that missed a deadline is dropped, never asked again.
+- A client is not kept for long: where it has found a group's coordinator, it waits for that broker, dead or not.
 - A client is destroyed in a thread that nobody waits for: `rd_kafka_destroy` joins the client's threads, and where
   brokers come and go one of them may never end. So nothing but `Connection._held` refers to a client for long.
 - librdkafka writes nothing to stderr; what its error callback says becomes the reason in a `ClusterError`.
@@ -16,7 +17,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -35,6 +36,7 @@ LONGEST_SOCKET_TIMEOUT_MS = 300_000
 PREFLIGHT_SECONDS = 15.0
 # Of every request.
 LONGEST: dict[str, Any] = {"request_timeout": REQUEST_TIMEOUT_SECONDS}
+FRESH_SECONDS = 15.0
 _SLICE_SECONDS = 0.1
 _FIRST_TRY_SECONDS = 0.5
 _PAUSE_SECONDS = 0.5
@@ -59,6 +61,8 @@ class Connection:
         self._secrets = sorted({*settings.secrets, *own} - {""}, key=len, reverse=True)
         # The client, if there is one.
         self._held: list[AdminClient] = []
+        self._made_at = 0.0
+        self._calls = 0
         self._causes: dict[str, str] = {}
         weakref.finalize(self, _let_go, self._held).atexit = False
 
@@ -66,6 +70,7 @@ class Connection:
         """Return a client that has reached the cluster and was let in; raises `ClusterError` otherwise."""
         if not self._held:
             self._held.append(self._create())
+            self._made_at = time.monotonic()
             try:
                 self._reach()
             except BaseException:
@@ -76,6 +81,17 @@ class Connection:
     def drop(self) -> None:
         """Forget the client: the next call makes a new one."""
         _let_go(self._held)
+
+    @contextmanager
+    def _fresh_client(self) -> Iterator[None]:
+        """Drop a client that is old, unless another call still waits for its answers."""
+        if not self._calls and time.monotonic() - self._made_at > FRESH_SECONDS:
+            self.drop()
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
 
     def metadata(self) -> Any:
         """Return librdkafka's metadata of all topics and brokers."""
@@ -104,6 +120,10 @@ class Connection:
 
     def collect(self, submit: Callable[[AdminClient], "Mapping[K, Future[Any]]"]) -> dict[K, Any]:
         """Return the result, or a `Failure`, of each part of one call that asks many things. For reads."""
+        with self._fresh_client():
+            return self._collect(submit)
+
+    def _collect(self, submit: Callable[[AdminClient], "Mapping[K, Future[Any]]"]) -> dict[K, Any]:
         futures = submit(self.client())
         end = time.monotonic() + self.deadline_seconds
         while (left := end - time.monotonic()) > 0:
@@ -130,6 +150,12 @@ class Connection:
         After a missed deadline reads that were in flight are asked again of a new client, writes are
         `outcome_unknown`. If since the last missed deadline no answer came, the rest is not asked any more.
         """
+        with self._fresh_client():
+            return self._gather(keys, submit, concurrency, writing)
+
+    def _gather(
+        self, keys: Iterable[K], submit: Callable[[AdminClient, K], "Future[Any]"], concurrency: int, writing: bool
+    ) -> dict[K, Any]:
         waiting = deque(keys)
         answers: dict[K, Any] = {}
         running: dict[Future[Any], tuple[K, float]] = {}
@@ -266,7 +292,8 @@ _EXPLANATIONS = {
     "SASL_AUTHENTICATION_FAILED": _LOGIN_FAILED,
     "_SSL": (
         "TLS failed",
-        "Check security.protocol and the certificates (ssl.*) in the client properties of this cluster.",
+        "Check security.protocol and the certificates (ssl.*) in the client properties of this cluster, and the "
+        "brokers' own: who signed them, for which host names, and whether they have expired.",
     ),
     "_RESOLVE": ("the host name is not known", "Check the host names in bootstrap.servers."),
     "_TRANSPORT": ("the connection failed", _CHECK_BROKERS),

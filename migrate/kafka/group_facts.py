@@ -5,11 +5,13 @@ What is forbidden, missing or slow comes back as a `Failure`: nothing here may e
 
 import warnings
 from collections.abc import Collection, Mapping
+from concurrent.futures import Future
 from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
     ConfigResource,
     OffsetSpec,
     ResourceType,
@@ -93,8 +95,7 @@ class ConfluentGroupFacts:
         """Return what all brokers are set to: the shortest retention, and whether each serves KIP-848."""
         try:
             brokers = sorted(self._connection.metadata().brokers)
-            wanted = [ConfigResource(ResourceType.BROKER, str(broker)) for broker in brokers]
-            told = self._connection.collect(lambda client: client.describe_configs(wanted, **LONGEST))
+            told = self._connection.gather(brokers, _broker_settings, len(brokers))
         except ClusterError as error:
             return Failure("_FAIL", error.problem)
         minutes, protocols = [], []
@@ -160,3 +161,9 @@ class ConfluentGroupFacts:
         if isinstance(answer, Failure):
             return answer
         return int(answer.timestamp) if answer.offset >= 0 else None
+
+
+def _broker_settings(client: AdminClient, broker: int) -> "Future[Any]":
+    # One broker a call: librdkafka refuses two (_CONFLICT), as each of them has to be asked for itself.
+    (answer,) = client.describe_configs([ConfigResource(ResourceType.BROKER, str(broker))], **LONGEST).values()
+    return answer

@@ -107,7 +107,8 @@ class ReaderClients:
         what = "refused" if code in HOPELESS else f"did not answer within {self.deadline_seconds:g} s"
         return ClusterError(
             f"{self._name} {what} while its records were read{cause}.",
-            "Check that all its brokers run and can be reached from where Spark's tasks run, then run again.",
+            "Check that all its brokers run and can be reached from where Spark's tasks run, then run again. Where "
+            "quotas throttle clients, raise --request-timeout.",
         )
 
     def _count(self, reach: Reach, statistics: str) -> None:

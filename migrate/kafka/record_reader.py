@@ -24,7 +24,7 @@ from migrate.kafka.settings import ClientSettings
 from migrate.kafka.turns import batches, in_turns
 from migrate.match.equality import Content
 from migrate.match.log_reader import GAP, Run, Wanted, runs_of
-from migrate.match.protocol import Range, Stretch, Unreadable
+from migrate.match.protocol import LogSlice, OffsetRange, Unreadable
 from migrate.model import TopicPartition
 
 # A broker sends the batch of one partition only, if all batches are larger than a fetch: then large ones are better.
@@ -60,7 +60,7 @@ class RecordReader:
         """Bytes received, by librdkafka's own count, which comes late: at least the values delivered."""
         return max(self._clients.received_bytes, self._value_bytes)
 
-    def read(self, wanted: Mapping[TopicPartition, Wanted]) -> dict[TopicPartition, tuple[Stretch, ...] | Unreadable]:
+    def read(self, wanted: Mapping[TopicPartition, Wanted]) -> dict[TopicPartition, tuple[LogSlice, ...] | Unreadable]:
         """Return one stretch per range."""
         shelves = {place: [Prints(asked.equality, asked.keys) for _ in asked.ranges] for place, asked in wanted.items()}
         problems = self._fill({place: asked.ranges for place, asked in wanted.items()}, shelves)
@@ -74,14 +74,18 @@ class RecordReader:
         self, wanted: Mapping[TopicPartition, Collection[int]]
     ) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return the records at single offsets."""
-        return self._contents({p: [Range(o, o + 1) for o in sorted(set(offsets))] for p, offsets in wanted.items()})
+        return self._contents(
+            {p: [OffsetRange(o, o + 1) for o in sorted(set(offsets))] for p, offsets in wanted.items()}
+        )
 
-    def scan(self, wanted: Mapping[TopicPartition, Range]) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
+    def scan(
+        self, wanted: Mapping[TopicPartition, OffsetRange]
+    ) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return every record of one range of each partition, by offset in log order: whole, so a few at a time."""
         return self._contents({place: [piece] for place, piece in wanted.items()})
 
     def _contents(
-        self, ranges: Mapping[TopicPartition, Sequence[Range]]
+        self, ranges: Mapping[TopicPartition, Sequence[OffsetRange]]
     ) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
         shelves = {place: Contents() for place in ranges}
         problems = self._fill(ranges, {place: [shelf] * len(ranges[place]) for place, shelf in shelves.items()})
@@ -132,7 +136,7 @@ class RecordReader:
                 problems[place] = _unreadable(answer.error)
 
     def _fill(
-        self, ranges: Mapping[TopicPartition, Sequence[Range]], shelves: Mapping[TopicPartition, Sequence[Shelf]]
+        self, ranges: Mapping[TopicPartition, Sequence[OffsetRange]], shelves: Mapping[TopicPartition, Sequence[Shelf]]
     ) -> dict[TopicPartition, Unreadable]:
         """Read all ranges onto their shelves; return what could not be read."""
         problems = self._known_refusals(ranges)
@@ -193,7 +197,7 @@ def _is_of_cluster(problem: KafkaError) -> bool:
 
 
 def _turns(
-    ranges: Mapping[TopicPartition, Sequence[Range]],
+    ranges: Mapping[TopicPartition, Sequence[OffsetRange]],
 ) -> Iterator[tuple[Reach, Sequence[tuple[TopicPartition, Run]]]]:
     """Yield what is read in one pass: one run of each of many partitions, all of one reach."""
     turns: dict[tuple[int, Reach], list[tuple[TopicPartition, Run]]] = defaultdict(list)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from migrate.match.protocol import Link
+from migrate.match.protocol import OffsetPair
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.topic_reader import News
 from migrate.model import CheckResult, Failure, GroupState, Level, LogRange, Side, TopicPartition
@@ -154,7 +154,7 @@ class Status:
 
 
 NewsOf = Callable[[Side, str], News]
-LinksOf = Callable[[TopicPartition, int, int], tuple[Link, ...]]
+LinksOf = Callable[[TopicPartition, int, int], tuple[OffsetPair, ...]]
 
 
 def status_of(

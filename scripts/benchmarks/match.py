@@ -24,7 +24,7 @@ from migrate.match.comparison import FetchEstimate, Limits, Work
 from migrate.match.equality import Equality
 from migrate.match.log_reader import runs_of
 from migrate.match.matcher import matching
-from migrate.match.protocol import Matched, PartitionQuestion, Range
+from migrate.match.protocol import Matched, OffsetRange, PartitionQuestion
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
@@ -163,7 +163,9 @@ def question(work: Work) -> PartitionQuestion:
     return PartitionQuestion(work.source, work.target, *logs, links, work.source_committed, Equality.ALL)
 
 
-def straight(bootstrap: str, settings: Mapping[str, Any], wanted: Mapping[TopicPartition, Sequence[Range]]) -> int:
+def straight(
+    bootstrap: str, settings: Mapping[str, Any], wanted: Mapping[TopicPartition, Sequence[OffsetRange]]
+) -> int:
     """Read the runs that join these ranges, many partitions at a time; return how many offsets the ranges have."""
     runs = {place: runs_of(ranges, READ_THROUGH) for place, ranges in wanted.items()}
     client = Consumer({**settings, "bootstrap.servers": bootstrap})

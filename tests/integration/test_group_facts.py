@@ -96,6 +96,17 @@ def test_the_brokers_tell_how_long_they_keep_offsets_and_that_they_serve_kip_848
     assert facts.settings() == BrokerSettings(4321 * 60_000, True)
 
 
+def test_of_several_brokers_each_is_asked(tmp_path: Path) -> None:
+    pair = Cluster("pair", tmp_path, brokers=2, overrides={"offsets.retention.minutes": "4321"})
+    try:
+        pair.start()
+        settings = client_settings(FlowCluster(Side.TARGET, "B", {"bootstrap.servers": pair.bootstrap}))
+        facts = ConfluentGroupFacts(settings, CALL_SECONDS)
+        assert facts.settings() == BrokerSettings(4321 * 60_000, True)
+    finally:
+        pair.stop()
+
+
 def test_a_commit_that_carries_an_end_of_its_own_tells_it_and_a_later_one_takes_it_away(
     cluster: Cluster, facts: ConfluentGroupFacts
 ) -> None:

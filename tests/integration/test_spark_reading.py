@@ -13,7 +13,7 @@ from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import read_flow
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.topics import CheckpointKey, WindowQuestion
-from migrate.mm2.wire import CheckpointRecord, Kind, SyncRecord, decode_checkpoint, decode_sync, label
+from migrate.mm2.wire import Kind, SyncRecord, WireCheckpoint, decode_checkpoint, decode_sync, label
 from migrate.model import Commit, Failure, LogRange, OffsetSync, Side
 from migrate.model import TopicPartition as Partition
 from migrate.spark.dataframes import read_topic
@@ -166,7 +166,7 @@ def test_mm2s_own_positions_come_to_stand_on_the_last_record_that_it_copied(spar
 
 
 def test_aborted_records_are_neither_read_nor_counted(spark, lab, flow, topic):
-    good = [encode_checkpoint(CheckpointRecord("g", "A.t", p, 1, 1)) for p in range(3)]
+    good = [encode_checkpoint(WireCheckpoint("g", "A.t", p, 1, 1)) for p in range(3)]
     sender = producer(lab.target_bootstrap, **{"transactional.id": uuid4().hex})
     sender.init_transactions(30)
     for commits in (True, False):
@@ -181,7 +181,7 @@ def test_aborted_records_are_neither_read_nor_counted(spark, lab, flow, topic):
 
 def test_only_the_pinned_range_is_read(spark, lab, flow, topic):
     rnd = Random(3)
-    pairs = [encode_checkpoint(CheckpointRecord("g", "A.t", rnd.randrange(5), u, u, "m" * u)) for u in range(50)]
+    pairs = [encode_checkpoint(WireCheckpoint("g", "A.t", rnd.randrange(5), u, u, "m" * u)) for u in range(50)]
     write(lab.target_bootstrap, topic, pairs)
     reading = mirror_reader(spark, flow).checkpoints(topic, LogRange(10, 40))
     newest = {}

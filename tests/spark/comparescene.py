@@ -59,7 +59,7 @@ class Scene:
         committed = tuple(sorted(set(work.source_committed)))
         return PartitionQuestion(
             work.source, work.target, work.source_log, work.target_log, links, committed, equality,
-            work.source_open, work.copied_to, NO_LIMITS.match_records, inverted,
+            work.has_open_transaction, work.last_copied_offset, NO_LIMITS.match_records, inverted,
         )  # fmt: skip
 
 

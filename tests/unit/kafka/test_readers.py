@@ -11,7 +11,7 @@ from migrate.kafka.settings import ClientSettings
 from migrate.match.equality import Equality
 from migrate.match.log_reader import Wanted
 from migrate.match.next_record import Position
-from migrate.match.protocol import Range, Unreadable
+from migrate.match.protocol import OffsetRange, Unreadable
 from migrate.model import Failure, Side, TopicPartition
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from tests.mockcluster import FETCH, TOPIC_AUTHORIZATION_FAILED, MockCluster
@@ -66,7 +66,7 @@ def next_records(config, positions, deadline_seconds=DEADLINE_SECONDS):
 
 
 def test_ranges_are_read_whole_short_and_long_ones_of_many_partitions(reader):
-    ranges = (Range(5, 20), Range(25, 30), Range(50, LENGTH))
+    ranges = (OffsetRange(5, 20), OffsetRange(25, 30), OffsetRange(50, LENGTH))
     found = reader.read({place: Wanted(ranges, Equality.KEY_AND_VALUE) for place in PLACES})
     for place in PLACES:
         assert [list(piece.offsets) for piece in found[place]] == [list(range(r.start, r.end)) for r in ranges]
@@ -83,14 +83,14 @@ def test_single_records_come_as_they_are(reader):
 
 def test_a_partition_that_is_refused_is_a_value(cluster, reader):
     cluster.will_answer(FETCH, REFUSED)
-    found = reader.read({PLACES[0]: Wanted((Range(0, 5),), Equality.ALL)})
+    found = reader.read({PLACES[0]: Wanted((OffsetRange(0, 5),), Equality.ALL)})
     assert found == {PLACES[0]: Unreadable("TOPIC_AUTHORIZATION_FAILED")}
 
 
 def test_a_cluster_that_is_silent_is_an_error_with_its_cause():
     reader = RecordReader(settings(NOWHERE), 0.5)
     with pytest.raises(ClusterError, match=r"source A did not answer within 0.5 s .*Connection refused"):
-        reader.read({PLACES[0]: Wanted((Range(0, 5),), Equality.ALL)})
+        reader.read({PLACES[0]: Wanted((OffsetRange(0, 5),), Equality.ALL)})
     reader.close()
 
 
