@@ -30,6 +30,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
+    # A JVM that lives for one small plan compiles for longer than it runs; the lab's brokers start so as well.
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
     # readline, which pytest imports, sets them for the processes that it starts: no terminal is meant by that.
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
 
 from migrate.errors import ClusterError
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener, Work
@@ -233,6 +235,17 @@ class FakeCluster:
     def _scripted(self, call: str, group: str) -> Failure | None:
         script = self._script(call, group)
         return script.failure if script else None
+
+
+class FakeApplyEdges:
+    """What `apply` and its like go through: one cluster, whichever they ask for, and nobody who tells of its groups."""
+
+    def __init__(self, cluster: Any) -> None:
+        self._cluster = cluster
+        self.source = self.target = SimpleNamespace(group_facts=lambda: None)
+
+    def exact_admin(self, of: Any, groups_with_metadata: Any) -> Any:
+        return self._cluster
 
 
 @dataclass

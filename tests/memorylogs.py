@@ -5,10 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from migrate.errors import ClusterError
-from migrate.match.equality import Content, fingerprint
+from migrate.match.equality import Content
 from migrate.match.log_reader import Wanted
-from migrate.match.protocol import Stretch, Unreadable, key_mark
+from migrate.match.protocol import LogSlice, Unreadable, key_mark
 from migrate.model import LogRange, TopicPartition
+from tests.prints import fingerprint
 
 Log = Mapping[int, Content]
 
@@ -31,8 +32,8 @@ class MemoryReader:
     forbidden: frozenset[str] = frozenset()
     fetched_bytes: int = 1000
 
-    def read(self, wanted: Mapping[TopicPartition, Wanted]) -> dict[TopicPartition, tuple[Stretch, ...] | Unreadable]:
-        found: dict[TopicPartition, tuple[Stretch, ...] | Unreadable] = {}
+    def read(self, wanted: Mapping[TopicPartition, Wanted]) -> dict[TopicPartition, tuple[LogSlice, ...] | Unreadable]:
+        found: dict[TopicPartition, tuple[LogSlice, ...] | Unreadable] = {}
         for place, asked in wanted.items():
             if place.topic in self.forbidden:
                 raise ClusterError(f"{place.topic} was read.", "Do not.")
@@ -48,7 +49,7 @@ class MemoryReader:
                     [fingerprint(content, asked.equality) for _, content in inside],
                     [key_mark(content.key, content.value) for _, content in inside] if asked.keys else [],
                 )
-                stretches.append(Stretch(piece.start, piece.end, piece.start, *columns))
+                stretches.append(LogSlice(piece.start, piece.end, piece.start, *columns))
             found[place] = tuple(stretches)
         return found
 

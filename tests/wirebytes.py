@@ -2,7 +2,7 @@
 
 import struct
 
-from migrate.mm2.wire import CheckpointRecord, Heartbeat, SyncRecord, encode_sync_key
+from migrate.mm2.wire import Heartbeat, SyncRecord, WireCheckpoint, encode_sync_key
 
 _VERSION = 0
 _INT32 = struct.Struct(">i")
@@ -11,7 +11,7 @@ _CHECKPOINT_HEAD = struct.Struct(">hqqh")
 _HEARTBEAT = struct.Struct(">hq")
 
 
-def encode_checkpoint(record: CheckpointRecord) -> tuple[bytes, bytes]:
+def encode_checkpoint(record: WireCheckpoint) -> tuple[bytes, bytes]:
     """Return key and value as MM2 writes them; raises `ValueError` for a string over 32,767 bytes."""
     key = _string(record.group) + _string(record.target_topic) + _INT32.pack(record.partition)
     metadata = record.metadata.encode()

@@ -18,8 +18,8 @@ from functools import partial
 
 from migrate.apply.verify import Finding, Standing
 from migrate.errors import EXIT_DONE, EXIT_FAILED
-from migrate.match.equality import Equality
-from migrate.match.next_record import ALL_PARTS, NextRecord, NextRecordReader, Part, Position, parts_of
+from migrate.match.equality import ALL_PARTS, Equality, Part
+from migrate.match.next_record import NextRecord, NextRecordReader, Position
 from migrate.model import Decision, Failure, Grade, LogRange, Row, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
 from migrate.text import capital, many
@@ -280,7 +280,7 @@ _CONTENT = frozenset({Part.KEY, Part.VALUE})
 
 
 def _parts(row: Row) -> frozenset[Part]:
-    return parts_of(Equality(row.equality)) if row.equality else ALL_PARTS
+    return Equality(row.equality).parts if row.equality else ALL_PARTS
 
 
 def _was_chosen(row: Row) -> bool:

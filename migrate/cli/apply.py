@@ -13,14 +13,14 @@ from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.exact_admin import groups_with_metadata
 from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
 from migrate.apply.journal import Journal, journal_to_read
-from migrate.apply.record_proof import LogSide, RecordProof, prove
+from migrate.apply.record_proof import LogSide, prove
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.signatures import Signature
 from migrate.apply.undo import undo_plan
-from migrate.apply.verify import Known, Verification, joint_exit_code, verify, with_members
+from migrate.apply.verify import Known, joint_exit_code, verify, with_members
 from migrate.apply.write import Interruption
 from migrate.cli.sign import refusal, signatures_beside
-from migrate.cli.wiring import admin_of, exact_admin_of, group_facts_of, java_on_demand, record_reader_of
+from migrate.cli.wiring import apply_edges
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
 from migrate.kafka.hosted import get_ready
@@ -51,18 +51,17 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Tol
     if unsigned is not None and options["execute"]:
         raise unsigned
     clock = SystemClock()
-    deadline, concurrency = options["request_timeout"], options["concurrency"]
     undone = _journal_undone(plan, path, clock) if plan.header.kind == UNDO else None
     loose, note = _loose_rows(undone) if undone is not None else ((), "")
     exact = groups_with_metadata(plan.rows)
-    with java_on_demand(progress, at_once=bool(exact)) as machine:
-        target = exact_admin_of(flow.target, machine, exact | groups_with_metadata(loose), deadline, concurrency)
+    with apply_edges(flow, progress, bool(exact), options) as edges:
+        target = edges.exact_admin(edges.target, exact | groups_with_metadata(loose))
         source = None
         if not plan.header.source_down and plan.header.kind != UNDO:
-            source = exact_admin_of(flow.source, machine, exact, deadline, concurrency)
+            source = edges.exact_admin(edges.source, exact)
         result = apply_plan(
             plan,
-            ApplyClusters(target, source, group_facts_of(flow.target, deadline)),
+            ApplyClusters(target, source, edges.target.group_facts()),
             Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms),
             clock,
             progress,
@@ -111,11 +110,10 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
     undo = undo_plan(plan, state, clock.now_ms(), __version__, options["moved"], restored)
     loose = outside(plan, state)
     exact = groups_with_metadata(undo.rows)
-    deadline, concurrency, timeout = options["request_timeout"], options["concurrency"], options["group_timeout"]
     if options["out"] is not None:
         refuse_out(options["out"])
-    with java_on_demand(progress, at_once=bool(exact) and options["out"] is None) as machine:
-        target = exact_admin_of(flow.target, machine, exact | groups_with_metadata(loose), deadline, concurrency)
+    with apply_edges(flow, progress, bool(exact) and options["out"] is None, options) as edges:
+        target = edges.exact_admin(edges.target, exact | groups_with_metadata(loose))
         if not undo.rows:
             lines, code = [_nothing_to_undo(plan, state)], EXIT_DONE
         elif options["out"] is not None:
@@ -126,7 +124,7 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
             lines, code = _told(result, "rollback", path, plan, options)
         if code == EXIT_REFUSED:
             return lines, code
-        found = _look_elsewhere(plan, loose, target, clock, timeout, progress)
+        found = _look_elsewhere(plan, loose, target, clock, options["group_timeout"], progress)
     if undo.rows and options["out"] is not None:
         write_plan(undo, options["out"])
     return _with_elsewhere(lines, code, found, options)
@@ -207,13 +205,13 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> To
     flow = _roles(flow, plan)
     # A selection says nothing of the plan as a whole, and so nothing of its blocks without a row.
     selected = bool(options["groups"] or options["only"])
-    rows = select(plan, options["groups"], options["only"])
+    rows = select(plan.rows, options["groups"], options["only"])
     clock = SystemClock()
     journal = Journal(journal_to_read(path, plan.fingerprint), plan.fingerprint, clock.now_ms)
     known = Known(journal.read(), options["consumers_ran"])
     exact = groups_with_metadata(plan.rows) & {row.group for row in rows}
-    with java_on_demand(progress, at_once=bool(exact)) as machine:
-        target = exact_admin_of(flow.target, machine, exact, options["request_timeout"])
+    with apply_edges(flow, progress, bool(exact), options) as edges:
+        target = edges.exact_admin(edges.target, exact)
         _refuse_other_cluster(target, plan.header.target_cluster_id)
         found = verify(plan, target, progress, rows if selected else None, known)
         if options["settle"]:
@@ -222,7 +220,15 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> To
             again = target.renewed()
             alive = partial(with_members, again, known)
             found = verify(plan, again, progress, rows if selected else None, known).after(found, alive)
-        proof = _prove(rows, found, plan, flow, target, progress, options) if options["records"] else None
+        proof = None
+        if options["records"]:
+            source = edges.source.admin()
+            _refuse_other_cluster(source, plan.header.source_cluster_id)
+            sides = (
+                LogSide(source, edges.source.next_records()),
+                LogSide(target, edges.target.next_records(flow.target_isolation_level)),
+            )
+            proof = prove(rows, found.findings, *sides, progress, options["limit"])
     code = joint_exit_code(found.exit_code, proof.exit_code if proof else EXIT_DONE)
     if options["form"] == "json":
         return list(verify_document(found, plan, proof)), code
@@ -239,30 +245,8 @@ def _roles(flow: Flow, plan: Plan) -> Flow:
     return flow.reversed() if plan.header.failback else flow
 
 
-def _prove(
-    rows: Sequence[Row],
-    found: Verification,
-    plan: Plan,
-    flow: Flow,
-    target: ClusterAdmin,
-    progress: Progress,
-    options: dict[str, Any],
-) -> RecordProof:
-    deadline = options["request_timeout"]
-    source = admin_of(flow.source, deadline)
-    _refuse_other_cluster(source, plan.header.source_cluster_id)
-    return prove(
-        rows,
-        found.findings,
-        LogSide(source, record_reader_of(flow.source, deadline)),
-        LogSide(target, record_reader_of(flow.target, deadline, flow.target_isolation_level)),
-        progress,
-        options["limit"],
-    )
-
-
 def _refuse_other_cluster(admin: ClusterAdmin, planned_id: str) -> None:
-    """Raise `Refused` if this is not the cluster of the plan; a plan made without it ("") can not tell."""
+    """Raise `Refused` if this is not the cluster of the plan; a plan made without it ("") cannot tell."""
     seen = admin.facts().cluster_id
     if planned_id and seen != planned_id:
         raise Refused(

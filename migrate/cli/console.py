@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import shutil
 import stat
 import sys
 import traceback
@@ -14,7 +15,7 @@ from typing import Any
 import click
 
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
-from migrate.text import safe
+from migrate.text import safe, wants_colour
 
 _telling: list[tuple[Any, Any]] = []
 # Some 10,000 rows: from there on reading it takes seconds.
@@ -38,9 +39,7 @@ def one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
                 traceback.print_exc()
             _complain(error.problem, error.todo)
             code = error.exit_code
-        except click.exceptions.Exit:
-            raise
-        except click.ClickException:
+        except (click.exceptions.Exit, click.ClickException):
             raise
         except KeyboardInterrupt:
             _complain(
@@ -131,7 +130,6 @@ def _complain(problem: str, todo: str) -> None:
 
 def progress_on_stderr(log_format: str) -> Any:
     """Return a command's progress, which ends by itself when results or an error are printed."""
-    import shutil
 
     from migrate.clock import SystemClock
     from migrate.progress import Heart, LineProgress
@@ -150,7 +148,7 @@ def progress_on_stderr(log_format: str) -> Any:
 def say_reading(progress: Any, *plans: Path) -> None:
     """Say that plan files are read, if that takes long enough to wonder."""
     for plan in plans:
-        with contextlib.suppress(OSError):  # the one that reads it says why it can not
+        with contextlib.suppress(OSError):  # the one that reads it says why it cannot
             if plan.stat().st_size > LARGE_PLAN_BYTES:
                 progress.step(f"reading {plan}")
 
@@ -165,8 +163,6 @@ def _hush() -> None:
 
 def terminal_width() -> int:
     """Return the terminal's columns; where stdout is none, $COLUMNS, or 200: a pipe has no edge to cut at."""
-    import shutil
-
     if sys.stdout.isatty():
         return shutil.get_terminal_size((80, 24)).columns
     told = os.environ.get("COLUMNS", "")
@@ -175,6 +171,4 @@ def terminal_width() -> int:
 
 def coloured() -> bool:
     """Return whether results may be coloured: on a terminal, unless NO_COLOR says otherwise."""
-    from migrate.text import wants_colour
-
     return wants_colour(sys.stdout.isatty(), os.environ)

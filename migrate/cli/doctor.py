@@ -6,37 +6,46 @@ of jars.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from migrate.checks.group_kinds import CONNECT_TODO, HIDDEN_TODO
 from migrate.checks.rights import Resources, is_infrastructure
 from migrate.checks.rights_check import Examined, Health, Subjects, examine_rights, names_to_ask, subjects_of
 from migrate.cli.options import ClusterOptions, filters_of, resolve_flow
-from migrate.cli.wiring import (
-    BackgroundSpark,
-    background_spark,
-    group_facts_of,
-    hosted_by,
-    parse_spark_conf,
-    position_reader_of,
-    rights_of,
-)
+from migrate.cli.wiring import Endpoint, endpoints, parse_spark_conf, position_reader_of
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
 from migrate.kafka.rights import ConfluentRights
-from migrate.mm2.flow import Cluster, Flow
+from migrate.mm2.flow import Flow
 from migrate.model import Failure, LogRange, Side, TopicPartition
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import Progress
 from migrate.show.table import wrapped
+from migrate.spark.background import Session, background_spark
+from migrate.spark.hosted_topics import hosted_topics
 from migrate.spark.java_settings import JAVA_ADDRESSES
 from migrate.survey.connect_topics import read_connect_topics, without_copy
 from migrate.survey.filters import Filters
-from migrate.survey.group_facts import NOT_ASKED
+from migrate.survey.group_facts import NOT_ASKED, GroupFactsReader
 from migrate.survey.records import ASK_FOR_TOPIC
 from migrate.survey.take import in_full
 from migrate.text import Colour, capital, many, paint
 
 CONNECT_TOPICS = "Connect's own topics"
+OWN_POSITIONS = "MM2's own positions"
+
+
+@dataclass(frozen=True)
+class ClusterViews:
+    """What either cluster showed us so far, by side; one that did not answer is missing.
+
+    `topics` are partition counts by name; `hosted` are all topics that it has, also those that it hides from us.
+    """
+
+    clients: dict[Side, ConfluentRights] = field(default_factory=dict)
+    topics: dict[Side, Mapping[str, int]] = field(default_factory=dict)
+    groups: dict[Side, frozenset[str]] = field(default_factory=dict)
+    hosted: dict[Side, frozenset[str] | Failure] = field(default_factory=dict)
 
 
 def examine(
@@ -51,11 +60,11 @@ def examine(
     if given.says_where:
         flow = resolve_flow(given)
         with ExitStack() as running:
-            spark = None
+            session = None
             if all(line.health is Health.OK for line in found):
                 conf = parse_spark_conf(options["spark_conf"])
-                spark = running.enter_context(background_spark(options["master"], conf))
-            found += _clusters(flow, spark, progress, options)
+                session = running.enter_context(background_spark(options["master"], conf))
+            found += _clusters(flow, session, progress, options)
     else:
         found.append(
             Examined(
@@ -68,60 +77,42 @@ def examine(
     )
 
 
-def _clusters(flow: Flow, spark: BackgroundSpark | None, progress: Progress, options: dict[str, Any]) -> list[Examined]:
+def _clusters(flow: Flow, session: Session | None, progress: Progress, options: dict[str, Any]) -> list[Examined]:
     """Examine both clusters: reached by both clients, rights per command, MM2's topics."""
     found: list[Examined] = []
-    deadline = options["request_timeout"]
-    sides = [flow.target] if options["source_down"] else [flow.source, flow.target]
-    topics: dict[Side, dict[str, int]] = {}
-    groups: dict[Side, frozenset[str]] = {}
-    admins: dict[Side, ConfluentRights] = {}
-    for cluster in sides:
-        progress.step(f"asking {cluster.alias}")
-        what = f"{cluster.side} {cluster.alias}"
-
-        def reach(cluster: Cluster = cluster) -> Iterator[Examined]:
-            admins[cluster.side] = rights_of(cluster, deadline)
-            yield from _cluster(admins[cluster.side], topics, groups)
-
-        found += _try(what, reach)
-    hosted: dict[Side, frozenset[str] | Failure] = {}
-    for cluster in sides if spark else []:
-        assert spark is not None
-        progress.step(f"asking {cluster.alias} by Kafka's Java client")
-        java = f"{cluster.side} {cluster.alias}, by Kafka's Java client"
-        found += _try(java, lambda c=cluster: _java_client(spark, c, deadline, hosted))  # type: ignore[misc]
+    views = ClusterViews()
+    source, target = endpoints(flow, options["request_timeout"])
+    sides = [target] if options["source_down"] else [source, target]
+    for side in sides:
+        progress.step(f"asking {side.cluster.alias}")
+        found += _try(f"{side.cluster.side} {side.cluster.alias}", partial(_cluster, side, views))
+    for side in sides if session else ():
+        assert session is not None
+        progress.step(f"asking {side.cluster.alias} by Kafka's Java client")
+        found += _try(_by_java(side), partial(_java_client, session, side, views))
     progress.step("asking what we may do")
-    reached = {side: admin for side, admin in admins.items() if side in topics}
-    found += _try("rights", lambda: _rights(flow, reached, topics, groups, hosted, filters_of(options)))
-    found += _mm2_topics(flow, topics, admins)
-    found += _own_positions(flow, topics, deadline)
-    if len(topics) == len(list(Side)):
+    found += _try("rights", lambda: _rights(flow, views, filters_of(options)))
+    found += _mm2_topics(flow, views)
+    found += _own_positions(flow, views, target.deadline_seconds)
+    if len(views.topics) == len(list(Side)):
         progress.step("looking for Connect's own topics")
-        found += _try(CONNECT_TOPICS, lambda: _connect_topics(flow, topics, groups, hosted, deadline))
+        found += _try(CONNECT_TOPICS, lambda: _connect_topics(flow, views, source.group_facts()))
     return found
 
 
-def _connect_topics(
-    flow: Flow,
-    topics: dict[Side, dict[str, int]],
-    groups: dict[Side, frozenset[str]],
-    hosted: dict[Side, frozenset[str] | Failure],
-    deadline_seconds: float,
-) -> Iterator[Examined]:
+def _connect_topics(flow: Flow, views: ClusterViews, reader: GroupFactsReader) -> Iterator[Examined]:
     """Name what source connectors take up from and the target lacks, weeks before one is started there."""
-    there = {side: set(topics[side]) for side in topics}
-    for side, told in hosted.items():  # also what is not shown to us
+    there = {side: set(views.topics[side]) for side in views.topics}
+    for side, told in views.hosted.items():  # also what is not shown to us
         there[side] |= told if isinstance(told, frozenset) else frozenset()
-    reader = group_facts_of(flow.source, deadline_seconds)
-    found = read_connect_topics(reader, there[Side.SOURCE], groups[Side.SOURCE], flow.runtime.offsets_topic)
+    found = read_connect_topics(reader, there[Side.SOURCE], views.groups[Side.SOURCE], flow.runtime.offsets_topic)
     missing = without_copy(found, there[Side.TARGET])
     for each in missing:
         yield Examined(
             Health.WARN, CONNECT_TOPICS, f"{each.topic} on {flow.source.alias} is {each}; {flow.target.alias} has no "
             "topic of that name: a source connector started there takes a new snapshot", CONNECT_TODO,
         )  # fmt: skip
-    hidden = in_full(hosted.get(Side.SOURCE, NOT_ASKED), topics[Side.SOURCE])
+    hidden = in_full(views.hosted.get(Side.SOURCE, NOT_ASKED), views.topics[Side.SOURCE])
     if isinstance(hidden, Failure):
         seen = f"{flow.source.alias} may have more of them: it does not tell which topics it hides ({hidden.code})"
         yield Examined(Health.WARN, CONNECT_TOPICS, seen, HIDDEN_TODO)
@@ -131,11 +122,13 @@ def _connect_topics(
         yield Examined(Health.OK, CONNECT_TOPICS, seen)
 
 
-def _java_client(
-    spark: BackgroundSpark, cluster: Cluster, deadline: float, hosted: dict[Side, frozenset[str] | Failure]
-) -> Iterator[Examined]:
-    what = f"{cluster.side} {cluster.alias}, by Kafka's Java client"
-    found = hosted[cluster.side] = hosted_by(spark, cluster, deadline)
+def _by_java(side: Endpoint) -> str:
+    return f"{side.cluster.side} {side.cluster.alias}, by Kafka's Java client"
+
+
+def _java_client(session: Session, side: Endpoint, views: ClusterViews) -> Iterator[Examined]:
+    what = _by_java(side)
+    found = views.hosted[side.cluster.side] = hosted_topics(session, side.java, side.deadline_seconds)
     if not isinstance(found, Failure):
         yield Examined(Health.OK, what, f"reached, with {many(len(found), 'topic')}")
     elif found.code == "CLUSTER_AUTHORIZATION_FAILED":
@@ -146,30 +139,24 @@ def _java_client(
         yield Examined(Health.FAIL, what, f"{found.code}: {found.message}", todo)
 
 
-def _rights(
-    flow: Flow,
-    admins: dict[Side, ConfluentRights],
-    topics: dict[Side, dict[str, int]],
-    groups: dict[Side, frozenset[str]],
-    hosted: dict[Side, frozenset[str] | Failure],
-    filters: Filters,
-) -> Iterator[Examined]:
+def _rights(flow: Flow, views: ClusterViews, filters: Filters) -> Iterator[Examined]:
     """Examine the rights that each command needs on either side."""
     subjects = Subjects()
-    if Side.SOURCE in admins:
-        listed = [group for group in groups[Side.SOURCE] if filters.group_verdict(group) is None]
-        subjects = subjects_of(listed, admins[Side.SOURCE].commits(listed, require_stable=False), filters)
-    for side, admin in admins.items():
-        told = in_full(hosted[side], topics[side]) if side in hosted else None
+    if Side.SOURCE in views.topics:
+        listed = [group for group in views.groups[Side.SOURCE] if filters.group_verdict(group) is None]
+        subjects = subjects_of(listed, views.clients[Side.SOURCE].commits(listed, require_stable=False), filters)
+    for side, shown in views.topics.items():
+        told = in_full(views.hosted[side], shown) if side in views.hosted else None
         everything = told if isinstance(told, frozenset) else None
-        resources = names_to_ask(flow, side, subjects, everything if everything is not None else topics[side])
-        seen = admin.rights(
+        resources = names_to_ask(flow, side, subjects, everything if everything is not None else shown)
+        client = views.clients[side]
+        seen = client.rights(
             resources[Resources.GROUPS], [n for kind, names in resources.items() if kind.is_topic for n in names]
         )
         if everything is not None:
-            hidden = everything - topics[side].keys()
+            hidden = everything - shown.keys()
             seen = replace(seen, hidden=frozenset(t for t in hidden if not is_infrastructure(t)))
-        yield from examine_rights(side, admin.alias, resources, seen)
+        yield from examine_rights(side, client.alias, resources, seen)
 
 
 def _try(what: str, examination: Callable[[], Iterator[Examined]]) -> list[Examined]:
@@ -196,9 +183,8 @@ def _jars(conf: dict[str, str]) -> Iterator[Examined]:
     yield Examined(Health.OK, "Spark's jars", f"{connector_coordinate()}, {where}")
 
 
-def _cluster(
-    admin: ClusterAdmin, topics: dict[Side, dict[str, int]], groups: dict[Side, frozenset[str]]
-) -> Iterator[Examined]:
+def _cluster(side: Endpoint, views: ClusterViews) -> Iterator[Examined]:
+    admin = views.clients[side.cluster.side] = ConfluentRights(side.kafka, side.deadline_seconds)
     what = f"{admin.side} {admin.alias}"
     facts = admin.facts()
     yield Examined(Health.OK, what, f"cluster {facts.cluster_id}, {many(facts.brokers, 'broker')}")
@@ -209,56 +195,50 @@ def _cluster(
             Health.FAIL, what, "we may not DESCRIBE the cluster, or it does not tell: listings may be cut short",
             f"Grant DESCRIBE on the cluster {admin.alias} to this principal.",
         )  # fmt: skip
-    listed = topics[admin.side] = dict(admin.topics())
-    shown = groups[admin.side] = admin.groups()
+    listed = views.topics[admin.side] = admin.topics()
+    shown = views.groups[admin.side] = admin.groups()
     yield Examined(Health.OK, what, f"{many(len(listed), 'topic')} and {many(len(shown), 'consumer group')} listed")
 
 
-def _mm2_topics(
-    flow: Flow, topics: dict[Side, dict[str, int]], admins: Mapping[Side, ClusterAdmin]
-) -> Iterator[Examined]:
+def _mm2_topics(flow: Flow, views: ClusterViews) -> Iterator[Examined]:
     for side, topic, what in (
         (Side.TARGET, flow.checkpoints_topic, "checkpoints topic"),
         (flow.syncs_side, flow.offset_syncs_topic, "offset-syncs topic"),
     ):
-        if side not in topics:
+        if side not in views.topics:
             continue
-        admin = admins[side]
-        if topic not in topics[side]:
+        admin = views.clients[side]
+        if topic not in views.topics[side]:
             yield Examined(
                 Health.FAIL, f"MM2's {what}", f"{admin.alias} shows us no topic {topic}",
                 "Check the aliases, the separator, --offset-syncs-location and READ on that topic; is MM2 running?",
             )  # fmt: skip
             continue
-        yield from _try(
-            f"MM2's {what}",
-            lambda a=admin, t=topic, w=what: _log_of(a, t, w),  # type: ignore[misc]
-        )
+        yield from _try(f"MM2's {what}", partial(_log_of, admin, topic, what))
 
 
-def _own_positions(flow: Flow, topics: dict[Side, dict[str, int]], deadline_seconds: float) -> Iterator[Examined]:
+def _own_positions(flow: Flow, views: ClusterViews, deadline_seconds: float) -> Iterator[Examined]:
     """Examine where MM2 keeps its own positions: without them only the records tell whether a topic is drained."""
-    what, topic = "MM2's own positions", flow.connect_offsets_topic
-    if Side.TARGET not in topics:
+    topic = flow.connect_offsets_topic
+    if Side.TARGET not in views.topics:
         return
-    if topic in topics[Side.TARGET]:
-        yield Examined(Health.OK, what, f"topic {topic} on {flow.target.alias}")
+    if topic in views.topics[Side.TARGET]:
+        yield Examined(Health.OK, OWN_POSITIONS, f"topic {topic} on {flow.target.alias}")
     elif not topic and flow.runtime.url:
-        yield from _try(what, lambda: _told_by_worker(flow, deadline_seconds))
+        yield from _try(OWN_POSITIONS, lambda: _told_by_worker(flow, deadline_seconds))
     else:
         seen = f"{flow.target.alias} has no topic {topic}" if topic else "nobody named the worker's offsets topic"
-        yield Examined(Health.WARN, what, seen, f"{capital(ASK_FOR_TOPIC)}.")
+        yield Examined(Health.WARN, OWN_POSITIONS, seen, f"{capital(ASK_FOR_TOPIC)}.")
 
 
 def _told_by_worker(flow: Flow, deadline_seconds: float) -> Iterator[Examined]:
     reader = position_reader_of(flow, deadline_seconds)
     if reader is not None:
-        yield Examined(
-            Health.OK, "MM2's own positions", f"{reader.where} tells of {many(len(reader.positions()), 'partition')}"
-        )
+        seen = f"{reader.where} tells of {many(len(reader.positions()), 'partition')}"
+        yield Examined(Health.OK, OWN_POSITIONS, seen)
 
 
-def _log_of(admin: ClusterAdmin, topic: str, what: str) -> Iterator[Examined]:
+def _log_of(admin: ConfluentRights, topic: str, what: str) -> Iterator[Examined]:
     found = admin.log_ranges([TopicPartition(topic, 0)]).get(TopicPartition(topic, 0))
     if isinstance(found, LogRange):
         health = Health.OK if found.end > found.start else Health.WARN

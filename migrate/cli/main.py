@@ -5,7 +5,7 @@ Results go to stdout, progress and errors to stderr. Heavy libraries are importe
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,9 @@ from migrate.cli.options import (
     printed_cluster_options,
     resolve_flow,
     resolve_policies,
+    row_options,
     spark_options,
+    topic_options,
     writing_options,
 )
 from migrate.cli.utf8 import escape_what_output_lacks, print_in_utf8, take_utf8
@@ -63,6 +65,16 @@ def cli() -> None:
     you approved, `verify`, and start the consumers on the target. `rollback` undoes it. No cluster is written to
     without --execute.
     """
+
+
+def _terminal() -> dict[str, Any]:
+    """Return how wide results may be, and whether they are coloured."""
+    return {"width": terminal_width(), "colour": coloured()}
+
+
+def _printed(lines: Iterable[str], code: int = 0) -> int:
+    print_lines(lines)
+    return code
 
 
 def _clusters(options: dict[str, Any]) -> ClusterOptions:
@@ -98,19 +110,13 @@ def plan(out: Path, **options: Any) -> int:
 
     given = _clusters(options)
     flow = resolve_flow(given)
-    policies = resolve_policies(
-        options.pop("accept"),
-        options.pop("untranslatable"),
-        options.pop("rewind"),
-        options.pop("uncommitted"),
-        options.pop("max_rereads"),
-    )
+    policies = resolve_policies(options)
     progress = progress_on_stderr(options.pop("log_format"))
     made = run_plan(flow, policies, out, progress, **options)
-    from migrate.show.formats import summary
+    from migrate.show.plan_table import Page, table
 
-    print_lines(summary(made, str(out), width=terminal_width(), colour=coloured(), cluster_options=given.words()))
-    return 0 if made.is_clean() else EXIT_REFUSED
+    lines = table(made, None, Page(str(out), terminal_width(), coloured(), given.words()))
+    return _printed(lines, 0 if made.is_clean() else EXIT_REFUSED)
 
 
 @cli.command(short_help="Stopped and drained? Show what keeps plan from being clean; changes nothing.")
@@ -142,8 +148,7 @@ def status(watch: bool, **options: Any) -> int:
     from migrate.cli.status import run_status
 
     flow = resolve_flow(_clusters(options))
-    names = ("accept", "untranslatable", "rewind", "uncommitted", "max_rereads")
-    policies = resolve_policies(*(options.pop(each) for each in names))
+    policies = resolve_policies(options)
     progress = progress_on_stderr(options.pop("log_format"))
     seen = {"width": terminal_width, "colour": coloured(), "on_terminal": sys.stdout.isatty()}
     return run_status(flow, policies, progress, print_lines, watch=watch, **seen, **options)
@@ -153,8 +158,7 @@ def status(watch: bool, **options: Any) -> int:
 @click.argument("plans", metavar="PLAN...", nargs=-1, required=True, type=FILE)
 @option("--format", "form", type=click.Choice(["table", "json", "jsonl", "csv", "kcg"]), default="table",
         show_default=True, help="kcg: what kafka-consumer-groups --reset-offsets --from-file reads.")  # fmt: skip
-@option("--group", "groups", multiple=True, metavar="REGEX", help="Only groups that match in full.")
-@option("--only", multiple=True, metavar="DECISION|GRADE|REASON", help="Only rows of this kind.")
+@row_options
 @option("--diff", "other", type=FILE, metavar="OTHER",
         help="Show what changed since this earlier plan, such as the rehearsal.")  # fmt: skip
 @common_options
@@ -167,12 +171,7 @@ def show(plans: tuple[Path, ...], log_format: str, **options: Any) -> int:
     from migrate.cli.show import ShowOptions, run_show
 
     say_reading(progress_on_stderr(log_format), *plans)
-    seen: dict[str, Any] = {
-        "width": terminal_width(),
-        "colour": coloured(),
-        "on_terminal": sys.stdout.isatty(),
-    }
-    lines, beside = run_show(plans, ShowOptions(**options, **seen))
+    lines, beside = run_show(plans, ShowOptions(**options, **_terminal(), on_terminal=sys.stdout.isatty()))
     if options["form"] in ("csv", "kcg"):
         print_in_utf8()
     print_lines(lines)
@@ -195,8 +194,7 @@ def sign(plan: Path, by: str, note: str, log_format: str) -> int:
     """
     from migrate.cli.sign import run_sign
 
-    print_lines(run_sign(plan, by, note))
-    return 0
+    return _printed(run_sign(plan, by, note))
 
 
 @cli.command(short_help="Say why a row of a plan is what it is.")
@@ -219,8 +217,7 @@ def explain(plan: Path, group: str | None, place: str | None, log_format: str, *
     """
     from migrate.cli.explain import run_explain
 
-    print_lines(run_explain(plan, group, place, **options, width=terminal_width(), colour=coloured()))
-    return 0
+    return _printed(run_explain(plan, group, place, **options, **_terminal()))
 
 
 @cli.command(short_help="Write a plan as one self-contained HTML page.")
@@ -239,8 +236,7 @@ def report(plan: Path, out: Path, verification: Path | None, log_format: str, **
     """
     from migrate.cli.report import run_report
 
-    print_lines(run_report(plan, out, verification, _clusters(options).words()))
-    return 0
+    return _printed(run_report(plan, out, verification, _clusters(options).words()))
 
 
 def _with_plan(run: Callable[..., tuple[list[str], int]], plan: Path, options: dict[str, Any]) -> int:
@@ -248,11 +244,7 @@ def _with_plan(run: Callable[..., tuple[list[str], int]], plan: Path, options: d
     given = _clusters(options)
     progress = progress_on_stderr(options.pop("log_format"))
     say_reading(progress, plan)
-    lines, code = run(
-        plan, resolve_flow(given), progress, colour=coloured(), width=terminal_width(), typed=given.words(), **options
-    )
-    print_lines(lines)
-    return code
+    return _printed(*run(plan, resolve_flow(given), progress, typed=given.words(), **_terminal(), **options))
 
 
 @cli.command(short_help="Set the planned offsets on the target (dry run without --execute).")
@@ -313,8 +305,7 @@ def rollback(plan: Path, **options: Any) -> int:
         help="Also read, per row, the next record on the source and the next one on the target, and show them "
              "side by side: offset, time, size, fingerprints equal or not. Never the payload.")  # fmt: skip
 @option("--limit", type=click.IntRange(min=1), metavar="N", help="With --records: only the first N rows.")
-@option("--group", "groups", multiple=True, metavar="REGEX", help="Only groups that match in full.")
-@option("--only", multiple=True, metavar="DECISION|GRADE|REASON", help="Only rows of this kind.")
+@row_options
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
         help="json: one document with every row.")  # fmt: skip
 @common_options
@@ -349,9 +340,7 @@ def doctor(**options: Any) -> int:
 
     given = _clusters(options)
     progress = progress_on_stderr(options.pop("log_format"))
-    lines, code = examine(given, progress, colour=coloured(), width=terminal_width(), **options)
-    print_lines(lines)
-    return code
+    return _printed(*examine(given, progress, **_terminal(), **options))
 
 
 @cli.group(short_help="Look at what MirrorMaker 2 itself keeps.", subcommand_metavar="COMMAND [OPTIONS]")
@@ -362,8 +351,7 @@ def mm2() -> None:
 @mm2.command(short_help="Show MM2's own positions next to its syncs and checkpoints.")
 @cluster_options
 @option("--source-down", is_flag=True, help="The source is down: show what the target knows.")
-@option("--topic", "topics", multiple=True, metavar="REGEX", help="Only source topics that match in full.")
-@option("--exclude-topic", "exclude_topics", multiple=True, metavar="REGEX", help="Leave these source topics out.")
+@topic_options
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
         help="json: one document with every number.")  # fmt: skip
 @spark_options
@@ -379,9 +367,7 @@ def offsets(**options: Any) -> int:
 
     flow = resolve_flow(_clusters(options))
     progress = progress_on_stderr(options.pop("log_format"))
-    lines, code = run_mm2_offsets(flow, progress, colour=coloured(), width=terminal_width(), **options)
-    print_lines(lines)
-    return code
+    return _printed(*run_mm2_offsets(flow, progress, **_terminal(), **options))
 
 
 def main() -> None:

@@ -2,14 +2,7 @@
 
 from typing import Any
 
-from migrate.cli.wiring import (
-    SparkCommits,
-    SparkMirror,
-    admin_of,
-    background_spark,
-    parse_spark_conf,
-    position_reader_of,
-)
+from migrate.cli.wiring import plan_edges
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.mm2.flow import Flow
@@ -17,22 +10,13 @@ from migrate.ports import Progress
 from migrate.show.mm2_offsets import stores_document, stores_lines
 from migrate.survey.filters import Filters
 from migrate.survey.mm2_offsets import read_stores
-from migrate.survey.survey import Clusters, Timer
+from migrate.survey.survey import Timer
 
 
 def run_mm2_offsets(flow: Flow, progress: Progress, **options: Any) -> tuple[list[str], int]:
     """Return the report and the exit code: 1 where MM2's own positions could not be read."""
-    deadline = options["request_timeout"]
     filters = Filters.from_options(topics=options["topics"], exclude_topics=options["exclude_topics"])
-    with background_spark(options["master"], parse_spark_conf(options["spark_conf"])) as spark:
-        clusters = Clusters(
-            source=None if options["source_down"] else admin_of(flow.source, deadline),
-            target=admin_of(flow.target, deadline),
-            source_commits=None,
-            target_commits=SparkCommits(spark, flow.target, deadline),
-            mirror=SparkMirror(spark, flow),
-            worker=position_reader_of(flow, deadline),
-        )
+    with plan_edges(flow, options["source_down"], options) as clusters:
         stores = read_stores(flow, clusters, filters, Timer(SystemClock(), progress))
     if options["form"] == "json":
         lines = list(stores_document(stores, flow))

@@ -3,22 +3,21 @@
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from migrate.checks.registry import ACCEPTABLE_CHECKS
+from migrate.checks.registry import ACCEPTABLE_CHECKS, parse_waiver
 from migrate.errors import UsageError
 from migrate.mm2.flow import Flow
 from migrate.model import Side
-from migrate.survey.policies import UNTRANSLATABLE_REASONS, Policies, Rewind, Uncommitted
+from migrate.survey.policies import UNTRANSLATABLE_REASONS, Policies, Rewind, Uncommitted, parse_untranslatable
 
 if TYPE_CHECKING:
     from migrate.mm2.connectors import Described
     from migrate.survey.filters import Filters
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 ENVIRONMENT_PREFIX = "MM2_MIGRATE_"
 # What affects data is given on the command line of the night, never inherited from a shell's profile.
@@ -32,7 +31,7 @@ FILE = click.Path(path_type=Path)
 Command = Callable[..., Any]
 
 
-def option(*names: str, **settings: Any) -> Callable[[F], F]:
+def option(*names: str, **settings: Any) -> Callable[[Command], Command]:
     """Return a click option that `MM2_MIGRATE_<NAME>` also sets, unless it affects data."""
     long = next(name for name in names if name.startswith("--")).split("/")[0]
     if long not in NEVER_FROM_ENVIRONMENT:
@@ -40,98 +39,79 @@ def option(*names: str, **settings: Any) -> Callable[[F], F]:
     return click.option(*names, **settings)
 
 
-def _apply(decorators: list[Callable[[Command], Command]], command: Command) -> Command:
-    for decorate in reversed(decorators):
-        command = decorate(command)
-    return command
+def together(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return several options as one decorator, in the order of the help text."""
+    return lambda command: reduce(lambda decorated, decorate: decorate(decorated), reversed(decorators), command)
 
 
-def common_options(command: Command) -> Command:
-    """Add what every command has: logging and debugging."""
-    return _apply(
-        [
-            option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
-                   help="Format of progress and log lines on stderr."),
-            option("--debug", is_flag=True, help="Show stack traces."),
-        ],
-        command,
-    )  # fmt: skip
-
-
-def writing_options(command: Command) -> Command:
-    """Add what `apply` and `rollback` share."""
-    return _apply(
-        [
-            option("--approve", metavar="FINGERPRINT",
-                   help="Fingerprint of the reviewed plan: all of it, or at least the first 32 digits."),
-            option("--execute", is_flag=True, help="Write. Without it: a dry run with every check."),
-            option("--concurrency", type=click.IntRange(1, 100), default=100, show_default=True, metavar="N",
-                   help="Groups in flight at once."),
-            option("--group-timeout", type=click.FloatRange(min=1), default=60.0, show_default=True,
-                   metavar="SECONDS", help="How long to keep retrying while no group is completed."),
-        ],
-        command,
-    )  # fmt: skip
-
-
-def cluster_options(command: Command) -> Command:
-    """Add the options that say where the clusters are and what MM2 is called there."""
-    return _apply(
-        [
-            option("--mm2-config", type=FILE, metavar="FILE",
-                   help="The mm2.properties that runs MirrorMaker 2: brokers, security, policy, topics."),
-            option("--connect-url", metavar="URL",
-                   help="A Kafka Connect worker that runs MM2's connectors: the same facts from its REST API, never "
-                        "credentials."),
-            option("--strimzi", type=FILE, metavar="FILE",
-                   help="A Strimzi KafkaMirrorMaker2 (YAML): the same facts, never credentials."),
-            option("--source", metavar="ALIAS",
-                   help="Alias of MM2's source, which the groups leave (and come back to with --failback)."),
-            option("--target", metavar="ALIAS", help="Alias of MM2's target, which the groups move to."),
-            option("--source-config", type=FILE, metavar="FILE",
-                   help="Java client properties of the source; wins for credentials."),
-            option("--target-config", type=FILE, metavar="FILE",
-                   help="Java client properties of the target; wins for credentials."),
-            option("--replication-policy", type=click.Choice(["default", "identity"]),
-                   help="How MM2 names topics on the target: ALIAS.topic, or unchanged.  [default: default]"),
-            option("--separator", metavar="TEXT", help="replication.policy.separator.  [default: .]"),
-            option("--offset-syncs-location", type=click.Choice(["source", "target"]),
-                   help="Where MM2 keeps its offset syncs.  [default: source]"),
-            option("--checkpoints-topic", metavar="TOPIC", help="Name of MM2's checkpoints topic."),
-            option("--offset-syncs-topic", metavar="TOPIC", help="Name of MM2's offset-syncs topic."),
-            option("--connect-offsets-topic", metavar="TOPIC",
-                   help="Where MM2 keeps its own positions: offset.storage.topic of its Connect worker."),
-            option("--request-timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True,
-                   metavar="SECONDS", help="Deadline for one request to a cluster."),
-        ],
-        command,
-    )  # fmt: skip
-
-
-def printed_cluster_options(command: Command) -> Command:
-    """Add the cluster options to a command that asks no cluster, and prints them in the commands to copy."""
-    decorated = cluster_options(command)
-    parameters: list[click.Parameter] = vars(decorated)["__click_params__"]
-    parameters[:] = [p for p in parameters if p.name != "request_timeout"]
-    return decorated
-
-
-def filter_options(command: Command) -> Command:
-    """Add the filters on groups and topics."""
-    return _apply(
-        [
-            option("--group", "groups", multiple=True, metavar="REGEX", help="Only groups that match in full."),
-            option("--exclude-group", "exclude_groups", multiple=True, metavar="REGEX",
-                   help="Leave these groups out; wins over --group."),
-            option("--topic", "topics", multiple=True, metavar="REGEX",
-                   help="Only source topics that match in full."),
-            option("--exclude-topic", "exclude_topics", multiple=True, metavar="REGEX",
-                   help="Leave these source topics out."),
-            option("--groups-file", type=FILE, metavar="FILE",
-                   help="A wave: only the groups listed in this file, one per line."),
-        ],
-        command,
-    )  # fmt: skip
+# What every command has: logging and debugging.
+common_options = together(
+    option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
+           help="Format of progress and log lines on stderr."),
+    option("--debug", is_flag=True, help="Show stack traces."),
+)  # fmt: skip
+# What `apply` and `rollback` share.
+writing_options = together(
+    option("--approve", metavar="FINGERPRINT",
+           help="Fingerprint of the reviewed plan: all of it, or at least the first 32 digits."),
+    option("--execute", is_flag=True, help="Write. Without it: a dry run with every check."),
+    option("--concurrency", type=click.IntRange(1, 100), default=100, show_default=True, metavar="N",
+           help="Groups in flight at once."),
+    option("--group-timeout", type=click.FloatRange(min=1), default=60.0, show_default=True,
+           metavar="SECONDS", help="How long to keep retrying while no group is completed."),
+)  # fmt: skip
+# Where the clusters are and what MM2 is called there, as a command that asks no cluster has it: it prints them.
+printed_cluster_options = together(
+    option("--mm2-config", type=FILE, metavar="FILE",
+           help="The mm2.properties that runs MirrorMaker 2: brokers, security, policy, topics."),
+    option("--connect-url", metavar="URL",
+           help="A Kafka Connect worker that runs MM2's connectors: the same facts from its REST API, never "
+                "credentials."),
+    option("--strimzi", type=FILE, metavar="FILE",
+           help="A Strimzi KafkaMirrorMaker2 (YAML): the same facts, never credentials."),
+    option("--source", metavar="ALIAS",
+           help="Alias of MM2's source, which the groups leave (and come back to with --failback)."),
+    option("--target", metavar="ALIAS", help="Alias of MM2's target, which the groups move to."),
+    option("--source-config", type=FILE, metavar="FILE",
+           help="Java client properties of the source; wins for credentials."),
+    option("--target-config", type=FILE, metavar="FILE",
+           help="Java client properties of the target; wins for credentials."),
+    option("--replication-policy", type=click.Choice(["default", "identity"]),
+           help="How MM2 names topics on the target: ALIAS.topic, or unchanged.  [default: default]"),
+    option("--separator", metavar="TEXT", help="replication.policy.separator.  [default: .]"),
+    option("--offset-syncs-location", type=click.Choice(["source", "target"]),
+           help="Where MM2 keeps its offset syncs.  [default: source]"),
+    option("--checkpoints-topic", metavar="TOPIC", help="Name of MM2's checkpoints topic."),
+    option("--offset-syncs-topic", metavar="TOPIC", help="Name of MM2's offset-syncs topic."),
+    option("--connect-offsets-topic", metavar="TOPIC",
+           help="Where MM2 keeps its own positions: offset.storage.topic of its Connect worker."),
+)  # fmt: skip
+# The same, with what asking takes.
+cluster_options = together(
+    printed_cluster_options,
+    option("--request-timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True,
+           metavar="SECONDS", help="Deadline for one request to a cluster."),
+)  # fmt: skip
+topic_options = together(
+    option("--topic", "topics", multiple=True, metavar="REGEX",
+           help="Only source topics that match in full."),
+    option("--exclude-topic", "exclude_topics", multiple=True, metavar="REGEX",
+           help="Leave these source topics out."),
+)  # fmt: skip
+_group_option = option("--group", "groups", multiple=True, metavar="REGEX", help="Only groups that match in full.")
+# Which rows of a plan.
+row_options = together(
+    _group_option, option("--only", multiple=True, metavar="DECISION|GRADE|REASON", help="Only rows of this kind.")
+)
+# Filters on groups and topics.
+filter_options = together(
+    _group_option,
+    option("--exclude-group", "exclude_groups", multiple=True, metavar="REGEX",
+           help="Leave these groups out; wins over --group."),
+    topic_options,
+    option("--groups-file", type=FILE, metavar="FILE",
+           help="A wave: only the groups listed in this file, one per line."),
+)  # fmt: skip
 
 
 def filters_of(options: Mapping[str, Any]) -> "Filters":
@@ -142,24 +122,20 @@ def filters_of(options: Mapping[str, Any]) -> "Filters":
     return Filters.from_options(*(options[name] for name in names))
 
 
-def policy_options(command: Command) -> Command:
-    """Add what a reviewer decides: waivers, and what becomes of rows that no law translates."""
-    return _apply(
-        [
-            option("--accept", multiple=True, metavar="CHECK[:SUBJECT]",
-                   help=f"Turn that block into a warning. Checks: {', '.join(ACCEPTABLE_CHECKS)}."),
-            option("--untranslatable", multiple=True, metavar="[REASON=]block|skip|earliest|latest",
-                   help="What to do with commits that no rule can translate (default block). "
-                        f"Reasons: {', '.join(UNTRANSLATABLE_REASONS)}."),
-            option("--rewind", type=click.Choice([str(r) for r in Rewind]), default="block", show_default=True,
-                   help="What to do if the target group is already beyond the planned offset."),
-            option("--uncommitted", type=click.Choice([str(u) for u in Uncommitted]), default="ignore",
-                   show_default=True, help="What to do with partitions of a group's topics that it never committed."),
-            option("--max-rereads", type=click.IntRange(min=0), default=1_000_000, show_default=True,
-                   metavar="N", help="Block a group that would re-read more records than this."),
-        ],
-        command,
-    )  # fmt: skip
+# What a reviewer decides: waivers, and what becomes of rows that no law translates.
+policy_options = together(
+    option("--accept", multiple=True, metavar="CHECK[:SUBJECT]",
+           help=f"Turn that block into a warning. Checks: {', '.join(ACCEPTABLE_CHECKS)}."),
+    option("--untranslatable", multiple=True, metavar="[REASON=]block|skip|earliest|latest",
+           help="What to do with commits that no rule can translate (default block). "
+                f"Reasons: {', '.join(UNTRANSLATABLE_REASONS)}."),
+    option("--rewind", type=click.Choice([str(r) for r in Rewind]), default="block", show_default=True,
+           help="What to do if the target group is already beyond the planned offset."),
+    option("--uncommitted", type=click.Choice([str(u) for u in Uncommitted]), default="ignore",
+           show_default=True, help="What to do with partitions of a group's topics that it never committed."),
+    option("--max-rereads", type=click.IntRange(min=0), default=1_000_000, show_default=True,
+           metavar="N", help="Block a group that would re-read more records than this."),
+)  # fmt: skip
 
 
 def _byte_count(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
@@ -171,32 +147,22 @@ def _byte_count(ctx: click.Context, param: click.Parameter, value: str | None) -
         raise click.BadParameter(str(error)) from error
 
 
-def matching_options(command: Command) -> Command:
-    """Add what bounds the comparing of records."""
-    return _apply(
-        [
-            option("--match-limit", type=click.IntRange(min=1), default=1_000_000, show_default=True,
-                   metavar="RECORDS", help="Read at most this many offsets of either log per partition; rows that "
-                                           "would need more are bounded or estimated."),
-            option("--max-fetch", callback=_byte_count, metavar="BYTES",
-                   help="Fetch at most about this much from each cluster: 500M, 2G, 1048576. Partitions beyond it "
-                        "are not compared.  [default: no limit]"),
-            option("--no-match", is_flag=True,
-                   help="Compare no records: rows rest on MM2's offset syncs, with timestamps as a guard."),
-        ],
-        command,
-    )  # fmt: skip
-
-
-def spark_options(command: Command) -> Command:
-    """Add where Spark runs."""
-    return _apply(
-        [
-            option("--master", metavar="URL", help="Spark master, if no session has one.  [default: local[*]]"),
-            option("--spark-conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting; repeatable."),
-        ],
-        command,
-    )  # fmt: skip
+# What bounds the comparing of records.
+matching_options = together(
+    option("--match-limit", type=click.IntRange(min=1), default=1_000_000, show_default=True,
+           metavar="RECORDS", help="Read at most this many offsets of either log per partition; rows that "
+                                   "would need more are bounded or estimated."),
+    option("--max-fetch", callback=_byte_count, metavar="BYTES",
+           help="Fetch at most about this much from each cluster: 500M, 2G, 1048576. Partitions beyond it "
+                "are not compared.  [default: no limit]"),
+    option("--no-match", is_flag=True,
+           help="Compare no records: rows rest on MM2's offset syncs, with timestamps as a guard."),
+)  # fmt: skip
+# Where Spark runs.
+spark_options = together(
+    option("--master", metavar="URL", help="Spark master, if no session has one.  [default: local[*]]"),
+    option("--spark-conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting; repeatable."),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -268,15 +234,8 @@ def resolve_flow(given: ClusterOptions) -> Flow:
 
 def _aliases(given: ClusterOptions) -> tuple[str, str]:
     """Return the flow's two aliases; raises `UsageError` where the options do not go together."""
-    told_by = [
-        option
-        for option, value in (
-            ("--mm2-config", given.mm2_config),
-            ("--connect-url", given.connect_url),
-            ("--strimzi", given.strimzi),
-        )
-        if value is not None
-    ]
+    settings = {"--mm2-config": given.mm2_config, "--connect-url": given.connect_url, "--strimzi": given.strimzi}
+    told_by = [name for name, value in settings.items() if value is not None]
     if len(told_by) > 1:
         raise UsageError(f"{' and '.join(told_by)} exclude each other.", "Say once how MM2 is set up.")
     if not told_by and (given.source_config is None or given.target_config is None):
@@ -307,19 +266,14 @@ def _described(given: ClusterOptions, source_alias: str, target_alias: str) -> "
     return read_strimzi(given.strimzi, source_alias, target_alias)
 
 
-def resolve_policies(
-    accept: tuple[str, ...], untranslatable: tuple[str, ...], rewind: str, uncommitted: str, max_rereads: int
-) -> Policies:
-    """Return the policies that the options choose."""
-    from migrate.checks.registry import parse_waiver
-    from migrate.survey.policies import parse_untranslatable
-
-    default, by_reason = parse_untranslatable(untranslatable)
+def resolve_policies(options: dict[str, Any]) -> Policies:
+    """Take the options of `policy_options` out of a command's, and return the policies that they choose."""
+    default, by_reason = parse_untranslatable(options.pop("untranslatable"))
     return Policies(
-        waivers=tuple(parse_waiver(text) for text in accept),
+        waivers=tuple(parse_waiver(text) for text in options.pop("accept")),
         untranslatable=default,
         untranslatable_by_reason=by_reason,
-        rewind=Rewind(rewind),
-        uncommitted=Uncommitted(uncommitted),
-        max_rereads=max_rereads,
+        rewind=Rewind(options.pop("rewind")),
+        uncommitted=Uncommitted(options.pop("uncommitted")),
+        max_rereads=options.pop("max_rereads"),
     )

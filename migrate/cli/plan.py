@@ -1,24 +1,12 @@
 """The `plan` command: wire the edges, make the plan, write it."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.cli.options import filters_of
-from migrate.cli.wiring import (
-    SparkCommits,
-    SparkMirror,
-    SparkRecordComparer,
-    admin_of,
-    background_spark,
-    group_facts_of,
-    hosted_by,
-    parse_spark_conf,
-    position_reader_of,
-    task_reader_of,
-)
+from migrate.cli.wiring import plan_edges
 from migrate.clock import SystemClock
 from migrate.errors import UsageError
 from migrate.match.comparison import Limits
@@ -28,7 +16,7 @@ from migrate.plan.file import refuse_out, write_plan
 from migrate.plan.plan import Plan
 from migrate.ports import Progress
 from migrate.survey.policies import Policies
-from migrate.survey.survey import Clusters, PlanRequest
+from migrate.survey.survey import PlanRequest
 from migrate.survey.take import take_survey
 from migrate.text import many
 
@@ -36,7 +24,7 @@ from migrate.text import many
 def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **options: Any) -> Plan:
     """Make the plan that the options ask for and write it to `out`.
 
-    Raises before anything is read if `out` can not be written, or holds a plan that was applied, or no plan at all.
+    Raises before anything is read if `out` cannot be written, or holds a plan that was applied, or no plan at all.
     """
     refuse_out(out)
     if options["failback"]:
@@ -55,28 +43,7 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
         settings=_settings(policies, options),
         limits=Limits(0 if options["no_match"] else options["match_limit"], options["max_fetch"]),
     )
-    deadline = options["request_timeout"]
-    with background_spark(options["master"], parse_spark_conf(options["spark_conf"])) as spark:
-        target = admin_of(flow.target, deadline)
-        source = None if request.source_down else admin_of(flow.source, deadline)
-        mirror = SparkMirror(spark, flow)
-        clusters = Clusters(
-            source=source,
-            target=target,
-            source_commits=SparkCommits(spark, flow.source, deadline) if source else None,
-            target_commits=SparkCommits(spark, flow.target, deadline),
-            mirror=mirror,
-            comparer=SparkRecordComparer(spark, flow, mirror, deadline) if source else None,
-            hosted={
-                cluster.side: partial(hosted_by, spark, cluster, deadline)
-                for cluster in ((flow.source, flow.target) if source else (flow.target,))
-            },
-            worker=position_reader_of(flow, deadline),
-            source_groups=group_facts_of(flow.source, deadline) if source else None,
-            target_groups=group_facts_of(flow.target, deadline),
-            ready=spark.session,
-            tasks=task_reader_of(flow, deadline),
-        )
+    with plan_edges(flow, request.source_down, options) as clusters:
         clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)
         progress.step("ending Spark")

@@ -10,8 +10,8 @@ from migrate.plan.diff import diff
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
 from migrate.show.diff import diff_document, diff_lines
-from migrate.show.formats import kcg_companion, render, selected
-from migrate.show.plan_export import refuse_unprintable
+from migrate.show.formats import render, select
+from migrate.show.plan_export import kcg_companion, refuse_unprintable
 from migrate.show.waves import wave_document, wave_lines
 
 
@@ -44,8 +44,9 @@ def run_show(paths: Sequence[Path], options: ShowOptions) -> tuple[Iterable[str]
         plan, options.form, str(path), groups=options.groups, only=options.only, width=options.width,
         colour=options.colour,
     )  # fmt: skip
-    beside = kcg_companion(plan, str(path), options.groups, options.only) if options.form == "kcg" else ""
-    return lines, beside
+    if options.form != "kcg":
+        return lines, ""
+    return lines, kcg_companion(plan, str(path), select(plan.rows, options.groups, options.only))
 
 
 def _difference(now: Plan, path: Path, other: Path, options: ShowOptions) -> Iterable[str]:
@@ -54,8 +55,7 @@ def _difference(now: Plan, path: Path, other: Path, options: ShowOptions) -> Ite
     found = diff(before, now)
     if options.groups or options.only:
         # A group may be gone, or a word be known to one of the two plans only.
-        rows = [*selected(now, before, options.groups, options.only)]
-        found = found.of(rows)
+        found = found.of(select((*now.rows, *before.rows), options.groups, options.only))
     if options.form == "json":
         return diff_document(found)
     return diff_lines(found, (str(other), str(path)), options.width, options.colour)

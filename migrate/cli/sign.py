@@ -15,7 +15,7 @@ from migrate.apply.signatures import (
     signatures_required,
     standing,
 )
-from migrate.clock import Clock, SystemClock, iso
+from migrate.clock import SystemClock, iso
 from migrate.errors import Refused
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
@@ -25,13 +25,12 @@ from migrate.text import name as shown
 from migrate.text import shell_word
 
 
-def run_sign(path: Path, by: str, note: str, clock: Clock | None = None) -> list[str]:
+def run_sign(path: Path, by: str, note: str) -> list[str]:
     """Sign a plan file; return the lines to print.
 
     Raises `Refused` for a plan that was rolled back: nothing can come of it any more.
     """
-    plan = read_plan(path)
-    clock = clock or SystemClock()
+    plan, clock = read_plan(path), SystemClock()
     if Journal(journal_to_read(path, plan.fingerprint), plan.fingerprint, clock.now_ms).read().is_spent:
         raise Refused(f"Plan {plan.short_fingerprint} is spent: it was rolled back.", "Make a new plan, and sign that.")
     signature = signature_of(plan, by, note, iso(clock.now_ms()))

@@ -2,34 +2,29 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from migrate.cli.options import filters_of
-from migrate.cli.wiring import admin_of, group_facts_of, log_reader_of, position_reader_of, task_reader_of
+from migrate.cli.wiring import StatusEdges, status_edges
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
-from migrate.kafka.record_reader import RecordReader
 from migrate.match.comparison import Limits
-from migrate.match.log_reader import LogReader
-from migrate.match.tail_comparer import MOST_PER_PARTITION, TailComparer
-from migrate.mm2.connector_status import TaskReader
+from migrate.match.tail_comparer import MOST_PER_PARTITION
 from migrate.mm2.flow import Flow
-from migrate.mm2.topic_reader import PlainMirror
+from migrate.model import Side
 from migrate.plan.file import read_plan
 from migrate.plan.forecast import Forecast, forecast
 from migrate.plan.status import Status, status_of
 from migrate.plan.watch import EVERY_SECONDS, Asking, BackgroundLook, Sight, Told, Wakeful, watch_until_ready
-from migrate.ports import ClusterAdmin, Lines, PositionReader, Progress
+from migrate.ports import Lines, Progress
 from migrate.show.plan_table import Page
 from migrate.show.screen import Screen
 from migrate.show.status import first_look_lines, late_text, left_text, progress_line, status_lines
 from migrate.show.status_document import status_document
 from migrate.survey.expiry import records_rest_on
-from migrate.survey.group_facts import RememberedGroupFacts
 from migrate.survey.policies import Policies
 from migrate.survey.records import read_positions
 from migrate.survey.survey import Clusters, PlanRequest, Timer
@@ -52,10 +47,19 @@ def run_status(flow: Flow, policies: Policies, progress: Lines, show: Print, **o
         show=show,
         progress=progress,
     )
+    request = PlanRequest(
+        flow=flow,
+        filters=filters_of(options),
+        policies=policies,
+        source_down=False,
+        settle_seconds=options["settle"],
+        settings={},
+        limits=Limits(MOST_PER_PARTITION, None),
+    )
     clock = SystemClock()
     if not options["watch"]:
-        with _lookout(flow, policies, progress, clock, options) as lookout:
-            status = lookout.look(options["settle"])
+        with status_edges(flow, clock, options) as edges:
+            status = Lookout(request, edges, progress, clock).look(options["settle"])
         told.finally_(status, None)
         return exit_code(status)
     last: list[Told] = []
@@ -65,7 +69,8 @@ def run_status(flow: Flow, policies: Policies, progress: Lines, show: Print, **o
         told(said)
 
     asking = Asking(clock)
-    with _lookout(flow, policies, asking, asking, options) as lookout, told.screen():
+    with status_edges(flow, asking, options) as edges, told.screen():
+        lookout = Lookout(request, edges, asking, asking, watches=True)
 
         def begin(settle_seconds: float) -> BackgroundLook:
             return BackgroundLook(lambda: lookout.look(settle_seconds), asking)
@@ -84,111 +89,53 @@ def exit_code(status: Status) -> int:
 class Lookout:
     """Looks at both clusters, with clients that it keeps from one look to the next.
 
-    Glances share what `group_facts` remembers; a look over the whole settle time of `request` decides, and asks afresh.
-    `watches` is True where somebody looks on: then both clusters are asked for a sign of life while a look waits.
+    A look over the whole settle time of `request` decides, and asks afresh what glances remember. `watches` is True
+    where somebody looks on: then both clusters are asked for a sign of life while a look waits.
     """
 
     request: PlanRequest
-    source: ClusterAdmin
-    target: ClusterAdmin
-    mirror: PlainMirror
-    comparer: TailComparer | None
+    edges: StatusEdges
     progress: Progress
     clock: Clock
-    group_facts: tuple[RememberedGroupFacts, RememberedGroupFacts]
-    worker: PositionReader | None
-    tasks: TaskReader | None
     watches: bool = False
-    looking: Lock = field(default_factory=Lock)
 
     def look(self, settle_seconds: float) -> Status:
-        """Return the status; it says so where the source does not answer. `looking` is locked meanwhile."""
-        with self.looking:
+        """Return the status; it says so where the source does not answer. The edges are in use meanwhile."""
+        with self.edges.in_use:
             return self._look(settle_seconds)
 
     def _look(self, settle_seconds: float) -> Status:
+        edges = self.edges
         if settle_seconds >= self.request.settle_seconds:
-            for facts in self.group_facts:
+            for facts in edges.group_facts.values():
                 facts.forget()
         down = self._why_down()
         request = replace(self.request, settle_seconds=settle_seconds, source_down=bool(down))
-        source = None if down else self.source
-        groups = self.group_facts
-        clusters = Clusters(
-            source,
-            self.target,
-            source,
-            self.target,
-            self.mirror,
-            None if down else self.comparer,
-            worker=self.worker,
-            source_groups=None if down else groups[0],
-            target_groups=groups[1],
-            tasks=self.tasks,
-        )
-        clock = Wakeful(self.clock, lambda: self._ask_all(source), EVERY_SECONDS) if self.watches else self.clock
+        clusters = edges.clusters(source_down=bool(down))
+        clock = Wakeful(self.clock, lambda: self._ask_all(clusters), EVERY_SECONDS) if self.watches else self.clock
         survey = take_survey(request, clusters, clock, self.progress)
-        groups[1].note(records_rest_on(survey.target.states, survey.priors))
+        edges.group_facts[Side.TARGET].note(records_rest_on(survey.target.states, survey.priors))
         positions = survey.mm2.positions
         if down:
             # `plan` has no use for them then; here they tell how far MM2 had come.
             timer = Timer(self.clock, self.progress)
             positions = read_positions(clusters, request.flow, survey.target.topics, timer)
         now_ms = self.clock.now_ms()
-        return status_of(request, survey, positions, self.mirror.news, self.mirror.links, now_ms, down)
+        return status_of(request, survey, positions, edges.mirror.news, edges.mirror.links, now_ms, down)
 
-    def _ask_all(self, source: ClusterAdmin | None) -> None:
-        for admin in (source, self.target):
+    def _ask_all(self, clusters: Clusters) -> None:
+        for admin in (clusters.source, clusters.target):
             if admin is not None:
                 self.progress.step(f"reaching {admin.alias} again")
                 admin.facts()
 
     def _why_down(self) -> str:
-        self.progress.step(f"reaching {self.source.alias}")
+        self.progress.step(f"reaching {self.edges.source.alias}")
         try:
-            self.source.facts()
+            self.edges.source.facts()
         except ClusterError as error:
             return error.problem
         return ""
-
-
-@contextmanager
-def _lookout(
-    flow: Flow, policies: Policies, progress: Progress, clock: Clock, options: dict[str, Any]
-) -> Iterator[Lookout]:
-    deadline = options["request_timeout"]
-    request = PlanRequest(
-        flow=flow,
-        filters=filters_of(options),
-        policies=policies,
-        source_down=False,
-        settle_seconds=options["settle"],
-        settings={},
-        limits=Limits(MOST_PER_PARTITION, None),
-    )
-    readers = [log_reader_of(cluster, deadline) for cluster in (flow.source, flow.target)]
-    mirror = PlainMirror(flow, *readers)
-    comparer = None if options["no_match"] else TailComparer(mirror, lambda: nullcontext(_pair(readers)))
-    admins = [admin_of(cluster, deadline) for cluster in (flow.source, flow.target)]
-    facts = [group_facts_of(cluster, deadline) for cluster in (flow.source, flow.target)]
-    remembered = RememberedGroupFacts(facts[0], clock), RememberedGroupFacts(facts[1], clock)
-    worker, tasks = position_reader_of(flow, deadline), task_reader_of(flow, deadline)
-    lookout = Lookout(
-        request, admins[0], admins[1], mirror, comparer, progress, clock, remembered, worker, tasks, options["watch"]
-    )
-    try:
-        yield lookout
-    finally:
-        # A client that is closed under a question can take the process with it; what hangs ends with the process.
-        if not lookout.looking.locked():
-            for admin in admins:
-                admin.close()
-            for reader in readers:
-                reader.close()
-
-
-def _pair(readers: list[RecordReader]) -> tuple[LogReader, LogReader]:
-    return readers[0], readers[1]
 
 
 @dataclass

@@ -1,78 +1,78 @@
-"""Where the real things are plugged in: clients from a flow, and a Spark session that starts in the background."""
+"""Where the real things are plugged in: what the commands read and write through, behind the ports of the core.
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING
+Heavy libraries are imported when something of theirs is first made, and nothing is opened before it is first asked.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from threading import Lock
+from typing import Any
 
 from migrate.apply.exact_admin import ExactAdmin
+from migrate.clock import Clock
 from migrate.errors import UsageError
-from migrate.kafka.client_config import librdkafka_config
+from migrate.kafka.client_config import client_settings
 from migrate.kafka.hosted import HostedAdmin
-from migrate.kafka.reader_pair import KafkaReaders, ReaderSettings
-from migrate.kafka.rights import ConfluentRights
-from migrate.match.comparison import Comparison, Limits, Listener, Work
+from migrate.kafka.reader_pair import KafkaReaders
+from migrate.kafka.settings import ClientSettings
 from migrate.match.next_record import NextRecordReader
+from migrate.match.tail_comparer import TailComparer
 from migrate.mm2.connector_status import TaskReader
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.secrets import secret_values
-from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
-from migrate.model import Commits, Failure, LogRange, Side, TopicPartition
-from migrate.ports import CommitReader, PositionReader, Progress
-from migrate.survey.group_facts import GroupFactsReader
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from migrate.kafka.record_reader import RecordReader
-    from migrate.spark.exact_client import JavaMachine
-    from migrate.spark.mm2_topics import SparkMirrorReader
-    from migrate.spark.syncs import Syncs
+from migrate.mm2.topic_reader import PlainMirror
+from migrate.model import Side
+from migrate.ports import ClusterAdmin, PositionReader, Progress
+from migrate.spark.background import Session, background_spark
+from migrate.spark.exact_client import JavaExactClient, JavaMachine
+from migrate.spark.java_client import JavaClient
+from migrate.spark.java_settings import JavaSettings, java_settings
+from migrate.survey.group_facts import GroupFactsReader, RememberedGroupFacts
+from migrate.survey.survey import Clusters
 
 
-def _client(cluster: Cluster) -> tuple[Mapping[str, str], frozenset[str]]:
-    """Return one cluster's settings for librdkafka, and what no message may show of them."""
-    mapped = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
-    return mapped.config, secret_values(cluster.properties)
+@dataclass(frozen=True)
+class Endpoint:
+    """One cluster and the ways to it; `deadline_seconds` is how long any one request may take.
+
+    Its properties become the settings of each family of clients once, when the first of the family is made.
+    """
+
+    cluster: Cluster
+    deadline_seconds: float
+
+    @cached_property
+    def kafka(self) -> ClientSettings:
+        """The settings of librdkafka's clients; raises `ConfigError` for properties that it cannot use."""
+        return client_settings(self.cluster)
+
+    @cached_property
+    def java(self) -> JavaSettings:
+        """The settings of Kafka's Java clients and of Spark's Kafka source."""
+        return java_settings(self.cluster)
+
+    def admin(self, concurrency: int = 100) -> HostedAdmin:
+        """Return the confluent-kafka admin, in a process of its own; the first call starts it."""
+        return HostedAdmin(self.kafka, self.deadline_seconds, concurrency)
+
+    def group_facts(self) -> GroupFactsReader:
+        """Return what tells of the cluster's groups beyond the admin client."""
+        from migrate.kafka.group_facts import ConfluentGroupFacts
+
+        return ConfluentGroupFacts(self.kafka, self.deadline_seconds)
+
+    def next_records(self, isolation_level: str = "read_committed") -> NextRecordReader:
+        """Return the reader of single records."""
+        from migrate.kafka.next_record import ConsumerOfNextRecords
+
+        return ConsumerOfNextRecords(self.kafka, self.deadline_seconds, isolation_level)
 
 
-def admin_of(cluster: Cluster, deadline_seconds: float, concurrency: int = 100) -> HostedAdmin:
-    """Return the confluent-kafka admin of one cluster, in a process of its own; the first call starts it."""
-    config, secrets = _client(cluster)
-    return HostedAdmin(cluster, config, deadline_seconds, concurrency, secrets)
-
-
-def rights_of(cluster: Cluster, deadline_seconds: float) -> ConfluentRights:
-    """Return an admin that is also asked what it may do."""
-    config, secrets = _client(cluster)
-    return ConfluentRights(cluster, config, deadline_seconds, secrets=secrets)
-
-
-def group_facts_of(cluster: Cluster, deadline_seconds: float) -> GroupFactsReader:
-    """Return what tells of one cluster's groups beyond the admin client; nothing is opened before its first call."""
-    from migrate.kafka.group_facts import ConfluentGroupFacts
-
-    config, secrets = _client(cluster)
-    return ConfluentGroupFacts(cluster, config, deadline_seconds, secrets)
-
-
-def record_reader_of(
-    cluster: Cluster, deadline_seconds: float, isolation_level: str = "read_committed"
-) -> NextRecordReader:
-    """Return the reader of single records of one cluster; nothing is opened before its first call."""
-    from migrate.kafka.next_record import ConsumerOfNextRecords
-
-    config, _ = _client(cluster)
-    return ConsumerOfNextRecords(cluster, config, deadline_seconds, isolation_level)
-
-
-def log_reader_of(cluster: Cluster, deadline_seconds: float) -> "RecordReader":
-    """Return a reader of one cluster's logs for this process; nothing is opened before its first call."""
-    from migrate.kafka.record_reader import RecordReader
-
-    settings = _reader_settings(cluster)
-    return RecordReader(settings.name, settings.config, deadline_seconds, settings.secrets)
+def endpoints(flow: Flow, deadline_seconds: float) -> tuple[Endpoint, Endpoint]:
+    """Return source and target."""
+    return Endpoint(flow.source, deadline_seconds), Endpoint(flow.target, deadline_seconds)
 
 
 def position_reader_of(flow: Flow, deadline_seconds: float) -> PositionReader | None:
@@ -109,153 +109,135 @@ def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
     return conf
 
 
-class BackgroundSpark:
-    """A Spark session that starts while the clusters are asked their first questions: it takes seconds."""
-
-    def __init__(self, master: str | None, conf: Mapping[str, str]) -> None:
-        self._pool = ThreadPoolExecutor(1, "spark-start")
-        self._session: Future[SparkSession] = self._pool.submit(self._start, master, conf)
-
-    @staticmethod
-    def _start(master: str | None, conf: Mapping[str, str]) -> "SparkSession":
-        from migrate.spark.session import spark_session
-
-        return spark_session(master, conf)
-
-    def session(self) -> "SparkSession":
-        """Return the session, waiting for it; raises what its start raised."""
-        return self._session.result()
-
-    def stop(self) -> None:
-        """Stop the session, if it started, and end its JVM. A start that nobody waits for any more is broken off."""
-        from migrate.spark.session import break_off_start, stop_session
-
-        if not self._session.done():
-            break_off_start(lambda seconds: bool(wait([self._session], seconds).done))
-        self._pool.shutdown(wait=True)
-        if self._session.exception() is None:
-            stop_session(self._session.result())
-
-
 @contextmanager
-def background_spark(master: str | None, conf: Mapping[str, str]) -> Iterator[BackgroundSpark]:
-    """Start Spark in the background, and stop it at the end; raises `ClusterError` if its JVM ends before."""
-    from migrate.spark.dead_jvm import needing_machine
+def plan_edges(flow: Flow, source_down: bool, options: Mapping[str, Any]) -> Iterator[Clusters]:
+    """Yield what `plan` reads through; Spark starts in the background meanwhile, and is stopped at the end.
 
-    spark = BackgroundSpark(master, conf)
-    try:
-        with needing_machine():
-            yield spark
-    finally:
-        spark.stop()
+    `options` are those of the command: `request_timeout`, `master` and `spark_conf`.
+    """
+    sides = endpoints(flow, options["request_timeout"])
+    with background_spark(options["master"], parse_spark_conf(options["spark_conf"])) as session:
+        yield _plan_clusters(flow, *sides, source_down, session)
 
 
-def hosted_by(spark: BackgroundSpark, cluster: Cluster, deadline_seconds: float) -> frozenset[str] | Failure:
-    """Return the topics that a cluster has, whether it shows them to us or not."""
+def _plan_clusters(flow: Flow, source: Endpoint, target: Endpoint, source_down: bool, session: Session) -> Clusters:
+    from migrate.spark.comparer import SparkComparer
     from migrate.spark.hosted_topics import hosted_topics
+    from migrate.spark.java_commits import JavaCommitReader
+    from migrate.spark.mm2_topics import SparkMirrorReader
 
-    return hosted_topics(spark.session(), cluster, deadline_seconds)
+    def commits(of: Endpoint) -> JavaCommitReader:
+        return JavaCommitReader(lambda: JavaClient(session()._jvm, of.java, of.deadline_seconds))
+
+    def comparer() -> SparkComparer:
+        readers = KafkaReaders(source.kafka, target.kafka, deadline, flow.target_isolation_level)
+        return SparkComparer(session, lambda: mirror.syncs, readers)
+
+    deadline = target.deadline_seconds
+    target_admin = target.admin()
+    mirror = SparkMirrorReader(session, flow, {Side.SOURCE: source.java, Side.TARGET: target.java})
+    return Clusters(
+        source=None if source_down else source.admin(),
+        target=target_admin,
+        source_commits=None if source_down else commits(source),
+        target_commits=commits(target),
+        mirror=mirror,
+        comparer=None if source_down else comparer(),
+        hosted={
+            of.cluster.side: partial(hosted_topics, session, of.java, deadline) for of in (source, target)[source_down:]
+        },
+        worker=position_reader_of(flow, deadline),
+        source_groups=None if source_down else source.group_facts(),
+        target_groups=target.group_facts(),
+        ready=session,
+        tasks=task_reader_of(flow, deadline),
+    )
 
 
-class SparkCommits:
-    """Commits read through Kafka's Java Admin in Spark's JVM, made when first asked for."""
+@dataclass(frozen=True)
+class StatusEdges:
+    """What `status` looks through, from one look to the next; `in_use` is locked during a look.
 
-    def __init__(self, spark: BackgroundSpark, cluster: Cluster, deadline_seconds: float) -> None:
-        self._make: Callable[[], CommitReader] = lambda: self._reader(spark, cluster, deadline_seconds)
-        self._made: CommitReader | None = None
+    Glances share what `group_facts` remembers, by side. `comparer` is None where no records are to be compared.
+    """
 
-    @staticmethod
-    def _reader(spark: BackgroundSpark, cluster: Cluster, deadline_seconds: float) -> CommitReader:
-        from migrate.spark.java_client import JavaClient
-        from migrate.spark.java_commits import JavaCommitReader
+    source: ClusterAdmin
+    target: ClusterAdmin
+    mirror: PlainMirror
+    comparer: TailComparer | None
+    group_facts: Mapping[Side, RememberedGroupFacts]
+    worker: PositionReader | None = None
+    tasks: TaskReader | None = None
+    in_use: Lock = field(default_factory=Lock)
 
-        return JavaCommitReader(JavaClient(spark.session()._jvm, cluster, deadline_seconds))
-
-    def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
-        """Return all committed offsets of each group."""
-        if self._made is None:
-            self._made = self._make()
-        return self._made.commits(groups, require_stable)
+    def clusters(self, source_down: bool) -> Clusters:
+        """Return what one look reads through."""
+        source = None if source_down else self.source
+        return Clusters(
+            source,
+            self.target,
+            source,
+            self.target,
+            self.mirror,
+            None if source_down else self.comparer,
+            worker=self.worker,
+            source_groups=None if source_down else self.group_facts[Side.SOURCE],
+            target_groups=self.group_facts[Side.TARGET],
+            tasks=self.tasks,
+        )
 
 
 @contextmanager
-def java_on_demand(progress: Progress, at_once: bool) -> "Iterator[JavaMachine]":
-    """Have a JVM for what only Kafka's Java client can do, and end it."""
-    from migrate.spark.exact_client import JavaMachine
+def status_edges(flow: Flow, clock: Clock, options: Mapping[str, Any]) -> Iterator[StatusEdges]:
+    """Yield what `status` looks through, without Spark; `options` are `request_timeout` and `no_match`."""
+    from migrate.kafka.record_reader import RecordReader
 
-    machine = JavaMachine(progress, at_once)
+    deadline = options["request_timeout"]
+    sides = endpoints(flow, deadline)
+    readers = [RecordReader(side.kafka, deadline) for side in sides]
+    source, target = [side.admin() for side in sides]
+    mirror = PlainMirror(flow, *readers)
+    edges = StatusEdges(
+        source,
+        target,
+        mirror,
+        None if options["no_match"] else TailComparer(mirror, lambda: nullcontext((readers[0], readers[1]))),
+        {side.cluster.side: RememberedGroupFacts(side.group_facts(), clock) for side in sides},
+        position_reader_of(flow, deadline),
+        task_reader_of(flow, deadline),
+    )
     try:
-        yield machine
+        yield edges
     finally:
-        machine.stop()
+        # A client that is closed under a question can take the process with it; what hangs ends with the process.
+        if not edges.in_use.locked():
+            for admin in (source, target):
+                admin.close()
+            for reader in readers:
+                reader.close()
 
 
-def exact_admin_of(
-    cluster: Cluster,
-    machine: "JavaMachine",
-    groups_with_metadata: Collection[str],
-    deadline_seconds: float,
-    concurrency: int = 100,
-) -> ExactAdmin:
-    """Return the confluent-kafka admin of one cluster, which leaves to Java what it cannot do byte for byte."""
-    from migrate.spark.exact_client import JavaExactClient
+@dataclass(frozen=True)
+class ApplyEdges:
+    """What reads and writes the clusters of a plan, with a JVM for what only Kafka's Java client can do."""
 
-    usual = admin_of(cluster, deadline_seconds, concurrency)
-    return ExactAdmin(usual, JavaExactClient(machine, cluster, deadline_seconds), groups_with_metadata)
+    source: Endpoint
+    target: Endpoint
+    machine: JavaMachine
+    concurrency: int
 
-
-class SparkMirror:
-    """MM2's topics read through Spark's Kafka source, once its session is up."""
-
-    def __init__(self, spark: BackgroundSpark, flow: Flow) -> None:
-        self._spark = spark
-        self._flow = flow
-        self._made: SparkMirrorReader | None = None
-
-    def _reader(self) -> "SparkMirrorReader":
-        if self._made is None:
-            from migrate.spark.mm2_topics import SparkMirrorReader
-
-            self._made = SparkMirrorReader(self._spark.session(), self._flow)
-        return self._made
-
-    def syncs(self) -> "Syncs | None":
-        """Return the offset syncs that `windows` has read; None where it has read none."""
-        return self._made.syncs if self._made else None
-
-    def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
-        """Read the checkpoints topic."""
-        return self._reader().checkpoints(topic, pinned)
-
-    def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
-        """Read the offset-syncs topic and find each question's window."""
-        return self._reader().windows(side, topic, pinned, questions)
-
-    def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
-        """Read MM2's own positions from the Connect offsets topic."""
-        return self._reader().positions(topic, pinned)
+    def exact_admin(self, of: Endpoint, groups_with_metadata: Collection[str]) -> ClusterAdmin:
+        """Return the confluent-kafka admin of one cluster, which leaves to Java what it cannot do byte for byte."""
+        exact = JavaExactClient(self.machine, of.java, of.deadline_seconds)
+        return ExactAdmin(of.admin(self.concurrency), exact, groups_with_metadata)
 
 
-class SparkRecordComparer:
-    """Records compared by Spark's tasks, once its session is up; the offset syncs are those that `mirror` has read."""
+@contextmanager
+def apply_edges(flow: Flow, progress: Progress, needs_java: bool, options: Mapping[str, Any]) -> Iterator[ApplyEdges]:
+    """Yield what `apply`, `rollback` and `verify` go through; the JVM starts at once where Java is needed.
 
-    def __init__(self, spark: BackgroundSpark, flow: Flow, mirror: SparkMirror, deadline_seconds: float) -> None:
-        self._spark = spark
-        self._mirror = mirror
-        source, target = (_reader_settings(cluster) for cluster in (flow.source, flow.target))
-        target = replace(target, isolation_level=flow.target_isolation_level)
-        self._readers = KafkaReaders(source, target, deadline_seconds)
-
-    def compare(
-        self, works: Collection[Work], limits: Limits, listener: Listener, inverted: bool = False
-    ) -> Comparison:
-        """Place the commits of every work."""
-        from migrate.spark.comparer import SparkComparer
-
-        comparer = SparkComparer(self._spark.session(), self._mirror.syncs, self._readers)
-        return comparer.compare(works, limits, listener, inverted)
-
-
-def _reader_settings(cluster: Cluster) -> ReaderSettings:
-    name = f"{cluster.side} {cluster.alias} ({cluster.bootstrap})"
-    return ReaderSettings(name, *_client(cluster))
+    `options` are `request_timeout` and, where anything is written, `concurrency`.
+    """
+    source, target = endpoints(flow, options["request_timeout"])
+    with closing(JavaMachine(progress, needs_java)) as machine:
+        yield ApplyEdges(source, target, machine, options.get("concurrency", 100))

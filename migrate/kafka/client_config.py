@@ -6,12 +6,13 @@ safe. Values never reach a message.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from migrate.errors import ConfigError
 from migrate.kafka.client_security import Settings, map_sasl, map_tls
-from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE
+from migrate.kafka.settings import ClientSettings
+from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE, Cluster
 from migrate.mm2.java_properties import PROVIDERS
+from migrate.mm2.secrets import secret_values
 
 _QUIET = {"log_level": "0", "log.connection.close": "false"}
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -60,15 +61,7 @@ _JAVA_ONLY_TEXT = """
 _JAVA_ONLY = frozenset(_JAVA_ONLY_TEXT.split())
 
 
-@dataclass(frozen=True, slots=True)
-class Mapped:
-    """A configuration for librdkafka, and the names of the settings that have no meaning there."""
-
-    config: Mapping[str, str] = field(repr=False)
-    ignored: tuple[str, ...]
-
-
-def librdkafka_config(properties: Mapping[str, str], origin: str) -> Mapped:
+def librdkafka_config(properties: Mapping[str, str], origin: str) -> dict[str, str]:
     """Map Java client properties to librdkafka's.
 
     `origin` names the file, for errors. Raises `ConfigError` naming the setting that cannot be mapped, and what
@@ -84,8 +77,14 @@ def librdkafka_config(properties: Mapping[str, str], origin: str) -> Mapped:
         map_sasl(settings)
     if protocol.endswith("SSL"):
         map_tls(settings)
-    ignored = _left_over(settings, protocol)
-    return Mapped({"client.id": CLIENT_ID} | settings.config | NEVER_CREATE | _QUIET, ignored)
+    _refuse_unknown(settings, protocol)
+    return {"client.id": CLIENT_ID} | settings.config | NEVER_CREATE | _QUIET
+
+
+def client_settings(cluster: Cluster) -> ClientSettings:
+    """Return what every client of librdkafka to this cluster is made with; raises as `librdkafka_config` does."""
+    config = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
+    return ClientSettings(cluster.side, cluster.alias, cluster.name, config, secret_values(cluster.properties))
 
 
 def _map_connection(settings: Settings) -> None:
@@ -107,9 +106,8 @@ def _map_connection(settings: Settings) -> None:
         settings.config["client.dns.lookup"] = lookup
 
 
-def _left_over(settings: Settings, protocol: str) -> tuple[str, ...]:
-    """Return the names without meaning here; raises `ConfigError` for one that may have a meaning."""
-    ignored = []
+def _refuse_unknown(settings: Settings, protocol: str) -> None:
+    """Raise `ConfigError` for a setting that was not mapped and may have a meaning."""
     for key in sorted(settings.properties.keys() - settings.taken):
         unused = (key.startswith("ssl.") and not protocol.endswith("SSL")) or (
             key.startswith("sasl.") and not protocol.startswith("SASL")
@@ -120,5 +118,3 @@ def _left_over(settings: Settings, protocol: str) -> tuple[str, ...]:
                 "is not a setting of Kafka's Java clients that this version can use",
                 "Check its spelling (in the words of Java clients, not of librdkafka), or leave it out.",
             )
-        ignored.append(key)
-    return tuple(ignored)

@@ -121,9 +121,7 @@ def _login_module(settings: Settings, module: LoginModule | None, wanted: str) -
         )
     if module.short_name != wanted:
         raise settings.refusal(
-            "sasl.jaas.config",
-            f"does not name the {wanted} that sasl.mechanism asks for",
-            "Make the two agree.",
+            "sasl.jaas.config", f"does not name the {wanted} that sasl.mechanism asks for", "Make the two agree."
         )
     return module
 

@@ -4,6 +4,7 @@ Invariants, each against a fault of librdkafka 2.16:
 - Every call has the longest `request_timeout`; the deadline is our own. A shorter one aborts the process
   while a coordinator is being looked up (librdkafka #4605).
 - A client that missed a deadline is dropped, never asked again.
+- A client is not kept for long: where it has found a group's coordinator, it waits for that broker, dead or not.
 - A client is destroyed in a thread that nobody waits for: `rd_kafka_destroy` joins the client's threads, and where
   brokers come and go one of them may never end. So nothing but `Connection._held` refers to a client for long.
 - librdkafka writes nothing to stderr; what its error callback says becomes the reason in a `ClusterError`.
@@ -14,9 +15,9 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -25,20 +26,21 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from migrate.errors import ClusterError
-from migrate.kafka.errors import code_of, error_of, failure_of, not_sent, note_cause, timed_out
-from migrate.mm2.flow import Cluster
+from migrate.kafka.errors import HOPELESS, code_of, error_of, failure_of, not_sent, note_cause, timed_out
+from migrate.kafka.settings import ClientSettings
+from migrate.kafka.turns import Backoff
 from migrate.model import Failure
 
 REQUEST_TIMEOUT_SECONDS = 3600.0
 LONGEST_SOCKET_TIMEOUT_MS = 300_000
 PREFLIGHT_SECONDS = 15.0
+# Of every request.
+LONGEST: dict[str, Any] = {"request_timeout": REQUEST_TIMEOUT_SECONDS}
+FRESH_SECONDS = 15.0
 _SLICE_SECONDS = 0.1
 _FIRST_TRY_SECONDS = 0.5
 _PAUSE_SECONDS = 0.5
 _SECRET_WORDS = ("password", "secret", "jaas", ".pem", "oauthbearer.config")
-# A second try cannot help: credentials and certificates do not change by themselves.
-_HOPELESS = frozenset({"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
-
 DESTROYER = "dropped-clients"
 
 K = TypeVar("K")
@@ -51,32 +53,24 @@ class Connection:
     `deadline_seconds` is how long any one call may stay without an answer.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        config: Mapping[str, str],
-        deadline_seconds: float,
-        secrets: Collection[str] = (),
-    ) -> None:
-        self.cluster = cluster
-        self.config = dict(config)
+    def __init__(self, settings: ClientSettings, deadline_seconds: float) -> None:
+        self.name = settings.name
         self.deadline_seconds = deadline_seconds
-        own = (v for k, v in config.items() if v and any(word in k for word in _SECRET_WORDS))
-        self._secrets = sorted({*secrets, *own} - {""}, key=len, reverse=True)
+        self._config = settings.config
+        own = (v for k, v in self._config.items() if v and any(word in k for word in _SECRET_WORDS))
+        self._secrets = sorted({*settings.secrets, *own} - {""}, key=len, reverse=True)
         # The client, if there is one.
         self._held: list[AdminClient] = []
+        self._made_at = 0.0
+        self._calls = 0
         self._causes: dict[str, str] = {}
         weakref.finalize(self, _let_go, self._held).atexit = False
-
-    @property
-    def name(self) -> str:
-        """The cluster in messages: "target B (broker:9092)"."""
-        return f"{self.cluster.side} {self.cluster.alias} ({self.cluster.bootstrap})"
 
     def client(self) -> AdminClient:
         """Return a client that has reached the cluster and was let in; raises `ClusterError` otherwise."""
         if not self._held:
             self._held.append(self._create())
+            self._made_at = time.monotonic()
             try:
                 self._reach()
             except BaseException:
@@ -88,6 +82,17 @@ class Connection:
         """Forget the client: the next call makes a new one."""
         _let_go(self._held)
 
+    @contextmanager
+    def _fresh_client(self) -> Iterator[None]:
+        """Drop a client that is old, unless another call still waits for its answers."""
+        if not self._calls and time.monotonic() - self._made_at > FRESH_SECONDS:
+            self.drop()
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
+
     def metadata(self) -> Any:
         """Return librdkafka's metadata of all topics and brokers."""
         try:
@@ -98,15 +103,14 @@ class Connection:
 
     def answer(self, what: str, submit: Callable[[AdminClient], "Future[Any]"]) -> Any:
         """Return one call's result; raises `ClusterError` saying that `what` could not be done."""
-        end = time.monotonic() + self.deadline_seconds
+        backoff = Backoff(_PAUSE_SECONDS, _PAUSE_SECONDS, self.deadline_seconds)
         while True:
             got = self.collect(lambda client: {what: submit(client)})[what]
-            left = end - time.monotonic()
-            if not isinstance(got, Failure) or not got.retriable or left <= 0:
+            if not isinstance(got, Failure) or not got.retriable or backoff.is_over:
                 break
             # Brokers restart, and controllers move: a fresh client finds the ones that are there.
             self.drop()
-            threading.Event().wait(min(_PAUSE_SECONDS, left))
+            backoff.pause()
         if isinstance(got, Failure):
             raise ClusterError(
                 f"{self.name} could not {what}: {got.code}: {got.message}.",
@@ -116,6 +120,10 @@ class Connection:
 
     def collect(self, submit: Callable[[AdminClient], "Mapping[K, Future[Any]]"]) -> dict[K, Any]:
         """Return the result, or a `Failure`, of each part of one call that asks many things. For reads."""
+        with self._fresh_client():
+            return self._collect(submit)
+
+    def _collect(self, submit: Callable[[AdminClient], "Mapping[K, Future[Any]]"]) -> dict[K, Any]:
         futures = submit(self.client())
         end = time.monotonic() + self.deadline_seconds
         while (left := end - time.monotonic()) > 0:
@@ -142,6 +150,12 @@ class Connection:
         After a missed deadline reads that were in flight are asked again of a new client, writes are
         `outcome_unknown`. If since the last missed deadline no answer came, the rest is not asked any more.
         """
+        with self._fresh_client():
+            return self._gather(keys, submit, concurrency, writing)
+
+    def _gather(
+        self, keys: Iterable[K], submit: Callable[[AdminClient, K], "Future[Any]"], concurrency: int, writing: bool
+    ) -> dict[K, Any]:
         waiting = deque(keys)
         answers: dict[K, Any] = {}
         running: dict[Future[Any], tuple[K, float]] = {}
@@ -149,7 +163,7 @@ class Connection:
         done: SimpleQueue[Future[Any]] = SimpleQueue()
         answered = True
         while waiting or running:
-            # Outside of what a key answers for: a cluster that can not be reached is an error of all.
+            # Outside of what a key answers for: a cluster that cannot be reached is an error of all.
             self.client()
             while waiting and len(running) < concurrency:
                 key = waiting.popleft()
@@ -187,7 +201,7 @@ class Connection:
         causes = self._causes = {}
         settings: dict[str, Any] = {
             "client.id": "mm2-migrate",
-            **self.config,
+            **self._config,
             # A socket that times out while a coordinator is looked up aborts the process, as a request does.
             "socket.timeout.ms": LONGEST_SOCKET_TIMEOUT_MS,
             "log_level": 0,
@@ -215,7 +229,7 @@ class Connection:
             patience *= 2
             self._held[0].poll(0)
             for code in self._causes:
-                if code in _HOPELESS:
+                if code in HOPELESS:
                     raise self._unreachable(code, self._causes[code])
             if time.monotonic() >= end:
                 raise self._unreachable(code_of(last), last.str())
@@ -223,7 +237,7 @@ class Connection:
     def _unreachable(self, code: str, text: str) -> ClusterError:
         # "All broker connections are down" and a bare timeout name no cause; the transport error before does.
         for telling in ("_AUTHENTICATION", "_SSL", "_RESOLVE", "_TRANSPORT"):
-            if telling in self._causes and code not in _HOPELESS:
+            if telling in self._causes and code not in HOPELESS:
                 code, text = telling, self._causes[telling]
         kind, todo = _EXPLANATIONS.get(code, ("no answer", _CHECK_BROKERS))
         return ClusterError(f"{self.name} cannot be reached: {kind}: {self._readable(text)}.", todo)
@@ -269,18 +283,17 @@ def _outcome(future: "Future[Any]", writing: bool = False) -> Any:
 _CHECK_BROKERS = (
     "Check bootstrap.servers and security.protocol, that the brokers run, and that this machine may connect to them."
 )
+_LOGIN_FAILED = (
+    "authentication failed",
+    "Check the user, the password and sasl.mechanism in the client properties of this cluster.",
+)
 _EXPLANATIONS = {
-    "_AUTHENTICATION": (
-        "authentication failed",
-        "Check the user, the password and sasl.mechanism in the client properties of this cluster.",
-    ),
-    "SASL_AUTHENTICATION_FAILED": (
-        "authentication failed",
-        "Check the user, the password and sasl.mechanism in the client properties of this cluster.",
-    ),
+    "_AUTHENTICATION": _LOGIN_FAILED,
+    "SASL_AUTHENTICATION_FAILED": _LOGIN_FAILED,
     "_SSL": (
         "TLS failed",
-        "Check security.protocol and the certificates (ssl.*) in the client properties of this cluster.",
+        "Check security.protocol and the certificates (ssl.*) in the client properties of this cluster, and the "
+        "brokers' own: who signed them, for which host names, and whether they have expired.",
     ),
     "_RESOLVE": ("the host name is not known", "Check the host names in bootstrap.servers."),
     "_TRANSPORT": ("the connection failed", _CHECK_BROKERS),

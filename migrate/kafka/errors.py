@@ -3,6 +3,9 @@
 `KafkaError.retriable()` is False for every admin error, even where a second try is right, so the table is here.
 """
 
+import re
+from dataclasses import replace
+
 from confluent_kafka import KafkaError, KafkaException
 
 from migrate.model import Failure
@@ -16,45 +19,40 @@ _KAFKA_NAMES = {
 }
 RETRIABLE = frozenset(
     {
-        "_TIMED_OUT",
-        "_TIMED_OUT_QUEUE",
-        "_TRANSPORT",
-        "_WAIT_COORD",
-        "_DESTROY",
-        "COORDINATOR_LOAD_IN_PROGRESS",
-        "COORDINATOR_NOT_AVAILABLE",
-        "LEADER_NOT_AVAILABLE",
-        "NETWORK_EXCEPTION",
-        "NOT_COORDINATOR",
-        "NOT_LEADER_OR_FOLLOWER",
-        "REQUEST_TIMED_OUT",
+        "_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_WAIT_COORD", "_DESTROY", "_DESTROY_BROKER",
+        "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "UNSTABLE_OFFSET_COMMIT",
+        "LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER", "NETWORK_EXCEPTION", "REQUEST_TIMED_OUT",
         "THROTTLING_QUOTA_EXCEEDED",
-        "UNSTABLE_OFFSET_COMMIT",
     }
-)
+)  # fmt: skip
+# No waiting helps: credentials and certificates do not change by themselves.
+HOPELESS = frozenset({"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
+_STOP = "stop its consumers on this cluster, then run again"
 _REMEDIES = {
-    "UNKNOWN_MEMBER_ID": "the group has active members: stop its consumers on this cluster, then run again",
-    "STALE_MEMBER_EPOCH": "the group is active: stop its consumers on this cluster, then run again",
-    "ILLEGAL_GENERATION": "the group is active: stop its consumers on this cluster, then run again",
-    "REBALANCE_IN_PROGRESS": "the group is rebalancing: stop its consumers on this cluster, then run again",
-    "NON_EMPTY_GROUP": "the group has active members: stop its consumers on this cluster, then run again",
+    "UNKNOWN_MEMBER_ID": f"the group has active members: {_STOP}",
+    "STALE_MEMBER_EPOCH": f"the group is active: {_STOP}",
+    "ILLEGAL_GENERATION": f"the group is active: {_STOP}",
+    "REBALANCE_IN_PROGRESS": f"the group is rebalancing: {_STOP}",
+    "NON_EMPTY_GROUP": f"the group has active members: {_STOP}",
     "GROUP_AUTHORIZATION_FAILED": "grant the principal DESCRIBE on the group",
     "TOPIC_AUTHORIZATION_FAILED": "grant the principal DESCRIBE on the topic",
     "CLUSTER_AUTHORIZATION_FAILED": "grant the principal DESCRIBE on the cluster",
     "UNKNOWN_TOPIC_OR_PARTITION": "it is not there, or the principal lacks DESCRIBE on the topic",
     "UNSTABLE_OFFSET_COMMIT": "a transaction that commits offsets of this group is still open",
 }
+TOO_FEW_COPIES = (
+    "fewer copies of __consumer_offsets are in step than its min.insync.replicas, or the broker that coordinates the "
+    "group is down"
+)
 _WRITING_REMEDIES = {
     "GROUP_AUTHORIZATION_FAILED": "grant the principal READ on the group, and DELETE where it is to be deleted",
     "TOPIC_AUTHORIZATION_FAILED": "grant the principal READ on the topic",
     # What brokers make of NOT_ENOUGH_REPLICAS, too.
-    "COORDINATOR_NOT_AVAILABLE": "fewer copies of __consumer_offsets are in step than its min.insync.replicas, or the "
-    "broker that coordinates the group is down",
+    "COORDINATOR_NOT_AVAILABLE": TOO_FEW_COPIES,
 }
-# READ brings DESCRIBE with it; DESCRIBE alone shows a topic whose records can not be read.
-_FETCHING_REMEDIES = {
-    "TOPIC_AUTHORIZATION_FAILED": "grant the principal READ on the topic, which includes DESCRIBE",
-}
+_REJECTED = re.compile(r"SSL.*\balert\b.*(certificate|unknown ca|handshake failure)", re.I)
+# READ brings DESCRIBE with it; DESCRIBE alone shows a topic whose records cannot be read.
+_FETCHING_REMEDIES = {"TOPIC_AUTHORIZATION_FAILED": "grant the principal READ on the topic, which includes DESCRIBE"}
 
 
 def error_of(reason: BaseException | KafkaError) -> KafkaError:
@@ -75,6 +73,9 @@ def code_of(reason: BaseException | KafkaError) -> str:
 def note_cause(causes: dict[str, str], error: KafkaError) -> None:
     """Keep by code what a client's error callback says: of several wordings the longest, which guesses at a cause."""
     code, text = code_of(error), error.str()
+    # With TLS 1.3 a broker rejects a certificate after the handshake: librdkafka calls that a lost connection.
+    if _REJECTED.search(text):
+        code = "_SSL"
     causes[code] = max(causes.get(code, ""), text, key=len)
 
 
@@ -100,3 +101,14 @@ def timed_out(seconds: float, writing: bool = False) -> Failure:
 def not_sent(seconds: float) -> Failure:
     """Return the `Failure` of a write that was not sent, because those before it got no answer."""
     return Failure("NOT_SENT", f"not sent: the calls before it got no answer within {seconds:g} s", True)
+
+
+def or_too_few_copies(failure: Failure) -> Failure:
+    """Return why a group's offsets could not be read; an answer that never came says what a broker may be waiting for.
+
+    Since Kafka 4.0 a broker gives stable offsets once all that was written before is committed
+    (`GroupCoordinatorService.fetchOffsets`): with too few copies in step, never.
+    """
+    if failure.code == "_TIMED_OUT":
+        return replace(failure, message=f"{failure.message} ({TOO_FEW_COPIES})")
+    return failure

@@ -5,11 +5,13 @@ What is forbidden, missing or slow comes back as a `Failure`: nothing here may e
 
 import warnings
 from collections.abc import Collection, Mapping
+from concurrent.futures import Future
 from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
     ConfigResource,
     OffsetSpec,
     ResourceType,
@@ -17,10 +19,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from migrate.checks.check import some
 from migrate.errors import ClusterError
-from migrate.kafka.connection import REQUEST_TIMEOUT_SECONDS, Connection
+from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of
 from migrate.kafka.offsets_topic import read_offsets_topic
-from migrate.mm2.flow import Cluster
+from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure
 from migrate.survey.expiry import MINUTE_MS
 from migrate.survey.group_facts import BrokerSettings
@@ -28,7 +30,6 @@ from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupLog, GroupRecord, p
 
 # The offsets topic of a busy cluster may be large, and nothing rests on it alone.
 READ_SECONDS = 60.0
-_LONGEST: dict[str, Any] = {"request_timeout": REQUEST_TIMEOUT_SECONDS}
 _KINDS = {"share": "share", "streams": "streams"}
 _CLEANUP = "cleanup.policy"
 _RETENTION = "offsets.retention.minutes"
@@ -36,27 +37,22 @@ _PROTOCOLS = "group.coordinator.rebalance.protocols"
 
 
 class ConfluentGroupFacts:
-    """Asks one cluster through librdkafka; `config` is a ready librdkafka configuration.
+    """Asks one cluster through librdkafka; `deadline_seconds` is how long any request may stay without an answer."""
 
-    `deadline_seconds` is how long any request may stay without an answer, `secrets` what no message may show.
-    """
-
-    def __init__(
-        self, cluster: Cluster, config: Mapping[str, str], deadline_seconds: float, secrets: Collection[str] = ()
-    ) -> None:
-        self._config = dict(config)
+    def __init__(self, settings: ClientSettings, deadline_seconds: float) -> None:
+        self._config = settings.config
         self._deadline_seconds = deadline_seconds
-        self._connection = Connection(cluster, config, deadline_seconds, secrets)
+        self._connection = Connection(settings, deadline_seconds)
 
     def group_kinds(self) -> Mapping[str, str] | Failure:
         """Return the kind of every group, from the old listing of all kinds beside that of consumer groups.
 
         librdkafka's `list_consumer_groups` shows protocol types "consumer" and "" only; its older `list_groups` shows
-        every group there is, and describes it as a classic one, so that a kind it can not tell is asked of the
+        every group there is, and describes it as a classic one, so that a kind it cannot tell is asked of the
         group's own records.
         """
         try:
-            consumers = self._connection.answer("list its groups", lambda c: c.list_consumer_groups(**_LONGEST))
+            consumers = self._connection.answer("list its groups", lambda c: c.list_consumer_groups(**LONGEST))
             if consumers.errors:
                 return failure_of(consumers.errors[0])
             known = {group.group_id for group in consumers.valid}
@@ -99,8 +95,7 @@ class ConfluentGroupFacts:
         """Return what all brokers are set to: the shortest retention, and whether each serves KIP-848."""
         try:
             brokers = sorted(self._connection.metadata().brokers)
-            wanted = [ConfigResource(ResourceType.BROKER, str(broker)) for broker in brokers]
-            told = self._connection.collect(lambda client: client.describe_configs(wanted, **_LONGEST))
+            told = self._connection.gather(brokers, _broker_settings, len(brokers))
         except ClusterError as error:
             return Failure("_FAIL", error.problem)
         minutes, protocols = [], []
@@ -146,7 +141,7 @@ class ConfluentGroupFacts:
         if not wanted:
             return {}
         try:
-            told = self._connection.collect(lambda client: client.describe_configs(wanted, **_LONGEST))
+            told = self._connection.collect(lambda client: client.describe_configs(wanted, **LONGEST))
         except ClusterError as error:
             return Failure("_FAIL", error.problem)
         return {
@@ -159,10 +154,16 @@ class ConfluentGroupFacts:
         partition = KafkaPartition(topic, 0)
         spec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
         try:
-            told: Any = self._connection.collect(lambda client: client.list_offsets({partition: spec}, **_LONGEST))
+            told: Any = self._connection.collect(lambda client: client.list_offsets({partition: spec}, **LONGEST))
         except (ClusterError, KafkaException) as error:
             return Failure(code_of(error), error_of(error).str())
         answer = next(iter(told.values()))
         if isinstance(answer, Failure):
             return answer
         return int(answer.timestamp) if answer.offset >= 0 else None
+
+
+def _broker_settings(client: AdminClient, broker: int) -> "Future[Any]":
+    # One broker a call: librdkafka refuses two (_CONFLICT), as each of them has to be asked for itself.
+    (answer,) = client.describe_configs([ConfigResource(ResourceType.BROKER, str(broker))], **LONGEST).values()
+    return answer

@@ -17,11 +17,12 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from migrate.errors import ClusterError
 from migrate.kafka.frames import ByGroup, receive, send
-from migrate.mm2.flow import Cluster
+from migrate.kafka.settings import ClientSettings
+from migrate.kafka.turns import Backoff
 from migrate.model import ClusterFacts, Commits, Failure, GroupState, LogRange, TopicPartition
 from migrate.ports import Outcomes
 
@@ -29,8 +30,7 @@ DEATHS_BORNE = 10
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
 ENDING_SECONDS = 5.0
-
-
+T = TypeVar("T")
 # A process that waits for the admin that is made first.
 _waiting: "list[_Process]" = []
 
@@ -60,20 +60,14 @@ class HostedAdmin:
     """
 
     def __init__(
-        self,
-        cluster: Cluster,
-        config: Mapping[str, str],
-        deadline_seconds: float = 60.0,
-        concurrency: int = 100,
-        secrets: Collection[str] = (),
-        lock: int | None = None,
+        self, settings: ClientSettings, deadline_seconds: float = 60.0, concurrency: int = 100, lock: int | None = None
     ) -> None:
-        self.side = cluster.side
-        self.alias = cluster.alias
+        self.side = settings.side
+        self.alias = settings.alias
         self.deaths = 0
-        self._cluster = cluster
+        self._name = settings.name
         # What ConfluentAdmin is made with, in its order.
-        self._settings = (cluster, dict(config), deadline_seconds, concurrency, tuple(secrets))
+        self._settings = (settings, deadline_seconds, concurrency)
         self._lock = lock
         self._process: _Process | None = None
         self._one_call = threading.Lock()
@@ -104,89 +98,76 @@ class HostedAdmin:
 
     def facts(self) -> ClusterFacts:
         """Return the cluster's id, its number of brokers, and whether we may DESCRIBE it."""
-        found: ClusterFacts = self._read("facts")
-        return found
+        return self._read("facts")
 
     def topics(self) -> Mapping[str, int]:
         """Return partition counts by topic name."""
-        found: Mapping[str, int] = self._read("topics")
-        return found
+        return self._read("topics")
 
     def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
         """Return topic ids; topics that do not exist are left out."""
-        found: Mapping[str, str] = self._read("topic_ids", list(topics))
-        return found
+        return self._read("topic_ids", list(topics))
 
     def groups(self) -> frozenset[str]:
         """List consumer groups."""
-        found: frozenset[str] = self._read("groups")
-        return found
+        return self._read("groups")
 
     def group_states(self, groups: Collection[str]) -> Mapping[str, GroupState | Failure]:
         """Describe each group."""
-        found: Mapping[str, GroupState | Failure] = self._read("group_states", list(groups))
-        return found
+        return self._read("group_states", list(groups))
 
     def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
         """Return all committed offsets of each group."""
-        found: Mapping[str, Commits | Failure] = self._read("commits", list(groups), require_stable)
-        return found
+        return self._read("commits", list(groups), require_stable)
 
     def log_ranges(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange | Failure]:
         """Return log start and last stable offset of each partition."""
-        found: Mapping[TopicPartition, LogRange | Failure] = self._read("log_ranges", list(partitions))
-        return found
+        return self._read("log_ranges", list(partitions))
 
     def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
         """Return the end that a read_uncommitted reader sees of each log."""
-        found: Mapping[TopicPartition, int | Failure] = self._read("high_watermarks", list(partitions))
-        return found
+        return self._read("high_watermarks", list(partitions))
 
     def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets; where the process died over it, every outcome is unknown."""
         try:
-            answers: Outcomes = self._call("alter", ByGroup(wanted))
+            return self._call("alter", ByGroup(wanted))
         except ClientDied as death:
             lost = _lost(death)
             return {group: dict.fromkeys(offsets, lost) for group, offsets in wanted.items()}
-        return answers
 
     def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
         """Delete empty groups; where the process died over it, every outcome is unknown."""
         try:
-            answers: Mapping[str, Failure | None] = self._call("delete_groups", list(groups))
+            return self._call("delete_groups", list(groups))
         except ClientDied as death:
             return dict.fromkeys(groups, _lost(death))
-        return answers
 
     def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
         """Fail: this client cannot."""
-        answers: Outcomes = self._read("delete_offsets", {group: list(places) for group, places in wanted.items()})
-        return answers
+        return self._read("delete_offsets", {group: list(places) for group, places in wanted.items()})
 
     def lacks(self) -> Failure | None:
         """Return what this client cannot do."""
-        found: Failure | None = self._read("lacks")
-        return found
+        return self._read("lacks")
 
-    def _read(self, method: str, *arguments: Any) -> Any:
+    # Answers are of the type that the admin's own method has, which only the caller names.
+    def _read(self, method: str, *arguments: Any) -> T:  # type: ignore[type-var]
         """Ask, and ask again of a new process where one died over the question."""
-        pause = FIRST_PAUSE_SECONDS
+        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         for _ in range(DEATHS_BORNE):
             try:
                 return self._call(method, *arguments)
             except ClientDied as death:
                 last = death
             # A coordinator that is just moving moves for a while.
-            threading.Event().wait(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            backoff.pause()
         raise ClusterError(
-            f"{self.side} {self.alias} ({self._cluster.bootstrap}) could not be asked: {last}, {DEATHS_BORNE} times "
-            "in a row.",
+            f"{self._name} could not be asked: {last}, {DEATHS_BORNE} times in a row.",
             "That is what librdkafka does while coordinators move: wait until the cluster is well, then run again.",
         )
 
-    def _call(self, method: str, *arguments: Any) -> Any:
+    def _call(self, method: str, *arguments: Any) -> T:  # type: ignore[type-var]
         with self._one_call:
             if self._process is None:
                 self._process = _next_process(self._lock).begun(self._settings)
@@ -202,7 +183,7 @@ class HostedAdmin:
             raise cause(problem, todo)
         if kind == "fault":
             raise RuntimeError(f"in the client process: {value.strip().splitlines()[-1]}\n{value}")
-        return value
+        return cast(T, value)
 
 
 class _Process:

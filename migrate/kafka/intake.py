@@ -14,9 +14,9 @@ from confluent_kafka import Message
 
 from migrate.match.equality import Content, Equality, fingerprints
 from migrate.match.log_reader import Run
-from migrate.match.protocol import Range, Stretch, key_mark
+from migrate.match.protocol import LogSlice, OffsetRange, key_mark
 
-# A record without an error has all of these: the client's types can not tell.
+# A record without an error has all of these: the client's types cannot tell.
 _offset: Any = Message.offset
 _headers: Any = Message.headers
 _second = itemgetter(1)
@@ -58,14 +58,14 @@ class Prints:
         headers = map(_headers, messages) if self._equality in _WITH_HEADERS else repeat(())
         self._prints.extend(fingerprints(self._equality, times, keys, values, headers))
 
-    def stretch(self, wanted: Range) -> Stretch:
+    def stretch(self, wanted: OffsetRange) -> LogSlice:
         """Return what was taken in."""
         readable_from = min(max(wanted.start, self.readable_from), wanted.end)
         at = bisect_left(self._offsets, readable_from)
         offsets, times, prints, keys = (
             column[at:] if at else column for column in (self._offsets, self._times, self._prints, self._keys)
         )
-        return Stretch(wanted.start, wanted.end, readable_from, offsets, times, prints, keys)
+        return LogSlice(wanted.start, wanted.end, readable_from, offsets, times, prints, keys)
 
 
 class Contents:
@@ -85,7 +85,7 @@ class Contents:
 class RunIntake:
     """Takes the records of one run and puts those within its ranges on their shelves; `start` is what comes next."""
 
-    def __init__(self, run: Run, ranges: Sequence[Range], shelves: Sequence[Shelf]) -> None:
+    def __init__(self, run: Run, ranges: Sequence[OffsetRange], shelves: Sequence[Shelf]) -> None:
         self.run = run
         self.start = run.start
         self._ranges = ranges

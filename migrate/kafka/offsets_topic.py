@@ -1,24 +1,19 @@
-"""The offsets topic of one cluster, read by a consumer that belongs to no group's business.
+"""The offsets topic of one cluster, each partition from its start to the end that was seen first.
 
-Invariants: it assigns and never subscribes, commits nothing, and creates no topic. read_committed, because
-transactional commits stand in transactions. Each partition is read from its start to the end that was seen first.
+Read_committed, because transactional commits are in transactions.
 """
 
-import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message
-from confluent_kafka import TopicPartition as KafkaPartition
 
-from migrate.kafka.errors import code_of, failure_of, timed_out
-from migrate.kafka.read_pass import PASSING, READS_ONLY
-from migrate.model import Failure
+from migrate.kafka.errors import failure_of, timed_out
+from migrate.kafka.read_pass import READS_ONLY, ReadPass
+from migrate.model import Failure, TopicPartition
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupLog
 
-_POLL_SECONDS = 0.1
-_POLL_RECORDS = 5000
-# A consumer without deserializers gives bytes, which the client's types can not tell.
+# A consumer without deserializers gives bytes, which the client's types cannot tell.
 _key: Any = Message.key
 _value: Any = Message.value
 _SETTINGS: dict[str, Any] = {
@@ -44,24 +39,34 @@ def read_offsets_topic(
         consumer = Consumer({**config, **_SETTINGS})
     except (KafkaException, ValueError, TypeError) as error:
         return failure_of(error)
-    waiting = set(partitions)
+    sinks = {TopicPartition(OFFSETS_TOPIC, partition): _Records(log) for partition in sorted(partitions)}
+    reading = _WholePass(consumer, sinks, deadline_seconds, poll=(5000, 0.1))
     try:
-        consumer.assign([KafkaPartition(OFFSETS_TOPIC, p, OFFSET_BEGINNING) for p in sorted(waiting)])
-        end = time.monotonic() + deadline_seconds
-        while waiting:
-            if time.monotonic() > end:
-                return timed_out(deadline_seconds)
-            messages = consumer.consume(_POLL_RECORDS, _POLL_SECONDS)
-            told = [(message, message.error()) for message in messages]
-            records = [message for message, problem in told if problem is None]
-            log.take(map(_key, records), map(_value, records))
-            for message, problem in told:
-                if problem is None:
-                    continue
-                if problem.code() == KafkaError._PARTITION_EOF:
-                    waiting.discard(message.partition() or 0)
-                elif code_of(problem) not in PASSING and not problem.retriable():
-                    return failure_of(problem, fetching=True)
+        reading.run()
     finally:
         consumer.close()
-    return None
+    if reading.error is not None:
+        return failure_of(reading.error, fetching=True)
+    return timed_out(deadline_seconds) if reading.waiting else None
+
+
+class _Records:
+    """The records of one partition, on their way to `log`."""
+
+    def __init__(self, log: GroupLog) -> None:
+        self.start = OFFSET_BEGINNING
+        self._log = log
+
+    def take(self, messages: Sequence[Message]) -> bool:
+        self._log.take(map(_key, messages), map(_value, messages))
+        return False
+
+
+class _WholePass(ReadPass[_Records]):
+    """A pass that one error ends."""
+
+    error: KafkaError | None = None
+
+    def give_up(self, places: Sequence[TopicPartition], error: KafkaError) -> None:
+        self.error = self.error or error
+        super().give_up([*self.waiting], error)

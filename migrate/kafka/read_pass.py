@@ -1,33 +1,23 @@
-"""One pass over many partitions: one straight run of each, in one assignment, each to its end.
+"""One pass over many partitions: all in one assignment, each read until its sink has enough or its log ends.
 
-A run ends with its last offset, with a record beyond it, or with the log's end: offsets without a record (compaction,
-markers, aborted records) are no reason to wait.
+Every consumer here is a standalone one: it assigns partitions and joins no group, commits nothing, and no request of it
+creates a topic. Offsets without a record (compaction, markers, aborted records) are no reason to wait.
 """
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.kafka.errors import code_of
-from migrate.kafka.intake import RunIntake
-from migrate.match.protocol import Unreadable
 from migrate.model import TopicPartition
 
 BATCH = 2000
 POLL_SECONDS = 0.02
-# After this silence the cluster is asked which partitions it has: librdkafka waits for one that is missing.
-UNEASY_SECONDS = 3.0
-METADATA_SECONDS = 10.0
-# A new leader may not know of the last records yet; one that still lacks them after this time has lost them.
-LAGGING_SECONDS = 5.0
-
-OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
-# Of every consumer here: it belongs to no group's business, and no question of it creates a topic.
 READS_ONLY: Mapping[str, Any] = {
     # librdkafka demands a group's name even of a consumer that only assigns.
     "group.id": "mm2-migrate-reads-only",
@@ -36,66 +26,99 @@ READS_ONLY: Mapping[str, Any] = {
     "enable.partition.eof": True,
     "allow.auto.create.topics": False,
 }
-# What the client mends by itself, and the group that is only named.
+# What the client retries by itself, and the group that is only named.
 PASSING = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED"})
-# No waiting helps: credentials and certificates do not change by themselves.
-HOPELESS = frozenset({"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
 
 
-class Silence(Exception):  # noqa: N818  (becomes a ClusterError where the cluster's name is known)
-    """Raised where a cluster did not answer for `seconds`, or answered that it never will."""
+class Sink(Protocol):
+    """Takes the records of one partition; `start` is the offset where its reading begins."""
 
-    def __init__(self, seconds: float, problem: KafkaError | None = None) -> None:
-        super().__init__(seconds, problem)
-        self.seconds = seconds
-        self.problem = problem
+    start: int
+
+    def take(self, messages: Sequence[Message]) -> bool:
+        """Take records in the order of their log; True if no more are needed."""
+        ...
 
 
-@dataclass
-class ReadPass:
-    """Reads the runs of `waiting`; `deadline_seconds` is how long the cluster may stay silent, `causes` what the
-    client has said of trouble so far, by code.
+S = TypeVar("S", bound=Sink)
 
-    When done, `problems` names what could not be read, and `moved` the partitions whose log begins beyond the place
-    where their run stood: they are to be read again from where it begins now. What is still in `waiting` took longer
-    than `patience_seconds`. `value_bytes` is about what the values of all records delivered take.
+
+class ReadPass(Generic[S]):
+    """Reads the partitions of `waiting` into their sinks.
+
+    When done, `problems` holds the error of each partition that could not be read. What is still in `waiting` took
+    longer than `patience_seconds` in all, or the cluster was silent for `silence_seconds`. `value_bytes` is about what
+    the values of all records delivered take. `poll` is how many records one poll takes at most, and its seconds.
     """
 
-    consumer: Consumer
-    waiting: dict[TopicPartition, RunIntake]
-    deadline_seconds: float
-    causes: Mapping[str, str]
-    patience_seconds: float
-    problems: dict[TopicPartition, Unreadable] = field(default_factory=dict)
-    moved: list[TopicPartition] = field(default_factory=list)
-    value_bytes: int = 0
-    _lagging: set[TopicPartition] = field(default_factory=set)
-    _done: list[KafkaPartition] = field(default_factory=list)
+    def __init__(
+        self,
+        consumer: Consumer,
+        waiting: dict[TopicPartition, S],
+        patience_seconds: float = math.inf,
+        silence_seconds: float = math.inf,
+        poll: tuple[int, float] = (BATCH, POLL_SECONDS),
+    ) -> None:
+        self.consumer = consumer
+        self.waiting = waiting
+        self.problems: dict[TopicPartition, KafkaError] = {}
+        self.value_bytes = 0
+        self.silence_seconds = silence_seconds
+        self._patience_seconds = patience_seconds
+        self._poll = poll
+        self._finished: list[KafkaPartition] = []
 
     def run(self) -> None:
-        """Read until no run is waiting, or patience ends; raises `Silence`."""
-        places = [KafkaPartition(p.topic, p.partition, i.start) for p, i in self.waiting.items()]
+        """Read until no partition is waiting, or patience ends."""
+        self.consumer.assign([KafkaPartition(p.topic, p.partition, sink.start) for p, sink in self.waiting.items()])
         one_topic = len({place.topic for place in self.waiting}) == 1
-        self.consumer.assign(places)
         begun = heard = time.monotonic()
-        uneasy = UNEASY_SECONDS
-        while self.waiting and time.monotonic() - begun <= self.patience_seconds:
-            messages = self.consumer.consume(BATCH, POLL_SECONDS)
-            if messages:
-                heard, uneasy = time.monotonic(), UNEASY_SECONDS
-                self._take(messages, one_topic)
-                continue
-            silent = time.monotonic() - heard
-            if self._lagging and silent > LAGGING_SECONDS:
-                self._give_up(sorted(self._lagging), OUT_OF_RANGE)
-            elif silent > self.deadline_seconds or self.causes.keys() & HOPELESS:
-                raise Silence(self.deadline_seconds)
-            elif silent > uneasy:
-                self._ask_what_is_there()
-                uneasy *= 4
+        while self.waiting and time.monotonic() - begun <= self._patience_seconds:
+            messages = self.consumer.consume(*self._poll)
+            if not messages:
+                if not self.waits(time.monotonic() - heard):
+                    break
+            elif self._take(messages, one_topic):
+                heard = time.monotonic()
         self.consumer.unassign()
 
-    def _take(self, messages: Sequence[Message], one_topic: bool) -> None:
+    def waits(self, silent_seconds: float) -> bool:
+        """Return whether to poll again after nothing was heard for so long."""
+        return silent_seconds < self.silence_seconds
+
+    def note(self, place: TopicPartition, message: Message, error: KafkaError) -> bool:
+        """Take an event that is no record: the end of a log, or an error of a partition, a topic or the client.
+
+        Returns whether it is a sign of life.
+        """
+        is_end = error.code() == KafkaError._PARTITION_EOF
+        if not is_end and (code_of(error) in PASSING or error.retriable()):
+            return False
+        affected = self.affected(place)
+        if is_end:
+            self.finish(affected)
+        else:
+            self.give_up(affected, error)
+        return bool(affected)
+
+    def affected(self, place: TopicPartition) -> list[TopicPartition]:
+        """Return the waiting partitions that an event is about: one, all of a topic, or all."""
+        whole = place.partition < 0
+        return [p for p in self.waiting if p == place or (whole and place.topic in ("", p.topic))]
+
+    def give_up(self, places: Sequence[TopicPartition], error: KafkaError) -> None:
+        """Wait no more for partitions that cannot be read."""
+        self.problems |= dict.fromkeys(places, error)
+        self.finish(places)
+
+    def finish(self, places: Sequence[TopicPartition]) -> None:
+        """Wait no more for partitions."""
+        for place in places:
+            del self.waiting[place]
+            self._finished.append(KafkaPartition(place.topic, place.partition))
+
+    def _take(self, messages: Sequence[Message], one_topic: bool) -> bool:
+        """Hand over what a poll brought; return whether it is a sign of life."""
         errors = list(map(Message.error, messages))
         records: Sequence[Message] = messages
         # Not errors.count(None): comparing a KafkaError with None leaves a Python exception pending.
@@ -104,77 +127,29 @@ class ReadPass:
         for place, chunk in _by_partition(records, one_topic):
             # About: a chunk's first record stands for all.
             self.value_bytes += len(chunk) * len(chunk[0])
-            intake = self.waiting.get(place)
-            if intake is not None and intake.take(chunk):
-                self._finish(place)
+            sink = self.waiting.get(place)
+            if sink is not None and sink.take(chunk):
+                self.finish([place])
+        lively = len(records) > 0
         if records is not messages:
             for message, error in zip(messages, errors, strict=True):
                 if error is not None:
-                    self._note(message, error)
-        if self._done and self.waiting:
-            # What is fetched ahead of a finished run would be thrown away.
-            self.consumer.incremental_unassign(self._done)
-        self._done = []
-
-    def _finish(self, place: TopicPartition) -> None:
-        del self.waiting[place]
-        self._lagging.discard(place)
-        self._done.append(KafkaPartition(place.topic, place.partition))
-
-    def _note(self, message: Message, error: KafkaError) -> None:
-        """Take an event that is no record: the end of a log, or an error of a partition, a topic or the client."""
-        place, code = _place(message), code_of(error)
-        intake = self.waiting.get(place)
-        if error.code() == KafkaError._PARTITION_EOF:
-            if intake is not None and _offset(message) >= intake.run.end:
-                self._finish(place)
-            elif intake is not None:
-                self._lagging.add(place)
-        elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-            if intake is not None:
-                self._finish(place)
-                self.moved.append(place)
-        elif code in HOPELESS:
-            raise Silence(self.deadline_seconds, error)
-        elif code not in PASSING and not error.retriable():
-            whole = place.partition < 0
-            affected = [p for p in self.waiting if p == place or (whole and place.topic in ("", p.topic))]
-            self._give_up(affected, code)
-
-    def _give_up(self, places: Sequence[TopicPartition], code: str) -> None:
-        for place in places:
-            self.problems[place] = Unreadable(code)
-            self._finish(place)
-
-    def _ask_what_is_there(self) -> None:
-        """Give up partitions that the cluster does not have, or does not show us; it may take long to answer."""
-        try:
-            shown = self.consumer.list_topics(timeout=METADATA_SECONDS).topics
-            for name in {place.topic for place in self.waiting} - shown.keys():
-                # Left out of the listing: only who asks for it by name is told why.
-                shown |= self.consumer.list_topics(name, timeout=METADATA_SECONDS).topics
-        except KafkaException:
-            return
-        for place in list(self.waiting):
-            topic = shown.get(place.topic)
-            if topic is None or (topic.error is None and place.partition not in topic.partitions):
-                self._give_up([place], "UNKNOWN_TOPIC_OR_PARTITION")
-            elif topic.error is not None and not topic.partitions and code_of(topic.error) not in PASSING:
-                self._give_up([place], code_of(topic.error))
+                    lively |= self.note(_place(message), message, error)
+        if self._finished and self.waiting:
+            # What is fetched ahead of a finished partition would be thrown away.
+            self.consumer.incremental_unassign(self._finished)
+        self._finished = []
+        return lively
 
 
-def log_bounds(consumer: Consumer, place: TopicPartition, timeout_seconds: float) -> tuple[int, int]:
-    """Return where a partition's log begins and ends now, asking its leader."""
-    bounds: Any = consumer.get_watermark_offsets(
-        KafkaPartition(place.topic, place.partition), timeout=timeout_seconds, cached=False
-    )
-    if bounds is None:
-        raise Silence(timeout_seconds)
-    return int(bounds[0]), int(bounds[1])
+def offset_of(message: Message) -> int:
+    """Return a message's offset; -1 if an event has none."""
+    offset = message.offset()
+    return -1 if offset is None else offset
 
 
 def _by_partition(messages: Sequence[Message], one_topic: bool) -> Iterator[tuple[TopicPartition, Sequence[Message]]]:
-    """Cut messages into stretches of one partition each, as the client delivers them."""
+    """Cut messages into slices of one partition each, as the client delivers them."""
     at = 0
     partitions = map(Message.partition, messages)
     keys: Any = partitions if one_topic else zip(map(Message.topic, messages), partitions, strict=True)
@@ -187,8 +162,3 @@ def _by_partition(messages: Sequence[Message], one_topic: bool) -> Iterator[tupl
 def _place(message: Message) -> TopicPartition:
     partition = message.partition()
     return TopicPartition(message.topic() or "", -1 if partition is None else partition)
-
-
-def _offset(message: Message) -> int:
-    offset = message.offset()
-    return -1 if offset is None else offset

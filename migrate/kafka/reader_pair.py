@@ -3,31 +3,23 @@
 Imports no Kafka client before it is called, so that an executor without one can say so.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 
 from migrate.errors import EnvironmentLacks
+from migrate.kafka.settings import ClientSettings
 from migrate.match.log_reader import LogReader
 
 
 @dataclass(frozen=True)
-class ReaderSettings:
-    """One cluster for the record reader: its name in messages, what may hold secrets, and how it is read."""
-
-    name: str
-    config: Mapping[str, str] = field(repr=False)
-    secrets: frozenset[str] = field(repr=False)
-    isolation_level: str = "read_committed"
-
-
-@dataclass(frozen=True)
 class KafkaReaders:
-    """Opens a reader of the source and one of the target."""
+    """Opens a reader of the source, which is read_committed, and one of the target."""
 
-    source: ReaderSettings
-    target: ReaderSettings
+    source: ClientSettings
+    target: ClientSettings
     deadline_seconds: float
+    target_isolation_level: str = "read_committed"
 
     @contextmanager
     def __call__(self) -> Iterator[tuple[LogReader, LogReader]]:
@@ -39,12 +31,8 @@ class KafkaReaders:
                 f"Spark's executors cannot read Kafka: {error.msg}.",
                 "Install confluent-kafka into the Python that they use: pip install 'confluent-kafka>=2.14.2'.",
             ) from None
-        readers = [
-            RecordReader(side.name, side.config, self.deadline_seconds, side.secrets, side.isolation_level)
-            for side in (self.source, self.target)
-        ]
-        try:
-            yield readers[0], readers[1]
-        finally:
-            for reader in readers:
-                reader.close()
+        with (
+            closing(RecordReader(self.source, self.deadline_seconds)) as source,
+            closing(RecordReader(self.target, self.deadline_seconds, self.target_isolation_level)) as target,
+        ):
+            yield source, target

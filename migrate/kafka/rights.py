@@ -1,23 +1,23 @@
 """What a cluster says of the rights that we have there, resource by resource (KIP-430)."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from confluent_kafka import TopicCollection
-from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
+from confluent_kafka.admin import AclOperation, AdminClient  # type: ignore[attr-defined]
 
 from migrate.checks.rights import Seen
-from migrate.kafka.admin import DESCRIBE_BATCH, ConfluentAdmin
-from migrate.kafka.connection import REQUEST_TIMEOUT_SECONDS
+from migrate.kafka.cluster_reader import DESCRIBE_BATCH, ConfluentReader
+from migrate.kafka.connection import LONGEST
 from migrate.model import Failure
 
 TOPIC_BATCH = 1000
-_ASKED: dict[str, Any] = {"include_authorized_operations": True, "request_timeout": REQUEST_TIMEOUT_SECONDS}
+_ASKED: dict[str, Any] = {"include_authorized_operations": True, **LONGEST}
 Operations = frozenset[str]
 
 
-class ConfluentRights(ConfluentAdmin):
-    """An admin client that is also asked what it may do. Describing a topic by name creates none (KIP-204)."""
+class ConfluentRights(ConfluentReader):
+    """A client that is also asked what it may do. Describing a topic by name creates none (KIP-204)."""
 
     def rights(self, groups: Collection[str], topics: Collection[str]) -> Seen:
         """Return what we may do to the cluster and to each of these groups and topics, whether they exist or not.
@@ -28,35 +28,23 @@ class ConfluentRights(ConfluentAdmin):
         told = found.authorized_operations
         return Seen(
             None if told is None else _names(told),
-            self._persistently(sorted(set(groups)), self._group_rights),
-            self._persistently(sorted(set(topics)), self._topic_rights),
+            self._rights(groups, DESCRIBE_BATCH, lambda client, some: client.describe_consumer_groups(some, **_ASKED)),
+            self._rights(
+                topics, TOPIC_BATCH, lambda client, some: client.describe_topics(TopicCollection(some), **_ASKED)
+            ),
         )
 
-    def _group_rights(self, groups: Sequence[str]) -> dict[str, Operations | Failure]:
-        answers: dict[str, Operations | Failure] = {}
-        for batch in _parts(groups, DESCRIBE_BATCH):
-            answers |= _told(
-                self._connection.collect(lambda client, b=batch: client.describe_consumer_groups(b, **_ASKED))  # type: ignore[misc]
-            )
-        return answers
+    def _rights(
+        self, names: Collection[str], size: int, describe: Callable[[AdminClient, list[str]], Any]
+    ) -> dict[str, Operations | Failure]:
+        def ask(some: Sequence[str]) -> dict[str, Operations | Failure]:
+            answers: dict[str, Any] = self._connection.collect(lambda client: describe(client, list(some)))
+            return {
+                name: answer if isinstance(answer, Failure) else _names(answer.authorized_operations or ())
+                for name, answer in answers.items()
+            }
 
-    def _topic_rights(self, topics: Sequence[str]) -> dict[str, Operations | Failure]:
-        answers: dict[str, Operations | Failure] = {}
-        for batch in _parts(topics, TOPIC_BATCH):
-            answers |= _told(
-                self._connection.collect(
-                    lambda client, b=batch: client.describe_topics(TopicCollection(b), **_ASKED)  # type: ignore[misc]
-                )
-            )
-        return answers
-
-
-def _parts(names: Sequence[str], size: int) -> Iterable[list[str]]:
-    return (list(names[i : i + size]) for i in range(0, len(names), size))
-
-
-def _told(answers: Mapping[str, Any]) -> dict[str, Operations | Failure]:
-    return {name: a if isinstance(a, Failure) else _names(a.authorized_operations or ()) for name, a in answers.items()}
+        return self._persistently(names, ask, size)
 
 
 def _names(operations: Iterable[AclOperation]) -> Operations:

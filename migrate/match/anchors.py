@@ -5,11 +5,11 @@ Most are syncs of the chain. Where syncs are far apart, a record that is unique 
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from migrate.match.partial_log import KnownLog, Missing, require_both
-from migrate.match.protocol import Link, PartitionQuestion, Range
+from migrate.match.partial_log import LogPair, MissingRanges, Section
+from migrate.match.protocol import OffsetPair, OffsetRange, PartitionQuestion
 from migrate.model import Side
 
 # Beyond this many offsets a sync is far: other means bound a search closer.
@@ -23,123 +23,117 @@ TRIES = 64
 class Anchors:
     """The chain of one partition, and what comparing its records has shown.
 
-    `links` are sorted; anchors that were found without a sync are put in between.
+    `pairs` are sorted; anchors that were found without a sync are put in between.
     """
 
-    def __init__(self, question: PartitionQuestion, source: KnownLog, target: KnownLog) -> None:
-        self.links = list(question.links)
-        self._keeps_time = question.equality.keeps_time
-        self._source = source
-        self._target = target
-        self._offsets = [u for u, _ in question.links]
-        self._proven: dict[Link, bool] = {}
+    def __init__(self, question: PartitionQuestion, logs: LogPair) -> None:
+        self.pairs = list(question.sync_pairs)
+        self._logs = logs
+        self._source, self._target = logs.source, logs.target
+        self._offsets = [source_offset for source_offset, _ in question.sync_pairs]
+        self._proven: dict[OffsetPair, bool] = {}
         self._sought: set[int] = set()
         self._same_shift_from = self._first_of_same_shift()
 
-    def last(self) -> Link | None:
-        """Return the last proven link."""
-        return self._nearest(range(len(self.links) - 1, -1, -1))
+    def last(self) -> OffsetPair | None:
+        """Return the last proven pair."""
+        return self._nearest(range(len(self.pairs) - 1, -1, -1))
 
-    def below(self, g: int, widest: int | None = None) -> Link | None:
-        """Return the nearest proven link at or below a source offset, not more than `widest` offsets below."""
-        at = bisect_right(self._offsets, g) - 1
-        return self._nearest(k for k in range(at, -1, -1) if widest is None or g - self._offsets[k] <= widest)
+    def below(self, committed: int, widest: int | None = None) -> OffsetPair | None:
+        """Return the nearest proven pair at or below a source offset, not more than `widest` offsets below."""
+        at = bisect_right(self._offsets, committed) - 1
+        near = (k for k in range(at, -1, -1) if widest is None or committed - self._offsets[k] <= widest)
+        return self._nearest(near)
 
-    def unproven_below(self, g: int) -> Link | None:
-        """Return the nearest link at or below a source offset, compared or not."""
-        at = bisect_right(self._offsets, g) - 1
-        return self.links[at] if at >= 0 else None
+    def unproven_below(self, committed: int) -> OffsetPair | None:
+        """Return the nearest pair at or below a source offset, compared or not."""
+        at = bisect_right(self._offsets, committed) - 1
+        return self.pairs[at] if at >= 0 else None
 
-    def between(self, source_start: int, source_end: int) -> list[Link]:
-        """Return the links in a range of source offsets, compared or not."""
-        return self.links[bisect_left(self._offsets, source_start) : bisect_left(self._offsets, source_end)]
+    def between(self, source_start: int, source_end: int) -> list[OffsetPair]:
+        """Return the pairs in a range of source offsets, compared or not."""
+        return self.pairs[bisect_left(self._offsets, source_start) : bisect_left(self._offsets, source_end)]
 
-    def above(self, g: int) -> Link | None:
-        """Return the nearest proven link above a source offset from which on all links keep their distance."""
-        self._seek_above(g)
-        first = max(bisect_right(self._offsets, g), self._same_shift_from)
-        return self._nearest(range(first, len(self.links)))
+    def above(self, committed: int) -> OffsetPair | None:
+        """Return the nearest proven pair above a source offset from which on all pairs keep their distance."""
+        self._seek_above(committed)
+        first = max(bisect_right(self._offsets, committed), self._same_shift_from)
+        return self._nearest(range(first, len(self.pairs)))
 
-    def is_plain_after(self, link: Link) -> bool:
-        """True if every later link keeps the same distance between the logs as the last."""
-        return self._offsets.index(link[0]) >= self._same_shift_from
+    def is_plain_after(self, pair: OffsetPair) -> bool:
+        """True if every later pair keeps the same distance between the logs as the last."""
+        return self._offsets.index(pair[0]) >= self._same_shift_from
 
     def seek_tail(self) -> None:
-        """Find an anchor near the ends of the logs, if no sync stands there."""
+        """Find an anchor near the ends of the logs, if no sync is there."""
         source, target = self._source, self._target
-        if self.links and source.end - self.links[-1][0] <= WIDE:
+        if self.pairs and source.end - self.pairs[-1][0] <= WIDE:
             return
-        on_source = Range(max(source.start, source.end - REACH), source.end)
-        on_target = Range(max(target.start, target.end - 2 * REACH), target.end)
-        require_both(source, on_source, target, on_target)
-        self._seek(on_source, on_target, lowest=True)
+        on_source = OffsetRange(max(source.start, source.end - REACH), source.end)
+        on_target = OffsetRange(max(target.start, target.end - 2 * REACH), target.end)
+        self._seek(*self._logs.sections(on_source, on_target), lowest=True)
 
-    def _seek_above(self, g: int) -> None:
+    def _seek_above(self, committed: int) -> None:
         """Find an anchor shortly above a commit, if the next sync is far."""
-        at = bisect_right(self._offsets, g)
+        at = bisect_right(self._offsets, committed)
         source, target = self._source, self._target
-        next_offset = self._offsets[at] if at < len(self.links) else source.end
-        if g in self._sought or next_offset - g <= WIDE or not self._keeps_time:
+        next_offset = self._offsets[at] if at < len(self.pairs) else source.end
+        if committed in self._sought or next_offset - committed <= WIDE or not self._logs.keeps_time:
             return
-        on_source = Range(max(g, source.start), max(g, source.start) + REACH)
-        source.require(on_source.start, on_source.end)
-        times = source.times[source.index(on_source.start) : source.index(on_source.end)]
-        if times:
+        owed = max(committed, source.start)
+        on_source = source.section(owed, owed + REACH)
+        if times := on_source.times:
             start = target.first_at(min(times))
-            target.require(start, start + 2 * REACH)
-            self._seek(on_source, Range(start, start + 2 * REACH), lowest=False)
-        self._sought.add(g)
+            self._seek(on_source, target.section(start, start + 2 * REACH), lowest=False)
+        self._sought.add(committed)
 
-    def _seek(self, on_source: Range, on_target: Range, lowest: bool) -> None:
-        source = range(self._source.index(on_source.start), self._source.index(on_source.end))
-        target = range(self._target.index(on_target.start), self._target.index(on_target.end))
-        written = Counter(self._source.prints[i] for i in source)
-        copies = Counter(self._target.prints[j] for j in target)
-        for i in source if lowest else reversed(source):
-            fingerprint = self._source.prints[i]
-            if written[fingerprint] == 1 and copies[fingerprint] == 1:
-                j = next(j for j in target if self._target.prints[j] == fingerprint)
-                self._insert((self._source.offsets[i], self._target.offsets[j]))
+    def _seek(self, source: Section, target: Section, lowest: bool) -> None:
+        """Take the lowest or the highest record that is unique in both sections for an anchor, if there is one."""
+        originals, copies = source.prints, target.prints
+        written, copied = Counter(originals), Counter(copies)
+        for fingerprint in originals if lowest else reversed(originals):
+            if written[fingerprint] == 1 and copied[fingerprint] == 1:
+                i, j = source.low + originals.index(fingerprint), target.low + copies.index(fingerprint)
+                self._insert((source.log.offsets[i], target.log.offsets[j]))
                 return
 
-    def _insert(self, link: Link) -> None:
+    def _insert(self, pair: OffsetPair) -> None:
         """Take an anchor into the chain, if it lies in order there."""
-        at = bisect_left(self._offsets, link[0])
-        below = self.links[at - 1] if at else (-1, -1)
-        above = self.links[at] if at < len(self.links) else (self._source.end, self._target.end)
-        if below[0] < link[0] < above[0] and below[1] < link[1] < above[1]:
-            self.links.insert(at, link)
-            self._offsets.insert(at, link[0])
-            self._proven[link] = True
+        at = bisect_left(self._offsets, pair[0])
+        below = self.pairs[at - 1] if at else (-1, -1)
+        above = self.pairs[at] if at < len(self.pairs) else (self._source.end, self._target.end)
+        if below[0] < pair[0] < above[0] and below[1] < pair[1] < above[1]:
+            self.pairs.insert(at, pair)
+            self._offsets.insert(at, pair[0])
+            self._proven[pair] = True
             self._same_shift_from = self._first_of_same_shift()
 
-    def _nearest(self, candidates: Iterable[int]) -> Link | None:
-        """Return the first link of `candidates` that is proven."""
+    def _nearest(self, candidates: Iterable[int]) -> OffsetPair | None:
+        """Return the first pair of `candidates` that is proven."""
         untried: Iterator[int] = islice(iter(candidates), TRIES)
         size = 1
-        while batch := [self.links[k] for k in islice(untried, size)]:
-            unknown = [link for link in batch if link not in self._proven]
+        while batch := [self.pairs[k] for k in islice(untried, size)]:
+            unknown = [pair for pair in batch if pair not in self._proven]
             if unknown:
                 self._compare(unknown)
-            for link in batch:
-                if self._proven[link]:
-                    return link
+            for pair in batch:
+                if self._proven[pair]:
+                    return pair
             size *= 2
         return None
 
-    def _compare(self, links: Iterable[Link]) -> None:
+    def _compare(self, pairs: Sequence[OffsetPair]) -> None:
         """Compare the two records of each sync; where one of them is gone, nothing is proven."""
-        links = list(links)
         source, target = self._source, self._target
-        missing: dict[Side, list[Range]] = {Side.SOURCE: [], Side.TARGET: []}
-        for u, d in links:
-            if u >= source.start and d >= target.start:
-                missing[Side.SOURCE] += source.uncovered(u, u + 1)
-                missing[Side.TARGET] += target.uncovered(d, d + 1)
+        missing: dict[Side, list[OffsetRange]] = {Side.SOURCE: [], Side.TARGET: []}
+        for source_offset, target_offset in pairs:
+            if source_offset >= source.start and target_offset >= target.start:
+                missing[Side.SOURCE] += source.uncovered(source_offset, source_offset + 1)
+                missing[Side.TARGET] += target.uncovered(target_offset, target_offset + 1)
         if any(missing.values()):
-            raise Missing({side: tuple(ranges) for side, ranges in missing.items()})
-        for link in links:
-            self._proven[link] = self._is_pair(*link)
+            raise MissingRanges(missing)
+        for pair in pairs:
+            self._proven[pair] = self._is_pair(*pair)
 
     def _is_pair(self, source_offset: int, target_offset: int) -> bool:
         source, target = self._source, self._target
@@ -149,10 +143,9 @@ class Anchors:
         return i is not None and j is not None and source.prints[i] == target.prints[j]
 
     def _first_of_same_shift(self) -> int:
-        """Return the first link from which on all keep the same distance: no replay, no gap lies between them."""
-        first = len(self.links)
-        for k in range(len(self.links) - 1, -1, -1):
-            if self.links[k][1] - self.links[k][0] != self.links[-1][1] - self.links[-1][0]:
-                break
-            first = k
+        """Return the first pair from which on all keep the same distance: no replay, no gap lies between them."""
+        shifts = [target_offset - source_offset for source_offset, target_offset in self.pairs]
+        first = len(shifts)
+        while first and shifts[first - 1] == shifts[-1]:
+            first -= 1
         return first

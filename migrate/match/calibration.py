@@ -1,7 +1,7 @@
-"""Finding out per topic which parts of records survive the way (Law 3 of docs/translation.md), and how long they are.
+"""Which parts of a topic's records survive replication (Law 3 of docs/translation.md), and how long they are. Pure.
 
-Pure. Anchors are read before any window: few syncs, the newest of several partitions. A topic without syncs is
-calibrated on records near the ends of both logs that occur once on either side.
+Anchors are read before any window: few syncs, the newest of several partitions. A topic without syncs is calibrated on
+records near the ends of both logs that occur once on either side.
 """
 
 from collections import Counter, defaultdict
@@ -9,12 +9,13 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from statistics import fmean
 
 from migrate.errors import MigrateError
 from migrate.match.equality import Content, Equality, calibrated
 from migrate.match.log_reader import LogReader
-from migrate.match.protocol import Link, Unreadable
+from migrate.match.protocol import OffsetPair, Unreadable
 from migrate.match.task import Failed, OpenReaders
 from migrate.model import LogRange, TopicPartition
 
@@ -37,7 +38,10 @@ class AnchorPartition:
     target: TopicPartition
     source_log: LogRange
     target_log: LogRange
-    links: tuple[Link, ...]
+    sync_pairs: tuple[OffsetPair, ...]
+
+
+OffsetsOf = Callable[[AnchorPartition], Iterable[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,46 +88,40 @@ def _calibrations(
     questions: Collection[TopicQuestion], source: LogReader, target: LogReader, pool: ThreadPoolExecutor
 ) -> Iterator[Calibration]:
     def read(
-        on_source: Callable[[AnchorPartition], Iterable[int]], on_target: Callable[[AnchorPartition], Iterable[int]]
+        some: Collection[TopicQuestion], on_source: OffsetsOf, on_target: OffsetsOf
     ) -> tuple[dict[TopicPartition, Contents], dict[TopicPartition, Contents]]:
-        wanted = [p for question in questions for p in question.partitions]
-        sides = [
-            pool.submit(_contents, source, {p.source: tuple(on_source(p)) for p in wanted}),
-            pool.submit(_contents, target, {p.target: tuple(on_target(p)) for p in wanted}),
-        ]
-        return sides[0].result(), sides[1].result()
+        partitions = [p for question in some for p in question.partitions]
+        of_source = pool.submit(_contents, source, {p.source: tuple(on_source(p)) for p in partitions})
+        of_target = pool.submit(_contents, target, {p.target: tuple(on_target(p)) for p in partitions})
+        return of_source.result(), of_target.result()
 
-    ours, theirs = read(lambda p: (u for u, _ in p.links), lambda p: (d for _, d in p.links))
-    done: list[Calibration] = []
+    ours, theirs = read(
+        questions, lambda p: (pair[0] for pair in p.sync_pairs), lambda p: (pair[1] for pair in p.sync_pairs)
+    )
     rest: list[TopicQuestion] = []
     for question in questions:
         pairs = [
-            (ours[p.source][u], theirs[p.target][d])
+            (ours[p.source][source_offset], theirs[p.target][target_offset])
             for p in question.partitions
-            for u, d in p.links
-            if u in ours[p.source] and d in theirs[p.target]
+            for source_offset, target_offset in p.sync_pairs
+            if source_offset in ours[p.source] and target_offset in theirs[p.target]
         ]
         if pairs:
-            done.append(_calibration(question, pairs, ours, theirs))
+            yield _calibration(question, pairs, ours, theirs)
         else:
             rest.append(question)
-    yield from done
-    if rest:
-        questions = rest
-        ours, theirs = read(lambda p: _tail(p.source_log, SOURCE_TAIL), lambda p: _tail(p.target_log, TARGET_TAIL))
-        for question in rest:
-            pairs = [
-                pair for p in question.partitions for pair in _alike(ours[p.source].values(), theirs[p.target].values())
-            ]
-            yield _calibration(question, pairs, ours, theirs)
+    if not rest:
+        return
+    ours, theirs = read(rest, lambda p: _tail(p.source_log, SOURCE_TAIL), lambda p: _tail(p.target_log, TARGET_TAIL))
+    for question in rest:
+        alike = [_alike(ours[p.source].values(), theirs[p.target].values()) for p in question.partitions]
+        yield _calibration(question, [pair for pairs in alike for pair in pairs], ours, theirs)
 
 
 def _contents(reader: LogReader, wanted: Mapping[TopicPartition, Collection[int]]) -> dict[TopicPartition, Contents]:
-    """Read single records; a partition that can not be read has none: its matching will say why."""
+    """Read single records; a partition that cannot be read has none: its matching will say why."""
     read = reader.contents({place: offsets for place, offsets in wanted.items() if offsets})
-    found: dict[TopicPartition, Contents] = defaultdict(dict)
-    found.update({place: each for place, each in read.items() if not isinstance(each, Unreadable)})
-    return found
+    return defaultdict(dict, {place: each for place, each in read.items() if not isinstance(each, Unreadable)})
 
 
 def _calibration(
@@ -143,25 +141,16 @@ def _calibration(
 
 def _alike(ours: Collection[Content], theirs: Collection[Content]) -> Iterator[tuple[Content, Content]]:
     """Pair records of equal key and value, else of equal timestamp and key; only those that occur once."""
-    for name in (_key_and_value, _time_and_key):
-        mine, copies = _once(ours, name), _once(theirs, name)
-        common = mine.keys() & copies.keys()
-        if common:
+    for parts in (attrgetter("key", "value"), attrgetter("timestamp", "key")):
+        mine, copies = _once(ours, parts), _once(theirs, parts)
+        if common := mine.keys() & copies.keys():
             yield from ((mine[each], copies[each]) for each in common)
             return
 
 
-def _key_and_value(content: Content) -> Hashable:
-    return content.key, content.value
-
-
-def _time_and_key(content: Content) -> Hashable:
-    return content.timestamp, content.key
-
-
-def _once(contents: Collection[Content], name: Callable[[Content], Hashable]) -> dict[Hashable, Content]:
-    counts = Counter(map(name, contents))
-    return {name(content): content for content in contents if counts[name(content)] == 1}
+def _once(contents: Collection[Content], parts: Callable[[Content], Hashable]) -> dict[Hashable, Content]:
+    counts = Counter(map(parts, contents))
+    return {parts(content): content for content in contents if counts[parts(content)] == 1}
 
 
 def _tail(log: LogRange, count: int) -> range:

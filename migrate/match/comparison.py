@@ -16,8 +16,7 @@ from migrate.model import LogRange, TopicPartition
 class Work:
     """One partition to compare with its copy; fields as in `migrate.match.protocol.PartitionQuestion`.
 
-    `source` and `target` are by the roles of the plan: with --failback the groups leave MM2's target, which is
-    the source here.
+    `source` and `target` are the plan's: with --failback the groups leave MM2's target, which is the source here.
     """
 
     source: TopicPartition
@@ -25,8 +24,8 @@ class Work:
     source_log: LogRange
     target_log: LogRange
     source_committed: tuple[int, ...]
-    source_open: bool = False
-    copied_to: int | None = None
+    has_open_transaction: bool = False
+    last_copied_offset: int | None = None
     compacted: bool = False
 
 
@@ -76,11 +75,9 @@ class Listener(Protocol):
 
     def expects(self, estimate: FetchEstimate) -> None:
         """Said once, before the first window is read."""
-        ...
 
     def advance(self, done: int, total: int) -> None:
         """About `done` of `total` partitions are compared."""
-        ...
 
 
 class RecordComparer(Protocol):
@@ -95,4 +92,3 @@ class RecordComparer(Protocol):
         failback: the syncs' two offsets swap their roles. Raises `ClusterError` if a cluster does not answer;
         a topic that may not be read makes its works `Unmatched`.
         """
-        ...

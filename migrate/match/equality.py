@@ -14,6 +14,18 @@ from itertools import repeat
 Headers = Sequence[tuple[str, bytes | None]]
 
 
+class Part(StrEnum):
+    """What a record consists of, in the order in which it is compared and named."""
+
+    TIMESTAMP = "timestamp"
+    KEY = "key"
+    VALUE = "value"
+    HEADERS = "headers"
+
+
+ALL_PARTS = frozenset(Part)
+
+
 class Equality(StrEnum):
     """Which parts of two records must agree, from the widest to the weakest.
 
@@ -27,9 +39,23 @@ class Equality(StrEnum):
     TIME_AND_KEY = "time-and-key"
 
     @property
+    def parts(self) -> frozenset[Part]:
+        """The parts that this equality looks at."""
+        return _PARTS[self]
+
+    @property
     def keeps_time(self) -> bool:
         """True if equal records have equal timestamps, so that a log can be searched by them."""
-        return self in (Equality.ALL, Equality.WITHOUT_HEADERS, Equality.TIME_AND_KEY)
+        return Part.TIMESTAMP in self.parts
+
+
+_PARTS = {
+    Equality.ALL: ALL_PARTS,
+    Equality.WITHOUT_HEADERS: ALL_PARTS - {Part.HEADERS},
+    Equality.WITHOUT_TIMESTAMP: ALL_PARTS - {Part.TIMESTAMP},
+    Equality.KEY_AND_VALUE: frozenset({Part.KEY, Part.VALUE}),
+    Equality.TIME_AND_KEY: frozenset({Part.TIMESTAMP, Part.KEY}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +68,6 @@ class Content:
     headers: Headers
 
 
-def fingerprint(content: Content, equality: Equality) -> int:
-    """Return a 64-bit signed fingerprint of the parts that `equality` looks at; see `fingerprints`."""
-    parts = ([content.timestamp], [content.key], [content.value], [content.headers])
-    return fingerprints(equality, *parts)[0]
-
-
 def fingerprints(
     equality: Equality,
     times: Iterable[int],
@@ -57,32 +77,26 @@ def fingerprints(
 ) -> "array[int]":
     """Return the 64-bit signed fingerprints of records given as columns: one pass over millions of records.
 
-    Python's own hash of a tuple: SipHash-1-3 of each part, combined after the manner of xxHash. The boundaries of
-    parts count, so that ("ab", "c") and ("a", "bc") differ, and null differs from empty. It is seeded per process:
-    prints are only ever compared with those made in the same one. A digest that holds everywhere (BLAKE2b) took a third
-    of all the time that comparing takes.
+    Python's own hash of a tuple: SipHash-1-3 of each part, combined in the manner of xxHash. The boundaries of parts
+    count: ("ab", "c") is not ("a", "bc"), and null is not empty. It is seeded per process, so prints are only compared
+    with those made in the same one; a digest that holds everywhere (BLAKE2b) took a third of all comparing time.
     """
-    parts: list[Iterable[object]] = []
-    if equality.keeps_time:
-        parts.append(times)
-    parts.append(keys)
-    if equality is not Equality.TIME_AND_KEY:
-        parts.append(values)
-    if equality in (Equality.ALL, Equality.WITHOUT_TIMESTAMP):
+    columns: dict[Part, Iterable[object]] = {Part.TIMESTAMP: times, Part.KEY: keys, Part.VALUE: values}
+    if Part.HEADERS in equality.parts:
         named = list(headers)
         # Most topics have none.
-        parts.append((tuple(map(tuple, each or ())) for each in named) if any(named) else repeat(()))
+        columns[Part.HEADERS] = (tuple(map(tuple, each or ())) for each in named) if any(named) else repeat(())
+    parts = [column for part, column in columns.items() if part in equality.parts]
     return array("q", map(hash, zip(*parts, strict=False)))
 
 
 def calibrated(anchors: Iterable[tuple[Content, Content]]) -> Equality | None:
     """Return the widest equality under which most anchors of a topic agree; None if none agrees under any.
 
-    `anchors` are (source record, target record) of the same sync. A sync may be stale and name two records that
-    have nothing to do with each other, so anchors that agree in nothing have no vote, however many they are.
-    What is kept on the way is decided part by part, by most of those that can tell: an unequal timestamp of one
-    stale anchor (two records that look alike) does not narrow the equality, and records that have no headers do
-    not hide that headers are changed.
+    `anchors` are (source record, target record) of the same sync. A sync may be stale and name two unrelated records,
+    so anchors that agree in nothing have no vote, however many they are. What is kept is decided part by part, by most
+    of those that can tell: one stale anchor's timestamp (two records that look alike) does not narrow the equality, and
+    records without headers do not hide that headers are changed.
     """
     pairs = list(anchors)
     same = [(a, b) for a, b in pairs if (a.key, a.value) == (b.key, b.value)]

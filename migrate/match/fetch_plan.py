@@ -7,7 +7,7 @@ from heapq import heapify, heapreplace
 
 from migrate.match.comparison import FetchEstimate, Limits
 from migrate.match.log_reader import GAP, SHORT_FETCH, runs_of
-from migrate.match.protocol import Link, Needs, PartitionQuestion, Range
+from migrate.match.protocol import Needs, OffsetPair, OffsetRange, PartitionQuestion
 from migrate.match.task import Matching
 from migrate.model import LogRange, TopicPartition
 
@@ -20,7 +20,7 @@ PER_PARTITION = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LogReading:
     """What is read of one log at first: `width` offsets in `runs` straight runs.
 
     `reach` offsets lie between the first of them and the log's end: no more can be fetched.
@@ -40,9 +40,9 @@ class Cost:
     """What a partition's matching reads of either log at first, and its newest syncs."""
 
     source: TopicPartition
-    source_reading: Reading
-    target_reading: Reading
-    newest: tuple[Link, ...]
+    source_reading: LogReading
+    target_reading: LogReading
+    newest: tuple[OffsetPair, ...]
 
     @property
     def width(self) -> int:
@@ -69,23 +69,23 @@ def cost_of(question: PartitionQuestion, match: Matching, newest: int) -> Cost:
     except StopIteration:
         needs = Needs()
     starts = [piece.start for piece in needs.source]
-    searched = sum(1 for g in question.source_committed if not _holds(needs.source, starts, g))
+    searched = sum(not _holds(needs.source, starts, committed) for committed in question.source_committed)
     source, target = (
         _reading(log, pieces, searched, question.match_limit)
         for log, pieces in ((question.source_log, needs.source), (question.target_log, needs.target))
     )
-    return Cost(question.source, source, target, question.links[-newest:])
+    return Cost(question.source, source, target, question.sync_pairs[-newest:])
 
 
-def _reading(log: LogRange, pieces: Sequence[Range], searched: int, limit: int) -> Reading:
+def _reading(log: LogRange, pieces: Sequence[OffsetRange], searched: int, limit: int) -> LogReading:
     """Return what is read of a log for these pieces, and for places to be searched that may lie anywhere in it."""
     length = log.end - log.start
     width = min(limit, length, sum(p.end - p.start for p in pieces) + searched * SEARCH)
     start = log.start if searched or not pieces else max(log.start, pieces[0].start)
-    return Reading(max(0, width), len(runs_of(pieces, GAP)) + searched, max(0, log.end - start))
+    return LogReading(max(0, width), len(runs_of(pieces, GAP)) + searched, max(0, log.end - start))
 
 
-def _holds(pieces: Sequence[Range], starts: Sequence[int], offset: int) -> bool:
+def _holds(pieces: Sequence[OffsetRange], starts: Sequence[int], offset: int) -> bool:
     """True if an offset lies in one of these pieces, or at the end of one."""
     at = bisect_right(starts, offset) - 1
     return at >= 0 and offset <= pieces[at].end

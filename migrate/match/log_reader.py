@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from migrate.match.equality import Content, Equality
-from migrate.match.protocol import Range, Stretch, Unreadable
+from migrate.match.protocol import LogSlice, OffsetRange, Unreadable
 from migrate.model import TopicPartition
 
 # How much is fetched at once of a short run, in bytes; a broker sends as much, also beyond the run's end.
@@ -21,7 +21,7 @@ GAP = 200
 class Wanted:
     """What to read of one partition: ranges, disjoint and sorted, fingerprinted by `equality`; `keys` too if asked."""
 
-    ranges: tuple[Range, ...]
+    ranges: tuple[OffsetRange, ...]
     equality: Equality
     keys: bool = False
 
@@ -45,33 +45,28 @@ class LogReader(Protocol):
 
     def read(
         self, wanted: Mapping[TopicPartition, Wanted]
-    ) -> Mapping[TopicPartition, tuple[Stretch, ...] | Unreadable]:
+    ) -> Mapping[TopicPartition, tuple[LogSlice, ...] | Unreadable]:
         """Return one stretch per range, in the order of the ranges."""
-        ...
 
     def contents(
         self, wanted: Mapping[TopicPartition, Collection[int]]
     ) -> Mapping[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return the records at single offsets; offsets without a record are left out."""
-        ...
 
     def first_offsets(
         self, wanted: Mapping[TopicPartition, Collection[int]]
     ) -> Mapping[TopicPartition, Mapping[int, int | None] | Unreadable]:
         """Return for each timestamp (ms) the first offset with that timestamp or a later one, None where none has."""
-        ...
 
     @property
     def fetched_bytes(self) -> int:
         """How many bytes came from the cluster so far, as far as the client tells."""
-        ...
 
     def close(self) -> None:
         """Leave the cluster."""
-        ...
 
 
-def runs_of(ranges: Sequence[Range], gap: int) -> list[Run]:
+def runs_of(ranges: Sequence[OffsetRange], gap: int) -> list[Run]:
     """Join ranges between which at most `gap` offsets lie: reading them costs less than seeking over them."""
     runs: list[Run] = []
     for place, piece in enumerate(ranges):

@@ -1,43 +1,17 @@
 """The next record of a log at or after an offset, reduced to what may be shown of it. Pure.
 
-No payload is kept: of each part of a record only its SHA-256 remains, from which two records can be told apart
-and nothing can be read.
+No payload is kept, only a SHA-256 of each part of a record: it tells two records apart, and nothing can be read in it.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from hashlib import sha256
 from typing import Protocol
 
-from migrate.match.equality import Equality
+from migrate.match.equality import ALL_PARTS, Part
 from migrate.model import Failure, TopicPartition
 
 SHOWN_DIGITS = 12
-
-
-class Part(StrEnum):
-    """What a record consists of, in the order in which it is told."""
-
-    TIMESTAMP = "timestamp"
-    KEY = "key"
-    VALUE = "value"
-    HEADERS = "headers"
-
-
-ALL_PARTS = frozenset(Part)
-_PARTS_OF = {
-    Equality.ALL: ALL_PARTS,
-    Equality.WITHOUT_HEADERS: ALL_PARTS - {Part.HEADERS},
-    Equality.WITHOUT_TIMESTAMP: ALL_PARTS - {Part.TIMESTAMP},
-    Equality.KEY_AND_VALUE: frozenset({Part.KEY, Part.VALUE}),
-    Equality.TIME_AND_KEY: frozenset({Part.TIMESTAMP, Part.KEY}),
-}
-
-
-def parts_of(equality: Equality) -> frozenset[Part]:
-    """Return the parts that an equality looks at."""
-    return _PARTS_OF[equality]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +79,7 @@ class NextRecordReader(Protocol):
     """Reads single records of one cluster's logs, as a read_committed consumer finds them. Reads only."""
 
     def next_records(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
-        """Return what stands at each position, reduced to digests: no payload leaves the reader.
+        """Return what is at each position, reduced to digests: no payload leaves the reader.
 
         Fewer records than asked for, or none, where the log ends before. Topics are never created.
         """
-        ...

@@ -1,32 +1,43 @@
 """What is known of one log so far: the records read, the ranges they cover, and first offsets by timestamp. Pure.
 
-Asking for what is not known raises `Missing`, which says what to read: so the laws are written as if all were there.
+Asking for what is not known raises `MissingRanges`, which says what to read: the laws are written as if all were known.
 """
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
-from migrate.match.protocol import Needs, Range, Stretch, Supply
+from migrate.match.protocol import LogSlice, Needs, OffsetRange, PartitionQuestion, Supply
 from migrate.model import LogRange, Side
 
 
-class Missing(Exception):  # noqa: N818  (a question to the reader, not an error)
+class MissingRanges(Exception):  # noqa: N818  (a question to the reader, not an error)
     """Raised where the laws need what was not read yet: ranges of either log, first offsets by timestamp."""
 
     def __init__(
-        self, ranges: Mapping[Side, tuple[Range, ...]] | None = None, times: Mapping[Side, int] | None = None
+        self, ranges: Mapping[Side, Sequence[OffsetRange]] | None = None, times: Mapping[Side, int] | None = None
     ) -> None:
         super().__init__(ranges, times)
         self.ranges = ranges or {}
         self.times = times or {}
 
 
-class KnownLog:
+@contextmanager
+def collected(missing: list[MissingRanges]) -> Iterator[None]:
+    """Run a step; what it misses is added to `missing`."""
+    try:
+        yield
+    except MissingRanges as more:
+        missing.append(more)
+
+
+class PartialLog:
     """The known part of one log.
 
     `offsets`, `times` and `prints` run in parallel over all records that were read, in log order; `keys` too, where
-    they were asked for.
+    they were asked for. An *index* is a position in these arrays.
     `start` rises above the pinned start where retention deleted records before they could be read. `width` is how
     many offsets were read, and `limit` how many may be.
     """
@@ -41,23 +52,18 @@ class KnownLog:
         self.prints = array("q")
         self.keys = array("q")
         self.width = 0
-        self._covered: list[Range] = []
+        self._covered: list[OffsetRange] = []
         self._first: dict[int, int] = {}
 
-    def add(self, stretch: Stretch) -> None:
+    def add(self, stretch: LogSlice) -> None:
         """Take in a stretch; it must not overlap what is known."""
-        at = bisect_left(self.offsets, stretch.start)
-        for mine, theirs in (
-            (self.offsets, stretch.offsets),
-            (self.times, stretch.times),
-            (self.prints, stretch.prints),
-            (self.keys, stretch.keys),
-        ):
-            mine[at:at] = array("q", theirs)
+        at = self.index(stretch.start)
+        for column in ("offsets", "times", "prints", "keys"):
+            getattr(self, column)[at:at] = array("q", getattr(stretch, column))
         self.width += stretch.end - stretch.start
         if stretch.readable_from > stretch.start:
             self.start = max(self.start, min(stretch.readable_from, self.end))
-        self._covered = _merged([*self._covered, Range(stretch.start, stretch.end)])
+        self._covered = _merged([*self._covered, OffsetRange(stretch.start, stretch.end)])
 
     def add_first(self, first: Mapping[int, int]) -> None:
         """Take in first offsets by timestamp."""
@@ -69,12 +75,11 @@ class KnownLog:
         return self.start > 0 or self.width > len(self.offsets)
 
     def require(self, start: int, end: int) -> None:
-        """Raise `Missing` unless every record in [start, end) that is on the log is known."""
-        missing = self.uncovered(start, end)
-        if missing:
-            raise Missing({self.side: missing})
+        """Raise `MissingRanges` unless every record in [start, end) that is on the log is known."""
+        if missing := self.uncovered(start, end):
+            raise MissingRanges({self.side: missing})
 
-    def uncovered(self, start: int, end: int) -> tuple[Range, ...]:
+    def uncovered(self, start: int, end: int) -> tuple[OffsetRange, ...]:
         """Return the parts of [start, end), as far as they lie on the log, that were not read."""
         start, end = max(start, self.start), min(end, self.end)
         gaps = []
@@ -84,10 +89,10 @@ class KnownLog:
             if known.start >= end:
                 break
             if start < known.start:
-                gaps.append(Range(start, known.start))
+                gaps.append(OffsetRange(start, known.start))
             start = known.end
         if start < end:
-            gaps.append(Range(start, end))
+            gaps.append(OffsetRange(start, end))
         return tuple(gaps)
 
     def affords(self, start: int, end: int) -> bool:
@@ -97,64 +102,99 @@ class KnownLog:
     def first_at(self, time: int) -> int:
         """Return the first offset at which a record has this timestamp (ms) or a later one; else the log's end."""
         if time not in self._first:
-            raise Missing(times={self.side: time})
+            raise MissingRanges(times={self.side: time})
         return min(max(self._first[time], self.start), self.end)
 
     def index(self, offset: int) -> int:
-        """Return the place of the first known record at or after an offset."""
+        """Return the index of the first known record at or after an offset."""
         return bisect_left(self.offsets, offset)
 
     def at(self, offset: int) -> int | None:
-        """Return the place of the record at exactly this offset; None if the log has none there."""
-        self.require(offset, offset + 1)
-        place = self.index(offset)
-        return place if place < len(self.offsets) and self.offsets[place] == offset else None
+        """Return the index of the record at exactly this offset; None if the log has none there."""
+        index = self.section(offset, offset + 1).low
+        return index if index < len(self.offsets) and self.offsets[index] == offset else None
+
+    def section(self, start: int, end: int) -> "Section":
+        """Return the records in [start, end); raises `MissingRanges` unless all are known."""
+        self.require(start, end)
+        return Section(self, start, end, self.index(start), self.index(end))
 
 
-def require_both(source: KnownLog, source_range: Range, target: KnownLog, target_range: Range) -> None:
-    """Raise `Missing` unless both ranges are known; it names what both lack, so that one round reads it."""
-    missing = {
-        log.side: log.uncovered(wanted.start, wanted.end)
-        for log, wanted in ((source, source_range), (target, target_range))
-    }
-    if any(missing.values()):
-        raise Missing(missing)
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The records of a log in the offsets [start, end), all of them known; [low, top) are their indexes."""
+
+    log: PartialLog
+    start: int
+    end: int
+    low: int
+    top: int
+
+    @property
+    def prints(self) -> "array[int]":
+        """The fingerprints."""
+        return self.log.prints[self.low : self.top]
+
+    @property
+    def times(self) -> "array[int]":
+        """The timestamps in ms."""
+        return self.log.times[self.low : self.top]
+
+    @property
+    def has_gaps(self) -> bool:
+        """True if there are fewer records than offsets."""
+        return self.end - self.start > self.top - self.low
 
 
-def needs_of(wants: Sequence[Missing], source: KnownLog, target: KnownLog) -> Needs:
-    """Return all that is missing as one request: sorted, merged, and without what is known."""
-    return Needs(
-        source=_unknown(source, wants),
-        target=_unknown(target, wants),
-        source_times=_times(Side.SOURCE, wants),
-        target_times=_times(Side.TARGET, wants),
-    )
+class LogPair:
+    """What is known of a partition's log and of its copy's.
+
+    `keeps_time` is True where equal records have equal timestamps, so that copies can be looked up by these.
+    """
+
+    def __init__(self, question: PartitionQuestion) -> None:
+        self.source = PartialLog(Side.SOURCE, question.source_log, question.match_limit)
+        self.target = PartialLog(Side.TARGET, question.target_log, question.match_limit)
+        self.keeps_time = question.equality.keeps_time
+
+    def sections(self, source: OffsetRange, target: OffsetRange) -> tuple[Section, Section]:
+        """Return a section of each; `MissingRanges` names what both lack, so that one round reads it."""
+        missing = {
+            log.side: log.uncovered(piece.start, piece.end)
+            for log, piece in ((self.source, source), (self.target, target))
+        }
+        if any(missing.values()):
+            raise MissingRanges(missing)
+        return self.source.section(source.start, source.end), self.target.section(target.start, target.end)
+
+    def needs(self, missing: Sequence[MissingRanges]) -> Needs:
+        """Return all that is missing as one request: sorted, merged, and without what is known."""
+
+        def ranges(log: PartialLog) -> tuple[OffsetRange, ...]:
+            pieces = _merged(piece for each in missing for piece in each.ranges.get(log.side, ()))
+            return tuple(gap for piece in pieces for gap in log.uncovered(piece.start, piece.end))
+
+        def times(side: Side) -> tuple[int, ...]:
+            return tuple(sorted({each.times[side] for each in missing if side in each.times}))
+
+        return Needs(ranges(self.source), ranges(self.target), times(Side.SOURCE), times(Side.TARGET))
+
+    def take_in(self, supply: Supply) -> None:
+        """Add what was read to both logs."""
+        for log, stretches, first in (
+            (self.source, supply.source, supply.source_first),
+            (self.target, supply.target, supply.target_first),
+        ):
+            for stretch in stretches:
+                log.add(stretch)
+            log.add_first(first or {})
 
 
-def take_in(supply: Supply, source: KnownLog, target: KnownLog) -> None:
-    """Add what was read to both logs."""
-    for stretch in supply.source:
-        source.add(stretch)
-    for stretch in supply.target:
-        target.add(stretch)
-    source.add_first(supply.source_first or {})
-    target.add_first(supply.target_first or {})
-
-
-def _unknown(log: KnownLog, wants: Iterable[Missing]) -> tuple[Range, ...]:
-    wanted = (piece for want in wants for piece in want.ranges.get(log.side, ()))
-    return tuple(gap for piece in _merged(wanted) for gap in log.uncovered(piece.start, piece.end))
-
-
-def _times(side: Side, wants: Iterable[Missing]) -> tuple[int, ...]:
-    return tuple(sorted({want.times[side] for want in wants if side in want.times}))
-
-
-def _merged(ranges: Iterable[Range]) -> list[Range]:
-    merged: list[Range] = []
+def _merged(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
+    merged: list[OffsetRange] = []
     for piece in sorted(ranges, key=lambda r: r.start):
         if merged and piece.start <= merged[-1].end:
-            merged[-1] = Range(merged[-1].start, max(merged[-1].end, piece.end))
+            merged[-1] = OffsetRange(merged[-1].start, max(merged[-1].end, piece.end))
         else:
             merged.append(piece)
     return merged

@@ -1,7 +1,6 @@
 """What the matching and the log reader exchange: the question, what is needed of both logs, what was read, the answer.
 
-Records are offset, timestamp and fingerprint, in stretches of one log. Pure. `migrate.match.matcher.matching` holds the
-conversation.
+Records are offset, timestamp and fingerprint. Pure. `migrate.match.matcher.matching` holds the conversation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from migrate.model import LogRange, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class LogSlice:
     """Every record that a read_committed reader sees of one log in [start, end), in log order.
 
     `times` are timestamps in ms, `prints` fingerprints under the topic's equality; all three sequences have the same
@@ -36,24 +35,24 @@ def key_mark(key: bytes | None, value: bytes | None) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class OffsetRange:
     """Offsets of one log, `start` inclusive, `end` exclusive."""
 
     start: int
     end: int
 
 
-# One sync of the chain: (source offset, target offset).
-Link = tuple[int, int]
+# A sync of the chain, or another original and its copy: (source offset, target offset).
+OffsetPair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionQuestion:
     """A partition and its copy, the chain between them, and the distinct committed offsets to place.
 
-    `links` is the chain of Law 1 in log order. `source_committed` are sorted, each within
-    [0, source_log.end]. `source_open` is True where the source's log reaches beyond its last stable offset.
-    `copied_to` is MM2's own committed source offset (the last record it has copied for sure), None if unknown.
+    `sync_pairs` is the chain of Law 1 in log order. `source_committed` are sorted, each within
+    [0, source_log.end]. `has_open_transaction` is True where the source's log reaches beyond its last stable offset.
+    `last_copied_offset` is MM2's own committed source offset (the last record it has copied for sure), None if unknown.
     `match_limit` is how many offsets of either log may be read for this partition. `failback` is True where the
     copying goes the other way: the source holds the copies, perhaps twice, and what the target lacks never comes.
     `compacted` is True where a cleaner may take superseded records from the target.
@@ -63,11 +62,11 @@ class PartitionQuestion:
     target: TopicPartition
     source_log: LogRange
     target_log: LogRange
-    links: tuple[Link, ...]
+    sync_pairs: tuple[OffsetPair, ...]
     source_committed: tuple[int, ...]
     equality: Equality
-    source_open: bool = False
-    copied_to: int | None = None
+    has_open_transaction: bool = False
+    last_copied_offset: int | None = None
     match_limit: int = 1_000_000
     failback: bool = False
     compacted: bool = False
@@ -77,8 +76,8 @@ class PartitionQuestion:
 class Needs:
     """What to read next: ranges of either log (disjoint, sorted), and first offsets for timestamps (ms)."""
 
-    source: tuple[Range, ...] = ()
-    target: tuple[Range, ...] = ()
+    source: tuple[OffsetRange, ...] = ()
+    target: tuple[OffsetRange, ...] = ()
     source_times: tuple[int, ...] = ()
     target_times: tuple[int, ...] = ()
 
@@ -88,8 +87,8 @@ class Supply:
     """The answer to `Needs`: one stretch per range, in its order, and for each timestamp the first offset at
     which a record has that timestamp or a later one; the log's pinned end where there is none."""
 
-    source: tuple[Stretch, ...] = ()
-    target: tuple[Stretch, ...] = ()
+    source: tuple[LogSlice, ...] = ()
+    target: tuple[LogSlice, ...] = ()
     source_first: Mapping[int, int] | None = None
     target_first: Mapping[int, int] | None = None
 
@@ -102,16 +101,13 @@ class Unreadable:
 
 
 class Why(StrEnum):
-    """Why a matched row stands where it stands; all but the first keep it from being exact."""
+    """Why a matched row is where it is; all but the first keep it from being exact."""
 
     PROVEN = "proven"
     UNKNOWN_RECORD = "unknown-record"
-    ORDER_BROKEN = "order-broken"
-    NOT_REPEATED = "not-repeated"
     BELOW_LOG_START = "below-log-start"
     CHANGED_IN_FLIGHT = "changed-in-flight"
     NOT_COPIED_YET = "not-copied-yet"
-    REPLAYED = "replayed"
     RETENTION = "retention"
     LOOK_ALIKES = "look-alikes"
     NOT_ALL_READ = "not-all-read"
@@ -130,8 +126,8 @@ class Matched:
     why: Why
     rereads_at_most: int
     missing_on_target: int = 0
-    lower: Link | None = None
-    upper: Link | None = None
+    lower: OffsetPair | None = None
+    upper: OffsetPair | None = None
 
     @property
     def exact(self) -> bool:
@@ -144,16 +140,15 @@ class Unmatched:
     """A commit that matching could not place; Law 2 does. `reason`: "match-limit", "not-readable: CODE",
     "records-changed-in-flight".
 
-    `guard_offset` is the y of Law 2: the target's first offset whose timestamp is at or after that of the first
-    source record at or after the commit; the target's pinned end where the source has no such record left, None
-    where timestamps can not tell (LogAppendTime, a log that can not be read). `lower` is the nearest proven sync
-    at or below the commit, None where none was proven. `rereads_at_most` is a bound for a row at the smaller of
-    the two, None where Law 2 allows none.
+    `guard_offset` is the y of Law 2: the target's first offset whose timestamp is at or after that of the first source
+    record at or after the commit; the target's pinned end where the source has no such record left, None where
+    timestamps cannot tell (LogAppendTime, a log that cannot be read). `lower` is the nearest proven sync at or below
+    the commit, if any. `rereads_at_most` is a bound for a row at the smaller of the two, None where Law 2 has none.
     """
 
     reason: str
     guard_offset: int | None = None
-    lower: Link | None = None
+    lower: OffsetPair | None = None
     rereads_at_most: int | None = None
 
 
@@ -161,12 +156,11 @@ class Unmatched:
 class Tail:
     """How far MM2 has come on this partition, by the records (docs/translation.md, "Drained").
 
-    `uncopied` counts source records from the last proven sync on that have no copy in order on the target, None
-    where that could not be told. Drained by the records if it is 0. `last_record` is the offset of the source's
-    last record, None where it was not read or there is none. `waiting_since` is the timestamp (ms) of the first
-    record from which on nothing was copied, None where there is none or that was not told. `foreign` counts target
-    records from that sync on that equal none that was read of the source: a writer of the target's own, or records
-    changed on the way.
+    `uncopied` counts source records from the last proven sync on that have no copy in order on the target, None if
+    unknown; 0 means drained. `last_record` is the offset of the source's last record, None where it was not read or
+    there is none. `waiting_since` is the timestamp (ms) of the first record from which on nothing was copied, None
+    where there is none or it is unknown. `foreign` counts target records from that sync on that equal none that was
+    read of the source: a writer of the target's own, or records changed on the way.
     """
 
     uncopied: int | None

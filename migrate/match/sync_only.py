@@ -1,9 +1,9 @@
-"""Law 2: a commit whose records are not compared stands at a sync, with timestamps as a guard. Pure."""
+"""Law 2: a commit whose records are not compared is placed by a sync, with timestamps as a guard. Pure."""
 
 from collections.abc import Generator
 
 from migrate.match.anchors import Anchors
-from migrate.match.partial_log import KnownLog, Missing, needs_of, take_in
+from migrate.match.partial_log import LogPair, MissingRanges, collected
 from migrate.match.protocol import (
     Matched,
     Needs,
@@ -15,7 +15,6 @@ from migrate.match.protocol import (
     Unreadable,
     Why,
 )
-from migrate.model import Side
 
 
 def guarding(
@@ -26,57 +25,47 @@ def guarding(
     A conversation as `migrate.match.matcher.matching` holds it. `reason` says why nothing was matched. `is_bounded` is
     False where records cannot tell a proven sync from another: then no place has a bound.
     """
-    source = KnownLog(Side.SOURCE, question.source_log, question.match_limit)
-    target = KnownLog(Side.TARGET, question.target_log, question.match_limit)
-    anchors = Anchors(question, source, target)
+    logs = LogPair(question)
+    anchors = Anchors(question, logs)
     places: dict[int, Matched | Unmatched] = {}
     while True:
-        wants: list[Missing] = []
-        for g in question.source_committed:
-            if g not in places:
-                try:
-                    places[g] = guarded(g, anchors, source, target, question.equality.keeps_time, reason, is_bounded)
-                except Missing as missing:
-                    wants.append(missing)
-        if not wants:
+        missing: list[MissingRanges] = []
+        for committed in question.source_committed:
+            if committed not in places:
+                with collected(missing):
+                    places[committed] = guarded(committed, anchors, logs, reason, is_bounded)
+        if not missing:
             break
-        supply = yield needs_of(wants, source, target)
+        supply = yield logs.needs(missing)
         if isinstance(supply, Unreadable):
-            for g in question.source_committed:
-                places.setdefault(g, Unmatched(f"not-readable: {supply.reason}"))
+            for committed in question.source_committed:
+                places.setdefault(committed, Unmatched(f"not-readable: {supply.reason}"))
             break
-        take_in(supply, source, target)
-    return PartitionAnswer(places, Tail(None), len(source.offsets), len(target.offsets))
+        logs.take_in(supply)
+    return PartitionAnswer(places, Tail(None), len(logs.source.offsets), len(logs.target.offsets))
 
 
 def guarded(
-    g: int,
-    anchors: Anchors,
-    source: KnownLog,
-    target: KnownLog,
-    keeps_time: bool,
-    reason: str = "match-limit",
-    is_bounded: bool = True,
+    committed: int, anchors: Anchors, logs: LogPair, reason: str = "match-limit", is_bounded: bool = True
 ) -> Matched | Unmatched:
     """Place a commit at the smaller of the proven sync below it and the first target offset of its time."""
-    link = anchors.below(g)
-    guard = _first_of_its_time(g, source, target) if keeps_time else None
-    if link is None or guard is None or not is_bounded:
-        return Unmatched(reason, guard, link)
-    lowest = link[1] if link[0] == g else link[1] + 1
+    pair = anchors.below(committed)
+    guard = _first_of_its_time(committed, logs) if logs.keeps_time else None
+    if pair is None or guard is None or not is_bounded:
+        return Unmatched(reason, guard, pair)
+    lowest = pair[1] if pair[0] == committed else pair[1] + 1
     offset = min(lowest, guard)
-    return Matched(offset, Why.NOT_ALL_READ, target.end - offset, 0, link, None)
+    return Matched(offset, Why.NOT_ALL_READ, logs.target.end - offset, 0, pair, None)
 
 
-def _first_of_its_time(g: int, source: KnownLog, target: KnownLog) -> int:
+def _first_of_its_time(committed: int, logs: LogPair) -> int:
     """Return the target's first offset for the timestamp of the first source record at or after a commit."""
-    width = 1
-    g = max(g, source.start)
+    source, width = logs.source, 1
+    start = max(committed, source.start)
     while True:
-        source.require(g, g + width)
-        place = source.index(g)
-        if place < len(source.offsets) and source.offsets[place] < g + width:
-            return target.first_at(source.times[place])
-        if g + width >= source.end:
-            return target.end
+        owed = source.section(start, start + width)
+        if owed.low < owed.top:
+            return logs.target.first_at(owed.times[0])
+        if start + width >= source.end:
+            return logs.target.end
         width *= 8

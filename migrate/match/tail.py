@@ -4,18 +4,17 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 from migrate.match.anchors import Anchors
-from migrate.match.partial_log import KnownLog, require_both
-from migrate.match.protocol import Range
+from migrate.match.partial_log import LogPair
+from migrate.match.protocol import OffsetRange
 
 
 @dataclass(frozen=True, slots=True)
 class TailFacts:
-    """The logs behind the last proven link.
+    """The logs behind the last proven pair.
 
-    `is_plain` is True where the target goes on as the source does: then no replay hides there, and what lies above
-    a proven link needs no reading. `uncopied` counts source records without a copy in order, None if unknown, and
-    `source_uncopied_from` is the offset from which on nothing was copied. `foreign` counts target records there that
-    equal none that is known of the source.
+    `is_plain`: the target goes on as the source does, so that no replay hides there, and what is above a proven pair
+    needs no reading. `uncopied` counts source records without a copy in order, None if unknown. From the offset
+    `source_uncopied_from` on nothing was copied. `foreign` counts target records that equal none known of the source.
     """
 
     uncopied: int | None
@@ -27,65 +26,65 @@ class TailFacts:
 UNKNOWN = TailFacts(None, False)
 
 
-def read_tail(anchors: Anchors, source: KnownLog, target: KnownLog, keeps_time: bool) -> TailFacts:
-    """Judge both logs from the last proven link on; raises `Missing` until they are read."""
+def read_tail(anchors: Anchors, logs: LogPair) -> TailFacts:
+    """Judge both logs from the last proven pair on; raises `MissingRanges` until they are read."""
     anchors.seek_tail()
+    source, target = logs.source, logs.target
     last = anchors.last()
     if last is None:
         return UNKNOWN
-    u, d = last
-    if not (source.affords(u, source.end) and target.affords(d, target.end)):
+    source_offset, target_offset = last
+    if not (source.affords(source_offset, source.end) and target.affords(target_offset, target.end)):
         return UNKNOWN
-    require_both(source, Range(u, source.end), target, Range(d, target.end))
-    facts = _judge(source, source.index(u + 1), target, target.index(d + 1), keeps_time)
+    logs.sections(OffsetRange(source_offset, source.end), OffsetRange(target_offset, target.end))
+    facts = _judge(logs, source.index(source_offset + 1), target.index(target_offset + 1))
     if not anchors.is_plain_after(last):
-        # Unproven syncs that keep another distance stand above it: something happened there.
+        # Unproven syncs that keep another distance are above it: something happened there.
         return replace(facts, is_plain=False)
     return facts
 
 
-def _judge(source: KnownLog, i: int, target: KnownLog, j: int, keeps_time: bool) -> TailFacts:
-    written, there = source.prints[i:], target.prints[j:]
+def _judge(logs: LogPair, i: int, j: int) -> TailFacts:
+    source, written, there = logs.source, logs.source.prints[i:], logs.target.prints[j:]
     is_distinct = len(set(written)) == len(written)
     if written == there and is_distinct:
         return TailFacts(0, True)
     if is_distinct and len(there) < len(written) and written[: len(there)] == there:
         first = i + len(there)
-        is_plain = not _copied_before(source, first, target, keeps_time)
+        is_plain = not _copied_before(logs, first)
         return TailFacts(len(written) - len(there), is_plain, source.offsets[first])
-    return _ragged(source, i, target, j, keeps_time)
+    return _ragged(logs, i, j)
 
 
-def _copied_before(source: KnownLog, first: int, target: KnownLog, keeps_time: bool) -> bool:
+def _copied_before(logs: LogPair, first: int) -> bool:
     """True if records from `first` on, of which the newest run has no copy, may have one of an older run."""
-    if not keeps_time:
+    if not logs.keeps_time:
         return True
+    source, target = logs.source, logs.target
     start = target.first_at(min(source.times[first:]))
     if start >= target.end:
         return False
     if not target.affords(start, target.end):
         return True
-    target.require(start, target.end)
-    uncopied = set(source.prints[first:])
-    return any(fingerprint in uncopied for fingerprint in target.prints[target.index(start) :])
+    return not set(source.prints[first:]).isdisjoint(target.section(start, target.end).prints)
 
 
-def _ragged(source: KnownLog, i: int, target: KnownLog, j: int, keeps_time: bool) -> TailFacts:
+def _ragged(logs: LogPair, i: int, j: int) -> TailFacts:
     """Judge a tail in which something is missing, repeated, or of unknown origin.
 
-    What stands last on the target tells how far the newest run came: after a replay that was stopped midway the
+    What is last on the target tells how far the newest run came: after a replay that was stopped midway the
     last source record has a copy, and yet not everything was copied by that run.
     """
-    written, there = source.prints[i:], target.prints[j:]
+    source, written, there = logs.source, logs.source.prints[i:], logs.target.prints[j:]
     place_of = {fingerprint: at for at, fingerprint in enumerate(written)}
     last_known = next((at for at in range(len(there) - 1, -1, -1) if there[at] in place_of), -1)
-    older = _copied_again(source, i, target, j + last_known + 1, keeps_time)
+    older = _copied_again(logs, i, j + last_known + 1)
     known = set(source.prints)
     # Where the source has gaps, copies of records that were aborted or compacted there would look foreign.
     has_gaps = i < len(source.offsets) and source.offsets[-1] - source.offsets[i] != len(written) - 1
     foreign = 0 if has_gaps else sum(fingerprint not in known for fingerprint in there)
     if older is None:
-        return replace(UNKNOWN, foreign=foreign if keeps_time else 0)
+        return replace(UNKNOWN, foreign=foreign if logs.keeps_time else 0)
     if older:
         return TailFacts(
             len(source.offsets) - older, False, source.offsets[older] if older < len(source.offsets) else None
@@ -106,14 +105,15 @@ def _ragged(source: KnownLog, i: int, target: KnownLog, j: int, keeps_time: bool
     return TailFacts(uncopied, False, source.offsets[i + newest + 1] if newest + 1 < len(written) else None, foreign)
 
 
-def _copied_again(source: KnownLog, i: int, target: KnownLog, j: int, keeps_time: bool) -> int | None:
-    """Return the place behind the last older source record that stands at `j` or later; 0 if none does.
+def _copied_again(logs: LogPair, i: int, j: int) -> int | None:
+    """Return the index behind the last older source record that is at `j` or later; 0 if none is.
 
     None where it cannot be told who wrote the records there.
     """
+    source, target = logs.source, logs.target
     if j >= len(target.offsets):
         return 0
-    if not keeps_time:
+    if not logs.keeps_time:
         return None
     start, top = source.first_at(min(target.times[j:])), source.offsets[i - 1] if i else source.start
     if start < top:
@@ -125,7 +125,7 @@ def _copied_again(source: KnownLog, i: int, target: KnownLog, j: int, keeps_time
     oldest, before = min(target.times[j:]), target.times[j - 1] if j else 0
     is_older = oldest < before or (oldest == before and source.has_unseen)
     if not found and j and (is_older or not there.isdisjoint(target.prints[:j])):
-        # Older than what stands before it, or there already: perhaps a replay of what the source has deleted, or never
+        # Older than what is before it, or there already: perhaps a replay of what the source has deleted, or never
         # committed.
         return None
     return found

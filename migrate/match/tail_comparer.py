@@ -1,8 +1,7 @@
 """The tails of many partitions compared in this process, without Spark: whether MM2 has copied everything.
 
-Pure: it reads through ports. Behind `migrate.match.comparison.RecordComparer`, but it places no commits: of each
-partition only what lies behind the last proven sync is read. The laws are those of the plan (`migrate.match.matcher`).
-What stands still is not read again.
+Pure: it reads through ports. Behind `migrate.match.comparison.RecordComparer`, but it places no commits: only what is
+behind the last proven sync is read, and judged as for a plan (`migrate.match.matcher`); what has not moved, not again.
 """
 
 from collections import defaultdict
@@ -12,7 +11,7 @@ from typing import Protocol
 from migrate.match.calibration import AnchorPartition, CalibrationTask, TopicQuestion
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener, Work
 from migrate.match.equality import Equality
-from migrate.match.protocol import Link, PartitionAnswer, PartitionQuestion, Tail
+from migrate.match.protocol import OffsetPair, PartitionAnswer, PartitionQuestion, Tail
 from migrate.match.task import Failed, Fetched, MatchTask, OpenReaders
 from migrate.model import TopicPartition
 
@@ -28,9 +27,8 @@ UNTOLD = PartitionAnswer({}, Tail(None), 0, 0)
 class Chains(Protocol):
     """Has the offset syncs at hand."""
 
-    def links(self, source: TopicPartition, source_end: int, target_end: int) -> tuple[Link, ...]:
+    def links(self, source: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
         """Return the chain of one partition (Law 1)."""
-        ...
 
 
 class TailComparer:
@@ -49,13 +47,13 @@ class TailComparer:
         assert not inverted, "nothing is copied the way that a failback goes"
         answers = {work.source: self._remembered(work) for work in works}
         moved = [work for work in works if answers[work.source] is UNTOLD]
-        links = {w.source: self._chains.links(w.source, w.source_log.end, w.target_log.end) for w in moved}
-        equalities = self._calibrate(moved, links)
+        chains = {w.source: self._chains.links(w.source, w.source_log.end, w.target_log.end) for w in moved}
+        equalities = self._calibrate(moved, chains)
         limit = min(limits.match_records, _limit(len(moved)))
         questions = [
             PartitionQuestion(
-                work.source, work.target, work.source_log, work.target_log, links[work.source], (), equality,
-                work.source_open, work.copied_to, limit,
+                work.source, work.target, work.source_log, work.target_log, chains[work.source], (), equality,
+                work.has_open_transaction, work.last_copied_offset, limit,
             )
             for work in moved
             if (equality := equalities[work.source.topic]) is not None
@@ -80,20 +78,20 @@ class TailComparer:
         if before is None:
             return UNTOLD
         same = (before[0].source_log.end, before[0].target_log.end) == (work.source_log.end, work.target_log.end)
-        return before[1] if same and before[0].source_open == work.source_open else UNTOLD
+        return before[1] if same and before[0].has_open_transaction == work.has_open_transaction else UNTOLD
 
     def _calibrate(
-        self, works: Collection[Work], links: Mapping[TopicPartition, tuple[Link, ...]]
+        self, works: Collection[Work], chains: Mapping[TopicPartition, tuple[OffsetPair, ...]]
     ) -> dict[str, Equality | None]:
         """Return how each topic's records compare; where anchors agree, that is remembered."""
         equalities: dict[str, Equality | None] = {}
         chosen: dict[str, list[AnchorPartition]] = defaultdict(list)
-        for work in sorted(works, key=lambda w: (-len(links[w.source]), w.source)):
+        for work in sorted(works, key=lambda w: (-len(chains[w.source]), w.source)):
             topic = work.source.topic
             if topic in self._equalities:
                 equalities[topic] = self._equalities[topic]
             elif len(chosen[topic]) < ANCHOR_PARTITIONS:
-                newest = links[work.source][-ANCHORS:]
+                newest = chains[work.source][-ANCHORS:]
                 chosen[topic].append(
                     AnchorPartition(work.source, work.target, work.source_log, work.target_log, newest)
                 )

@@ -5,8 +5,7 @@ cluster fails them: what they would raise, Spark would run again and wrap in pag
 """
 
 import gc
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
 from migrate.match.log_reader import LogReader, Wanted
 from migrate.match.matcher import matching
-from migrate.match.protocol import Needs, PartitionAnswer, PartitionQuestion, Range, Stretch, Supply, Unreadable
+from migrate.match.protocol import LogSlice, Needs, PartitionAnswer, PartitionQuestion, Supply, Unreadable
 from migrate.model import LogRange, TopicPartition
 
 PARTITIONS_AT_ONCE = 100
@@ -90,15 +89,12 @@ class _Partition:
         self.answer: PartitionAnswer | None = None
         self.width = 0
         self._conversation = match(question)
-        self._go(lambda: next(self._conversation))
+        self.supply(None)
 
-    def supply(self, supply: Supply | Unreadable) -> None:
-        """Say what was read."""
-        self._go(lambda: self._conversation.send(supply))
-
-    def _go(self, step: Callable[[], Needs]) -> None:
+    def supply(self, supply: Supply | Unreadable | None) -> None:
+        """Say what was read; None begins the conversation."""
         try:
-            self.needs = step()
+            self.needs = next(self._conversation) if supply is None else self._conversation.send(supply)
             self.width += sum(piece.end - piece.start for piece in (*self.needs.source, *self.needs.target))
         except StopIteration as done:
             self.answer = done.value
@@ -114,18 +110,15 @@ class _Drive:
 
     def answers(self, questions: Iterable[PartitionQuestion]) -> Iterator[tuple[TopicPartition, PartitionAnswer]]:
         coming = (_Partition(question, self._match) for question in questions)
-        next_up: deque[_Partition] = deque()
+        next_up = next(coming, None)
         active: list[_Partition] = []
         while True:
-            while len(active) < PARTITIONS_AT_ONCE:
-                if not next_up and (partition := next(coming, None)) is not None:
-                    next_up.append(partition)
-                if not next_up:
-                    break
+            while next_up is not None and len(active) < PARTITIONS_AT_ONCE:
                 held = sum(partition.width for partition in active)
-                if active and held + next_up[0].width > OFFSETS_AT_ONCE:
+                if active and held + next_up.width > OFFSETS_AT_ONCE:
                     break
-                active.append(next_up.popleft())
+                active.append(next_up)
+                next_up = next(coming, None)
             if not active:
                 return
             self._round([partition for partition in active if partition.answer is None])
@@ -136,11 +129,12 @@ class _Drive:
 
     def _round(self, partitions: Sequence[_Partition]) -> None:
         """Read what all of them need, from both clusters at the same time."""
-        source = [
-            _Asked(p.question.source, p.needs.source, p.needs.source_times, p.question, p.question.compacted)
-            for p in partitions
-        ]
-        target = [_Asked(p.question.target, p.needs.target, p.needs.target_times, p.question) for p in partitions]
+        source, target = [], []
+        for question, needs in ((p.question, p.needs) for p in partitions):
+            of_source = Wanted(needs.source, question.equality, question.compacted)
+            source.append(_Asked(question.source, question.source_log, of_source, needs.source_times))
+            of_target = Wanted(needs.target, question.equality)
+            target.append(_Asked(question.target, question.target_log, of_target, needs.target_times))
         reading = [self._pool.submit(_read, *each) for each in zip(self._readers, (source, target), strict=True)]
         for partition, mine, copies in zip(partitions, *(each.result() for each in reading), strict=True):
             if isinstance(mine, Unreadable):
@@ -148,15 +142,7 @@ class _Drive:
             elif isinstance(copies, Unreadable):
                 partition.supply(copies)
             else:
-                question = partition.question
-                partition.supply(
-                    Supply(
-                        mine.stretches,
-                        copies.stretches,
-                        mine.first(question.source_log),
-                        copies.first(question.target_log),
-                    )
-                )
+                partition.supply(Supply(mine.slices, copies.slices, mine.first_offsets, copies.first_offsets))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,36 +150,31 @@ class _Asked:
     """What one partition needs of one log."""
 
     place: TopicPartition
-    ranges: tuple[Range, ...]
+    log: LogRange
+    wanted: Wanted
     times: tuple[int, ...]
-    question: PartitionQuestion
-    with_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Got:
-    """What was read of one log."""
+    """What was read of one log; the first offset for a timestamp is the pinned end where there is none below it."""
 
-    stretches: tuple[Stretch, ...]
-    first_offsets: Mapping[int, int | None]
-
-    def first(self, log: LogRange) -> dict[int, int]:
-        """Return the first offsets by timestamp, the pinned end where there is none below it."""
-        return {t: log.end if offset is None else min(offset, log.end) for t, offset in self.first_offsets.items()}
+    slices: tuple[LogSlice, ...]
+    first_offsets: dict[int, int]
 
 
 def _read(reader: LogReader, asked: Sequence[_Asked]) -> list[_Got | Unreadable]:
-    read = reader.read({a.place: Wanted(a.ranges, a.question.equality, a.with_keys) for a in asked if a.ranges})
+    read = reader.read({a.place: a.wanted for a in asked if a.wanted.ranges})
     first = reader.first_offsets(
         {a.place: a.times for a in asked if a.times and not isinstance(read.get(a.place), Unreadable)}
     )
     got: list[_Got | Unreadable] = []
     for each in asked:
-        stretches, offsets = read.get(each.place, ()), first.get(each.place, {})
-        if isinstance(stretches, Unreadable):
-            got.append(stretches)
+        slices, offsets, end = read.get(each.place, ()), first.get(each.place, {}), each.log.end
+        if isinstance(slices, Unreadable):
+            got.append(slices)
         elif isinstance(offsets, Unreadable):
             got.append(offsets)
         else:
-            got.append(_Got(stretches, offsets))
+            got.append(_Got(slices, {t: end if at is None else min(at, end) for t, at in offsets.items()}))
     return got

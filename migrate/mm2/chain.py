@@ -1,16 +1,29 @@
-"""Where a group stands on the target: the chain of syncs, the window around a committed offset, the row.
+r"""Where a group is placed without comparing records: the chain of syncs, and the window around its commit. Pure.
 
-Pure functions of values; `migrate.spark.syncs` says the same in Spark SQL and is tested against this.
-The rules are Laws 1 and 2 of docs/translation.md. Invariants:
+An offset sync says that the source's record at one offset was written at another on the target. MM2 writes one now and
+then. Here it copied 0 to 100, was killed, and copied again from 60 on, which was written at 101:
 
-- A chain rises strictly in both coordinates, and no sync that a later one contradicts is in it.
-- A window's lower end is the nearest chain sync at or below the committed offset; its upper end the nearest
-  above it.
-- The offset taken from a window is never beyond `d` of the lower sync + 1, and never below the log start.
+    source   0         50   60     75       90        105     75: the group's committed offset
+             |----------|----|======*========|---------|
+             |          |     \               \
+    syncs  (0,0)     (50,50)  (60,101)         (90,131)       (90,90) is of the first run: (60,101) contradicts it
+             |          |        \               \
+             |----------|---/ /---|===============|---------|
+    target   0         50        101             131       146
+                                   102: where Law 2 places the group, unless a timestamp says lower
+
+The chain is what no later sync contradicts (Law 1 of docs/translation.md): it rises strictly on both sides. The window
+of a commit, drawn with =, lies between the nearest syncs of the chain at or below it and above it. Gaps and second
+copies shift the logs against each other in there, so that 116, the distance added, might skip a record. But all that
+follows the lower sync's record on the source was written behind its copy on the target: 102 skips nothing.
+
+`migrate.spark.syncs` says the same in Spark SQL and is tested against this.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from migrate.model import LogRange, OffsetSync
 
@@ -31,22 +44,18 @@ def chain(syncs: Iterable[OffsetSync], source_end: int, target_end: int) -> tupl
     """
     inside = [s for s in syncs if s.source_offset < source_end and s.target_offset < target_end]
     kept: list[OffsetSync] = []
-    least_source = least_target = None
+    least_source = least_target = inf
     for sync in sorted(inside, reverse=True):
-        if (least_source is None or sync.source_offset < least_source) and (
-            least_target is None or sync.target_offset < least_target
-        ):
+        if sync.source_offset < least_source and sync.target_offset < least_target:
             kept.append(sync)
-        least_source = sync.source_offset if least_source is None else min(least_source, sync.source_offset)
-        least_target = sync.target_offset if least_target is None else min(least_target, sync.target_offset)
+        least_source, least_target = min(least_source, sync.source_offset), min(least_target, sync.target_offset)
     return tuple(reversed(kept))
 
 
-def window(links: Sequence[OffsetSync], source_committed: int) -> Window:
-    """Return the chain syncs around a committed offset; `links` is a chain."""
-    below = [s for s in links if s.source_offset <= source_committed]
-    above = [s for s in links if s.source_offset > source_committed]
-    return Window(below[-1] if below else None, above[0] if above else None)
+def window(syncs: Sequence[OffsetSync], source_committed: int) -> Window:
+    """Return the syncs of a chain around a committed offset."""
+    at = bisect_right(syncs, source_committed, key=lambda sync: sync.source_offset)
+    return Window(syncs[at - 1] if at else None, syncs[at] if at < len(syncs) else None)
 
 
 def lower_end(around: Window, source_committed: int, target: LogRange) -> int:
@@ -55,31 +64,26 @@ def lower_end(around: Window, source_committed: int, target: LogRange) -> int:
     Without a sync at or below the commit, or where the log no longer reaches down to it, the log start:
     everything that is left is still owed to nobody or to this group.
     """
-    if around.lower is None or around.lower.target_offset < target.start:
+    lower = around.lower
+    if lower is None or lower.target_offset < target.start:
         return target.start
-    if around.lower.source_offset == source_committed:
-        return around.lower.target_offset
-    return around.lower.target_offset + 1
+    return lower.target_offset + (lower.source_offset < source_committed)
 
 
 def rereads_estimate(
     around: Window, source_committed: int, target_offset: int, source: LogRange | None, target: LogRange
 ) -> int:
-    """Return how many records are likely read twice, in records; a guide, and no bound.
+    """Return how many records are likely read twice; a guide, and no bound ("Why the window is no bound").
 
-    Counted on the source from the lower end to the commit, unless the window is longer on the target than on
-    the source: then a replay or transaction markers stand in it, and the target's width is the honest number.
-    Replays beyond the upper sync are not in it (docs/translation.md, "Why the window is no bound").
+    Counted on the source from the lower end to the commit, unless the window is longer on the target: then it holds a
+    replay or markers, and the target's width is the honest number. Replays beyond the upper sync are not counted.
     """
     target_top = around.upper.target_offset if around.upper else target.end
     on_target = max(0, target_top - target_offset)
     lower = around.lower if around.lower and around.lower.target_offset >= target.start else None
-    if lower is not None:
-        on_source = max(0, source_committed - lower.source_offset - 1)
-        source_top = around.upper.source_offset if around.upper else (source.end if source else None)
-        if source_top is not None and target_top - lower.target_offset > source_top - lower.source_offset:
-            return on_target
-        return min(on_source, on_target)
-    if source is None:
+    if lower is None:
+        return on_target if source is None else min(max(0, source_committed - source.start), on_target)
+    source_top = around.upper.source_offset if around.upper else source.end if source else None
+    if source_top is not None and target_top - lower.target_offset > source_top - lower.source_offset:
         return on_target
-    return min(max(0, source_committed - source.start), on_target)
+    return min(max(0, source_committed - lower.source_offset - 1), on_target)

@@ -1,6 +1,6 @@
 """The commands that stop MM2 and reset its positions, for the way it runs and its version. Pure.
 
-The tool itself never touches MM2. What is not known stands as a word in capitals. Sources: KIP-875 (stop and GET
+The tool itself never touches MM2. What is not known is a word in capitals. Sources: KIP-875 (stop and GET
 offsets from Kafka 3.5, PATCH and DELETE from 3.6), KIP-810 (null.marker from 3.2), KIP-1147 (--reader-property from
 4.2), Strimzi's guide (`state`, and offsets by annotation).
 """
@@ -79,7 +79,7 @@ class Mm2Site:
 
 
 def stopping(site: Mm2Site) -> Iterator[str]:
-    """Yield how to stop MM2, so that it neither copies nor sets offsets; commands stand indented."""
+    """Yield how to stop MM2, so that it neither copies nor sets offsets; commands are indented."""
     match site.home:
         case Mm2Home.CONNECT:
             yield from _stopping_connect(site)
@@ -104,29 +104,26 @@ def stopping(site: Mm2Site) -> Iterator[str]:
 
 
 def _stopping_connect(site: Mm2Site) -> Iterator[str]:
-    names = site.names(RuntimeWord.SOURCES) + site.names(RuntimeWord.CHECKPOINTS) or ["CONNECTOR"]
-    version = site.version
+    version, by_rest = site.version, f"By REST. {site.version_told}"
     if version is None:
-        yield f"By REST. {site.version_told}; from 3.5 on there is stop, and resume instead of it starts it again:"
+        said = {
+            "stop": f"{by_rest}; from 3.5 on there is stop, and resume instead of it starts it again:",
+            "pause": "Where the worker answers HTTP 404 to that, it is Kafka before 3.5, which has pause:",
+        }
     elif version >= STOP_SINCE:
-        yield f"By REST. {site.version_told}; resume instead of stop starts it again:"
-    if version is None or version >= STOP_SINCE:
-        for name in names:
-            yield f"{COMMAND}curl -fsS -X PUT {_url(site, name)}/stop"
-    if version is None:
-        yield "Where the worker answers HTTP 404 to that, it is Kafka before 3.5, which has pause:"
-    elif version < STOP_SINCE:
-        yield f"By REST. {site.version_told}; pause is what Kafka before 3.5 has:"
-    if version is None or version < STOP_SINCE:
-        for name in names:
-            yield f"{COMMAND}curl -fsS -X PUT {_url(site, name)}/pause"
+        said = {"stop": f"{by_rest}; resume instead of stop starts it again:"}
+    else:
+        said = {"pause": f"{by_rest}; pause is what Kafka before 3.5 has:"}
+    for verb, sentence in said.items():
+        yield sentence
+        for connector in site.names(RuntimeWord.SOURCES) + site.names(RuntimeWord.CHECKPOINTS) or ["CONNECTOR"]:
+            yield f"{COMMAND}curl -fsS -X PUT {_url(site, connector)}/{verb}"
 
 
 def resetting(site: Mm2Site, partition: TopicPartition) -> Iterator[str]:
-    """Yield how to make MM2 copy a source partition again from its start; commands stand indented.
+    """Yield how to make MM2 copy a source partition again from its start; commands are indented.
 
-    MM2 has to be stopped meanwhile. Its copies then stand twice on the target. Of a version that is not known both ways
-    are told, with the versions that they need.
+    MM2 has to be stopped meanwhile; its copies are then twice on the target. An unknown version gets both ways.
     """
     by_rest = site.home in (Mm2Home.CONNECT, Mm2Home.STRIMZI) and (site.version is None or site.version >= RESET_SINCE)
     if by_rest:

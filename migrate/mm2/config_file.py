@@ -15,7 +15,7 @@ from migrate.mm2.config_providers import Providers, provider_settings
 from migrate.mm2.flow import BYTES, CONVERTERS, Cluster, Flow, Mm2Home, Mm2Runtime, TopicFilter
 from migrate.mm2.java_properties import BLANKS, read_properties
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
-from migrate.mm2.settings import NO_OVERRIDES, FlowFacts, FlowSettings
+from migrate.mm2.settings import NO_OVERRIDES, FlowFacts, FlowSettings, facts_of, isolation_level
 from migrate.mm2.settings import Overrides as Overrides
 from migrate.model import Side
 
@@ -26,23 +26,13 @@ _BROKERS = "bootstrap.servers"
 def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overrides = NO_OVERRIDES) -> Flow:
     """Return the flow between two aliases of an mm2.properties file, with what the options change in it.
 
-    Raises `ConfigError` if the file cannot be read, an alias or the flow is not in it, or a setting is one that
-    this version cannot follow.
+    Raises `ConfigError` if the file cannot be read, lacks an alias or the flow, or has a setting that we cannot follow.
     """
     settings = _Settings(path, read_properties(path), source_alias, target_alias)
     settings.require_flow()
     told = FlowSettings(str(path), source_alias, target_alias, settings.flow)
-    facts = FlowFacts(
-        policy=told.policy(overrides),
-        syncs_side=overrides.syncs_side or told.syncs_side(),
-        topic_filter=told.topic_filter(),
-        group_filter=told.group_filter(),
-        group_sync=told.group_sync(),
-        emits_offset_syncs=told.emits_offset_syncs(),
-        isolation_level=settings.isolation_level(),
-    )
     return flow_from(
-        facts,
+        replace(facts_of([told], [told], overrides), isolation_level=settings.isolation_level()),
         Cluster(Side.SOURCE, source_alias, settings.connection(source_alias, "source")),
         Cluster(Side.TARGET, target_alias, settings.connection(target_alias, "target")),
         settings.runtime(),
@@ -52,19 +42,22 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
 
 def flow_from(facts: FlowFacts, source: Cluster, target: Cluster, runtime: Mm2Runtime, overrides: Overrides) -> Flow:
     """Return the flow between two clusters that MM2's settings describe, with what the options change in it."""
-    flow = _named_flow(source, target, facts.policy, facts.syncs_side)
-    return override(
-        replace(
-            flow,
-            topic_filter=facts.topic_filter,
-            group_filter=facts.group_filter,
-            group_sync=facts.group_sync,
-            emits_offset_syncs=facts.emits_offset_syncs,
-            mm2_isolation_level=facts.isolation_level,
-            runtime=runtime,
-        ),
-        overrides,
+    policy, side = facts.policy, facts.syncs_side
+    flow = Flow(
+        source,
+        target,
+        policy,
+        side,
+        policy.checkpoints_topic(),
+        policy.offset_syncs_topic(side),
+        topic_filter=facts.topic_filter,
+        group_filter=facts.group_filter,
+        group_sync=facts.group_sync,
+        mm2_isolation_level=facts.isolation_level,
+        emits_offset_syncs=facts.emits_offset_syncs,
+        runtime=runtime,
     )
+    return override(flow, overrides)
 
 
 def client_flow(
@@ -75,13 +68,9 @@ def client_flow(
     overrides: Overrides = NO_OVERRIDES,
 ) -> Flow:
     """Return the flow between the clusters of two client property files; names are MM2's defaults or options."""
-    flow = _named_flow(
-        Cluster(Side.SOURCE, source_alias, dict(source)),
-        Cluster(Side.TARGET, target_alias, dict(target)),
-        ReplicationPolicy(PolicyKind.DEFAULT, source_alias, target_alias),
-        Side.SOURCE,
-    )
-    return override(flow, overrides)
+    facts = FlowFacts(ReplicationPolicy(PolicyKind.DEFAULT, source_alias, target_alias), Side.SOURCE)
+    clusters = Cluster(Side.SOURCE, source_alias, dict(source)), Cluster(Side.TARGET, target_alias, dict(target))
+    return flow_from(facts, *clusters, Mm2Runtime(), overrides)
 
 
 def override(flow: Flow, overrides: Overrides) -> Flow:
@@ -93,15 +82,12 @@ def override(flow: Flow, overrides: Overrides) -> Flow:
     if given.separator is not None:
         policy = replace(policy, separator=given.separator)
     side = given.syncs_side or flow.syncs_side
-    named = _named_flow(flow.source, flow.target, policy, side)
-    kept = {topic for topic in (flow.checkpoints_topic, flow.offset_syncs_topic) if topic in flow.named}
-    checkpoints = given.checkpoints_topic or (
-        flow.checkpoints_topic if flow.checkpoints_topic in kept else named.checkpoints_topic
-    )
-    syncs = given.offset_syncs_topic or (
-        flow.offset_syncs_topic if flow.offset_syncs_topic in kept else named.offset_syncs_topic
-    )
-    by_option = {given.checkpoints_topic, given.offset_syncs_topic} - {None, ""}
+
+    def topic(by_option: str | None, present: str, by_policy: str) -> str:
+        return by_option or (present if present in flow.named else by_policy)
+
+    checkpoints = topic(given.checkpoints_topic, flow.checkpoints_topic, policy.checkpoints_topic())
+    syncs = topic(given.offset_syncs_topic, flow.offset_syncs_topic, policy.offset_syncs_topic(side))
     return replace(
         flow,
         policy=policy,
@@ -109,7 +95,7 @@ def override(flow: Flow, overrides: Overrides) -> Flow:
         checkpoints_topic=checkpoints,
         offset_syncs_topic=syncs,
         topic_filter=_without_internal(flow.topic_filter, policy),
-        named=frozenset({checkpoints, syncs} & (kept | by_option)),
+        named=frozenset({checkpoints, syncs} & {*flow.named, given.checkpoints_topic, given.offset_syncs_topic}),
         runtime=replace(flow.runtime, offsets_topic=given.connect_offsets_topic or flow.runtime.offsets_topic),
     )
 
@@ -117,8 +103,7 @@ def override(flow: Flow, overrides: Overrides) -> Flow:
 def with_clients(flow: Flow, source: Mapping[str, str] | None, target: Mapping[str, str] | None) -> Flow:
     """Return the flow with the connections that client property files give, where there is one.
 
-    A file's settings replace all those of its cluster, but for the brokers where it names none: half of one
-    login and half of another would be neither.
+    They replace all settings of a cluster, except for the brokers where a file names none: two half logins are none.
     """
     return replace(flow, source=_with_client(flow.source, source), target=_with_client(flow.target, target))
 
@@ -126,15 +111,10 @@ def with_clients(flow: Flow, source: Mapping[str, str] | None, target: Mapping[s
 def _with_client(cluster: Cluster, properties: Mapping[str, str] | None) -> Cluster:
     if properties is None:
         return cluster
-    # The file's own providers are not asked for what stands in another file.
+    # The file's own providers are not asked for what is in another file.
     bootstrap = "" if _BROKERS in properties else Providers(cluster.properties, cluster.origin).value(_BROKERS)
     brokers = {_BROKERS: bootstrap} if bootstrap else {}
     return replace(cluster, properties=brokers | dict(properties))
-
-
-def _named_flow(source: Cluster, target: Cluster, policy: ReplicationPolicy, side: Side) -> Flow:
-    checkpoints, syncs = policy.checkpoints_topic(), policy.offset_syncs_topic(side)
-    return Flow(source, target, policy, side, checkpoints, syncs)
 
 
 def _without_internal(names: TopicFilter | None, policy: ReplicationPolicy) -> TopicFilter | None:
@@ -143,9 +123,8 @@ def _without_internal(names: TopicFilter | None, policy: ReplicationPolicy) -> T
         return None
     separator = re.escape(policy.internal_separator)
     internal = (f"mm2.*{separator}internal", f".*{separator}checkpoints{separator}internal", "__.*", r"\..*")
-    there = {pattern.pattern for pattern in names.exclude}
-    added = tuple(re.compile(text) for text in internal if text not in there)
-    return replace(names, exclude=names.exclude + added)
+    present = {pattern.pattern for pattern in names.exclude}
+    return replace(names, exclude=names.exclude + tuple(re.compile(text) for text in internal if text not in present))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +137,7 @@ class _Settings:
     target: str
 
     def require_flow(self) -> None:
-        clusters = [name.strip(BLANKS) for name in self.values.get("clusters", "").split(",")]
-        clusters = [name for name in clusters if name]
+        clusters = [name for part in self.values.get("clusters", "").split(",") if (name := part.strip(BLANKS))]
         if not clusters:
             raise ConfigError(
                 f"{self.path} has no setting clusters, so it is not the file of a dedicated MM2.",
@@ -204,29 +182,23 @@ class _Settings:
         return provider_settings(self.values) | found
 
     def runtime(self) -> Mm2Runtime:
-        """How a dedicated MM2 runs this flow: its worker's settings stand at the top or with the target.
+        """How a dedicated MM2 runs this flow: its worker's settings are at the top or with the target.
 
-        `MirrorMakerConfig.workerConfig`; the topic's own default is the flow's (`Flow.connect_offsets_topic`), and
-        the source connector's own one wins (KIP-618).
+        `MirrorMakerConfig.workerConfig`. The source connector's own offsets topic wins (KIP-618); for its default see
+        `Flow.connect_offsets_topic`.
         """
-        topic = self._of_worker("offset.storage.topic")
-        if own := self._resolved(f"{self.source}->{self.target}.offsets.storage.topic"):
-            topic = own
+        of_worker = self._of_worker("offset.storage.topic")
         return Mm2Runtime(
             Mm2Home.DEDICATED,
-            offsets_topic=topic,
+            offsets_topic=self._resolved(f"{self.source}->{self.target}.offsets.storage.topic") or of_worker,
             source_connectors=("MirrorSourceConnector",),
             checkpoint_connectors=("MirrorCheckpointConnector",),
             converters={key: self.flow(key) or self._of_worker(key) or BYTES for key in CONVERTERS},
         )
 
     def isolation_level(self) -> str:
-        """That of MM2's source consumer, whose default is Java's; exactly-once alone does not change it."""
         flow, key = f"{self.source}->{self.target}", "consumer.isolation.level"
-        for name in (f"{flow}.source.{key}", f"{self.source}.{key}", f"{flow}.{key}"):
-            if value := self._resolved(name):
-                return value.strip(BLANKS).lower()
-        return "read_uncommitted"
+        return isolation_level(map(self._resolved, (f"{flow}.source.{key}", f"{self.source}.{key}", f"{flow}.{key}")))
 
     def flow(self, key: str) -> str | None:
         """A setting of the flow, else the one at the top; None if neither is there."""

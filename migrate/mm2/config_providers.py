@@ -26,17 +26,11 @@ _INSTEAD = (
 
 
 class Providers:
-    """The providers that one file declares with `config.providers`.
+    """The providers that one file declares with `config.providers`; `origin` names the file, for errors."""
 
-    `origin` names the file, for errors; `environment` is the process's own unless given.
-    """
-
-    def __init__(
-        self, properties: Mapping[str, str], origin: str, environment: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, properties: Mapping[str, str], origin: str) -> None:
         self._properties = properties
         self._origin = origin
-        self._environment = os.environ if environment is None else environment
         names = (name.strip(BLANKS) for name in properties.get(PROVIDERS, "").split(","))
         self._declared = frozenset(names) - {""}
 
@@ -96,9 +90,9 @@ class Providers:
             raise _Nothing(f"{PROVIDERS}.{name}.param.allowlist.pattern cannot be read ({error})") from None
         if not allowed:
             raise _Nothing(f"{PROVIDERS}.{name}.param.allowlist.pattern does not allow {key}")
-        if key not in self._environment:
+        if key not in os.environ:
             raise _Nothing(f"there is no environment variable {key} here")
-        return self._environment[key]
+        return os.environ[key]
 
     def _allowed(self, name: str, path: str) -> Path:
         """Return the path if the provider may read there (KIP-993)."""
@@ -122,15 +116,13 @@ class _Nothing(Exception):  # noqa: N818  (never leaves this module)
     """Raised where a reference stands for nothing; says why, in half a sentence."""
 
 
-def resolved(
-    properties: Mapping[str, str], origin: str, environment: Mapping[str, str] | None = None
-) -> dict[str, str]:
+def resolved(properties: Mapping[str, str], origin: str) -> dict[str, str]:
     """Return the settings with every reference replaced that can be, and without what declares the providers.
 
     References that cannot be replaced stay, with the declarations that they need: only whoever takes such a setting
     has to know (`Providers.value`), since most of a file's settings concern clients other than ours.
     """
-    providers = Providers(properties, origin, environment)
+    providers = Providers(properties, origin)
     values, left = {}, False
     for key, text in properties.items():
         try:
@@ -147,7 +139,8 @@ def provider_settings(properties: Mapping[str, str]) -> dict[str, str]:
 
 def without_providers(properties: Mapping[str, str]) -> dict[str, str]:
     """Return the settings without those that declare configuration providers."""
-    return {k: v for k, v in properties.items() if k != PROVIDERS and not k.startswith(f"{PROVIDERS}.")}
+    declared = provider_settings(properties)
+    return {k: v for k, v in properties.items() if k not in declared}
 
 
 def _properties_of(path: Path) -> Mapping[str, str]:

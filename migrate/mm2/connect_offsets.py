@@ -1,9 +1,9 @@
 """MM2's own positions: the records of the Connect offsets topic that its source connector's tasks commit. Pure.
 
-A key is JSON, `["MirrorSourceConnector",{"cluster":"A","partition":3,"topic":"t"}]`, a value `{"offset":4660}`:
-the last source record that was copied, inclusive (`MirrorSourceTask`, `MirrorUtils`). A null value clears it. In
-a Connect worker the connector has the user's name, and other connectors share the topic: where the names are not
-known, only the shape of the second part counts. A worker's REST tells the same as documents (KIP-875).
+A key is JSON, `["MirrorSourceConnector",{"cluster":"A","partition":3,"topic":"t"}]`, a value `{"offset":4660}`: the
+last source record that was copied, inclusive (`MirrorSourceTask`, `MirrorUtils`); null clears it. In a worker the
+connector has the user's name, and others share the topic: where the names are not known, only the shape of the second
+part counts. A worker's REST reports the same as documents (KIP-875).
 """
 
 import json
@@ -34,7 +34,7 @@ def positions_of(
 
     The last record of a key wins, and a null value clears it. Records of other sources, of connectors other than
     `connectors` (where these are known), and what is no position at all, are left aside. Two keys that mean the same
-    partition (their members may stand in another order where a position was set by hand) give the smaller offset.
+    partition (their members may be in another order where a position was set by hand) give the smaller offset.
     """
     last = dict(records)
     told = ((_key(key, connectors), _json(value)) for key, value in last.items())

@@ -9,13 +9,14 @@ import json
 import os
 from base64 import b64encode
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import quote, urlsplit
 
 from migrate.errors import ClusterError, UsageError
 from migrate.mm2.connect_offsets import positions_in
-from migrate.mm2.connector_status import ConnectorTasks, Mm2Tasks, Part, exception_name, first_line, parts_of
+from migrate.mm2.connector_status import ConnectorTasks, Mm2Tasks, exception_name, first_line, parts_of
 from migrate.mm2.connectors import Described, Role, connector_of
 from migrate.mm2.flow import Mm2Home, Mm2Runtime
 from migrate.mm2.secrets import redact, secret_values
@@ -41,6 +42,11 @@ class ConnectWorker:
     deadline_seconds: float = CALL_SECONDS
 
     @property
+    def where(self) -> str:
+        """The worker, for messages."""
+        return f"the Connect worker at {self.url}"
+
+    @property
     def warning(self) -> str:
         """What is to be said of the way to it: a login that anybody on that way can read; "" where nothing is."""
         if not self.login or urlsplit(self.url).scheme == "https":
@@ -60,11 +66,10 @@ class ConnectWorker:
         found = []
         for name, about in sorted(listed.items()):
             match about:
-                case {"info": {"config": dict(settings)}}:
-                    if (connector := connector_of(str(name), settings)) is not None:
-                        found.append(connector)
+                case {"info": {"config": dict(settings)}} if connector := connector_of(str(name), settings):
+                    found.append(connector)
         runtime = Mm2Runtime(Mm2Home.CONNECT, version=version, url=self.url)
-        return Described(f"the Connect worker at {self.url}", "--connect-url", found, runtime)
+        return Described(self.where, "--connect-url", found, runtime)
 
     def offsets(self, connector: str) -> Sequence[tuple[object, object]]:
         """Return the (partition, offset) documents that a source connector has committed (KIP-875, Kafka 3.5)."""
@@ -86,39 +91,34 @@ class ConnectWorker:
         parts, traces = found
         if not traces:
             return ConnectorTasks(role, parts)
-        try:
+        settings: object = None
+        with suppress(ClusterError):
             settings = self._get(f"{path}/config")
-        except ClusterError:
-            settings = None
         if not isinstance(settings, Mapping):
             # What a trace quotes is not known then, and nothing of it is shown.
             return ConnectorTasks(role, parts)
         of_settings = secret_values({str(key): str(value) for key, value in settings.items()})
-        hidden = {*secrets, *of_settings}
         if any(REFERENCE in secret for secret in of_settings):
             # The worker shows where a secret is kept, not the secret, which a message may still quote.
             lines = {task: exception_name(trace) for task, trace in traces.items()}
         else:
-            lines = {task: first_line(redact(trace, hidden)) for task, trace in traces.items()}
-        return ConnectorTasks(role, tuple(Part(part.task, part.state, lines.get(part.task, "")) for part in parts))
+            lines = {task: first_line(redact(trace, {*secrets, *of_settings})) for task, trace in traces.items()}
+        return ConnectorTasks(role, tuple(replace(part, trace=lines.get(part.task, "")) for part in parts))
 
     def _get(self, path: str) -> object:
         status, body = self._answer(path)
         if status in (401, 403):
-            raise ClusterError(
-                f"The Connect worker at {self.url} refuses us (HTTP {status}).",
-                f"Set {LOGIN}=USER:PASSWORD in the environment.",
-            )
+            raise self._failure(f"refuses us (HTTP {status})", f"Set {LOGIN}=USER:PASSWORD in the environment.")
         if status == 409:
-            raise ClusterError(f"The Connect worker at {self.url} is rebalancing (HTTP 409).", "Try again in a moment.")
+            raise self._failure("is rebalancing (HTTP 409)", "Try again in a moment.")
         if status == 404 and path.endswith("/offsets"):
-            raise ClusterError(
-                f"The Connect worker at {self.url} does not tell offsets (HTTP 404): it is older than Kafka 3.5.",
+            raise self._failure(
+                "does not tell offsets (HTTP 404): it is older than Kafka 3.5",
                 "Name the worker's offset.storage.topic with --connect-offsets-topic.",
             )
         if status != 200:
-            raise ClusterError(
-                f"The Connect worker at {self.url} answers HTTP {status} to GET {path}.",
+            raise self._failure(
+                f"answers HTTP {status} to GET {path}",
                 "Is it Kafka Connect's REST? An MM2 that runs by itself has none: give --mm2-config.",
             )
         try:
@@ -138,17 +138,16 @@ class ConnectWorker:
             answer = connection.getresponse()
             return answer.status, answer.read()
         except TimeoutError:
-            raise ClusterError(
-                f"The Connect worker at {self.url} does not answer within {self.deadline_seconds:g} s.",
-                f"Check the address. {WITHOUT_WORKER}",
-            ) from None
+            what = f"does not answer within {self.deadline_seconds:g} s"
+            raise self._failure(what, f"Check the address. {WITHOUT_WORKER}") from None
         except (OSError, HTTPException) as error:
-            reason = getattr(error, "strerror", None) or type(error).__name__
-            raise ClusterError(
-                f"The Connect worker at {self.url} does not answer: {reason}.", f"Check the address. {WITHOUT_WORKER}"
-            ) from error
+            what = f"does not answer: {getattr(error, 'strerror', None) or type(error).__name__}"
+            raise self._failure(what, f"Check the address. {WITHOUT_WORKER}") from error
         finally:
             connection.close()
+
+    def _failure(self, what: str, todo: str) -> ClusterError:
+        return ClusterError(f"The Connect worker at {self.url} {what}.", todo)
 
     def _no_worker(self) -> ClusterError:
         return ClusterError(
@@ -168,12 +167,11 @@ class WorkerPositions:
     @property
     def where(self) -> str:
         """The worker, for messages."""
-        return f"the Connect worker at {self.worker.url}"
+        return self.worker.where
 
     def positions(self) -> Mapping[TopicPartition, int]:
         """Return the last source offset copied, by source partition."""
-        told = [pair for name in self.connectors for pair in self.worker.offsets(name)]
-        return positions_in(told, self.source_alias)
+        return positions_in((pair for name in self.connectors for pair in self.worker.offsets(name)), self.source_alias)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +185,7 @@ class WorkerTasks:
     @property
     def where(self) -> str:
         """The worker, for messages."""
-        return f"the Connect worker at {self.worker.url}"
+        return self.worker.where
 
     def tasks(self) -> Mm2Tasks:
         """Return the state of each connector."""

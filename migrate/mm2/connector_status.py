@@ -1,7 +1,7 @@
-"""What a Connect worker tells of the state of MM2's connectors and their tasks, and the first line of a failure. Pure.
+"""What a Connect worker reports of MM2's connectors and their tasks, and the first line of a failure. Pure.
 
-The document is that of `GET /connectors/NAME/status` (`ConnectorStateInfo`). A trace holds whatever an exception was
-told, settings included, so that only its first line is kept, redacted.
+The document is that of `GET /connectors/NAME/status` (`ConnectorStateInfo`). Traces may quote settings, so only the
+first line is kept, redacted.
 """
 
 import re
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from migrate.mm2.connectors import Role
+from migrate.mm2.secrets import HIDDEN
 from migrate.model import Failure
 
-HIDDEN = "[hidden]"
 RUNNING, PAUSED, STOPPED, FAILED, UNASSIGNED = "RUNNING", "PAUSED", "STOPPED", "FAILED", "UNASSIGNED"
 # Of every worker's version; any other word is not acted on.
 _STATES = (RUNNING, PAUSED, STOPPED, FAILED, UNASSIGNED, "RESTARTING", "DESTROYED")
@@ -46,7 +46,7 @@ _EXCEPTION = re.compile(r"\s*([\w.$]+(?:Exception|Error))\s*(?::.*)?", re.DOTALL
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ConnectorPart:
     """A connector itself (`task` is None) or one of its tasks, and its state in the worker's word.
 
     `trace` is the first line of what failed, redacted; "" where nothing did, or where it could not be redacted.
@@ -66,9 +66,9 @@ class ConnectorTasks:
     """One of MM2's connectors with all its parts: itself first, then its tasks."""
 
     role: Role
-    parts: tuple[Part, ...]
+    parts: tuple[ConnectorPart, ...]
 
-    def in_state(self, *states: str) -> tuple[Part, ...]:
+    def in_state(self, *states: str) -> tuple[ConnectorPart, ...]:
         """Return the parts that are in one of these states."""
         return tuple(part for part in self.parts if part.state in states)
 
@@ -83,14 +83,12 @@ class TaskReader(Protocol):
     @property
     def where(self) -> str:
         """What is asked, for messages."""
-        ...
 
     def tasks(self) -> Mm2Tasks:
         """Return the state of each connector of the flow; what is not told is a `Failure`."""
-        ...
 
 
-def parts_of(document: object) -> tuple[tuple[Part, ...], Mapping[int | None, str]] | None:
+def parts_of(document: object) -> tuple[tuple[ConnectorPart, ...], Mapping[int | None, str]] | None:
     """Return the parts in a worker's answer, without traces, and the traces as they are; None for any other answer."""
     match document:
         case {"connector": dict(itself), "tasks": list(tasks)}:
@@ -102,7 +100,7 @@ def parts_of(document: object) -> tuple[tuple[Part, ...], Mapping[int | None, st
         state = about.get("state")
         if not isinstance(state, str) or not (task is None or isinstance(task, int)):
             return None
-        parts.append(Part(task, state if state in _STATES else "in an unknown state"))
+        parts.append(ConnectorPart(task, state if state in _STATES else "in an unknown state"))
         if isinstance(trace := about.get("trace"), str):
             traces[task] = trace
     if len(parts) <= len(tasks):  # a task that is no document must not pass for one that runs

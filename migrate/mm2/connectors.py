@@ -5,18 +5,18 @@ references to them stay where they are. Credentials come from client files.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from migrate.errors import ConfigError
 from migrate.mm2.config_file import flow_from
-from migrate.mm2.flow import CONVERTERS, Cluster, Flow, Mm2Runtime, TopicFilter
+from migrate.mm2.flow import CONVERTERS, Cluster, Flow, Mm2Runtime
 from migrate.mm2.java_properties import BLANKS
-from migrate.mm2.settings import FlowFacts, FlowSettings, Overrides
+from migrate.mm2.settings import FlowFacts, FlowSettings, Overrides, facts_of, isolation_level
 from migrate.model import Side
 
-# Whose settings may stand in a connector, for each side.
+# Whose settings a connector may have, for each side.
 _CLIENTS = ("cluster", "admin", "consumer", "producer")
 FACTS = frozenset(
     {f"{side}.cluster.{key}" for side in Side for key in ("alias", "bootstrap.servers")}
@@ -112,30 +112,21 @@ class Described:
         return sorted(found, key=lambda c: c.name)
 
     def _facts(self, copying: list[Connector], checkpointing: list[Connector], overrides: Overrides) -> FlowFacts:
-        """Add up the connectors of one flow: people split its topics over several."""
-        settings = [self._settings(c) for c in copying]
-        first = settings[0]
+        settings, groups = ([self._settings(c) for c in connectors] for connectors in (copying, checkpointing))
         for what, told in (
-            ("names its topics", [s.policy(overrides) for s in settings + [self._settings(c) for c in checkpointing]]),
-            ("places its offset syncs", [overrides.syncs_side or s.syncs_side() for s in settings]),
+            ("names its topics", {s.policy(overrides) for s in settings + groups}),
+            ("places its offset syncs", {s.syncs_side(overrides) for s in settings}),
         ):
-            if len(set(told)) > 1:
+            if len(told) > 1:
                 raise ConfigError(
                     f"{self.origin}: the connectors of {' -> '.join(copying[0].flow)} do not agree on how MM2 {what}.",
                     "Make replication.policy.* and offset-syncs.topic.location the same in all of them, or say what "
                     "holds with --replication-policy, --separator and --offset-syncs-location.",
                 )
-        groups = [self._settings(c) for c in checkpointing]
-        return FlowFacts(
-            policy=first.policy(overrides),
-            syncs_side=overrides.syncs_side or first.syncs_side(),
-            topic_filter=_either([s.topic_filter() for s in settings]),
-            group_filter=_either([s.group_filter() for s in groups]),
-            # Without a checkpoint connector here, one in another worker may do it.
-            group_sync=any(s.group_sync() for s in groups) if groups else None,
-            emits_offset_syncs=any(s.emits_offset_syncs() for s in settings),
-            isolation_level=_only({_isolation_level(s) for s in settings}),
-        )
+        facts = facts_of(settings, groups, overrides)
+        # `MirrorConnectorConfig.sourceConsumerConfig`
+        names = ("source.consumer.isolation.level", "consumer.isolation.level")
+        return replace(facts, isolation_level=_only({isolation_level(map(s.value, names)) for s in settings}))
 
     def _settings(self, connector: Connector) -> FlowSettings:
         origin = f"connector {connector.name} of {self.origin}"
@@ -184,27 +175,6 @@ class Described:
             converters=converters,
             transforms=", ".join(sorted({c.settings.get("transforms", "") for c in copying} - {""})),
         )
-
-
-def _isolation_level(settings: FlowSettings) -> str:
-    """That of MM2's source consumer (`MirrorConnectorConfig.sourceConsumerConfig`), whose default is Java's."""
-    for key in ("source.consumer.isolation.level", "consumer.isolation.level"):
-        if value := settings.value(key):
-            return value.strip(BLANKS).lower()
-    return "read_uncommitted"
-
-
-def _either(filters: list[TopicFilter | None]) -> TopicFilter | None:
-    """Return what at least one of the filters takes; None where that is unknown, or no one filter can say it."""
-    known = [f for f in filters if f is not None]
-    if len(known) < len(filters) or len({_patterns(f.exclude) for f in known}) != 1:
-        return None
-    include = {p.pattern: p for f in known for p in f.include}
-    return TopicFilter(tuple(include.values()), known[0].exclude)
-
-
-def _patterns(patterns: Iterable[re.Pattern[str]]) -> tuple[str, ...]:
-    return tuple(p.pattern for p in patterns)
 
 
 def _only(values: set[str]) -> str | None:

@@ -17,10 +17,9 @@ NEVER_CREATE = {"allow.auto.create.topics": "false"}
 
 @dataclass(frozen=True)
 class Cluster:
-    """One cluster of the flow: its alias and its Java client properties (which may hold secrets).
+    """One cluster of the flow: its alias and its Java client properties.
 
-    The properties never reach a plan, a log or an error: `repr` leaves them out. `origin` is the file they
-    came from, for errors about one of them.
+    They may hold secrets: `repr` leaves them out, and none reaches a plan, a log or an error. `origin` is their file.
     """
 
     side: Side
@@ -32,6 +31,11 @@ class Cluster:
     def bootstrap(self) -> str:
         """The `bootstrap.servers` setting, for messages."""
         return self.properties.get("bootstrap.servers", "")
+
+    @property
+    def name(self) -> str:
+        """The cluster in messages: "target B (broker:9092)"."""
+        return f"{self.side} {self.alias} ({self.bootstrap})"
 
 
 @dataclass(frozen=True)
@@ -80,10 +84,10 @@ CONVERTERS = ("key.converter", "value.converter", "header.converter")
 class Mm2Runtime:
     """How MM2 runs, as far as its configuration tells.
 
-    `version` is Kafka's, `offsets_topic` where it keeps its own positions, both "" where nobody named them. The
-    connectors are named as in the keys of that topic. `url` is the worker's REST address, without a login;
-    `resource` the Strimzi resource's "namespace/name". `converters` and `transforms` are what may change records on
-    the way; a converter is left out where the worker's own default decides.
+    `version` is Kafka's, `offsets_topic` where it keeps its own positions, both "" where unknown. The connectors are
+    named as in the keys of that topic. `url` is the worker's REST address, without a login; `resource` the Strimzi
+    resource's "namespace/name". `converters` and `transforms` may change records on the way; a converter is left out
+    where the worker's own default decides.
     """
 
     home: Mm2Home = Mm2Home.UNKNOWN
@@ -101,12 +105,11 @@ class Mm2Runtime:
 class Flow:
     """A source, a target, and the names and filters of the MM2 flow between them.
 
-    `topic_filter` and `group_filter` are None where no MM2 configuration was given: then what is replicated
-    is told by which topics the target has. `syncs_side` is where the offset-syncs topic lives.
-    `named` lists the MM2 topics that the user named by option: a missing one is an error then, not a warning.
-    `group_sync` is `sync.group.offsets.enabled`, `emits_offset_syncs` is `emit.offset-syncs.enabled`; None where
-    unknown. `failback` is True for the way back (`reversed`): then `source` is MM2's target, which the groups leave,
-    and `target` MM2's source, which is written; names and `syncs_side` follow, MM2's own settings stay its own.
+    `topic_filter` and `group_filter` are None without an MM2 configuration: the target's topics then show what is
+    replicated. `syncs_side` is where the offset-syncs topic is. `named` lists the MM2 topics that the user named by
+    option: a missing one is an error then, not a warning. `group_sync` is `sync.group.offsets.enabled`,
+    `emits_offset_syncs` is `emit.offset-syncs.enabled`; None where unknown. `failback` is True for the way back
+    (`reversed`): `source` is MM2's target and `target` MM2's source; MM2's own settings stay its own.
     """
 
     source: Cluster

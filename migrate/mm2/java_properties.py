@@ -19,12 +19,12 @@ _MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """Return the settings of a .properties file; of a key that stands there twice the last wins, as in Java.
+    """Return the settings of a .properties file; of a key that is there twice the last wins, as in Java.
 
     Bytes are ISO-8859-1, which is how Kafka's own tools and MM2 read them. Raises `ConfigError` if the file
     cannot be read, starts with a byte order mark, holds NUL bytes, or has a malformed \\u escape.
     """
-    content = _content(path)
+    content = content_of(path, "Name a .properties file.")
     for mark, encoding in _MARKS.items():
         if content.startswith(mark):
             raise ConfigError(
@@ -53,12 +53,16 @@ def read_properties(path: Path) -> dict[str, str]:
     return settings
 
 
-def _content(path: Path) -> bytes:
+def content_of(path: Path, not_a_directory: str = "") -> bytes:
+    """Return what a settings file holds; raises `ConfigError` if it cannot be read.
+
+    `not_a_directory` is what to do about a directory, if it is to be called one.
+    """
     try:
         return path.read_bytes()
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such file.", "Check the path.") from None
-    except IsADirectoryError:
-        raise ConfigError(f"{path} is a directory.", "Name a .properties file.") from None
     except OSError as error:
+        if not_a_directory and isinstance(error, IsADirectoryError):
+            raise ConfigError(f"{path} is a directory.", not_a_directory) from None
         raise ConfigError(f"{path} cannot be read: {error.strerror}.", "Check its permissions.") from None

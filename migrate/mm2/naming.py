@@ -1,9 +1,8 @@
-"""How MirrorMaker 2 names topics in one flow: its own, and the copies of the source's.
+"""How MirrorMaker 2 names topics in one flow: its own, and the copies of the source's. Pure.
 
-Pure. The rules are those of Kafka's `DefaultReplicationPolicy`, `IdentityReplicationPolicy`,
-`MirrorSourceConnector.isCycle` and `MirrorCheckpointTask.renameTopicPartition`, as of Kafka 4.x; where 3.x
-calls more topics internal (all that end in `.internal` or `-internal`), the narrower rule of 4.x stands
-here: whether such a topic was copied is then told by the target. Invariant: for every topic that is
+The rules are those of Kafka's `DefaultReplicationPolicy`, `IdentityReplicationPolicy`, `MirrorSourceConnector.isCycle`
+and `MirrorCheckpointTask.renameTopicPartition`, as of Kafka 4.x. Where 3.x calls more topics internal (all that end in
+`.internal` or `-internal`), the target shows whether such a topic was copied. Invariant: for every topic that is
 replicated, `source_topic(target_topic(topic)) == topic`.
 """
 
@@ -49,14 +48,11 @@ class ReplicationPolicy:
 
     def source_topic(self, target_topic: str) -> str | None:
         """Return the source topic whose copy in this flow has this name; None where there is none."""
-        prefix = f"{self.source_alias}{self.separator}"
-        renamed = self.kind is PolicyKind.DEFAULT or target_topic.endswith(HEARTBEATS)
-        if renamed and not target_topic.startswith(prefix):
-            return None
-        source_topic = target_topic.removeprefix(prefix) if renamed else target_topic
-        if not source_topic or self.target_topic(source_topic) != target_topic:
-            return None
-        return source_topic
+        source_topic = target_topic
+        if self.kind is PolicyKind.DEFAULT or target_topic.endswith(HEARTBEATS):
+            prefix = f"{self.source_alias}{self.separator}"
+            source_topic = target_topic.removeprefix(prefix) if target_topic.startswith(prefix) else ""
+        return source_topic if source_topic and self.target_topic(source_topic) == target_topic else None
 
     def why_not_replicated(self, source_topic: str) -> str | None:
         """Return the sentence that says why a topic of this name is never copied; None where it may be.
@@ -68,10 +64,6 @@ class ReplicationPolicy:
         if self._is_cycle(source_topic):
             return f"By its name {source_topic} came from {self.target_alias}, and MM2 copies nothing back."
         return None
-
-    def replicates(self, source_topic: str) -> bool:
-        """True if this flow's names do not rule the topic out."""
-        return self.why_not_replicated(source_topic) is None
 
     def is_internal(self, topic: str) -> bool:
         """True if MM2 never copies a topic of this name (`ReplicationPolicy.isInternalTopic`, KIP-1074)."""
@@ -93,7 +85,7 @@ class ReplicationPolicy:
 
     @property
     def internal_separator(self) -> str:
-        """What stands between the parts of the names of MM2's own topics."""
+        """What separates the parts of the names of MM2's own topics."""
         return self.separator if self.internal_separator_enabled else "."
 
     @property
@@ -157,7 +149,7 @@ class ReversedPolicy:
 
     def source_topic(self, target_topic: str) -> str | None:
         """Return the name of the copy of a topic; None where the flow's names rule a copy out."""
-        return self.forward.target_topic(target_topic) if self.forward.replicates(target_topic) else None
+        return None if self.forward.why_not_replicated(target_topic) else self.forward.target_topic(target_topic)
 
     def why_not_replicated(self, source_topic: str) -> str | None:
         """Return the sentence that says why a topic of this name is no copy; None where it may be one."""
@@ -165,7 +157,3 @@ class ReversedPolicy:
         if original is None:
             return f"By its name {source_topic} is no copy of a topic of {alias}: {alias} has no place for this commit."
         return self.forward.why_not_replicated(original)
-
-    def replicates(self, source_topic: str) -> bool:
-        """True if by its name this topic may be a copy."""
-        return self.why_not_replicated(source_topic) is None

@@ -1,13 +1,12 @@
-"""What MM2's own settings say of one flow, wherever they stand. Pure.
+"""What MM2's own settings say of one flow, wherever they are kept. Pure.
 
-The names are those of the connectors' settings (`MirrorConnectorConfig`, `MirrorSourceConfig`,
-`MirrorCheckpointConfig`), which mm2.properties, a Connect worker and a Strimzi resource have in common. Nothing here
-is a connection or a credential.
+mm2.properties, a Connect worker and a Strimzi resource share the names of the connectors' settings
+(`MirrorConnectorConfig`, `MirrorSourceConfig`, `MirrorCheckpointConfig`). None here is a connection or a credential.
 """
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from migrate.errors import ConfigError
@@ -45,25 +44,22 @@ NO_OVERRIDES = Overrides()
 
 @dataclass(frozen=True, slots=True)
 class FlowFacts:
-    """How one flow names, filters and copies. The filters are None where a class of the user's own decides.
-
-    None for the others where the settings that would tell are not there.
-    """
+    """How one flow names, filters and copies; None where it is unknown, or a class of the user's own filters."""
 
     policy: ReplicationPolicy
     syncs_side: Side
-    topic_filter: TopicFilter | None
-    group_filter: TopicFilter | None
-    group_sync: bool | None
-    emits_offset_syncs: bool | None
-    isolation_level: str | None
+    topic_filter: TopicFilter | None = None
+    group_filter: TopicFilter | None = None
+    group_sync: bool | None = None
+    emits_offset_syncs: bool | None = None
+    isolation_level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FlowSettings:
     """The settings of one flow's connector: `value` gives one by its name, None where it is not set.
 
-    `origin` says where they stand, for errors; values never reach one, names do.
+    `origin` says where they are, for errors; values never reach one, names do.
     """
 
     origin: str
@@ -93,8 +89,10 @@ class FlowSettings:
             self.is_on("replication.policy.internal.topic.separator.enabled", default=True),
         )
 
-    def syncs_side(self) -> Side:
+    def syncs_side(self, overrides: Overrides) -> Side:
         """Return where the offset-syncs topic is kept (KIP-716)."""
+        if overrides.syncs_side is not None:
+            return overrides.syncs_side
         location = (self.value("offset-syncs.topic.location") or "source").strip(BLANKS)
         if location not in ("source", "target"):
             raise ConfigError(
@@ -103,42 +101,25 @@ class FlowSettings:
             )
         return Side(location)
 
-    def topic_filter(self) -> TopicFilter | None:
-        """Return which topics are copied; heartbeats always are (`MirrorSourceConnector.shouldReplicateTopic`)."""
-        return self._filter("topic", TOPICS_EXCLUDE, also=HEARTBEATS)
-
-    def group_filter(self) -> TopicFilter | None:
-        """Return which groups are checkpointed."""
-        return self._filter("group", GROUPS_EXCLUDE)
-
     def is_on(self, key: str, default: bool) -> bool:
         """Return a setting that is true or false; raises `ConfigError` if it is neither."""
         value = self.value(key)
-        if value is None:
-            return default
-        if value.strip(BLANKS).lower() not in ("true", "false"):
+        word = str(default).lower() if value is None else value.strip(BLANKS).lower()
+        if word not in ("true", "false"):
             raise ConfigError(f"{key} in {self.origin} is neither true nor false.", "Correct it.")
-        return value.strip(BLANKS).lower() == "true"
+        return word == "true"
 
-    def group_sync(self) -> bool:
-        """Return whether MM2 itself sets offsets of idle groups on the target (KIP-545)."""
-        return self.is_on("sync.group.offsets.enabled", default=False)
-
-    def emits_offset_syncs(self) -> bool:
-        """Return whether MM2 writes offset syncs at all (KIP-1031)."""
-        return self.is_on("emit.offset-syncs.enabled", default=True)
-
-    def _filter(self, what: str, default_exclude: str, also: str = "") -> TopicFilter | None:
+    def filter(self, what: str, default_exclude: str, also: str = "") -> TopicFilter | None:
+        """Return MM2's filter on names of "topic" or "group"; None where a class of the user's own decides."""
         own = (self.value(f"{what}.filter.class") or "").strip(BLANKS)
         if own and not own.startswith("org.apache.kafka.connect.mirror.Default"):
             return None
-        exclude = self.value(f"{what}s.exclude")
-        if exclude is None:
-            exclude = self.value(f"{what}s.blacklist")
+        excludes = (self.value(f"{what}s.{key}") for key in ("exclude", "blacklist"))
+        exclude = next((value for value in excludes if value is not None), default_exclude)
         include = self.value(f"{what}s")
         return TopicFilter(
             self._patterns(f"{what}s", ".*" if include is None else include) + ((re.compile(also),) if also else ()),
-            self._patterns(f"{what}s.exclude", default_exclude if exclude is None else exclude),
+            self._patterns(f"{what}s.exclude", exclude),
         )
 
     def _patterns(self, key: str, value: str) -> tuple[re.Pattern[str], ...]:
@@ -156,6 +137,38 @@ class FlowSettings:
                 f"{key} in {self.origin} has a regular expression that this version cannot read: {error}.",
                 "Write it without what only Java knows.",
             ) from None
+
+
+def facts_of(copying: Sequence[FlowSettings], checkpointing: Sequence[FlowSettings], overrides: Overrides) -> FlowFacts:
+    """Add up the connectors of one flow, which agree on names: people split its topics over several.
+
+    The isolation level is left to the caller.
+    """
+    return FlowFacts(
+        policy=copying[0].policy(overrides),
+        syncs_side=copying[0].syncs_side(overrides),
+        # Heartbeats are always copied (`MirrorSourceConnector.shouldReplicateTopic`).
+        topic_filter=_either([s.filter("topic", TOPICS_EXCLUDE, also=HEARTBEATS) for s in copying]),
+        group_filter=_either([s.filter("group", GROUPS_EXCLUDE) for s in checkpointing]),
+        # Whether MM2 itself sets offsets of idle groups (KIP-545). Without a checkpoint connector here, one in another
+        # worker may do it.
+        group_sync=any(s.is_on("sync.group.offsets.enabled", False) for s in checkpointing) if checkpointing else None,
+        emits_offset_syncs=any(s.is_on("emit.offset-syncs.enabled", True) for s in copying),  # KIP-1031
+    )
+
+
+def isolation_level(values: Iterable[str | None]) -> str:
+    """Return that of MM2's source consumer, the first that is set of these; exactly-once alone does not change it."""
+    return next((value.strip(BLANKS).lower() for value in values if value), "read_uncommitted")
+
+
+def _either(filters: Sequence[TopicFilter | None]) -> TopicFilter | None:
+    """Return what at least one of the filters takes; None where that is unknown, or no one filter can say it."""
+    known = [f for f in filters if f is not None]
+    if len(known) < len(filters) or len({tuple(p.pattern for p in f.exclude) for f in known}) != 1:
+        return None
+    include = {p.pattern: p for f in known for p in f.include}
+    return TopicFilter(tuple(include.values()), known[0].exclude)
 
 
 def java_pattern(text: str) -> re.Pattern[str]:

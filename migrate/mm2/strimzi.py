@@ -14,14 +14,18 @@ import yaml
 from migrate.errors import ConfigError
 from migrate.mm2.connectors import Connector, Described, Role, connector_of
 from migrate.mm2.flow import BYTES, CONVERTERS, Mm2Home, Mm2Runtime
+from migrate.mm2.java_properties import content_of
 
 KIND = "KafkaMirrorMaker2"
 OFFSETS_TOPIC = "mirrormaker2-cluster-offsets"
+# The last that is there wins.
 _PATTERNS = (
-    ("topics", ("topicsPattern",)),
-    ("topics.exclude", ("topicsExcludePattern", "topicsBlacklistPattern")),
-    ("groups", ("groupsPattern",)),
-    ("groups.exclude", ("groupsExcludePattern", "groupsBlacklistPattern")),
+    ("topics", "topicsPattern"),
+    ("topics.exclude", "topicsBlacklistPattern"),
+    ("topics.exclude", "topicsExcludePattern"),
+    ("groups", "groupsPattern"),
+    ("groups.exclude", "groupsBlacklistPattern"),
+    ("groups.exclude", "groupsExcludePattern"),
 )
 _SPECS = {Role.SOURCE: "sourceConnector", Role.CHECKPOINT: "checkpointConnector"}
 Tree = Mapping[str, Any]
@@ -51,11 +55,7 @@ def read_strimzi(path: Path, source_alias: str, target_alias: str) -> Described:
 
 def _documents(path: Path) -> list[Any]:
     try:
-        return list(yaml.safe_load_all(path.read_text("utf-8")))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file.", "Check the path.") from None
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.", "Check its permissions.") from None
+        return list(yaml.safe_load_all(content_of(path).decode()))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         # The parser's own words quote the line, and that may be a secret.
         mark = getattr(error, "problem_mark", None)
@@ -96,10 +96,9 @@ def _connectors(mirror: Tree, source: Tree, target: Tree) -> Iterator[Connector]
         if own is None:
             continue
         settings = _cluster("source", source) | _cluster("target", target) | dict(own.get("config") or {})
-        for key, names in _PATTERNS:
-            told = [mirror[name] for name in names if mirror.get(name) is not None]
-            if told:
-                settings[key] = told[0]
+        for key, name in _PATTERNS:
+            if mirror.get(name) is not None:
+                settings[key] = mirror[name]
         # The operator lets nobody set these.
         settings["connector.class"] = role
         name = f"{source['alias']}->{target['alias']}.{role}"

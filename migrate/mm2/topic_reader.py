@@ -5,21 +5,20 @@ what is new. Of a topic that is longer than `MOST_RECORDS` only its end is read:
 chain still (Law 1 looks at later syncs only), and MM2 writes its news at the end.
 """
 
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Protocol
 
 from migrate.errors import ClusterError
 from migrate.match.equality import Content
-from migrate.match.protocol import Link, Range, Unreadable
-from migrate.mm2.chain import Window, chain
+from migrate.match.protocol import OffsetPair, OffsetRange, Unreadable
+from migrate.mm2.chain import Window, chain, window
 from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
-from migrate.mm2.wire import CheckpointRecord as WireCheckpoint
-from migrate.mm2.wire import Kind, SyncRecord, decode_checkpoint, decode_sync, label
+from migrate.mm2.wire import Kind, SyncRecord, WireCheckpoint, decode_checkpoint, decode_sync, label
 from migrate.model import LogRange, OffsetSync, Side, TopicPartition
 
 MOST_RECORDS = 500_000
@@ -31,10 +30,9 @@ class TopicScanner(Protocol):
     """Reads whole records of small topics of one cluster, read_committed."""
 
     def scan(
-        self, wanted: Mapping[TopicPartition, Range]
+        self, wanted: Mapping[TopicPartition, OffsetRange]
     ) -> Mapping[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return every record of one range of each partition, by offset in log order."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,25 +117,22 @@ class PlainMirror:
         read = self._progress.get((side, TopicPartition(topic, 0)))
         return News() if read is None else News(read.newest_ms, read.left_out)
 
-    def links(self, source: TopicPartition, source_end: int, target_end: int) -> tuple[Link, ...]:
+    def links(self, source: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
         """Return the chain of one partition (Law 1), as far as its syncs were read."""
         syncs = self._syncs.get((source.topic, source.partition), [])
         return tuple((s.source_offset, s.target_offset) for s in chain(syncs, source_end, target_end))
 
     def _windows(self, questions: Collection[WindowQuestion]) -> dict[WindowQuestion, Window]:
-        found: dict[WindowQuestion, Window] = {}
-        chains: dict[tuple[str, int, int | None, int], tuple[OffsetSync, ...]] = {}
-        for asked in questions:
-            where = (asked.source_topic, asked.partition, asked.source_end, asked.target_end)
-            if where not in chains:
-                syncs = self._syncs.get(where[:2], [])
-                beyond = 1 + max((s.source_offset for s in syncs), default=0)
-                source_end = beyond if asked.source_end is None else asked.source_end
-                chains[where] = chain(syncs, source_end, asked.target_end)
-            links = chains[where]
-            at = bisect_right(links, asked.source_committed, key=lambda sync: sync.source_offset)
-            found[asked] = Window(links[at - 1] if at else None, links[at] if at < len(links) else None)
-        return found
+        @cache
+        def chain_of(topic: str, partition: int, source_end: int | None, target_end: int) -> tuple[OffsetSync, ...]:
+            syncs = self._syncs.get((topic, partition), [])
+            beyond = 1 + max((s.source_offset for s in syncs), default=0)
+            return chain(syncs, beyond if source_end is None else source_end, target_end)
+
+        return {
+            q: window(chain_of(q.source_topic, q.partition, q.source_end, q.target_end), q.source_committed)
+            for q in questions
+        }
 
     def _read(
         self,
@@ -158,7 +153,7 @@ class PlainMirror:
         at = max(progress.to, pinned.start)
         while at < pinned.end:
             end = min(at + CHUNK, pinned.end)
-            for offset, content in self._scan(side, place, Range(at, end)).items():
+            for offset, content in self._scan(side, place, OffsetRange(at, end)).items():
                 progress.counts[label(wanted, content.key, content.value)] += 1
                 if content.value is not None:
                     progress.newest_ms = max(progress.newest_ms or 0, content.timestamp)
@@ -166,7 +161,7 @@ class PlainMirror:
             at = progress.to = end
         return progress
 
-    def _scan(self, side: Side, place: TopicPartition, piece: Range) -> Mapping[int, Content]:
+    def _scan(self, side: Side, place: TopicPartition, piece: OffsetRange) -> Mapping[int, Content]:
         scanner = self._scanners[side]
         assert scanner is not None, "a cluster that is down is not asked"
         read = scanner.scan({place: piece})[place]

@@ -44,9 +44,8 @@ class CheckpointReading:
 class WindowQuestion:
     """A committed offset whose window is wanted, with the log ends that bound the chain (Law 1).
 
-    `source_topic` is the name by which the syncs know the topic: MM2's source's, on a failback too, where committed
-    offset and ends are those of the plan's source and target. `source_end` is None while the source is down: then
-    syncs are not checked against it.
+    `source_topic` is the name on MM2's source, on a failback too, where committed offset and ends are those of the
+    plan's source and target. `source_end` is None while the source is down: syncs are not checked against it then.
     """
 
     source_topic: str
@@ -72,18 +71,15 @@ class MirrorReader(Protocol):
 
     def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
         """Read the checkpoints topic, which is on the target."""
-        ...
 
     def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
         """Read the offset-syncs topic on `side`, and find each question's window.
 
         For a failback the two offsets of every sync swap their roles (`Flow.failback`).
         """
-        ...
 
     def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
         """Read the Connect offsets topic on the target: MM2's last copied offset by source partition.
 
         `pinned` are the ranges to read, by partition; those that hold nothing are left out.
         """
-        ...

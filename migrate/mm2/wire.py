@@ -1,14 +1,14 @@
 """The bytes of MirrorMaker 2's own records: checkpoints, offset syncs, heartbeats.
 
-Layouts are those of Kafka's `Checkpoint`, `OffsetSync` (connect/mirror) and `Heartbeat` (connect/mirror-client):
-all integers big-endian, a string is an int16 byte length and UTF-8. `migrate.spark.columns` says the same in
-Spark SQL and is tested against this. Nothing here raises on foreign bytes: a record that cannot be read is an
-`Undecodable` with a reason. Stricter than MM2 in two points: a version other than 0 and trailing bytes are
-refused, because what they mean is unknown.
+Layouts are those of Kafka's `Checkpoint`, `OffsetSync` (connect/mirror) and `Heartbeat` (connect/mirror-client): all
+integers big-endian, a string is an int16 byte length and UTF-8. `migrate.spark.columns` says the same in Spark SQL and
+is tested against this. Nothing raises on foreign bytes: what cannot be read is an `Undecodable` with a reason. Stricter
+than MM2 in two points: a version other than 0 and trailing bytes are refused, as their meaning is unknown.
 """
 
 import re
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -37,7 +37,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointRecord:
+class WireCheckpoint:
     """One checkpoint; `target_topic` is the topic's name on the target, as MM2's policy renamed it."""
 
     group: str
@@ -76,7 +76,6 @@ class Undecodable:
 
 _CONNECT_JSON_START = b'{"schema":'
 _QUOTED_BASE64 = re.compile(rb'"[A-Za-z0-9+/]+={0,2}"')
-_VERSION = 0
 _INT32 = struct.Struct(">i")
 _PAIR = struct.Struct(">qq")
 _CHECKPOINT_HEAD = struct.Struct(">hqqh")
@@ -84,9 +83,7 @@ _HEARTBEAT = struct.Struct(">hq")
 
 
 class _Broken(Exception):
-    def __init__(self, reason: Reason) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """Raised with the `Reason` why a record cannot be read."""
 
 
 def _present(value: bytes | None) -> bytes:
@@ -107,7 +104,7 @@ def _version_zero(value: bytes) -> bytes:
     return value
 
 
-def decode_checkpoint(key: bytes | None, value: bytes | None) -> CheckpointRecord | Undecodable:
+def decode_checkpoint(key: bytes | None, value: bytes | None) -> WireCheckpoint | Undecodable:
     """Decode a record of the checkpoints topic (Kafka's `Checkpoint`, value version 0)."""
     try:
         value = _version_zero(_present(value))
@@ -117,12 +114,12 @@ def decode_checkpoint(key: bytes | None, value: bytes | None) -> CheckpointRecor
         if size < 0 or len(value) != _CHECKPOINT_HEAD.size + size:
             raise _Broken(Reason.BAD_LENGTH)
         (group, topic), tail = _strings(key, 2, _INT32.size)
-        partition = _partition(tail)
-        _offsets(source_offset, target_offset)
+        (partition,) = _INT32.unpack(tail)
+        _require_natural(partition, source_offset, target_offset)
         metadata = _text(value[_CHECKPOINT_HEAD.size :])
-        return CheckpointRecord(group, topic, partition, source_offset, target_offset, metadata)
+        return WireCheckpoint(group, topic, partition, source_offset, target_offset, metadata)
     except _Broken as broken:
-        return Undecodable(broken.reason)
+        return Undecodable(broken.args[0])
 
 
 def decode_sync(key: bytes | None, value: bytes | None) -> SyncRecord | Undecodable:
@@ -132,12 +129,12 @@ def decode_sync(key: bytes | None, value: bytes | None) -> SyncRecord | Undecoda
         if len(value) != _PAIR.size:
             raise _Broken(Reason.BAD_LENGTH)
         (topic,), tail = _strings(key, 1, _INT32.size)
-        partition = _partition(tail)
+        (partition,) = _INT32.unpack(tail)
         source_offset, target_offset = _PAIR.unpack(value)
-        _offsets(source_offset, target_offset)
+        _require_natural(partition, source_offset, target_offset)
         return SyncRecord(topic, partition, source_offset, target_offset)
     except _Broken as broken:
-        return Undecodable(broken.reason)
+        return Undecodable(broken.args[0])
 
 
 def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat | Undecodable:
@@ -149,28 +146,30 @@ def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat | Unde
         (source, target), _ = _strings(key, 2, 0)
         return Heartbeat(source, target, _HEARTBEAT.unpack(value)[1])
     except _Broken as broken:
-        return Undecodable(broken.reason)
+        return Undecodable(broken.args[0])
 
 
 def classify(key: bytes | None, value: bytes | None) -> Kind:
     """Say which of MM2's topics a record belongs to, so that a wrong topic is recognised by its records.
 
-    Values of the three kinds have different lengths, so that at most one of them fits; a record that is broken
-    in any way is `UNKNOWN`.
+    Values of the three kinds differ in length, so that at most one fits; a record that is broken is `UNKNOWN`.
     """
     if value is None:
         return Kind.TOMBSTONE
-    if isinstance(decode_checkpoint(key, value), CheckpointRecord):
-        return Kind.CHECKPOINT
-    if isinstance(decode_sync(key, value), SyncRecord):
-        return Kind.OFFSET_SYNC
-    if isinstance(decode_heartbeat(key, value), Heartbeat):
-        return Kind.HEARTBEAT
-    if looks_like_connect_offsets(key):
+    for kind, decode in _DECODERS:
+        if not isinstance(decode(key, value), Undecodable):
+            return kind
+    if key is not None and key.startswith(b'["') and key.endswith(b"}]"):
+        # A JSON array of a connector's name and an object.
         return Kind.CONNECT_OFFSETS
-    if looks_like_connect_json(value):
-        return Kind.CONNECT_JSON
-    return Kind.UNKNOWN
+    return Kind.CONNECT_JSON if looks_like_connect_json(value) else Kind.UNKNOWN
+
+
+_DECODERS: tuple[tuple[Kind, Callable[[bytes | None, bytes | None], object]], ...] = (
+    (Kind.CHECKPOINT, decode_checkpoint),
+    (Kind.OFFSET_SYNC, decode_sync),
+    (Kind.HEARTBEAT, decode_heartbeat),
+)
 
 
 def label(wanted: Kind, key: bytes | None, value: bytes | None) -> str:
@@ -191,19 +190,16 @@ def looks_like_connect_json(value: bytes) -> bool:
     MM2 under Kafka Connect writes its records through the worker's converters; a worker that was left on
     JsonConverter writes text where MM2 and its tools expect bytes.
     """
-    if value.startswith(_CONNECT_JSON_START):
-        return True
-    return len(value) % 4 == 2 and _QUOTED_BASE64.fullmatch(value) is not None
-
-
-def looks_like_connect_offsets(key: bytes | None) -> bool:
-    """True for a key of a Connect offsets topic: a JSON array of a connector's name and an object."""
-    return key is not None and key.startswith(b'["') and key.endswith(b"}]")
+    is_base64 = len(value) % 4 == 2 and _QUOTED_BASE64.fullmatch(value) is not None
+    return is_base64 or value.startswith(_CONNECT_JSON_START)
 
 
 def encode_sync_key(source_topic: str, partition: int) -> bytes:
     """Return the key of a partition's offset syncs; raises `ValueError` for a name over 32,767 bytes."""
-    return _string(source_topic) + _INT32.pack(partition)
+    raw = source_topic.encode()
+    if len(raw) > 0x7FFF:
+        raise ValueError(f"a string of {len(raw)} bytes does not fit an int16 length")
+    return struct.pack(">h", len(raw)) + raw + _INT32.pack(partition)
 
 
 def _strings(data: bytes | None, count: int, tail_size: int) -> tuple[list[str], bytes]:
@@ -224,16 +220,9 @@ def _strings(data: bytes | None, count: int, tail_size: int) -> tuple[list[str],
     return [_text(part) for part in raw], data
 
 
-def _partition(tail: bytes) -> int:
-    number: int = _INT32.unpack(tail)[0]
-    if number < 0:
-        raise _Broken(Reason.OTHER)
-    return number
-
-
-def _offsets(*offsets: int) -> None:
+def _require_natural(*numbers: int) -> None:
     # A negative offset is never written by MM2; taken as a number it would pass every "below the commit" test.
-    if min(offsets) < 0:
+    if min(numbers) < 0:
         raise _Broken(Reason.OTHER)
 
 
@@ -242,10 +231,3 @@ def _text(raw: bytes) -> str:
         return raw.decode()
     except UnicodeDecodeError:
         raise _Broken(Reason.INVALID_UTF8) from None
-
-
-def _string(text: str) -> bytes:
-    raw = text.encode()
-    if len(raw) > 0x7FFF:
-        raise ValueError(f"a string of {len(raw)} bytes does not fit an int16 length")
-    return struct.pack(">h", len(raw)) + raw

@@ -4,7 +4,7 @@ Results of one check with the same thing to do are one finding, so that 300 live
 several of its subjects alike is said once, with the subjects that share it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -95,14 +95,13 @@ def failback_text(header: Header) -> str:
     return f"the groups leave {left}, MM2's target, and go back to {written}: {written} is what is written."
 
 
-def passed(plan: Plan) -> tuple[str, ...]:
+def passed(checks: Sequence[CheckResult]) -> tuple[str, ...]:
     """Return the names of the checks of which every result is a pass."""
-    names = dict.fromkeys(c.check for c in plan.header.checks)
-    other = {c.check for c in plan.header.checks if c.level is not Level.PASS}
-    return tuple(check for check in names if check not in other)
+    other = {c.check for c in checks if c.level is not Level.PASS}
+    return tuple(dict.fromkeys(c.check for c in checks if c.check not in other))
 
 
-def not_ruled_out(checks: Iterable[CheckResult]) -> tuple[str, ...]:
+def not_ruled_out(checks: Sequence[CheckResult]) -> tuple[str, ...]:
     """Return the names of the checks that can only refute, and found nothing: neither a finding nor a pass."""
     return tuple(dict.fromkeys(c.check for c in checks if c.says_nothing))
 

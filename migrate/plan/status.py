@@ -10,7 +10,7 @@ from itertools import groupby
 
 from migrate.checks.registry import CHECKS
 from migrate.checks.topics import NOT_JUDGED
-from migrate.match.protocol import Link
+from migrate.match.protocol import OffsetPair
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import News
@@ -146,7 +146,7 @@ class Status:
 
 
 NewsOf = Callable[[Side, str], News]
-LinksOf = Callable[[TopicPartition, int, int], tuple[Link, ...]]
+LinksOf = Callable[[TopicPartition, int, int], tuple[OffsetPair, ...]]
 
 
 def status_of(

@@ -32,6 +32,11 @@ class Mm2Comparison:
     skipping_rows: int = 0
     skipping_records: int = 0
 
+    @property
+    def compared_rows(self) -> int:
+        """Rows that have both offsets."""
+        return self.behind_rows + self.beyond_rows + self.equal_rows + self.skipping_rows
+
 
 @dataclass(frozen=True, slots=True)
 class Totals:
@@ -108,14 +113,18 @@ def compare_with_mm2(rows: Iterable[Row]) -> Mm2Comparison:
             behind.append(-difference)
         elif not difference:
             equal += 1
-        # A row at the log's end has nothing behind it that could be skipped.
-        elif row.grade is Grade.EXACT and row.target_offset != row.target_log_end:
+        elif is_proven_best(row):
             skipping.append(difference)
         else:
             beyond.append(difference)
     return Mm2Comparison(
         len(behind), sum(behind), len(beyond), sum(beyond), equal, absent, len(skipping), sum(skipping)
     )
+
+
+def is_proven_best(row: Row) -> bool:
+    """True where any offset beyond the row's is proven to skip records: at the log's end there is none to skip."""
+    return row.grade is Grade.EXACT and row.target_offset != row.target_log_end
 
 
 @dataclass(frozen=True, slots=True)

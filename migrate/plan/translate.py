@@ -8,7 +8,7 @@ is `migrate.plan.rows`.
 from dataclasses import dataclass, replace
 
 from migrate.match.equality import Equality
-from migrate.match.protocol import Link, Matched, Unmatched, Why
+from migrate.match.protocol import Matched, OffsetPair, Unmatched, Why
 from migrate.mm2.chain import Window, lower_end, rereads_estimate
 from migrate.model import PROVEN_SYNC, Commit, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
 from migrate.survey.policies import (
@@ -73,8 +73,8 @@ class Place:
     reason: str
     sentence: str
     lower_kind: str
-    lower: Link | None = None
-    upper: Link | None = None
+    lower: OffsetPair | None = None
+    upper: OffsetPair | None = None
     rereads_at_most: int | None = None
     rereads_estimate: int | None = None
     missing: int | None = None
@@ -172,14 +172,10 @@ _WHY = {
     "and no later offset would do.",
     Why.UNKNOWN_RECORD: "A record on the target that equals none of the source may be an owed one in another shape: "
     "the row stands before it.",
-    Why.ORDER_BROKEN: "The copies do not stand in the source's order: the row stands before the first owed one.",
-    Why.NOT_REPEATED: "An owed record stands among older ones and is not repeated later: the row stands before it.",
     Why.BELOW_LOG_START: "The commit lies below the source's log start; what retention removed there the target may "
     "still have, and is owed.",
     Why.CHANGED_IN_FLIGHT: "Records are changed on the way: they were compared by timestamp and key alone.",
     Why.NOT_COPIED_YET: "MM2 has not copied all records before the commit yet; those it still copies are read again.",
-    Why.REPLAYED: "MM2 has copied records here more than once: the row stands before the first copy that may be "
-    "needed.",
     Why.RETENTION: "Retention has removed records that would prove the offset.",
     Why.LOOK_ALIKES: "Records around the commit are alike in all that was compared: the row stands where "
     "none of them is missed.",
@@ -294,7 +290,7 @@ def _without_source(facts: RowFacts, target_log: LogRange) -> Place | Nowhere:
     )
 
 
-def link_of(sync: OffsetSync | None) -> Link | None:
+def link_of(sync: OffsetSync | None) -> OffsetPair | None:
     """Return a sync's two offsets."""
     return None if sync is None else (sync.source_offset, sync.target_offset)
 

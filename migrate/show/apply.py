@@ -1,21 +1,27 @@
 """What `apply` and `rollback` say: results as lines of text, failures first. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from migrate.apply.assess import Assessment, Fate
 from migrate.apply.drift import UNDO
 from migrate.apply.engine import ApplyResult
-from migrate.apply.row_results import RowResult, RowStatus
+from migrate.apply.row_results import RowStatus
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
 from migrate.plan.attention import failback_text
-from migrate.show.table import Column, layout, wrapped
+from migrate.show.table import at_most, columns, layout, number, wrapped
 from migrate.text import Colour, many, name, paint, safe, shell_word
 
 ROWS_SHOWN = 200
 NAMED = 20
 
+COLUMNS = (
+    *columns("GROUP", "TOPIC:PARTITION", right=False),
+    *columns("PRIOR-OFFSET", "NEW-OFFSET", "COMMITTED"),
+    *columns("RESULT", right=False),
+)
 _BAD = (RowStatus.FAILED, RowStatus.UNKNOWN)
 
 
@@ -43,9 +49,8 @@ def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, co
     label = "Undoes plan" if typed.command == "rollback" else "Fingerprint"
     yield f"{label:<13}{paint(approval, Colour.BOLD, colour)}"
     counts = ", ".join(f"{count} {status}" for status, count in sorted(result.counts().items()))
-    fates = _fates(result.assessment)
     yield f"Rows         {counts or 'none'}"
-    yield f"Groups       {fates}"
+    yield f"Groups       {_fates(result.assessment)}"
     if result.trouble:
         yield from wrapped(paint(f"Ended early: {safe(result.trouble)}", Colour.RED, colour), width, "", "  ")
     if result.journal_gap:
@@ -66,24 +71,20 @@ def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, co
 
 def _verdict(result: ApplyResult) -> tuple[str, Colour]:
     assessment, counts = result.assessment, result.counts()
-    undo = assessment.plan.header.kind == UNDO
-    done, doing = ("RESTORED", "restored") if undo else ("APPLIED", "set")
+    done, doing = ("RESTORED", "restored") if assessment.plan.header.kind == UNDO else ("APPLIED", "set")
     if result.exit_code == EXIT_DONE:
+        moved = counts[RowStatus.MOVED_ON]
         if result.executed:
-            moved = counts[RowStatus.MOVED_ON]
             since = f"; {moved} {'has' if moved == 1 else 'have'} moved on since an earlier run" if moved else ""
             written = counts[RowStatus.SET] + counts[RowStatus.REMOVED] + counts[RowStatus.ALREADY]
+            text = f"{written} offsets stand as planned, read back{since}"
             if assessment.source_unseen:
-                return f"{done}, SOURCE NOT SEEN: {written} offsets stand as planned, read back{since}", Colour.YELLOW
-            return f"{done}: {written} offsets stand as planned, read back{since}", Colour.GREEN
+                return f"{done}, SOURCE NOT SEEN: {text}", Colour.YELLOW
+            return f"{done}: {text}", Colour.GREEN
         if not assessment.writable:
-            if counts[RowStatus.MOVED_ON]:
-                offsets = many(counts[RowStatus.MOVED_ON], "offset")
-                return (
-                    f"NOTHING LEFT TO DO; {offsets} moved on since: verify says whether consumers did that",
-                    Colour.GREEN,
-                )
-            return "NOTHING LEFT TO DO: every offset stands as planned", Colour.GREEN
+            moved_on = many(counts[RowStatus.MOVED_ON], "offset")
+            since = f"; {moved_on} moved on since: verify says whether consumers did that"
+            return f"NOTHING LEFT TO DO{since if moved else ': every offset stands as planned'}", Colour.GREEN
         pending = sum(len(g.pending) for g in assessment.writable)
         return f"DRY RUN: {pending} offsets of {len(assessment.writable)} groups would be {doing}", Colour.GREEN
     if not result.executed and not assessment.is_clean:
@@ -109,9 +110,7 @@ def _verdict(result: ApplyResult) -> tuple[str, Colour]:
 
 
 def _fates(assessment: Assessment) -> str:
-    counted: dict[Fate, int] = {}
-    for group in assessment.groups:
-        counted[group.fate] = counted.get(group.fate, 0) + 1
+    counted = Counter(group.fate for group in assessment.groups)
     words = {
         Fate.WRITE: "to write", Fate.DONE: "done already", Fate.NOTHING: "with nothing to write",
         Fate.BLOCKED: "blocked in the plan", Fate.DRIFTED: "changed since the plan",
@@ -129,11 +128,8 @@ def _refused(assessment: Assessment, width: int, colour: bool) -> Iterator[str]:
         return
     if assessment.open_blocks:
         yield paint("Blocked in the plan, and shown by no row:", Colour.RED, colour)
-        for block in assessment.open_blocks[:NAMED]:
-            text = f"{block.check}: {block.subject}: expected {block.expected}, seen {block.seen}"
-            yield from wrapped(safe(text), width, "  ", "    ")
-        if len(assessment.open_blocks) > NAMED:
-            yield f"  and {len(assessment.open_blocks) - NAMED} more"
+        blocks = [f"{b.check}: {b.subject}: expected {b.expected}, seen {b.seen}" for b in assessment.open_blocks]
+        yield from at_most([*map(safe, blocks)], NAMED, width)
         yield ""
     titles = {
         Fate.BLOCKED: "Blocked in the plan:",
@@ -147,10 +143,7 @@ def _refused(assessment: Assessment, width: int, colour: bool) -> Iterator[str]:
         yield paint(title, Colour.RED, colour)
         for group in groups:
             yield f"  {name(group.group)}"
-            for reason in group.reasons[:NAMED]:
-                yield from wrapped(safe(reason), width, "    ", "      ")
-            if len(group.reasons) > NAMED:
-                yield f"    and {len(group.reasons) - NAMED} more reasons"
+            yield from at_most([*map(safe, group.reasons)], NAMED, width, "more reasons", "    ")
         yield ""
 
 
@@ -173,62 +166,50 @@ def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     sums = [f"{again} records are read again"] * bool(again) + [f"{skipped} ARE SKIPPED"] * bool(skipped)
     title = f"Moved since the apply, and restored all the same: {', '.join(sums) or 'see below'}"
     yield from wrapped(paint(title, Colour.RED if skipped else Colour.YELLOW, colour), width, "", "  ")
-    for line in told[:NAMED]:
-        yield from wrapped(line, width, "  ", "    ")
-    if len(told) > NAMED:
-        yield f"  and {len(told) - NAMED} more"
+    yield from at_most(told, NAMED, width)
     yield ""
 
 
 def _way_back(row: Row, now: int | None) -> str:
     """Say what restoring a row that has moved means to its consumers. Counts are of offsets."""
-    stood = f"apply set {_offset(row.target_prior)}, now {_offset(now)}"
+    stood = f"apply set {number(row.target_prior)}, now {number(now)}"
     back = row.target_offset
     if back is None:
         return f"{stood}; its offset is removed: auto.offset.reset decides what is read again or skipped"
     if now is None:
         return f"{stood}; back to {back}"
-    if back > now:
-        return f"{stood}; back to {back}: {many(back - now, 'record')} skipped"
-    return f"{stood}; back to {back}: {many(now - back, 'record')} read again"
+    cost = f"{many(back - now, 'record')} skipped" if back > now else f"{many(now - back, 'record')} read again"
+    return f"{stood}; back to {back}: {cost}"
 
 
 def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     """Yield the rows: all of a small plan; of a large one those that went wrong, and where the others are."""
     rows = result.rows
     planned = {row.key: row for row in result.assessment.plan.rows}
-    shown = sorted(rows, key=lambda r: r.status not in _BAD) if len(rows) <= ROWS_SHOWN else []
+    shown = sorted(rows, key=lambda r: r.status not in _BAD)
     if len(rows) > ROWS_SHOWN:
         shown = [r for r in rows if r.status in _BAD]
-        yield (
+        yield from wrapped(
             f"{len(rows)} rows: only those that failed or are unknown are listed ({len(shown)}); "
-            "the journal beside the plan has all."
+            "the journal beside the plan has all.",
+            width,
         )
     if shown:
-        yield from _table(shown, planned, colour)
+        lines = [
+            [
+                name(own.group), f"{name(own.target_topic)}:{own.partition}", number(own.target_prior),
+                number(own.target_offset), number(row.seen_offset), str(row.status),
+            ]
+            for row in shown for own in (planned[row.key],)
+        ]  # fmt: skip
+        page = layout(COLUMNS, lines, 10_000)
+        yield from page.headings
+        for row, line in zip(shown, lines, strict=True):
+            yield paint(page.line(line), Colour.RED, colour and row.status in _BAD)
         yield ""
     for row in shown:
         if row.error and row.status in _BAD:
             yield from wrapped(f"{safe(planned[row.key].subject)}: {safe(row.error)}", width, "  ", "    ")
-
-
-def _table(shown: Sequence[RowResult], planned: dict[tuple[str, str, int], Row], colour: bool) -> Iterator[str]:
-    def cells_of(result: RowResult) -> list[str]:
-        row = planned[result.key]
-        return [
-            name(row.group), f"{name(row.target_topic)}:{row.partition}", _offset(row.target_prior),
-            _offset(row.target_offset), _offset(result.seen_offset), str(result.status),
-        ]  # fmt: skip
-
-    headings = ("GROUP", "TOPIC:PARTITION", "PRIOR-OFFSET", "NEW-OFFSET", "COMMITTED", "RESULT")
-    values = [cells_of(result) for result in shown]
-    wide = [max(len(v[i]) for v in values) for i in range(len(headings))]
-    columns = [Column(h, w, 2 <= i <= 4) for i, (h, w) in enumerate(zip(headings, wide, strict=True))]
-    page = layout(columns, 10_000)
-    yield from page.headings
-    for result, value in zip(shown, values, strict=True):
-        line = page.line(value)
-        yield paint(line, Colour.RED, colour) if result.status in _BAD else line
 
 
 def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Iterator[str]:
@@ -249,7 +230,3 @@ def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Itera
         yield "  " + typed.line("--approve", approval, "--execute", "--allow-partial")
     elif not assessment.is_clean:
         yield from wrapped("Nothing was written. Fix the above, then run the same command again or plan anew.", width)
-
-
-def _offset(offset: int | None) -> str:
-    return "-" if offset is None else str(offset)

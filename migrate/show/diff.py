@@ -15,10 +15,9 @@ from migrate.model import CheckResult, Decision, Level, Row
 from migrate.plan.diff import PlanDiff, RowChange, moved_by
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import totals
-from migrate.show.table import aligned, wrapped
+from migrate.show.streamed_json import fields_of
+from migrate.show.table import aligned, number, wrapped
 from migrate.text import Colour, many, name, paint, safe
-
-NOTHING = "-"
 
 
 def diff_lines(found: PlanDiff, paths: tuple[str, str], width: int = 80, colour: bool = False) -> Iterator[str]:
@@ -45,8 +44,7 @@ def diff_lines(found: PlanDiff, paths: tuple[str, str], width: int = 80, colour:
         ("OFFSETS THAT MOVED, BY GROUP", _moved(found.moved, width)),
     )
     for title, lines in sections:
-        first = next(lines, None)
-        if first is not None:
+        if (first := next(lines, None)) is not None:
             yield ""
             yield paint(title, Colour.BOLD, colour)
             yield first
@@ -60,9 +58,9 @@ def diff_document(found: PlanDiff) -> Iterator[str]:
             "before": found.before.fingerprint,
             "now": found.now.fingerprint,
             "same_rows": found.same_rows,
-            "settings": [{"name": s.name, "before": s.before, "now": s.now} for s in found.settings],
-            "found": [_check_document(c) for c in found.found],
-            "mended": [_check_document(c) for c in found.mended],
+            "settings": [fields_of(s, "name", "before", "now") for s in found.settings],
+            "found": [fields_of(c, "check", "subject", "counts_as", "seen") for c in found.found],
+            "mended": [fields_of(c, "check", "subject", "counts_as", "seen") for c in found.mended],
             "changed": [_change_document(c) for c in sorted((*found.judged, *found.moved), key=lambda c: c.now.key)],
             "new": [row_document(row) for row in found.new],
             "gone": [row_document(row) for row in found.gone],
@@ -101,8 +99,7 @@ def _checks(checks: Sequence[CheckResult], width: int, colour: bool) -> Iterator
         grave = check.counts_as is Level.BLOCK
         word = "BLOCK" if grave else "ACCEPTED" if check.accepted else "WARN"
         text = f"{word}  {safe(check.check)}, {name(check.subject)}: {safe(check.seen)}"
-        for line in wrapped(text, width, "  ", "    "):
-            yield paint(line, Colour.RED, colour and grave)
+        yield from wrapped(text, width, "  ", "    ", Colour.RED if colour and grave else None)
 
 
 def _judged(changes: Sequence[RowChange], width: int, colour: bool) -> Iterator[str]:
@@ -121,8 +118,9 @@ def _judged(changes: Sequence[RowChange], width: int, colour: bool) -> Iterator[
         if "source_committed" in change.moved:
             told.append(f"committed {_value(before, 'source_committed')} -> {_value(now, 'source_committed')}")
         grave = now.decision is Decision.BLOCK and before.decision is not Decision.BLOCK
-        for line in wrapped(f"{_place(now)}  {'; '.join(told)}", width, "  ", "    "):
-            yield paint(line, Colour.RED, colour and grave)
+        yield from wrapped(
+            f"{_place(now)}  {'; '.join(told)}", width, "  ", "    ", Colour.RED if colour and grave else None
+        )
 
 
 def _split(rows: Sequence[Row], other: Plan) -> tuple[list[Row], list[Row]]:
@@ -133,8 +131,7 @@ def _split(rows: Sequence[Row], other: Plan) -> tuple[list[Row], list[Row]]:
 
 def _whole(rows: Sequence[Row], width: int) -> Iterator[str]:
     """Yield a line for each group, as a wave leaves out most of them."""
-    by_group = groupby(sorted(rows, key=lambda row: row.key), key=lambda row: row.group)
-    for group, listed in by_group:
+    for group, listed in groupby(sorted(rows, key=lambda row: row.key), key=lambda row: row.group):
         decided = Counter(row.decision for row in listed)
         told = ", ".join(f"{decided[d]} {d}" for d in Decision if decided[d])
         yield from wrapped(f"{name(group)}  {many(decided.total(), 'row')}: {told}", width, "  ", "    ")
@@ -144,8 +141,8 @@ def _rows(rows: Sequence[Row], width: int, colour: bool) -> Iterator[str]:
     for row in rows:
         grade = f", {row.grade}" if row.grade else ""
         text = f"{_place(row)}  {_decided(row)}, {safe(row.reason)}{grade}"
-        for line in wrapped(text, width, "  ", "    "):
-            yield paint(line, Colour.RED, colour and row.decision is Decision.BLOCK)
+        blocked = row.decision is Decision.BLOCK
+        yield from wrapped(text, width, "  ", "    ", Colour.RED if colour and blocked else None)
 
 
 def _moved(changes: Sequence[RowChange], width: int) -> Iterator[str]:
@@ -171,24 +168,18 @@ def _place(row: Row) -> str:
 
 
 def _decided(row: Row) -> str:
-    return f"{row.decision} {NOTHING if row.target_offset is None else row.target_offset}"
+    return f"{row.decision} {number(row.target_offset)}"
 
 
 def _value(row: Row, field: str) -> str:
     value = getattr(row, field)
-    return NOTHING if value in (None, "") else safe(str(value))
+    return "-" if value in (None, "") else safe(str(value))
 
 
 def _change_document(change: RowChange) -> dict[str, Any]:
     before, now = row_document(change.before), row_document(change.now)
     fields = (*change.judged, *change.moved)
     return {
-        "group": change.now.group,
-        "source_topic": change.now.source_topic,
-        "partition": change.now.partition,
+        **fields_of(change.now, "group", "source_topic", "partition"),
         "fields": {field: {"before": before[field], "now": now[field]} for field in fields},
     }
-
-
-def _check_document(check: CheckResult) -> dict[str, Any]:
-    return {"check": check.check, "subject": check.subject, "counts_as": str(check.counts_as), "seen": check.seen}

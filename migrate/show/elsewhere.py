@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from migrate.apply.elsewhere import Elsewhere
-from migrate.show.table import wrapped
+from migrate.show.table import at_most, names, wrapped
 from migrate.text import Colour, many, name, paint, safe
 
 NAMED = 20
@@ -19,11 +19,8 @@ def elsewhere_lines(found: Elsewhere, width: int, colour: bool) -> Iterator[str]
             f"{'it' if len(found.rows) == 1 else 'them'}"
         )
         yield from wrapped(paint(verdict, Colour.YELLOW, colour), width, "", "  ")
-        for row in found.rows[:NAMED]:
-            place = f"{name(row.group)} {name(row.target_topic)}:{row.partition}"
-            yield from wrapped(f"{place}: at {row.target_offset}", width, "  ", "    ")
-        if len(found.rows) > NAMED:
-            yield f"  and {len(found.rows) - NAMED} more"
+        places = [f"{name(r.group)} {name(r.target_topic)}:{r.partition}: at {r.target_offset}" for r in found.rows]
+        yield from at_most(places, NAMED, width)
         yield from wrapped(
             "Was the plan applied from a copy in another folder? Roll back there too: that journal has what was there "
             "before. Another plan, or MM2, may have written them as well.", width, "  > ",
@@ -31,9 +28,7 @@ def elsewhere_lines(found: Elsewhere, width: int, colour: bool) -> Iterator[str]
     if found.unread:
         verdict = f"NOT LOOKED AT: {many(len(found.unread), 'group')} that this journal did not write"
         yield from wrapped(paint(verdict, Colour.YELLOW, colour), width, "", "  ")
-        more = f" and {len(found.unread) - NAMED} more" if len(found.unread) > NAMED else ""
-        named = ", ".join(name(group) for group in found.unread[:NAMED])
-        yield from wrapped(f"{named}{more}: {safe(found.why)}", width, "  ", "    ")
+        yield from wrapped(f"{names(found.unread, NAMED)}: {safe(found.why)}", width, "  ", "    ")
         yield from wrapped("Run the same command again to know whether they are as planned.", width, "  > ")
     if found:
         yield ""

@@ -27,8 +27,9 @@ from migrate.model import (
     may_skip,
 )
 from migrate.plan.plan import Header, Plan
+from migrate.plan.totals import is_proven_best
 from migrate.plan.translate import why_text
-from migrate.show.table import aligned, wrapped
+from migrate.show.table import aligned, headed, wrapped
 from migrate.survey.policies import UNTRANSLATABLE_REASONS
 from migrate.text import Colour, many, name, paint, safe
 
@@ -41,23 +42,72 @@ _COMPARED_BY = {
     Equality.TIME_AND_KEY: "timestamp and key (values are changed on the way)",
 }
 _SHOWN = (Level.BLOCK, Level.WARN)
+INDENT = "  "
+_PROBLEM = {"Block": Colour.RED, "Blocked": Colour.RED, "Warning": Colour.YELLOW, "Accepted": Colour.YELLOW}
 
 
-def chosen_rows(plan: Plan, group: str, place: str | None) -> tuple[Row, ...]:
-    """Return the rows of a group, or the one that `place` ("topic:partition", either side's name) picks.
+def explanation(
+    plan: Plan, group: str, place: str | None = None, *, width: int = 80, colour: bool = False
+) -> Iterator[str]:
+    """Return the lines that explain a group, or its one row at `place` ("topic:partition", either side's name).
 
-    Raises `UsageError` if the plan has none, with those that it has.
+    Raises `UsageError` at once, before the first line, where the plan has no such group or row; it names some.
     """
-    rows = plan.groups().get(group)
+    return _lines(plan, _chosen_rows(plan, group, place), place is not None, width, colour)
+
+
+def _lines(plan: Plan, rows: Sequence[Row], single: bool, width: int, colour: bool) -> Iterator[str]:
+    header = plan.header
+    yield paint(f"{name(rows[0].group)}, in plan {plan.short_fingerprint}", Colour.BOLD, colour)
+    yield from _paragraph(_group_told(plan, rows), width, colour)
+    for row in rows:
+        yield ""
+        shade = Colour.RED if row.decision is Decision.BLOCK or may_skip(row) else Colour.GREEN
+        yield from wrapped(_row_title(row, header), width, colour=shade if colour else None)
+        yield from _paragraph(_row_told(row, header), width, colour)
+    yield ""
+    yield paint("MM2 ITSELF, which this tool never touches", Colour.BOLD, colour)
+    yield from _commands("To stop it", stopping(site_of(header)), width)
+    if not single:
+        yield from wrapped("How to make it copy a partition again: name TOPIC:PARTITION.", width, INDENT)
+        return
+    # on a failback, MM2 reads the plan's target
+    partition = TopicPartition(rows[0].target_topic if header.failback else rows[0].source_topic, rows[0].partition)
+    what = (
+        f"To make it copy {name(partition.topic)}:{partition.partition} again from its start (its copies then stand "
+        "twice on the target, and a new plan is needed)"
+    )
+    yield from _commands(what, resetting(site_of(header), partition), width)
+
+
+def _commands(what: str, lines: Iterable[str], width: int) -> Iterator[str]:
+    """Yield sentences wrapped, and commands whole: they are copied."""
+    yield from wrapped(f"{what}:", width, INDENT)
+    for line in lines:
+        if line.startswith(COMMAND):
+            yield INDENT + line
+        else:
+            yield from wrapped(line, width, INDENT * 2)
+
+
+def _paragraph(told: Iterable[Told], width: int, colour: bool) -> Iterator[str]:
+    for label, text in told:
+        shade = _PROBLEM.get(label) if colour else None
+        yield from headed(label, shade, aligned([(INDENT + label, text)], width, len(INDENT) + 10))
+
+
+def _chosen_rows(plan: Plan, group: str, place: str | None) -> Sequence[Row]:
+    groups = plan.groups()
+    rows = groups.get(group)
     if not rows:
-        near = [g for g in plan.groups() if group.lower() in g.lower()][:5] or list(plan.groups())[:5]
+        near = [g for g in groups if group.lower() in g.lower()][:5] or list(groups)[:5]
         raise UsageError(
             f"The plan has no group {name(group)}.",
-            f"It has {many(len(plan.groups()), 'group')}, such as {', '.join(map(name, near)) or 'none'}; what filters "
+            f"It has {many(len(groups), 'group')}, such as {', '.join(map(name, near)) or 'none'}; what filters "
             "took is counted in `show`.",
         )
     if place is None:
-        return tuple(rows)
+        return rows
     topic, colon, partition = place.rpartition(":")
     if not colon:
         topic, colon, partition = place.rpartition("-")
@@ -68,36 +118,36 @@ def chosen_rows(plan: Plan, group: str, place: str | None) -> tuple[Row, ...]:
             f"Group {name(group)} has no row {name(place)} in this plan.",
             f"It has {have}{' ...' if len(rows) > 10 else ''}. Write TOPIC:PARTITION.",
         )
-    return tuple(found)
+    return found
 
 
-def group_told(plan: Plan, chosen: Sequence[Row]) -> Iterator[Told]:
+def _group_told(plan: Plan, chosen: Sequence[Row]) -> Iterator[Told]:
     """Yield what holds for more than one row of a group: its state on both sides, what blocks it, the checks.
 
     `chosen` are the rows to be explained, at least one; checks on topics are those of their topics.
     """
     group, header = chosen[0].group, plan.header
-    rows = plan.groups()[group]
     topics = {topic for row in chosen for topic in (row.source_topic, row.target_topic)}
     subjects = {Scope.GROUP: {group}, Scope.TOPIC: topics}
-    states = [s for s in header.group_states if s.group == group]
+    alias = {"source": header.source_alias, "target": header.target_alias}
+    states = [
+        f"{safe(s.state)} on {name(alias.get(s.side, s.side))}"
+        + (f" ({many(s.member_count, 'member')})" if s.member_count else "")
+        for s in header.group_states
+        if s.group == group
+    ]
     if states:
-        alias = {"source": header.source_alias, "target": header.target_alias}
-        seen = (f"{safe(s.state)} on {name(alias.get(s.side, s.side))}{_members(s.member_count)}" for s in states)
-        yield "Group", f"{', '.join(seen)} when the plan was made."
-    blocked = [r for r in rows if r.decision is Decision.BLOCK and r.reason != "group-blocked"]
-    if any(r.decision is Decision.BLOCK for r in rows):
-        which = ", ".join(f"{name(r.source_topic)}:{r.partition} ({safe(r.reason)})" for r in blocked[:5])
-        more = f" and {len(blocked) - 5} more" if len(blocked) > 5 else ""
+        yield "Group", f"{', '.join(states)} when the plan was made."
+    blocked = [r for r in plan.groups()[group] if r.decision is Decision.BLOCK]
+    if blocked:
+        blocking = [r for r in blocked if r.reason != "group-blocked"]
+        which = ", ".join(f"{name(r.source_topic)}:{r.partition} ({safe(r.reason)})" for r in blocking[:5])
+        more = f" and {len(blocking) - 5} more" if len(blocking) > 5 else ""
         yield "Blocked", f"By {which or 'its checks'}{more}; a group is set whole or not at all."
-    for check in header.checks:
-        touches = check.scope is Scope.CLUSTER or check.subject in subjects.get(check.scope, ())
-        if touches and check.counts_as in _SHOWN:
-            yield _check(check)
+    yield from _checks(c for c in header.checks if c.scope is Scope.CLUSTER or c.subject in subjects.get(c.scope, ()))
 
 
-def row_title(row: Row, header: Header) -> str:
-    """Return a row's first line: what it is about, and what is decided."""
+def _row_title(row: Row, header: Header) -> str:
     where = f"{name(row.group)}, {name(row.source_topic)}:{row.partition}"
     if row.target_topic != row.source_topic:
         where += f" -> {name(row.target_topic)}:{row.partition}"
@@ -106,29 +156,17 @@ def row_title(row: Row, header: Header) -> str:
     return f"{where} ({name(header.source_alias)} -> {name(header.target_alias)}): {', '.join(words)}"
 
 
-def row_told(row: Row, plan: Plan) -> Iterator[Told]:
-    """Yield what is to be told of one row, as (label, sentences)."""
-    header = plan.header
+def _row_told(row: Row, header: Header) -> Iterator[Told]:
     yield "Stood", _stood(row, header)
-    syncs = _syncs(row, header)
-    if syncs:
+    if syncs := _syncs(row, header):
         yield "Syncs", syncs
     yield "Compared", _compared(row, header)
     yield "Decided", f"{safe(row.reason)}: {safe(row.sentence)}"
     yield "MM2", _beside_mm2(row, header)
     yield "Applying", _applying(row, header)
-    others = list(_considered(row, header))
-    if others:
-        yield "Considered", "; ".join(others) + "."
-    for check in header.checks:
-        if check.scope is Scope.ROW and check.subject == row.subject and check.counts_as in _SHOWN:
-            yield _check(check)
-
-
-def source_partition(row: Row, header: Header) -> TopicPartition:
-    """Return the partition that MM2 reads for this row: on a failback that is the plan's target."""
-    topic = row.target_topic if header.failback else row.source_topic
-    return TopicPartition(topic, row.partition)
+    if others := "; ".join(_considered(row)):
+        yield "Considered", f"{others}."
+    yield from _checks(c for c in header.checks if c.scope is Scope.ROW and c.subject == row.subject)
 
 
 def _stood(row: Row, header: Header) -> str:
@@ -142,10 +180,8 @@ def _stood(row: Row, header: Header) -> str:
         return f"At {row.source_committed} on {source}, {known}."
     text = f"At {row.source_committed} on {source}, whose log was [{row.source_log_start}, {row.source_log_end})"
     behind = lag(row) or 0
-    if behind < 0:
-        text += f": {-behind} beyond its end."
-    else:
-        text += f": {many(behind, 'offset')} before its end." if behind else ": at its end."
+    before = f"{many(behind, 'offset')} before its end" if behind else "at its end"
+    text += f": {-behind} beyond its end." if behind < 0 else f": {before}."
     if row.source_committed < row.source_log_start:
         text += f" Retention had removed {many(row.source_log_start - row.source_committed, 'offset')} from there on."
     if row.source_metadata:
@@ -202,16 +238,15 @@ def _beside_mm2(row: Row, header: Header) -> str:
         return f"{said}: the same offset."
     if difference < 0:
         return f"{said}: {many(-difference, 'offset')} before this one, so following it would read as many more twice."
-    skips = row.grade is Grade.EXACT and row.target_offset != row.target_log_end
-    return (
-        f"{said}: {many(difference, 'offset')} beyond this one, "
-        f"{'and this one is proven: following MM2 would skip records' if skips else 'which may skip records'}."
-    )
+    proven = "and this one is proven: following MM2 would skip records"
+    risk = proven if is_proven_best(row) else "which may skip records"
+    return f"{said}: {many(difference, 'offset')} beyond this one, {risk}."
 
 
 def _applying(row: Row, header: Header) -> str:
     target = name(header.target_alias)
     stands = "has no offset" if row.target_prior is None else f"stands at {row.target_prior}"
+    nothing = f"Writes nothing: the group {stands} on {target}"
     match row.decision:
         case Decision.SET:
             text = f"Commits {row.target_offset} on {target}, where the group {stands}"
@@ -221,30 +256,25 @@ def _applying(row: Row, header: Header) -> str:
         case Decision.REMOVE:
             return f"Deletes the offset on {target}: the group had none there before."
         case Decision.KEEP:
-            risk = " Records between the two may be skipped." if may_skip(row) else ""
-            return f"Writes nothing: the group {stands} on {target}.{risk}"
+            return f"{nothing}.{' Records between the two may be skipped.' if may_skip(row) else ''}"
         case Decision.SKIP:
-            return (
-                f"Writes nothing: the group {stands} on {target}"
-                f"{', so auto.offset.reset decides there.' if row.target_prior is None else '.'}"
-            )
+            return f"{nothing}{', so auto.offset.reset decides there' if row.target_prior is None else ''}."
         case _:
             return f"Writes nothing for any partition of this group: it {stands} on {target}, and stays so."
 
 
 def _rereads(row: Row) -> str:
+    if row.rereads_at_most == 0:
+        return "Nothing is read twice."
     if row.rereads_at_most is not None:
         how = "" if row.grade is Grade.EXACT else "At most "
-        verb = "is" if row.rereads_at_most == 1 else "are"
-        if row.rereads_at_most == 0:
-            return "Nothing is read twice."
-        return f"{how}{many(row.rereads_at_most, 'record')} {verb} read twice."
+        return f"{how}{many(row.rereads_at_most, 'record')} {'is' if row.rereads_at_most == 1 else 'are'} read twice."
     if row.rereads_estimate is not None:
         return f"About {many(row.rereads_estimate, 'record')} are read twice: an estimate, and no bound."
     return "What is read twice is not known."
 
 
-def _considered(row: Row, header: Header) -> Iterator[str]:
+def _considered(row: Row) -> Iterator[str]:
     """Yield the other places, and what each would have meant; for a row without a place, the reviewer's choices."""
     if row.target_offset is None:
         if row.decision is Decision.BLOCK and row.reason in UNTRANSLATABLE_REASONS:
@@ -255,31 +285,24 @@ def _considered(row: Row, header: Header) -> Iterator[str]:
     if row.target_log_start is None or row.target_log_end is None:
         return
     at, log = row.target_offset, LogRange(row.target_log_start, row.target_log_end)
-    by_sync = _by_lower_sync(row, log)
-    if by_sync is not None and by_sync != at:
-        beside = f"{at - by_sync} earlier" if by_sync < at else f"{by_sync - at} later, for which nothing vouches"
-        yield f"the lower sync alone gives {by_sync}, {beside}"
+    lower, committed = (row.lower_source_offset, row.lower_target_offset), row.source_committed
+    if lower[0] is not None and lower[1] is not None and committed is not None:
+        by_sync = lower_end(Window(OffsetSync(0, lower[0], lower[1]), None), committed, log)
+        if by_sync != at:
+            beside = f"{at - by_sync} earlier" if by_sync < at else f"{by_sync - at} later, for which nothing vouches"
+            yield f"the lower sync alone gives {by_sync}, {beside}"
     if log.start < at:
         yield f"the log's start {log.start} misses nothing and reads up to {many(at - log.start, 'offset')} more"
     if log.end > at:
         yield f"the log's end {log.end} would skip up to {many(log.end - at, 'offset')}"
 
 
-def _by_lower_sync(row: Row, log: LogRange) -> int | None:
-    if row.lower_source_offset is None or row.lower_target_offset is None or row.source_committed is None:
-        return None
-    below = OffsetSync(0, row.lower_source_offset, row.lower_target_offset)
-    return lower_end(Window(below, None), row.source_committed, log)
-
-
-def _check(check: CheckResult) -> Told:
-    word = "Accepted" if check.accepted else "Block" if check.counts_as is Level.BLOCK else "Warning"
-    todo = f" {safe(check.todo)}" if check.todo else ""
-    return word, f"{safe(check.check)}: expected {safe(check.expected)}; seen: {safe(check.seen)}.{todo}"
-
-
-def _members(count: int) -> str:
-    return f" ({many(count, 'member')})" if count else ""
+def _checks(checks: Iterable[CheckResult]) -> Iterator[Told]:
+    for check in checks:
+        if check.counts_as in _SHOWN:
+            word = "Accepted" if check.accepted else "Block" if check.counts_as is Level.BLOCK else "Warning"
+            todo = f" {safe(check.todo)}" if check.todo else ""
+            yield word, f"{safe(check.check)}: expected {safe(check.expected)}; seen: {safe(check.seen)}.{todo}"
 
 
 def site_of(header: Header) -> Mm2Site:
@@ -288,62 +311,3 @@ def site_of(header: Header) -> Mm2Site:
     if header.failback:
         aliases, bootstrap = aliases[::-1], header.flow.get("source_bootstrap", "")
     return Mm2Site(*aliases, bootstrap or "HOST:PORT", header.flow)
-
-
-INDENT = "  "
-_PROBLEM = {"Block": Colour.RED, "Blocked": Colour.RED, "Warning": Colour.YELLOW, "Accepted": Colour.YELLOW}
-
-
-def explanation(
-    plan: Plan, group: str, place: str | None = None, *, width: int = 80, colour: bool = False
-) -> Iterator[str]:
-    """Return the lines that explain a group, or its one row at `place` ("topic:partition").
-
-    Raises `UsageError` at once, before the first line, where the plan has no such group or row.
-    """
-    rows = chosen_rows(plan, group, place)
-    return _lines(plan, group, rows, place is not None, width, colour)
-
-
-def _lines(plan: Plan, group: str, rows: tuple[Row, ...], single: bool, width: int, colour: bool) -> Iterator[str]:
-    yield paint(f"{name(group)}, in plan {plan.short_fingerprint}", Colour.BOLD, colour)
-    yield from _paragraph(group_told(plan, rows), width, colour)
-    for row in rows:
-        yield ""
-        red = row.decision is Decision.BLOCK or may_skip(row)
-        for line in wrapped(row_title(row, plan.header), width):
-            yield paint(line, Colour.RED if red else Colour.GREEN, colour)
-        yield from _paragraph(row_told(row, plan), width, colour)
-    yield ""
-    yield paint("MM2 ITSELF, which this tool never touches", Colour.BOLD, colour)
-    yield from _commands("To stop it", stopping(site_of(plan.header)), width)
-    if single:
-        yield from _resetting(rows[0], plan.header, width)
-    else:
-        yield from wrapped("How to make it copy a partition again: name TOPIC:PARTITION.", width, INDENT)
-
-
-def _resetting(row: Row, header: Header, width: int) -> Iterator[str]:
-    partition = source_partition(row, header)
-    what = (
-        f"To make it copy {name(partition.topic)}:{partition.partition} again from its start (its copies then stand "
-        "twice on the target, and a new plan is needed)"
-    )
-    yield from _commands(what, resetting(site_of(header), partition), width)
-
-
-def _commands(what: str, lines: Iterable[str], width: int) -> Iterator[str]:
-    """Yield sentences wrapped, and commands whole: they are copied."""
-    yield from wrapped(f"{what}:", width, INDENT)
-    for line in lines:
-        if line.startswith(COMMAND):
-            yield INDENT + line
-        else:
-            yield from wrapped(line, width, INDENT * 2)
-
-
-def _paragraph(told: Iterable[Told], width: int, colour: bool) -> Iterator[str]:
-    for label, text in told:
-        for i, line in enumerate(aligned([(f"{INDENT}{label:<10}", text)], width)):
-            problem = _PROBLEM.get(label)
-            yield line.replace(label, paint(label, problem, colour), 1) if problem and i == 0 else line

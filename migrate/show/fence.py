@@ -11,7 +11,7 @@ from migrate.errors import UsageError
 from migrate.mm2.commands import COMMAND
 from migrate.plan.plan import Header, Plan
 from migrate.show.table import wrapped
-from migrate.text import Colour, many, name, paint, shell_word
+from migrate.text import Colour, many, name, shell_word
 
 EVERYBODY = "User:*"
 GROUPS_AT_ONCE = 50
@@ -62,20 +62,19 @@ def _has_acl_of_its_own(group: str) -> bool:
 def _lines(
     header: Header, groups: Sequence[str], others: Sequence[str], principals: Sequence[str], width: int, colour: bool
 ) -> Iterator[str]:
-    alias = name(header.source_alias)
+    alias, brokers = name(header.source_alias), shell_word(header.flow.get("source_bootstrap") or "HOST:PORT")
     title = f"A FENCE for {many(len(groups), 'group')} on {alias}: printed here, run by you, never by this tool"
-    for line in wrapped(title, width):
-        yield paint(line, Colour.BOLD, colour)
-    yield from _said(
+    yield from wrapped(title, width, colour=Colour.BOLD if colour else None)
+    yield from wrapped(
         "Stop their consumers first. One that is fenced while it runs cannot commit what it has read, which is then "
         "read twice, nor leave its group: it fails at its next heartbeat or commit (GROUP_AUTHORIZATION_FAILED), and "
         "its group is empty when its session has timed out.",
         width,
+        _INDENT,
     )
     if others:
-        yield from _said(
-            f"{many(len(others), 'group')} not fenced: no ACL can name {', '.join(map(name, others[:5]))} alone.", width
-        )
+        some = ", ".join(map(name, others[:5]))
+        yield from wrapped(f"{many(len(others), 'group')} not fenced: no ACL can name {some} alone.", width, _INDENT)
     denied = " ".join(f"--deny-principal {shell_word(p)}" for p in principals)
     for what, words in (
         (f"Nobody joins or commits for them on {alias} from here on:", f"--add {denied} --operation Read"),
@@ -91,27 +90,20 @@ def _lines(
             f"--add --allow-principal {shell_word(EVERYBODY)} --operation Describe",
         ),
     ):
-        yield from _said(what, width)
+        yield from wrapped(what, width, _INDENT)
         for at in range(0, len(groups), GROUPS_AT_ONCE):
             named = " ".join(f"--group {shell_word(g)}" for g in groups[at : at + GROUPS_AT_ONCE])
             yield (
-                f"{_INDENT}{COMMAND}kafka-acls.sh --bootstrap-server {_bootstrap(header)} --command-config "
+                f"{_INDENT}{COMMAND}kafka-acls.sh --bootstrap-server {brokers} --command-config "
                 f"{SETTINGS_FILE} {words} {named}"
             )
-    everybody = EVERYBODY in principals
-    yield from _said(
+    everybody = f"{EVERYBODY} is everybody; --principal User:app fences that one only. "
+    yield from wrapped(
         f"{SETTINGS_FILE} holds the client settings of a principal that may ALTER the cluster. "
-        + (f"{EVERYBODY} is everybody; --principal User:app fences that one only. " if everybody else "")
+        + (everybody if EVERYBODY in principals else "")
         + "What this does not do: super users are never denied; who reads with assign() goes on reading, and cannot "
         "commit; another group.id is another group. Plan, apply and verify only need DESCRIBE there, and work on. "
         "Without an authorizer the brokers refuse ACLs (SecurityDisabledException).",
         width,
+        _INDENT,
     )
-
-
-def _said(text: str, width: int) -> Iterator[str]:
-    return wrapped(text, width, _INDENT)
-
-
-def _bootstrap(header: Header) -> str:
-    return shell_word(header.flow.get("source_bootstrap") or "HOST:PORT")

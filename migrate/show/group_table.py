@@ -5,25 +5,16 @@ or beside long names, the topic stands above its rows and the words behind the n
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from migrate.match.protocol import Why
 from migrate.model import Decision, Grade, Row, lag, may_skip, rewinds
 from migrate.plan.plan import Plan
 from migrate.plan.totals import group_totals
-from migrate.show.table import Column, Layout, layout, wrapped
+from migrate.show.table import Column, Layout, columns, headed, layout, number, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
 
-NUMBERS = (
-    "PARTITION",
-    "CURRENT-OFFSET",
-    "LOG-END-OFFSET",
-    "LAG",
-    "TARGET-OFFSET",
-    "MM2-OFFSET",
-    "RE-READS",
-)
+NUMBERS = columns("PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "TARGET-OFFSET", "MM2-OFFSET", "RE-READS")
 LEGEND = (
     "CURRENT-OFFSET, LOG-END-OFFSET and LAG are the source's. TARGET-OFFSET is this plan's, MM2-OFFSET what "
     "MM2's newest checkpoint says. RE-READS: a bare number is proven, <= a proven bound, ~ an estimate."
@@ -32,51 +23,36 @@ NARROW_TEXT = 20
 SAID_BY_GRADE = ("translated", str(Why.PROVEN))
 
 
-@dataclass(frozen=True, slots=True)
-class _Sizes:
-    """The widest number in each column, and the widest names."""
-
-    numbers: tuple[int, ...]
-    prior: int
-    group: int
-    topic: int
-    target_topic: int
-    reason: int
-
-
 def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> Iterator[str]:
     """Yield each group's line and rows. A group's line counts all its rows, `rows` are those to show."""
     if not rows:
         yield "No rows."
         return
     yield from wrapped(LEGEND, width)
-    sizes = _sizes(rows)
-    wide = _wide(sizes, width)
-    narrow = None if wide.width <= width else _narrow(sizes, width)
-    whole = plan.groups()
-    states = states_told(plan)
+    renamed = any(row.source_topic != row.target_topic for row in rows)
+    wide = layout(_wide_columns(renamed), (_wide_values(row, renamed) for row in rows), width)
+    narrow = None if wide.width <= width else layout(NUMBERS, map(_numbers, rows), width - NARROW_TEXT - 4, gap=1)
+    whole, states = plan.groups(), states_told(plan)
     for group, listed in groupby(rows, key=lambda r: r.group):
         yield ""
         yield from _group_line(group, whole[group], states.get(group, ""), width, colour)
         if narrow is None:
-            yield from _wide_rows(listed, wide, bool(sizes.target_topic), colour)
+            yield from _wide_rows(listed, wide, renamed, colour)
         else:
             yield from _narrow_rows(listed, narrow, width, colour)
 
 
 def _group_line(group: str, rows: Sequence[Row], states: str, width: int, colour: bool) -> Iterator[str]:
-    word, paint_as = group_word(rows)
+    word, shade = group_word(rows)
     t = group_totals(rows)
     parts = [
         ", ".join(f"{n} {d}" for d, n in t.decisions.items()),
         "lag unknown" if t.lag is None else f"lag {t.lag}",
         "re-reads unknown" if t.rereads is None else f"re-reads {t.sign}{t.rereads}",
+        *[states] * bool(states),
     ]
-    if states:
-        parts.append(states)
     head = f"{name(group)}  {word}"
-    for i, line in enumerate(wrapped("; ".join(parts), width, f"{head}  ", "    ")):
-        yield paint(head, paint_as, colour) + line[len(head) :] if i == 0 else line
+    yield from headed(head, shade if colour else None, wrapped("; ".join(parts), width, f"{head}  ", "    "))
 
 
 def group_word(rows: Sequence[Row]) -> tuple[str, Colour]:
@@ -102,11 +78,11 @@ def states_told(plan: Plan) -> dict[str, str]:
 def _numbers(row: Row) -> list[str]:
     return [
         str(row.partition),
-        _number(row.source_committed),
-        _number(row.source_log_end),
-        _number(lag(row)),
-        _number(row.target_offset),
-        _number(row.checkpoint_target_offset),
+        number(row.source_committed),
+        number(row.source_log_end),
+        number(lag(row)),
+        number(row.target_offset),
+        number(row.checkpoint_target_offset),
         _rereads(row),
     ]
 
@@ -117,74 +93,41 @@ def _rereads(row: Row) -> str:
     return "-" if row.rereads_estimate is None else f"~{row.rereads_estimate}"
 
 
-def _number(value: int | None) -> str:
-    return "-" if value is None else str(value)
+def _wide_columns(renamed: bool) -> list[Column]:
+    return [
+        *columns("GROUP", "TOPIC", right=False),
+        *NUMBERS[:4],
+        *columns(*["TARGET-TOPIC"] * renamed, right=False),
+        *columns("PRIOR-OFFSET"),
+        *NUMBERS[4:],
+        *columns("DECISION", right=False),
+        Column("METHOD", len("checkpoint"), right=False),
+        Column("GRADE", len("estimated"), right=False),
+        Column("REASON", right=False),
+    ]
 
 
-def _sizes(rows: Sequence[Row]) -> _Sizes:
-    numbers = [0] * len(NUMBERS)
-    prior = reason = 0
-    for row in rows:
-        for i, text in enumerate(_numbers(row)):
-            if len(text) > numbers[i]:
-                numbers[i] = len(text)
-        prior = max(prior, len(_number(row.target_prior)))
-        reason = max(reason, len(row.reason))
-    topics = {(row.source_topic, row.target_topic) for row in rows}
-    renamed = any(source != target for source, target in topics)
-    return _Sizes(
-        tuple(numbers),
-        prior,
-        max(cells(name(group)) for group in {row.group for row in rows}),
-        max(cells(name(source)) for source, _ in topics),
-        max(cells(name(target)) for _, target in topics) if renamed else 0,
-        reason,
-    )
-
-
-def _wide(sizes: _Sizes, width: int) -> Layout:
-    numbers = [Column(heading, w) for heading, w in zip(NUMBERS, sizes.numbers, strict=True)]
-    renamed = [Column("TARGET-TOPIC", sizes.target_topic, False)] if sizes.target_topic else []
-    return layout(
-        [
-            Column("GROUP", sizes.group, False),
-            Column("TOPIC", sizes.topic, False),
-            *numbers[:4],
-            *renamed,
-            Column("PRIOR-OFFSET", sizes.prior),
-            *numbers[4:],
-            Column("DECISION", 0, False),
-            Column("METHOD", len("checkpoint"), False),
-            Column("GRADE", len("estimated"), False),
-            Column("REASON", sizes.reason, False),
-        ],
-        width,
-    )
-
-
-def _narrow(sizes: _Sizes, width: int) -> Layout:
-    numbers = [Column(heading, w) for heading, w in zip(NUMBERS, sizes.numbers, strict=True)]
-    return layout(numbers, width - NARROW_TEXT - 4, gap=1)
+def _wide_values(row: Row, renamed: bool) -> list[str]:
+    numbers = _numbers(row)
+    return [
+        name(row.group),
+        name(row.source_topic),
+        *numbers[:4],
+        *[name(row.target_topic)] * renamed,
+        number(row.target_prior),
+        *numbers[4:],
+        str(row.decision),
+        str(row.method or "-"),
+        str(row.grade or "-"),
+        safe(row.reason),
+    ]
 
 
 def _wide_rows(rows: Iterable[Row], wide: Layout, renamed: bool, colour: bool) -> Iterator[str]:
     for heading in wide.headings:
         yield paint(heading, Colour.DIM, colour)
     for row in rows:
-        numbers = _numbers(row)
-        values = [
-            name(row.group),
-            name(row.source_topic),
-            *numbers[:4],
-            *([name(row.target_topic)] if renamed else []),
-            _number(row.target_prior),
-            *numbers[4:],
-            str(row.decision),
-            str(row.method or "-"),
-            str(row.grade or "-"),
-            safe(row.reason),
-        ]
-        yield _painted(wide.line(values), row, colour)
+        yield _painted(wide.line(_wide_values(row, renamed)), row, colour)
 
 
 def _narrow_rows(rows: Iterable[Row], narrow: Layout, width: int, colour: bool) -> Iterator[str]:
@@ -221,5 +164,4 @@ def _words(row: Row) -> str:
 
 
 def _painted(text: str, row: Row, colour: bool) -> str:
-    """Paint a row red if it is blocked, may skip or rewinds."""
     return paint(text, Colour.RED, colour and (row.decision is Decision.BLOCK or may_skip(row) or rewinds(row)))

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator
 from itertools import groupby
 
-from migrate.match.protocol import Link
+from migrate.match.protocol import OffsetPair
 from migrate.mm2.flow import Flow
-from migrate.show.table import Column, layout, wrapped
+from migrate.show.table import columns, layout, number, wrapped
 from migrate.survey.mm2_offsets import PartitionStores, Stores
 from migrate.text import Colour, capital, many, name, paint, safe
 
@@ -16,7 +16,7 @@ LEGEND = (
     "are MM2's notes for translation: the newest sync that fits both logs, and of the GROUPS that have a checkpoint "
     "the one that has come furthest. Neither says how far MM2 is."
 )
-HEADINGS = ("PARTITION", "LOG-START", "LOG-END", "POSITION", "LEFT", "SYNC", "GROUPS", "CHECKPOINT")
+COLUMNS = columns("PARTITION", "LOG-START", "LOG-END", "POSITION", "LEFT", "SYNC", "GROUPS", "CHECKPOINT")
 INDENT = "  "
 
 
@@ -28,10 +28,9 @@ def stores_lines(stores: Stores, flow: Flow, width: int, colour: bool) -> Iterat
     yield from wrapped(where, width)
     yield from wrapped(LEGEND, width)
     for what, unknown in _unknown(stores):
-        for line in wrapped(f"{what}: not known, {safe(unknown)}.", width, "", INDENT):
-            yield paint(line, Colour.RED if what == "POSITION" else Colour.YELLOW, colour)
-    columns = [Column(HEADINGS[i], max(map(len, values), default=0)) for i, values in enumerate(_columns(stores))]
-    laid = layout(columns, width - len(INDENT), gap=2)
+        shade = Colour.RED if what == "POSITION" else Colour.YELLOW
+        yield from wrapped(f"{what}: not known, {safe(unknown)}.", width, "", INDENT, shade if colour else None)
+    laid = layout(COLUMNS, map(_values, stores.partitions), width - len(INDENT))
     for (source, target), rows in groupby(stores.partitions, key=lambda s: (s.source.topic, s.target_topic)):
         yield ""
         yield name(source) + (f" -> {name(target)}" if target != source else "")
@@ -72,35 +71,22 @@ def stores_document(stores: Stores, flow: Flow) -> Iterator[str]:
     yield json.dumps(document, indent=2)
 
 
-def _document(link: Link | None) -> dict[str, int] | None:
+def _document(link: OffsetPair | None) -> dict[str, int] | None:
     return None if link is None else {"source_offset": link[0], "target_offset": link[1]}
 
 
 def _unknown(stores: Stores) -> list[tuple[str, str]]:
-    told = (
-        ("POSITION", stores.positions_unknown),
-        ("SYNC", stores.syncs_unknown),
-        ("CHECKPOINT", stores.checkpoints_unknown),
-    )
-    return [(what, unknown) for what, unknown in told if unknown]
-
-
-def _columns(stores: Stores) -> list[list[str]]:
-    lines = [_values(s) for s in stores.partitions]
-    return [[line[i] for line in lines] for i in range(len(HEADINGS))]
+    unknown = (stores.positions_unknown, stores.syncs_unknown, stores.checkpoints_unknown)
+    return [(what, why) for what, why in zip(("POSITION", "SYNC", "CHECKPOINT"), unknown, strict=True) if why]
 
 
 def _values(row: PartitionStores) -> list[str]:
     log = row.source_log
     numbers = [row.source.partition, log.start if log else None, log.end if log else None, row.copied_to, row.left]
-    return [*map(_number, numbers), _link(row.sync), str(row.groups), _link(row.furthest)]
+    return [*map(number, numbers), _link(row.sync), str(row.groups), _link(row.furthest)]
 
 
-def _number(value: int | None) -> str:
-    return "-" if value is None else str(value)
-
-
-def _link(link: Link | None) -> str:
+def _link(link: OffsetPair | None) -> str:
     return "-" if link is None else f"{link[0]}:{link[1]}"
 
 

@@ -7,16 +7,18 @@ ours.
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from io import StringIO
+from operator import attrgetter
 from typing import Any
 
 from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Row, lag
-from migrate.plan.plan import Plan, row_document
+from migrate.plan.plan import Header, Plan, row_document
 from migrate.plan.totals import Totals, totals
 from migrate.show.plan_table import verdict
+from migrate.show.streamed_json import document_lines
 from migrate.show.table import wrapped
 from migrate.text import name, safe, shell_word
 
@@ -24,6 +26,12 @@ Value = str | int | None
 # The wide forms are what spreadsheets of East Asian locales take for the same.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 LINE_END = "\r\n"
+# Fields whose column has their own name.
+OWN_FIELDS = (
+    "method", "grade", "reason", "rereads_at_most", "rereads_estimate", "checkpoint_source_offset",
+    "checkpoint_target_offset", "lower_kind", "lower_source_offset", "lower_target_offset", "upper_source_offset",
+    "upper_target_offset", "equality", "why", "missing_on_target", "source_metadata",
+)  # fmt: skip
 MANY_GROUPS = 20
 
 
@@ -33,13 +41,10 @@ def csv_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
     Text that a spreadsheet would run as a formula gets a leading apostrophe, and control characters are
     escaped: the exact names are in the JSON forms.
     """
-    states = {(s.side, s.group): s.state for s in plan.header.group_states}
-    pair = f"{plan.header.source_alias}->{plan.header.target_alias}"
-    columns = _columns(pair, states)
-    write = _Lines()
-    yield write.line(columns)
+    columns = _columns(plan.header)
+    yield _csv_line(columns)
     for row in rows:
-        yield write.line(_harmless(value(row)) for value in columns.values())
+        yield _csv_line(_harmless(value(row)) for value in columns.values())
 
 
 def kcg_lines(rows: Iterable[Row]) -> Iterator[str]:
@@ -48,10 +53,9 @@ def kcg_lines(rows: Iterable[Row]) -> Iterator[str]:
     What `kafka-consumer-groups --reset-offsets --from-file` reads (KIP-122, KIP-379). Names stand exactly; rows of a
     group with a line feed in its name are left out, for that tool cuts the file at every one (Kafka's OffsetsUtils).
     """
-    write = _Lines()
     for row in rows:
         if row.decision is Decision.SET and "\n" not in row.group:
-            yield write.line((row.group, row.target_topic, row.partition, row.target_offset))
+            yield _csv_line((row.group, row.target_topic, row.partition, row.target_offset))
 
 
 def refuse_unprintable(rows: Iterable[Row]) -> None:
@@ -64,12 +68,12 @@ def refuse_unprintable(rows: Iterable[Row]) -> None:
             )
 
 
-def kcg_companion(plan: Plan, path: str, rows: Sequence[Row] | None = None) -> str:
+def kcg_companion(plan: Plan, path: str, rows: Sequence[Row]) -> str:
     """Return what a person must know to use the kcg file, with the commands; `path` is the plan's.
 
-    `rows` are those of the file; all of the plan's by default. For stderr: the file itself has no room for it.
+    `rows` are those of the file. For stderr: the file itself has no room for it.
     """
-    setting = [row for row in (plan.rows if rows is None else rows) if row.decision is Decision.SET]
+    setting = [row for row in rows if row.decision is Decision.SET]
     cut = sorted({row.group for row in setting if "\n" in row.group})
     setting = [row for row in setting if "\n" not in row.group]
     groups = list(dict.fromkeys(row.group for row in setting))
@@ -104,7 +108,9 @@ def kcg_companion(plan: Plan, path: str, rows: Sequence[Row] | None = None) -> s
     return "\n".join(lines)
 
 
-def _columns(pair: str, states: dict[tuple[str, str], str]) -> dict[str, Callable[[Row], Value]]:
+def _columns(header: Header) -> dict[str, Callable[[Row], Value]]:
+    states = {(s.side, s.group): s.state for s in header.group_states}
+    pair = f"{header.source_alias}->{header.target_alias}"
     return {
         "CLUSTER PAIR": lambda r: pair,
         "TOPIC": lambda r: r.source_topic,
@@ -119,7 +125,7 @@ def _columns(pair: str, states: dict[tuple[str, str], str]) -> dict[str, Callabl
         "TARGET TOPIC LATEST OFFSET": lambda r: r.target_log_end,
         "TARGET GROUP STATE": lambda r: states.get(("target", r.group), ""),
         "TARGET GROUP OFFSET": lambda r: r.target_prior,
-        "TARGET GROUP LAG": _target_lag,
+        "TARGET GROUP LAG": lambda r: _minus(r.target_log_end, r.target_prior),
         "SOURCE HAS DATA": lambda r: _has_data(r.source_log_start, r.source_log_end),
         "TARGET HAS DATA": lambda r: _has_data(r.target_log_start, r.target_log_end),
         "IS OK": lambda r: "false" if r.decision is Decision.BLOCK else "true",
@@ -127,23 +133,9 @@ def _columns(pair: str, states: dict[tuple[str, str], str]) -> dict[str, Callabl
         "TARGET TOPIC": lambda r: r.target_topic,
         "DECISION": lambda r: r.decision,
         "NEW OFFSET": lambda r: r.target_offset,
-        "DELTA": _delta,
-        "METHOD": lambda r: r.method,
-        "GRADE": lambda r: r.grade,
-        "REASON": lambda r: r.reason,
-        "REREADS AT MOST": lambda r: r.rereads_at_most,
-        "REREADS ESTIMATE": lambda r: r.rereads_estimate,
-        "CHECKPOINT SOURCE OFFSET": lambda r: r.checkpoint_source_offset,
-        "CHECKPOINT TARGET OFFSET": lambda r: r.checkpoint_target_offset,
-        "LOWER KIND": lambda r: r.lower_kind,
-        "LOWER SOURCE OFFSET": lambda r: r.lower_source_offset,
-        "LOWER TARGET OFFSET": lambda r: r.lower_target_offset,
-        "UPPER SOURCE OFFSET": lambda r: r.upper_source_offset,
-        "UPPER TARGET OFFSET": lambda r: r.upper_target_offset,
-        "EQUALITY": lambda r: r.equality,
-        "WHY": lambda r: r.why,
-        "MISSING ON TARGET": lambda r: r.missing_on_target,
-        "SOURCE METADATA": lambda r: r.source_metadata,
+        # How far the target group's offset moves.
+        "DELTA": lambda r: _minus(r.target_offset, r.target_prior) if r.decision is Decision.SET else None,
+        **{field.replace("_", " ").upper(): attrgetter(field) for field in OWN_FIELDS},
         "TARGET GROUP METADATA": lambda r: r.target_prior_metadata,
         "NEW METADATA": lambda r: r.target_metadata,
     }
@@ -154,17 +146,8 @@ def _has_data(start: int | None, end: int | None) -> str:
     return "" if start is None or end is None else "true" if start < end else "false"
 
 
-def _target_lag(row: Row) -> int | None:
-    if row.target_prior is None or row.target_log_end is None:
-        return None
-    return row.target_log_end - row.target_prior
-
-
-def _delta(row: Row) -> int | None:
-    """Return how far the target group's offset moves; None where it has none, or gets none."""
-    if row.decision is not Decision.SET or row.target_prior is None or row.target_offset is None:
-        return None
-    return row.target_offset - row.target_prior
+def _minus(end: int | None, start: int | None) -> int | None:
+    return None if end is None or start is None else end - start
 
 
 def _harmless(value: Value) -> Value:
@@ -174,25 +157,16 @@ def _harmless(value: Value) -> Value:
     return f"'{shown}" if value.lstrip(" ").startswith(FORMULA_STARTS) else shown
 
 
-class _Lines:
-    """The csv module's quoting, a line at a time."""
-
-    def __init__(self) -> None:
-        self._buffer = StringIO()
-        # Python 3.11 quotes a line end inside a name only if it is part of the lines' own.
-        self._writer = csv.writer(self._buffer, lineterminator=LINE_END)
-
-    def line(self, values: Iterable[Value]) -> str:
-        """Return one line without its end; a quoted line feed inside a name stays."""
-        self._writer.writerow(values)
-        text = self._buffer.getvalue().removesuffix(LINE_END)
-        self._buffer.seek(0)
-        self._buffer.truncate()
-        return text
+def _csv_line(values: Iterable[Value]) -> str:
+    """Return one line without its end, quoted by the csv module; a quoted line feed inside a name stays."""
+    buffer = StringIO()
+    # Python 3.11 quotes a line end inside a name only if it is part of the lines' own.
+    csv.writer(buffer, lineterminator=LINE_END).writerow(values)
+    return buffer.getvalue().removesuffix(LINE_END)
 
 
 def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield one JSON document: fingerprint, verdict, totals, header, checks, rows; a row to a line.
+    """Return the lines of one JSON document: fingerprint, verdict, totals, header, checks, rows; a row to a line.
 
     Its schema is published as schema/plan.schema.json. Verdict and totals are the whole plan's.
 
@@ -201,15 +175,16 @@ def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
     header = asdict(plan.header)
     checks = header.pop("checks")
     counted = totals(plan)
-    yield "{"
-    yield f'"fingerprint": {_json(plan.fingerprint)},'
-    yield f'"rows_in_plan": {len(plan.rows)},'
-    yield f'"verdict": {_json(verdict(plan, counted)[0])},'
-    yield f'"totals": {_json(totals_document(counted))},'
-    yield f'"header": {_json(header)},'
-    yield from _list("checks", checks, len(checks), ",")
-    yield from _list("rows", (row_document(row) for row in rows), len(rows), "")
-    yield "}"
+    return document_lines(
+        {
+            "fingerprint": plan.fingerprint,
+            "rows_in_plan": len(plan.rows),
+            "verdict": verdict(plan, counted)[0],
+            "totals": totals_document(counted),
+            "header": header,
+        },
+        {"checks": checks, "rows": map(row_document, rows)},
+    )
 
 
 def totals_document(counted: Totals) -> dict[str, Any]:
@@ -222,24 +197,7 @@ def totals_document(counted: Totals) -> dict[str, Any]:
 
 def json_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
     """Yield a line for the header (with checks and fingerprint), then one per row; `type` tells which it is."""
-    yield _json(
-        {
-            "type": "header",
-            "fingerprint": plan.fingerprint,
-            "rows_in_plan": len(plan.rows),
-            **asdict(plan.header),
-        }
-    )
+    head = {"type": "header", "fingerprint": plan.fingerprint, "rows_in_plan": len(plan.rows)}
+    yield json.dumps(head | asdict(plan.header))
     for row in rows:
-        yield _json({"type": "row", **row_document(row)})
-
-
-def _list(key: str, entries: Iterator[Mapping[str, Any]], count: int, end: str) -> Iterator[str]:
-    yield f'"{key}": ['
-    for i, entry in enumerate(entries, start=1):
-        yield _json(entry) + ("," if i < count else "")
-    yield f"]{end}"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=True)
+        yield json.dumps({"type": "row", **row_document(row)})

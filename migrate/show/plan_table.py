@@ -3,23 +3,25 @@
 Nothing is ever cut: what does not fit the width goes on the next line. ASCII but for the names themselves.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from migrate.checks.registry import OFFSETS_EXPIRY
-from migrate.model import Decision, Grade, Level, Row, Scope
+from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Finding, Kind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.forecast import forecast
 from migrate.plan.plan import Header, Plan
 from migrate.plan.totals import Mm2Comparison, Totals, totals
 from migrate.show.group_table import group_lines
-from migrate.show.table import aligned, wrapped
+from migrate.show.table import aligned, headed, wrapped
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
 
 # A finding on 300 groups must not push the next one off the screen: so many lines of it are shown, and so many names.
 EVIDENCE_SHOWN = 20
 SUBJECTS_NAMED = 40
+LABELS = 11  # columns of the labels at the left edge
+OPTIONS_TO_ADD = "With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):"
 WHY_ESTIMATED = (
     "These rows' records were not compared. Their offsets skip nothing as long as MM2's own offset syncs tell the "
     "truth; what is read twice is a guess and bounds nothing."
@@ -48,22 +50,19 @@ class NextSteps:
     execute: str = ""
 
 
-def table(plan: Plan, rows: Sequence[Row], page: Page) -> Iterator[str]:
-    """Yield the whole table; `rows` are those selected, while verdict and totals are always the whole plan's."""
+def table(plan: Plan, rows: Sequence[Row] | None, page: Page) -> Iterator[str]:
+    """Yield the whole table; `rows` are those selected, while verdict and totals are always the whole plan's.
+
+    None leaves the groups out: what `plan` prints when it is done.
+    """
     counted = totals(plan)
     yield from _top(plan, counted, page)
-    yield paint("GROUPS", Colour.BOLD, page.colour)
-    if len(rows) != len(plan.rows):
-        yield f"{len(rows)} of {len(plan.rows)} rows are shown, as --group and --only say."
-    yield from group_lines(plan, rows, page.width, page.colour)
-    yield ""
-    yield from _next(plan, counted, page)
-
-
-def overview(plan: Plan, page: Page) -> Iterator[str]:
-    """Yield the table without the groups' rows: what `plan` prints when it is done."""
-    counted = totals(plan)
-    yield from _top(plan, counted, page)
+    if rows is not None:
+        yield paint("GROUPS", Colour.BOLD, page.colour)
+        if len(rows) != len(plan.rows):
+            yield f"{len(rows)} of {len(plan.rows)} rows are shown, as --group and --only say."
+        yield from group_lines(plan, rows, page.width, page.colour)
+        yield ""
     yield from _next(plan, counted, page)
 
 
@@ -75,13 +74,13 @@ def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
     if plan.cluster_blocked():
         checks = ", ".join(dict.fromkeys(c.check for c in plan.blocks() if c.scope is Scope.CLUSTER))
         return f"{undo}BLOCKED: everything, by {checks}", Colour.RED
-    rest = counted.groups_to_write
-    if counted.groups_blocked:
-        tail = f"; {many(rest, 'other')} can be applied with --allow-partial" if rest else ""
-        return f"{undo}BLOCKED: {counted.groups_blocked} of {many(counted.groups, 'group')}{tail}", Colour.RED
-    if not plan.is_clean():
-        tail = f"; {many(rest, 'group')} can be applied with --allow-partial" if rest else ""
-        return f"{undo}BLOCKED: {many(len(plan.blocks()), 'check')}, see below{tail}", Colour.RED
+    if counted.groups_blocked or not plan.is_clean():
+        what, noun = f"{many(len(plan.blocks()), 'check')}, see below", "group"
+        if counted.groups_blocked:
+            what, noun = f"{counted.groups_blocked} of {many(counted.groups, 'group')}", "other"
+        rest = many(counted.groups_to_write, noun)
+        tail = f"; {rest} can be applied with --allow-partial" if counted.groups_to_write else ""
+        return f"{undo}BLOCKED: {what}{tail}", Colour.RED
     if not plan.rows:
         return f"{undo}NOTHING TO DO: no commit is inside the filters", Colour.YELLOW
     if not writes:
@@ -97,45 +96,42 @@ def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
 
 def _top(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
     text, colour = verdict(plan, counted)
-    for line in wrapped(text, page.width):
-        yield paint(line, colour, page.colour)
+    yield from wrapped(text, page.width, colour=colour if page.colour else None)
     yield ""
     # painted before it is wrapped: the digits are one word, so the colour never crosses a line's end
     yield f"Fingerprint  {paint(plan.fingerprint, Colour.BOLD, page.colour)}"
-    yield from aligned(identity(plan, page), page.width)
+    yield from aligned(identity(plan, page.path), page.width, LABELS)
     yield ""
     for label, line in totals_told(plan, counted):
-        painted = Colour.RED if label == "MISSING" else None
-        for text in aligned([(f"{label:<11}", line)], page.width):
-            yield paint(text, painted, page.colour) if painted else text
+        for text in aligned([(label, line)], page.width, LABELS):
+            yield paint(text, Colour.RED, page.colour and label == "MISSING")
     yield ""
-    yield from _attention(plan, page)
+    found, everything = findings(plan), f"mm2-migrate show {shell_word(page.path)} --format json"
+    yield paint("NEEDS ATTENTION" if found else "NOTHING NEEDS ATTENTION", Colour.BOLD, page.colour)
+    yield from attention_lines(found, plan.header.checks, page, everything)
+    yield ""
 
 
-def identity(plan: Plan, page: Page) -> list[tuple[str, str]]:
-    """Return what the plan is of, as labels and texts: file and time, clusters, MM2's names, settings, waivers."""
+def identity(plan: Plan, path: str) -> Iterator[tuple[str, str]]:
+    """Yield what the plan in a file is of, as labels and texts: time, clusters, MM2's names, settings, waivers."""
     h = plan.header
     made = datetime.fromtimestamp(h.created_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     seconds = sum(h.timings.values())
-    source = "down, not read" if h.source_down else f"cluster id {safe(h.source_cluster_id) or 'not read'}"
-    lines = [
-        ("Plan", f"{name(page.path)}, made {made} by mm2-migrate {safe(h.tool_version)} in {seconds:.0f} s"),
-        ("Source", f"{name(h.source_alias)}, {source}"),
-        ("Target", f"{name(h.target_alias)}, cluster id {safe(h.target_cluster_id) or 'not read'}"),
-    ]
-    told = forecast(plan)
-    if told is not None:
-        lines.append(("Forecast", f"{told.text}: by the timings of this plan"))
-    if h.failback:
-        lines.insert(1, ("Failback", failback_text(h)))
+    yield "Plan", f"{name(path)}, made {made} by mm2-migrate {safe(h.tool_version)} in {seconds:.0f} s"
     if h.undoes:
-        lines.insert(1, ("Undoes", f"the plan {safe(h.undoes)}"))
+        yield "Undoes", f"the plan {safe(h.undoes)}"
+    if h.failback:
+        yield "Failback", failback_text(h)
+    source = "down, not read" if h.source_down else f"cluster id {safe(h.source_cluster_id) or 'not read'}"
+    yield "Source", f"{name(h.source_alias)}, {source}"
+    yield "Target", f"{name(h.target_alias)}, cluster id {safe(h.target_cluster_id) or 'not read'}"
+    if (expected := forecast(plan)) is not None:
+        yield "Forecast", f"{expected.text}: by the timings of this plan"
     if h.flow:
-        lines.append(("MM2", "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.flow.items()) if v)))
+        yield "MM2", "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.flow.items()) if v)
     if h.settings:
-        lines.append(("Settings", "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.settings.items()))))
-    lines.append(("Waivers", ", ".join(safe(w) for w in h.waivers) or "none"))
-    return [(f"{label:<11}", text) for label, text in lines]
+        yield "Settings", "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.settings.items()))
+    yield "Waivers", ", ".join(safe(w) for w in h.waivers) or "none"
 
 
 def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
@@ -143,13 +139,8 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     filtered = sum(t.filtered.values())
     by_filter = ", ".join(f"{name(k)} {n}" for k, n in t.filtered.items())
     added = f" + {t.added} never committed, added" if t.added else ""
-    yield (
-        "Commits",
-        (
-            f"{t.commits_read} read{added} = {many(t.rows, 'row')} + {filtered} filtered"
-            + (f" ({by_filter})" if by_filter else "")
-        ),
-    )
+    sums = f"{t.commits_read} read{added} = {many(t.rows, 'row')} + {filtered} filtered"
+    yield "Commits", f"{sums} ({by_filter})" if by_filter else sums
     if not t.add_up:
         yield "MISSING", "These do not add up: commits are missing from this plan. Do not apply it; report this."
     yield "Rows", ", ".join(f"{t.decisions[d]} {d}" for d in Decision if t.decisions.get(d)) or "none"
@@ -163,7 +154,7 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     yield "Records", "; ".join(_compared(plan.header))
     yield "Re-reads", "; ".join(_rereads(t)) or "none: nothing is translated"
     if not plan.header.failback:  # it makes no checkpoints for the way back
-        yield "MM2 itself", "; ".join(_beside_mm2(t))
+        yield "MM2 itself", "; ".join(_beside_mm2(t.mm2))
     for check in plan.header.checks:
         if check.check == OFFSETS_EXPIRY.name and check.level is Level.PASS:
             yield "Expiry", f"{safe(check.subject)}: {safe(check.seen)}"
@@ -172,7 +163,6 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
 
 
 def _compared(header: Header) -> Iterator[str]:
-    """Say what comparing the records cost."""
     cost = header.comparison
     if not cost:
         yield "none were compared"
@@ -200,53 +190,39 @@ def _rereads(t: Totals) -> Iterator[str]:
         yield f"unknown on {many(t.unknown_rows, 'row')}"
 
 
-def _beside_mm2(t: Totals) -> Iterator[str]:
+def _beside_mm2(mm2: Mm2Comparison) -> list[str]:
     """Say what following MM2's newest checkpoints would cost, against this plan."""
-    mm2 = t.mm2
-    if mm2.behind_rows:
-        yield f"its checkpoints would re-read {mm2.behind_records} records more on {many(mm2.behind_rows, 'row')}"
-    if mm2.skipping_rows:
-        yield f"on {many(mm2.skipping_rows, 'row')} they would skip records that the group has not read"
-    if mm2.beyond_rows:
-        yield (
-            f"on {many(mm2.beyond_rows, 'row')} they lie {mm2.beyond_records} records beyond this plan "
-            "(they may skip, or the plan is more careful)"
-        )
-    if mm2.equal_rows:
-        yield f"the same offset on {many(mm2.equal_rows, 'row')}"
-    if mm2.absent_rows:
-        yield f"no checkpoint for {many(mm2.absent_rows, 'row')}"
-    if mm2 == Mm2Comparison():
-        yield "nothing to compare"
+    behind, skipping, beyond = (many(n, "row") for n in (mm2.behind_rows, mm2.skipping_rows, mm2.beyond_rows))
+    parts = (
+        (mm2.behind_rows, f"its checkpoints would re-read {mm2.behind_records} records more on {behind}"),
+        (mm2.skipping_rows, f"on {skipping} they would skip records that the group has not read"),
+        (mm2.beyond_rows, f"on {beyond} they lie {mm2.beyond_records} records beyond this plan "
+                          "(they may skip, or the plan is more careful)"),
+        (mm2.equal_rows, f"the same offset on {many(mm2.equal_rows, 'row')}"),
+        (mm2.absent_rows, f"no checkpoint for {many(mm2.absent_rows, 'row')}"),
+    )  # fmt: skip
+    return [text for rows, text in parts if rows] or ["nothing to compare"]
 
 
-def _attention(plan: Plan, page: Page) -> Iterator[str]:
-    found = findings(plan)
-    yield paint("NEEDS ATTENTION" if found else "NOTHING NEEDS ATTENTION", Colour.BOLD, page.colour)
+def attention_lines(
+    found: Iterable[Finding], checks: Sequence[CheckResult], page: Page, command: str, most_names: int = SUBJECTS_NAMED
+) -> Iterator[str]:
+    """Yield findings, then the checks that passed and those that say nothing; `command` prints what is left out."""
     for finding in found:
-        yield from finding_lines(finding, page, f"mm2-migrate show {shell_word(page.path)} --format json")
-    fine = passed(plan)
-    if fine:
-        yield from wrapped(f"Passed: {', '.join(fine)}", page.width, "", "  ")
-    silent = not_ruled_out(plan.header.checks)
-    if silent:
-        yield from wrapped(f"Not ruled out: {', '.join(silent)}", page.width, "", "  ")
-    yield ""
+        yield from _finding_lines(finding, page, command, most_names)
+    for label, those in (("Passed", passed(checks)), ("Not ruled out", not_ruled_out(checks))):
+        if those:
+            yield from wrapped(f"{label}: {', '.join(those)}", page.width, "", "  ")
 
 
-def finding_lines(finding: Finding, page: Page, command: str, names: int = SUBJECTS_NAMED) -> Iterator[str]:
-    """Yield one finding as a plan's table has it, with so many names at most; `command` prints what is left out."""
+def _finding_lines(finding: Finding, page: Page, command: str, most_names: int) -> Iterator[str]:
     colour = Colour.RED if finding.kind.is_grave else Colour.YELLOW
     head = f"{finding.kind}  {safe(finding.name)}, {finding.what}"
     expected = f": expected {safe(finding.expected)}" if finding.expected else ""
-    for i, line in enumerate(wrapped(head + expected, page.width, "", "  ")):
-        if i == 0 and line.startswith(head):
-            yield paint(head, colour, page.colour) + line[len(head) :]
-        else:
-            yield line
+    yield from headed(head, colour if page.colour else None, wrapped(head + expected, page.width, "", "  "))
     # a block stops by itself; a row that skips or rewinds will be applied, so each one is red
     red = finding.kind in (Kind.MAY_SKIP, Kind.REWIND)
-    for line in _evidence(finding, page.width, command, names):
+    for line in _evidence(finding, page.width, command, most_names):
         yield paint(line, Colour.RED, page.colour and red)
     if finding.todo:
         yield from wrapped(safe(finding.todo), page.width, "  > ")
@@ -265,8 +241,7 @@ def _evidence(finding: Finding, width: int, command: str, room: int) -> Iterator
         rest = len(one.subjects) - named
         more = f", and {rest} more: {command}" if rest else ""
         yield from wrapped(one.listed(named) + more, width, "      ")
-    left = sum(len(one.subjects) for one in evidence[EVIDENCE_SHOWN:])
-    if left:
+    if left := sum(len(one.subjects) for one in evidence[EVIDENCE_SHOWN:]):
         yield from wrapped(f"and {left} more: {command}", width, "    ", "      ")
 
 
@@ -279,7 +254,7 @@ def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...
     if partial:
         told.append("Mend what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")
     if not cluster_options:
-        told.append("With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):")
+        told.append(OPTIONS_TO_ADD)
     command = " ".join(["mm2-migrate apply", shell_word(path), *map(shell_word, cluster_options)]) + partial
     return NextSteps(tuple(told), command, f"{command} --approve {plan.fingerprint} --execute")
 

@@ -9,6 +9,7 @@ line, so that none is silently absent.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,8 @@ from typing import Any
 from migrate.apply.verify import GOOD
 from migrate.model import Grade, Row, lag, may_skip, rewinds
 from migrate.plan.plan import Plan
-from migrate.plan.totals import Mm2Comparison, compare_with_mm2, group_totals
+from migrate.plan.totals import compare_with_mm2, group_totals
+from migrate.show.charts import GroupBar
 from migrate.show.group_table import group_word, states_told
 from migrate.show.report_outcome import AS_PLANNED, Aftermath, RowAfter
 from migrate.text import many, name, safe, shell_word
@@ -58,21 +60,20 @@ class _Words:
 
     def of(self, value: object) -> int:
         """Return the number of a text, or of a value's text; None is ""."""
-        known = self.numbers.get(value)
-        if known is None:
-            known = self._add(value, "" if value is None else safe(str(value)))
-        return known
+        if value not in self.numbers:
+            self._add(value, "" if value is None else safe(str(value)))
+        return self.numbers[value]
 
     def of_wording(self, wording: str) -> int:
         """Return the number of a sentence's wording: safe text, but for the gaps in it."""
         key = (GAP, wording)
-        known = self.numbers.get(key)
-        return self._add(key, wording) if known is None else known
+        if key not in self.numbers:
+            self._add(key, wording)
+        return self.numbers[key]
 
-    def _add(self, key: object, text: str) -> int:
+    def _add(self, key: object, text: str) -> None:
         self.numbers[key] = len(self.listed)
         self.listed.append(text)
-        return self.numbers[key]
 
 
 def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
@@ -82,19 +83,19 @@ def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
     """
     words, groups, states = _Words(), plan.groups(), states_told(plan)
     embedded = _embedded(groups, after, cap)
-    told = [
+    described = [
         _group(group, rows, after, states.get(group, ""), path, group in embedded, words)
         for group, rows in groups.items()
     ]
     documents = tuple(_rows(rows, after, words) if group in embedded else "" for group, rows in groups.items())
-    left = [group for group in groups if group not in embedded]
+    left = groups.keys() - embedded
     page = {
         "columns": COLUMNS,
         "source": name(plan.header.source_alias),
         "target": name(plan.header.target_alias),
         "after": bool(after),
         "verified": bool(after.standings),
-        "groups": told,
+        "groups": described,
         "words": words.listed,
     }
     return Data(page, documents, sum(len(groups[g]) for g in left), len(left))
@@ -107,9 +108,8 @@ def as_json(document: Any) -> str:
 
 
 def _embedded(groups: Mapping[str, Sequence[Row]], after: Aftermath, cap: int) -> frozenset[str]:
-    order = sorted(groups, key=lambda g: not _needs_attention(groups[g], after))  # sorting keeps the plan's order
     room, chosen = cap, set()
-    for group in order:
+    for group in sorted(groups, key=lambda g: not _needs_attention(groups[g], after)):  # otherwise in the plan's order
         if len(groups[group]) <= room:
             room -= len(groups[group])
             chosen.add(group)
@@ -117,23 +117,23 @@ def _embedded(groups: Mapping[str, Sequence[Row]], after: Aftermath, cap: int) -
 
 
 def _needs_attention(rows: Sequence[Row], after: Aftermath) -> bool:
-    return group_word(rows)[0] == "BLOCK" or any(map(_risk, rows)) or any(_is_bad(after.rows.get(r.key)) for r in rows)
+    return (
+        group_word(rows)[0] == "BLOCK"
+        or any(map(_risk, rows))
+        or any(_is_bad(after.rows[r.key]) for r in rows if r.key in after.rows)
+    )
 
 
-def _is_bad(after: RowAfter | None) -> bool:
-    return after is not None and (after.status not in AS_PLANNED or bool(after.standing and after.standing not in GOOD))
+def _is_bad(after: RowAfter) -> bool:
+    return after.status not in AS_PLANNED or bool(after.standing and after.standing not in GOOD)
 
 
 def _group(
     group: str, rows: Sequence[Row], after: Aftermath, states: str, path: str, embedded: bool, words: _Words
 ) -> dict[str, Any]:
-    t, found = group_totals(rows), compare_with_mm2(rows)
-    statuses: dict[str, int] = {}
-    for row in rows:
-        if after and row.key in after.rows:
-            told = after.rows[row.key]
-            word = told.standing or told.status
-            statuses[word] = statuses.get(word, 0) + 1
+    t, mm2 = group_totals(rows), compare_with_mm2(rows)
+    afters = [after.rows[row.key] for row in rows if after and row.key in after.rows]
+    statuses = Counter(told.standing or told.status for told in afters)
     return {
         "name": name(group),
         "word": group_word(rows)[0],
@@ -142,13 +142,13 @@ def _group(
         "lag": t.lag,
         "rereads": t.rereads,
         "sign": t.sign,
-        "mm2": found.behind_records,
-        "skips": found.skipping_records,
+        "mm2": mm2.behind_records,
+        "skips": mm2.skipping_records,
         "grades": [sum(r.grade is grade for r in rows) for grade in (*Grade, None)],
         "states": states,
         "topics": sorted({words.of(r.source_topic) for r in rows}),
         "risk": any(map(_risk, rows)),
-        "bad": any(_is_bad(after.rows.get(r.key)) for r in rows) if after else False,
+        "bad": any(map(_is_bad, afters)),
         "results": ", ".join(f"{n} {word}" for word, n in statuses.items()),
         "show": "" if embedded else f"mm2-migrate show {shell_word(path)} --group {shell_word(re.escape(group))}",
     }
@@ -185,8 +185,6 @@ def split_sentence(text: str) -> tuple[str, list[int | str]]:
 
 def _exact(numbers: Sequence[int | None]) -> Sequence[int | str | None]:
     """Return the numbers, as text those that JavaScript would round."""
-    if all(n is None or n < EXACT_IN_JAVASCRIPT for n in numbers):
-        return numbers
     return [n if n is None or n < EXACT_IN_JAVASCRIPT else str(n) for n in numbers]
 
 
@@ -225,48 +223,24 @@ class Chart:
     rest: str = ""
 
 
-def rereads_chart(groups: Mapping[str, Sequence[Row]], beside_mm2: bool) -> Chart:
-    """Return re-reads per group: this plan's, and below what following MM2's newest checkpoints would read again."""
-    numbers: dict[str, tuple[int, int]] = {}
-    compared: dict[str, Mm2Comparison] = {}
-    for group, rows in groups.items():
-        own = group_totals(rows).rereads
-        found = compare_with_mm2(rows)
-        if own is not None:
-            numbers[group] = (own, own + found.behind_records)
-            compared[group] = found
-    named = sorted(numbers, key=lambda g: (-max(numbers[g]), g))
-    shown = named[:LANES]
-    most = max((max(numbers[g]) for g in shown), default=0)
+def lanes_of(bars: Sequence[GroupBar], kind: str, by_plan: str = "", beside_mm2: bool = False) -> Chart:
+    """Return the first bars as lanes, with MM2's below the plan's if asked for; `by_plan` follows the others' sum."""
+    known = [(bar, bar.own) for bar in bars if bar.own is not None]
+    most = max((bar.total for bar, _ in known), default=0)
     lanes = []
-    for group in shown:
-        own, mm2 = numbers[group]
-        bars = [Bar("plan", 0, share(own, most), f"{group_totals(groups[group]).sign}{own:,}")]
+    for bar, own in known[:LANES]:
+        drawn = [Bar(kind, 0, share(own, most), f"{bar.sign}{own:,}")]
         if beside_mm2:
-            bars.append(Bar("mm2", 0, share(mm2, most), f"{mm2:,}"))
-        lanes.append(Lane(name(group), tuple(bars), _left_out(compared[group]) if beside_mm2 else ""))
-    rest, told = named[LANES:], []
+            drawn.append(Bar("mm2", 0, share(bar.total, most), f"{bar.total:,}"))
+        lanes.append(Lane(name(bar.group), tuple(drawn), bar.note if beside_mm2 else ""))
+    rest, parts = known[LANES:], []
     if rest:
-        told.append(f"{many(len(rest), 'more group')}: {sum(numbers[g][0] for g in rest):,} by this plan")
+        parts.append(f"{many(len(rest), 'more group')}: {sum(own for _, own in rest):,}{by_plan}")
         if beside_mm2:
-            told.append(f"{sum(numbers[g][1] for g in rest):,} by MM2's checkpoints")
-    unknown = len(groups) - len(numbers)
-    if unknown:
-        told.append(f"unknown for {many(unknown, 'group')}")
-    return Chart(tuple(lanes), "; ".join(told))
-
-
-def lag_chart(groups: Mapping[str, Sequence[Row]]) -> Chart:
-    """Return how many source records each group had not read when the plan was made."""
-    lags = {group: behind for group, rows in groups.items() if (behind := group_totals(rows).lag) is not None}
-    named = sorted(lags, key=lambda g: (-lags[g], g))
-    shown, rest = named[:LANES], named[LANES:]
-    most = max((lags[g] for g in shown), default=0)
-    lanes = tuple(Lane(name(g), (Bar("lag", 0, share(lags[g], most), f"{lags[g]:,}"),)) for g in shown)
-    told = [f"{many(len(rest), 'more group')}: {sum(lags[g] for g in rest):,}"] if rest else []
-    if len(groups) > len(lags):
-        told.append(f"unknown for {many(len(groups) - len(lags), 'group')}")
-    return Chart(lanes, "; ".join(told))
+            parts.append(f"{sum(bar.total for bar, _ in rest):,} by MM2's checkpoints")
+    if len(bars) > len(known):
+        parts.append(f"unknown for {many(len(bars) - len(known), 'group')}")
+    return Chart(tuple(lanes), "; ".join(parts))
 
 
 def grades_bar(grades: Mapping[Grade | None, int]) -> tuple[Bar, ...]:
@@ -287,14 +261,3 @@ def share(value: int, most: int) -> float:
     if value <= 0 or most <= 0:
         return 0.0
     return round(max(LEAST_VISIBLE, 100 * value / most), 3)
-
-
-def _left_out(found: Mm2Comparison) -> str:
-    told = []
-    if found.absent_rows:
-        told.append(f"no checkpoint for {many(found.absent_rows, 'row')}")
-    if found.skipping_rows:
-        told.append(f"checkpoints would skip {found.skipping_records:,} records on {many(found.skipping_rows, 'row')}")
-    if found.beyond_rows:
-        told.append(f"checkpoints lie {found.beyond_records:,} beyond on {many(found.beyond_rows, 'row')}")
-    return "; ".join(told)

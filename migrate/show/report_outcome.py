@@ -16,6 +16,7 @@ from migrate.apply.verify import GOOD
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, UsageError
 from migrate.model import Decision, Row
 from migrate.plan.plan import Plan
+from migrate.show.table import number
 from migrate.text import many
 
 Key = tuple[str, str, int]
@@ -131,22 +132,21 @@ def _after(row: Row, state: JournalState, past: PastRuns) -> RowAfter:
         return _undone(row, undone, state.applied.get(row.group), past)
     seen = past.seen.get((APPLY, row.group), {})
     partition = row.target_partition
-    read = partition in seen
-    shown = _offset(seen[partition]) if read else ""
+    shown = number(seen[partition], "none") if partition in seen else ""
     trace = state.applied.get(row.group)
-    as_planned = read and seen[partition] == row.target_offset
+    as_planned = partition in seen and seen[partition] == row.target_offset
     if trace is not None and (partition in trace.planned or partition in trace.results):
         answer, error = trace.results.get(partition, UNKNOWN), past.errors.get((APPLY, row.group, partition), "")
-        status = what_became(row, answer, as_planned if read else None)
+        status = what_became(row, answer, as_planned if shown else None)
         if answer in (SET, REMOVED):
             error = "" if as_planned else "Written, but not read back."
-            if read and not as_planned:
+            if shown and not as_planned:
                 error = f"Written, but read back {shown}: something else commits to this group."
         elif status is RowStatus.UNKNOWN:
             error = error or "It may have been written: no answer was noted."
         return RowAfter(status, shown, error)
     confirmed = trace is not None and trace.read_back
-    if row.decision is Decision.KEEP and read and seen[partition] != row.target_prior and not confirmed:
+    if row.decision is Decision.KEEP and shown and seen[partition] != row.target_prior and not confirmed:
         return RowAfter(RowStatus.FAILED, shown, f"Was to be kept at {row.target_prior}, and was read back at {shown}.")
     if row.decision in _DECIDED:
         return RowAfter(_DECIDED[row.decision], shown)
@@ -162,7 +162,7 @@ def _undone(row: Row, trace: GroupTrace, applied: GroupTrace | None, past: PastR
     proven = trace.is_certain(partition) or (applied is not None and applied.is_certain(partition))
     seen = past.seen.get((ROLLBACK, row.group), {})
     error = past.errors.get((ROLLBACK, row.group, partition), "")
-    shown = _offset(seen[partition]) if partition in seen else ""
+    shown = number(seen[partition], "none") if partition in seen else ""
     if proven and partition in seen and seen[partition] == trace.planned[partition]:
         return RowAfter(RESTORED, shown)
     if trace.results.get(partition, UNKNOWN) == FAILED:
@@ -198,13 +198,10 @@ def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, i
     if _is_complete(past, counts):
         unseen = any(run.source_not_seen for run in past.runs if run.command == APPLY)
         word, colour = ("APPLIED, SOURCE NOT SEEN", "warn") if unseen else ("APPLIED", "good")
-        return Verdict(f"{word}: {many(done, 'offset')} {_stand(done)} as planned, read back", colour)
-    rest = ", ".join(
-        f"{counts[s]} {s}"
-        for s in (RowStatus.FAILED, RowStatus.UNKNOWN, NOT_WRITTEN, RowStatus.LEFT_OUT)
-        if counts.get(s)
-    )
-    told = f"{done} as planned" + (f", {rest}" if rest else "")
+        return Verdict(
+            f"{word}: {many(done, 'offset')} {'stands' if done == 1 else 'stand'} as planned, read back", colour
+        )
+    told = f"{done} as planned" + _counted(counts, RowStatus.FAILED, RowStatus.UNKNOWN, NOT_WRITTEN, RowStatus.LEFT_OUT)
     if last is not None and last.exit_code is None:
         return Verdict(f"NOT FINISHED: the last run noted no end; {told}", "bad")
     return Verdict(f"PARTLY APPLIED: {told}" if done else f"NOT APPLIED: {told}", "bad")
@@ -212,10 +209,14 @@ def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, i
 
 def _rollback_verdict(past: PastRuns, counts: Mapping[str, int]) -> Verdict:
     last, restored = past.last(ROLLBACK), counts.get(RESTORED, 0)
-    rest = ", ".join(f"{counts[s]} {s}" for s in (UNDO_FAILED, UNDO_UNKNOWN) if counts.get(s))
+    rest = _counted(counts, UNDO_FAILED, UNDO_UNKNOWN)
     if last is not None and last.exit_code == EXIT_DONE and not rest:
         return Verdict(f"ROLLED BACK: {many(restored, 'offset')} restored, read back", "warn")
-    return Verdict(f"PARTLY ROLLED BACK: {restored} restored" + (f", {rest}" if rest else ""), "bad")
+    return Verdict(f"PARTLY ROLLED BACK: {restored} restored{rest}", "bad")
+
+
+def _counted(counts: Mapping[str, int], *statuses: str) -> str:
+    return "".join(f", {counts[status]} {status}" for status in statuses if counts.get(status))
 
 
 def _is_complete(past: PastRuns, counts: Mapping[str, int]) -> bool:
@@ -236,13 +237,5 @@ def _verified_verdict(verified: Verified, standings: Mapping[str, int]) -> Verdi
     return Verdict(f"VERIFY FOUND TROUBLE: {told}; exit code {verified.exit_code}", "bad")
 
 
-def _stand(count: int) -> str:
-    return "stands" if count == 1 else "stand"
-
-
 def _place(entry: Mapping[str, Any]) -> Key:
     return (str(entry["group"]), str(entry["target_topic"]), int(entry["partition"]))
-
-
-def _offset(offset: int | None) -> str:
-    return "none" if offset is None else str(offset)

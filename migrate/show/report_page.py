@@ -22,17 +22,17 @@ from migrate.model import CheckResult, Grade, Level
 from migrate.plan.attention import Evidence, failback_text, findings, not_ruled_out, passed, shared
 from migrate.plan.plan import Plan
 from migrate.plan.totals import Totals, totals
+from migrate.show.charts import lag_bars, rereads_bars
 from migrate.show.plan_table import (
     EVIDENCE_SHOWN,
+    OPTIONS_TO_ADD,
     SUBJECTS_NAMED,
-    NextSteps,
-    Page,
     identity,
     next_steps,
     totals_told,
     verdict,
 )
-from migrate.show.report_data import Data, as_json, grades_bar, lag_chart, report_data, rereads_chart
+from migrate.show.report_data import Data, as_json, grades_bar, lanes_of, report_data
 from migrate.show.report_outcome import Aftermath, Verdict
 from migrate.text import Colour, bytes_text, many, name, safe, shell_word
 
@@ -75,6 +75,7 @@ def report(
     """
     counted, groups = totals(plan), plan.groups()
     data = report_data(plan, after, path, cap)
+    told, steps = _next(plan, path, counted, after, options)
     style, script = _asset("report.css"), _asset("report.js")
     text = _template().render(
         plan=plan,
@@ -83,7 +84,7 @@ def report(
         title=_title(plan),
         verdicts=_verdicts(plan, counted, after),
         failback=failback_text(plan.header) if plan.header.failback else "",
-        summary=[(k.strip(), v) for k, v in identity(plan, Page(path)) if k.strip() not in _IN_SETTINGS],
+        summary=[(label, text) for label, text in identity(plan, path) if label not in _IN_SETTINGS],
         totals=list(totals_told(plan, counted)),
         findings=findings(plan),
         shown=EVIDENCE_SHOWN,
@@ -93,17 +94,16 @@ def report(
         after=after,
         signed=standing(plan, names_of(signatures)) if signatures or signatures_required(plan) else "",
         signatures=signatures,
-        told=next_steps(plan, counted, path, options).told if not after.runs else _told_after(after, options),
-        steps=_steps(plan, counted, path, after, options),
-        rereads=rereads_chart(groups, not plan.header.failback),
+        told=told,
+        steps=steps,
+        rereads=lanes_of(rereads_bars(groups), "plan", " by this plan", not plan.header.failback),
         grades=grades_bar(counted.grades),
         means=_GRADES,
-        lag=lag_chart(groups),
+        lag=lanes_of(lag_bars(groups), "lag"),
         checks=_checks(plan),
-        passed=passed(plan),
+        passed=passed(plan.header.checks),
         not_ruled_out=not_ruled_out(plan.header.checks),
         settings=list(_settings(plan, path)),
-        data=data,
         left_out=_left_out(data, path),
         page_json=Markup(as_json(data.page)),
         group_json=[(i, Markup(document)) for i, document in enumerate(data.groups) if document],
@@ -136,31 +136,27 @@ def _verdicts(plan: Plan, counted: Totals, after: Aftermath) -> list[Verdict]:
     return [*after.verdicts, replace(made, text=f"The plan was: {text}", kind="past")]
 
 
-def _steps(plan: Plan, t: Totals, path: str, after: Aftermath, options: tuple[str, ...]) -> list[Step]:
-    if after.spent:
-        return []
-    steps: NextSteps = next_steps(plan, t, path, options)
-    if not steps.dry_run:
-        return []
-    dry, execute = (
-        Step("Dry run: every check, nothing written", steps.dry_run),
-        Step("Apply what was approved", steps.execute),
-    )
+def _next(
+    plan: Plan, path: str, counted: Totals, after: Aftermath, options: tuple[str, ...]
+) -> tuple[tuple[str, ...], list[Step]]:
+    """Return what there is to do next, in sentences and as commands."""
+    steps = next_steps(plan, counted, path, options)
+    told = steps.told
+    if after.runs:
+        told = () if options else (OPTIONS_TO_ADD,)
+        if after.spent:
+            told = ("This plan is spent: to go forward again, make a new one.",)
+    if after.spent or not steps.dry_run:
+        return told, []
+    execute = Step("Apply what was approved", steps.execute)
     if not after.runs:
-        return [dry, execute]
+        return told, [Step("Dry run: every check, nothing written", steps.dry_run), execute]
     rest = " ".join(["", shell_word(path), *map(shell_word, options)])
     verify = Step("Read the target afresh, and compare", f"mm2-migrate verify{rest}")
     # an undo is not undone: forward again is a new plan
     back = [] if plan.header.kind == UNDO else [Step("The way back, as a dry run", f"mm2-migrate rollback{rest}")]
-    if after.complete:
-        return [verify, *back]
-    return [replace(execute, what="Take up what is left: the same command again"), verify, *back]
-
-
-def _told_after(after: Aftermath, options: tuple[str, ...]) -> tuple[str, ...]:
-    if after.spent:
-        return ("This plan is spent: to go forward again, make a new one.",)
-    return () if options else ("With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):",)
+    again = [] if after.complete else [replace(execute, what="Take up what is left: the same command again")]
+    return told, [*again, verify, *back]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +165,9 @@ class _Line:
 
     verdict: str
     scope: str
-    evidence: Evidence
     expected: str
     todo: str
+    evidence: Evidence
 
 
 def _checks(plan: Plan) -> list[tuple[str, str, list[_Line]]]:
@@ -181,22 +177,20 @@ def _checks(plan: Plan) -> list[tuple[str, str, list[_Line]]]:
         named.setdefault(result.check, []).append(result)
     told = []
     for check, results in named.items():
-        words = Counter("accepted" if r.accepted else str(r.level) for r in results)
-        counts = ", ".join(f"{n} {word}" for word, n in words.items())
+        counts = ", ".join(f"{n} {word}" for word, n in Counter(map(_verdict, results)).items())
         told.append((check, counts, _lines([r for r in results if r.level is not Level.PASS])))
     return sorted(told, key=lambda entry: not entry[2])
+
+
+def _verdict(result: CheckResult) -> str:
+    return "accepted" if result.accepted else str(result.level)
 
 
 def _lines(results: Sequence[CheckResult]) -> list[_Line]:
     alike: dict[tuple[str, str, str, str], list[tuple[str, str]]] = {}
     for r in results:
-        verdict = "accepted" if r.accepted else str(r.level)
-        alike.setdefault((verdict, str(r.scope), r.expected, r.todo), []).append((r.subject, r.seen))
-    return [
-        _Line(verdict, scope, evidence, expected, todo)
-        for (verdict, scope, expected, todo), seen in alike.items()
-        for evidence in shared(seen)
-    ]
+        alike.setdefault((_verdict(r), str(r.scope), r.expected, r.todo), []).append((r.subject, r.seen))
+    return [_Line(*key, evidence) for key, seen in alike.items() for evidence in shared(seen)]
 
 
 def _settings(plan: Plan, path: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
@@ -229,14 +223,13 @@ def _left_out(data: Data, path: str) -> str:
 
 def _policy(style: str, script: str) -> str:
     """Return the page's content security policy: nothing is loaded, and only these two texts take effect."""
+    by_style, by_script = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)
+    )
     return (
-        f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; "
+        f"default-src 'none'; style-src 'sha256-{by_style}'; script-src 'sha256-{by_script}'; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 @cache

@@ -4,7 +4,8 @@ Needs `pip install 'mm2-migrate[notebook]'`, and neither a broker nor Spark. Eve
 `show` uses. In a notebook an error is one line, without a stack trace.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
@@ -18,13 +19,15 @@ from migrate.plan.attention import findings
 from migrate.plan.diff import diff, moved_by
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan, row_document
-from migrate.plan.totals import totals
-from migrate.show.plan_table import verdict
+from migrate.plan.totals import compare_with_mm2, group_totals, totals
+from migrate.show.plan_table import next_steps, verdict
+from migrate.show.streamed_json import fields_of
 from migrate.text import shell_word
 
 if TYPE_CHECKING:
     import pandas as pd
 
+PLACE = ("group", "source_topic", "partition")
 EXTRA = "pip install 'mm2-migrate[notebook]'"
 
 
@@ -35,25 +38,31 @@ class ReviewStopped(MigrateError):
         return [f"{type(self).__name__}: {self}"]
 
 
+@contextmanager
+def review_errors() -> Iterator[None]:
+    """Raise what goes wrong inside as `ReviewStopped`."""
+    try:
+        yield
+    except MigrateError as error:
+        raise ReviewStopped(error.problem, error.todo) from None
+
+
 def open_plan(path: str | Path) -> Plan:
     """Return the plan in a file, and have tables shown whole, with names as they are.
 
     Raises `ReviewStopped` with one line for a plan that is missing or damaged, or where pandas is missing.
     """
-    try:
+    with review_errors():
         pandas = pandas_module()
         pandas.set_option("display.max_columns", None)
         pandas.set_option("display.max_colwidth", None)
         pandas.set_option("display.html.use_mathjax", False)  # a name with two dollar signs is no formula
         return read_plan(Path(path))
-    except MigrateError as error:
-        raise ReviewStopped(error.problem, error.todo) from None
 
 
 def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
     """Return what a plan is, as `show` says at its top: verdict, fingerprint, clusters, totals."""
     counted, h = totals(plan), plan.header
-    mm2 = counted.mm2
     filtered = ", ".join(f"{name} {n}" for name, n in counted.filtered.items())
     facts = {
         "verdict": verdict(plan, counted)[0],
@@ -72,9 +81,9 @@ def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
         "re-reads at most": f"{counted.rereads_bounded} on {counted.bounded_rows} rows",
         "re-reads, estimate": f"{counted.rereads_estimated} on {counted.estimated_rows} rows",
         "re-reads unknown": f"{counted.unknown_rows} rows",
-        "MM2 would re-read more": f"{mm2.behind_records} on {mm2.behind_rows} rows",
-        "MM2 would skip": f"{mm2.skipping_records} on {mm2.skipping_rows} rows",
-        "MM2 has no checkpoint": f"{mm2.absent_rows} rows",
+        "MM2 would re-read more": f"{counted.mm2.behind_records} on {counted.mm2.behind_rows} rows",
+        "MM2 would skip": f"{counted.mm2.skipping_records} on {counted.mm2.skipping_rows} rows",
+        "MM2 has no checkpoint": f"{counted.mm2.absent_rows} rows",
         "settings": "; ".join(f"{k}={v}" for k, v in sorted(h.settings.items())),
         "waivers": ", ".join(h.waivers) or "none",
         "signatures": _signed(plan, path),
@@ -88,21 +97,15 @@ def rows_table(plan: Plan) -> "pd.DataFrame":
     `lag` and `rereads` are in records; `mm2_rereads` is what MM2's newest checkpoint would re-read on top of this
     plan's offset, negative where it lies beyond it, and absent where MM2 has none. Offsets are nullable integers.
     """
-    derived = [
-        {
-            "lag": lag(row),
-            "rereads": rereads(row),
-            "mm2_rereads": _mm2_behind(row),
-            "may_skip": may_skip(row),
-            "rewinds": rewinds(row),
-        }
+    lines = [
+        row_document(row)
+        | {"lag": lag(row), "rereads": rereads(row), "mm2_rereads": _mm2_behind(row)}
+        | {"may_skip": may_skip(row), "rewinds": rewinds(row)}
         for row in plan.rows
     ]
-    columns = [*row_document_names(), "lag", "rereads", "mm2_rereads", "may_skip", "rewinds"]
-    table = pandas_module().DataFrame(
-        [row_document(row) | more for row, more in zip(plan.rows, derived, strict=True)], columns=columns
-    )
-    return table.astype({name: "Int64" for name in columns if _is_number(name)})
+    numbers = [field for field, hint in Row.__annotations__.items() if str(hint) in ("int | None", "<class 'int'>")]
+    columns = [*Row.__dataclass_fields__, "lag", "rereads", "mm2_rereads", "may_skip", "rewinds"]
+    return data_frame(lines, columns, [*numbers, "lag", "rereads", "mm2_rereads"])
 
 
 def groups_table(plan: Plan) -> "pd.DataFrame":
@@ -111,18 +114,16 @@ def groups_table(plan: Plan) -> "pd.DataFrame":
     blocked = plan.blocked_groups()
     lines = []
     for group, rows in plan.groups().items():
-        behind = [max(0, n) for n in map(lag, rows) if n is not None]
-        counted = [n for n in map(rereads, rows) if n is not None]
-        by_mm2 = [max(0, n) for n in map(_mm2_behind, rows) if n is not None]
+        t, mm2 = group_totals(rows), compare_with_mm2(rows)
         lines.append(
             {
                 "group": group,
                 "rows": len(rows),
-                **{str(d): sum(row.decision is d for row in rows) for d in Decision},
+                **{str(d): t.decisions.get(d, 0) for d in Decision},
                 "blocked": group in blocked,
-                "lag": sum(behind) if behind else None,
-                "rereads": sum(counted) if counted else None,
-                "mm2_rereads": sum(by_mm2) if by_mm2 else None,
+                "lag": t.lag,
+                "rereads": t.rereads,
+                "mm2_rereads": mm2.behind_records if mm2.compared_rows else None,
                 "without_checkpoint": sum(row.checkpoint_target_offset is None for row in rows),
                 "on_source": states.get((group, "source"), ""),
                 "on_target": states.get((group, "target"), ""),
@@ -132,7 +133,7 @@ def groups_table(plan: Plan) -> "pd.DataFrame":
     numbers = ["lag", "rereads", "mm2_rereads"]
     names = ["group", "rows", *map(str, Decision), "blocked", *numbers, "without_checkpoint", "on_source", "on_target",
              "reasons"]  # fmt: skip
-    return pandas_module().DataFrame(lines, columns=names).astype(dict.fromkeys(numbers, "Int64")).set_index("group")
+    return data_frame(lines, names, numbers).set_index("group")
 
 
 def grades_table(plan: Plan) -> "pd.DataFrame":
@@ -148,15 +149,16 @@ def attention_table(plan: Plan) -> "pd.DataFrame":
         for f in findings(plan)
         for subject, seen in f.seen
     ]
-    return pandas_module().DataFrame(lines, columns=["kind", "name", "subject", "seen", "expected", "to do"])
+    return data_frame(lines, ["kind", "name", "subject", "seen", "expected", "to do"])
 
 
 def checks_table(plan: Plan) -> "pd.DataFrame":
     """Return every check's result, one line per subject."""
     lines = [asdict(check) | {"level": str(check.level), "counts_as": str(check.counts_as)}
              for check in plan.header.checks]  # fmt: skip
-    columns = ["check", "scope", "subject", "level", "counts_as", "accepted", "expected", "seen", "todo"]
-    return pandas_module().DataFrame(lines, columns=columns)
+    return data_frame(
+        lines, ["check", "scope", "subject", "level", "counts_as", "accepted", "expected", "seen", "todo"]
+    )
 
 
 def outliers(plan: Plan, count: int = 10) -> "pd.DataFrame":
@@ -165,21 +167,19 @@ def outliers(plan: Plan, count: int = 10) -> "pd.DataFrame":
     table["odd"] = table["may_skip"] | table["rewinds"] | (table["decision"] == str(Decision.BLOCK))
     worst = table.sort_values(["odd", "rereads", "lag"], ascending=False, na_position="last", kind="stable")
     return worst.head(count)[
-        ["group", "source_topic", "partition", "decision", "reason", "grade", "lag", "rereads", "mm2_rereads",
+        [*PLACE, "decision", "reason", "grade", "lag", "rereads", "mm2_rereads",
          "may_skip", "rewinds", "sentence"]
     ].reset_index(drop=True)  # fmt: skip
 
 
 def comparison_table(before: Plan, now: Plan) -> "pd.DataFrame":
     """Return every row that is not the same in both plans; raises `ReviewStopped` for plans of other clusters."""
-    try:
+    with review_errors():
         found = diff(before, now)
-    except UsageError as error:
-        raise ReviewStopped(error.problem, error.todo) from None
     lines = [
         {
             "change": "decided otherwise" if change.judged else "moved",
-            **place_of(change.now),
+            **fields_of(change.now, *PLACE),
             "before": _decided(change.before),
             "now": _decided(change.now),
             "committed_by": moved_by(change, "source_committed"),
@@ -187,31 +187,19 @@ def comparison_table(before: Plan, now: Plan) -> "pd.DataFrame":
         }
         for change in (*found.judged, *found.moved)
     ]
-    lines += [{"change": "new", **place_of(row), "before": "", "now": _decided(row)} for row in found.new]
-    lines += [{"change": "gone", **place_of(row), "before": _decided(row), "now": ""} for row in found.gone]
-    columns = ["change", "group", "source_topic", "partition", "before", "now", "committed_by", "planned_by"]
-    table = pandas_module().DataFrame(lines, columns=columns)
-    return table.astype({"committed_by": "Int64", "planned_by": "Int64"})
+    lines += [{"change": "new", **fields_of(row, *PLACE), "before": "", "now": _decided(row)} for row in found.new]
+    lines += [{"change": "gone", **fields_of(row, *PLACE), "before": _decided(row), "now": ""} for row in found.gone]
+    columns = ["change", *PLACE, "before", "now", "committed_by", "planned_by"]
+    return data_frame(lines, columns, ["committed_by", "planned_by"])
 
 
 def next_commands(plan: Plan, path: str | Path) -> str:
     """Return the fingerprint and the commands to type next; the cluster options have to be added."""
-    file = shell_word(str(path))
-    if not totals(plan).groups_to_write or plan.cluster_blocked():
+    steps = next_steps(plan, totals(plan), str(path), ())
+    if not steps.execute:
         return f"Fingerprint {plan.fingerprint}\nThere is nothing that may be applied."
-    partial = "" if plan.is_clean() else " --allow-partial"
-    return "\n".join(
-        (
-            f"Fingerprint {plan.fingerprint}",
-            f"mm2-migrate sign {file} --by NAME --note TEXT",
-            f"mm2-migrate apply {file}{partial} --approve {plan.fingerprint} --execute",
-        )
-    )
-
-
-def row_document_names() -> Sequence[str]:
-    """Return the names of a row's fields, in the plan file's order."""
-    return tuple(Row.__dataclass_fields__)
+    sign = f"mm2-migrate sign {shell_word(str(path))} --by NAME --note TEXT"
+    return f"Fingerprint {plan.fingerprint}\n{sign}\n{steps.execute}"
 
 
 def _mm2_behind(row: Row) -> int | None:
@@ -219,16 +207,6 @@ def _mm2_behind(row: Row) -> int | None:
     if row.target_offset is None or row.checkpoint_target_offset is None or row.method is Method.EXPLICIT:
         return None
     return row.target_offset - row.checkpoint_target_offset
-
-
-def _is_number(name: str) -> bool:
-    hint = str(Row.__annotations__.get(name, ""))
-    return name in ("lag", "rereads", "mm2_rereads") or hint in ("int | None", "<class 'int'>", "int")
-
-
-def place_of(row: Row) -> dict[str, Any]:
-    """Return where a row stands, as the tables' first columns have it."""
-    return {"group": row.group, "source_topic": row.source_topic, "partition": row.partition}
 
 
 def _decided(row: Row) -> str:
@@ -242,6 +220,13 @@ def _signed(plan: Plan, path: str | Path) -> str:
     except MigrateError as error:
         return error.problem
     return standing(plan, names_of(signed))
+
+
+def data_frame(
+    lines: Sequence[Mapping[str, Any]], columns: Sequence[str], numbers: Sequence[str] = ()
+) -> "pd.DataFrame":
+    """Return a table of these columns, also without lines; `numbers` are those of nullable integers."""
+    return pandas_module().DataFrame(lines, columns=list(columns)).astype(dict.fromkeys(numbers, "Int64"))
 
 
 def pandas_module() -> ModuleType:

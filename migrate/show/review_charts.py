@@ -1,11 +1,13 @@
 """The notebooks' charts, drawn with matplotlib. Each returns its figure; nothing is shown or saved here."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from migrate.errors import UsageError
 from migrate.model import Grade
 from migrate.plan.plan import Plan
-from migrate.show.review import EXTRA, ReviewStopped, groups_table, rows_table
+from migrate.show.charts import GroupBar, lag_bars, rereads_bars
+from migrate.show.review import EXTRA, ReviewStopped
 from migrate.text import safe
 
 if TYPE_CHECKING:
@@ -16,39 +18,31 @@ MOST_BARS = 30
 # Told apart in greyscale and by people who do not see red and green (Okabe and Ito).
 PLAN_COLOUR, MM2_COLOUR, LOG_COLOUR = "#0072B2", "#E69F00", "#999999"
 GRADE_COLOURS = {
-    str(Grade.EXACT): "#009E73", str(Grade.BOUNDED): "#56B4E9", str(Grade.ESTIMATED): "#E69F00", "no grade": "#999999",
+    Grade.EXACT: "#009E73", Grade.BOUNDED: "#56B4E9", Grade.ESTIMATED: "#E69F00", None: "#999999",
 }  # fmt: skip
 
 
 def rereads_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
     """Draw records read twice per group: by this plan, and what MM2's newest checkpoints add to that."""
-    table = groups_table(plan).fillna({"rereads": 0, "mm2_rereads": 0})
-    table = table.assign(all=table["rereads"] + table["mm2_rereads"]).sort_values("all", ascending=False)
-    figure, axes = _figure(f"Records read twice, by group{_told(len(table), most)}", len(table.head(most)))
-    shown = table.head(most)[::-1]
-    names = [_label(group) for group in shown.index]
-    plans = [int(n) for n in shown["rereads"]]
+    figure, axes, shown = _bars("Records read twice, by group", rereads_bars(plan.groups()), most)
+    names, plans = [_label(bar.group) for bar in shown], [bar.own or 0 for bar in shown]
     axes.barh(names, plans, color=PLAN_COLOUR, label="this plan")
-    axes.barh(names, [int(n) for n in shown["mm2_rereads"]], left=plans, color=MM2_COLOUR,
+    axes.barh(names, [bar.mm2_adds for bar in shown], left=plans, color=MM2_COLOUR,
               label="more from MM2's checkpoints")  # fmt: skip
-    axes.set_xlabel("records")
     axes.legend(loc="lower right")
     return figure
 
 
 def grades_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
     """Draw rows by grade, a bar for each group."""
-    table = rows_table(plan)
-    counted = table.assign(grade=table["grade"].fillna("no grade")).groupby(["group", "grade"]).size().unstack(
-        fill_value=0)  # fmt: skip
-    counted = counted.loc[counted.sum(axis=1).sort_values(ascending=False, kind="stable").index]
-    figure, axes = _figure(f"Rows by grade{_told(len(counted), most)}", len(counted.head(most)))
-    shown = counted.head(most)[::-1]
-    names, left = [_label(group) for group in shown.index], [0] * len(shown)
+    groups = sorted(plan.groups().items(), key=lambda item: (-len(item[1]), item[0]))
+    figure, axes = _figure(f"Rows by grade{_told(len(groups), most)}", len(groups[:most]))
+    shown = groups[:most][::-1]
+    names, left = [_label(group) for group, _ in shown], [0] * len(shown)
     for grade, colour in GRADE_COLOURS.items():
-        if grade in shown:
-            values = [int(n) for n in shown[grade]]
-            axes.barh(names, values, left=left, color=colour, label=grade)
+        if any(row.grade == grade for row in plan.rows):
+            values = [sum(row.grade == grade for row in rows) for _, rows in shown]
+            axes.barh(names, values, left=left, color=colour, label=str(grade or "no grade"))
             left = [a + b for a, b in zip(left, values, strict=True)]
     axes.set_xlabel("rows")
     axes.legend(loc="lower right")
@@ -57,11 +51,8 @@ def grades_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
 
 def lag_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
     """Draw how many records each group had still to read on the source when the plan was made."""
-    table = groups_table(plan)["lag"].fillna(0).sort_values(ascending=False)
-    figure, axes = _figure(f"Lag at the cutover, by group{_told(len(table), most)}", len(table.head(most)))
-    shown = table.head(most)[::-1]
-    axes.barh([_label(group) for group in shown.index], [int(n) for n in shown], color=PLAN_COLOUR)
-    axes.set_xlabel("records")
+    figure, axes, shown = _bars("Lag at the cutover, by group", lag_bars(plan.groups()), most)
+    axes.barh([_label(bar.group) for bar in shown], [bar.own or 0 for bar in shown], color=PLAN_COLOUR)
     return figure
 
 
@@ -76,8 +67,11 @@ def places_chart(plan: Plan, topic: str, partition: int, most: int = MOST_BARS) 
         raise ReviewStopped(
             f"No row of this plan is on {topic}:{partition}.", f"Some that are: {', '.join(known[:5]) or 'none'}."
         )
-    figure, (left, right) = _pair(f"{_label(topic)}, partition {partition}", len(rows[:most]))
-    names = [_label(row.group) for row in rows[:most]]
+    shown = rows[:most]
+    size = (11, 1.6 + 0.3 * max(len(shown), 2))
+    figure, (left, right) = _pyplot().subplots(1, 2, figsize=size, sharey=True, layout="constrained")
+    figure.suptitle(f"{_label(topic)}, partition {partition}")
+    names = [_label(row.group) for row in shown]
     for axes, title, starts, ends, sets in (
         (left, plan.header.source_alias, "source_log_start", "source_log_end",
          (("source_committed", "committed", PLAN_COLOUR, "o"),)),
@@ -85,31 +79,32 @@ def places_chart(plan: Plan, topic: str, partition: int, most: int = MOST_BARS) 
          (("target_offset", "this plan", PLAN_COLOUR, "o"),
           ("checkpoint_target_offset", "MM2's checkpoint", MM2_COLOUR, "x"))),
     ):  # fmt: skip
-        logs = [(i, getattr(r, starts), getattr(r, ends)) for i, r in enumerate(rows[:most])]
+        logs = [(i, getattr(r, starts), getattr(r, ends)) for i, r in enumerate(shown)]
         told = [(i, start, end) for i, start, end in logs if start is not None and end is not None]
         axes.hlines([i for i, _, _ in told], [s for _, s, _ in told], [e for _, _, e in told], color=LOG_COLOUR,
                     linewidth=6, alpha=0.4, label="log")  # fmt: skip
         for field, label, colour, marker in sets:
-            points = [(getattr(r, field), i) for i, r in enumerate(rows[:most]) if getattr(r, field) is not None]
+            points = [(getattr(r, field), i) for i, r in enumerate(shown) if getattr(r, field) is not None]
             axes.scatter([p[0] for p in points], [p[1] for p in points], color=colour, marker=marker, label=label,
                          zorder=3)  # fmt: skip
         axes.set_title(f"log on {_label(title)}")
         axes.set_xlabel("offset")
         axes.legend(fontsize="small")
     left.set_yticks(range(len(names)), names)
-    return figure
+    return figure  # type: ignore[no-any-return]
+
+
+def _bars(title: str, bars: Sequence[GroupBar], most: int) -> "tuple[Figure, Axes, list[GroupBar]]":
+    """Return figure, axes, and the bars to draw from the bottom up."""
+    figure, axes = _figure(f"{title}{_told(len(bars), most)}", len(bars[:most]))
+    axes.set_xlabel("records")
+    return figure, axes, [*bars[:most]][::-1]
 
 
 def _figure(title: str, bars: int) -> "tuple[Figure, Axes]":
     figure, axes = _pyplot().subplots(figsize=(9, 1.2 + 0.3 * max(bars, 2)), layout="constrained")
     axes.set_title(title)
     return figure, axes
-
-
-def _pair(title: str, bars: int) -> "tuple[Figure, tuple[Axes, Axes]]":
-    figure, axes = _pyplot().subplots(1, 2, figsize=(11, 1.6 + 0.3 * max(bars, 2)), sharey=True, layout="constrained")
-    figure.suptitle(title)
-    return figure, (axes[0], axes[1])
 
 
 def _told(bars: int, most: int) -> str:

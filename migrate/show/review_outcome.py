@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from migrate.apply.journal import journal_to_read
 from migrate.apply.signatures import read_signatures, signatures_path
 from migrate.apply.waves import Standing, Wave, wave_of, wave_sum
-from migrate.errors import MigrateError
 from migrate.model import Decision
 from migrate.plan.plan import Plan
-from migrate.show.review import ReviewStopped, pandas_module, place_of
+from migrate.show.review import PLACE, ReviewStopped, data_frame, pandas_module, review_errors
+from migrate.show.streamed_json import fields_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,10 +24,8 @@ def open_wave(path: str | Path, plan: Plan) -> Wave:
     file = _journal(path, plan)
     if not file.exists():
         raise ReviewStopped(f"There is no journal {file.name} beside {path}: this plan was not applied from here.")
-    try:
+    with review_errors():
         return wave_of(Path(path), plan)
-    except MigrateError as error:
-        raise ReviewStopped(error.problem, error.todo) from None
 
 
 def outcome_table(wave: Wave) -> "pd.DataFrame":
@@ -42,7 +40,7 @@ def outcome_table(wave: Wave) -> "pd.DataFrame":
         prior = state.prior.get(row.group, {}).get(row.target_partition)
         lines.append(
             {
-                **place_of(row),
+                **fields_of(row, *PLACE),
                 "target_topic": row.target_topic,
                 "planned": row.target_offset,
                 "prior": None if prior is None else prior.offset,
@@ -51,8 +49,8 @@ def outcome_table(wave: Wave) -> "pd.DataFrame":
                 "group_is": str(standings[row.group]),
             }
         )
-    columns = ["group", "source_topic", "partition", "target_topic", "planned", "prior", "answer", "undone", "group_is"]
-    return pandas_module().DataFrame(lines, columns=columns).astype({"planned": "Int64", "prior": "Int64"})
+    columns = [*PLACE, "target_topic", "planned", "prior", "answer", "undone", "group_is"]
+    return data_frame(lines, columns, ["planned", "prior"])
 
 
 def standings_table(wave: Wave) -> "pd.DataFrame":
@@ -70,7 +68,7 @@ def events_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
         rest = {k: v for k, v in event.items() if k not in ("time", "event", "group", "fingerprint")}
         lines.append({"time": event["time"], "event": event["event"], "group": event.get("group", ""),
                       "details": json.dumps(rest)})  # fmt: skip
-    return pandas_module().DataFrame(lines, columns=["time", "event", "group", "details"])
+    return data_frame(lines, ["time", "event", "group", "details"])
 
 
 def verification_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
@@ -79,8 +77,7 @@ def verification_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
     Raises `ReviewStopped` if the file is missing, holds something else, or is of another plan.
     """
     columns = ["group", "target_topic", "partition", "expected", "seen", "standing", "sentence"]
-    table = pandas_module().DataFrame(_verification(path, plan)["offsets"], columns=columns)
-    return table.astype({"expected": "Int64", "seen": "Int64"})
+    return data_frame(_verification(path, plan)["offsets"], columns, ["expected", "seen"])
 
 
 def not_written_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
@@ -89,7 +86,7 @@ def not_written_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
     Raises as `verification_table` does.
     """
     columns = ["group", "target_topic", "partition", "why", "reason", "sentence"]
-    return pandas_module().DataFrame(_verification(path, plan).get("left_out", []), columns=columns)
+    return data_frame(_verification(path, plan).get("left_out", []), columns)
 
 
 def _verification(path: str | Path, plan: Plan) -> dict[str, Any]:
@@ -107,15 +104,11 @@ def _verification(path: str | Path, plan: Plan) -> dict[str, Any]:
 
 def signatures_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
     """Return who has signed the plan: time, name, note. Names are claims."""
-    try:
+    with review_errors():
         signed = read_signatures(signatures_path(Path(path), plan.fingerprint), plan.fingerprint)
-    except MigrateError as error:
-        raise ReviewStopped(error.problem, error.todo) from None
-    return pandas_module().DataFrame([asdict(s) for s in signed], columns=["time", "name", "note"])
+    return data_frame([asdict(s) for s in signed], ["time", "name", "note"])
 
 
 def _journal(path: str | Path, plan: Plan) -> Path:
-    try:
+    with review_errors():
         return journal_to_read(Path(path), plan.fingerprint)
-    except MigrateError as error:
-        raise ReviewStopped(error.problem, error.todo) from None

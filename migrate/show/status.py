@@ -1,21 +1,21 @@
 """A status as one screen of text: verdict, how far MM2 is topic by topic, who is alive, what is missing. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from migrate.clock import CLOCKS_APART_MS, minute
-from migrate.model import Failure, GroupState, Level
-from migrate.plan.attention import findings_of, not_ruled_out
+from migrate.model import Failure, GroupState
+from migrate.plan.attention import findings_of
 from migrate.plan.pace import Pace, TimeLeft
 from migrate.plan.status import GroupStatus, Mm2TopicStatus, Status, TopicStatus
 from migrate.plan.watch import Progress, Sight
-from migrate.show.plan_table import Page, finding_lines
-from migrate.show.table import Column, Layout, aligned, layout, wrapped
+from migrate.show.plan_table import LABELS, Page, attention_lines
+from migrate.show.table import Layout, aligned, at_most, columns, layout, number, wrapped
 from migrate.survey.drain import Lag
 from migrate.survey.producers import rate_text
-from migrate.text import Colour, cells, duration_text, many, name, paint, safe
+from migrate.text import Colour, duration_text, many, name, paint, safe
 
+_Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 BAR_WIDTH, SHORT_BAR_WIDTH = 20, 8
 TOPICS_SHOWN = 40
 GROUPS_SHOWN = 20
@@ -26,14 +26,9 @@ _WHY_NO_ESTIMATE = {
     Pace.GROWING: "producers are faster than MM2",
 }
 _COLUMNS = (
-    Column("TOPIC", 0, right=False),
-    Column("PART", 0),
-    Column("SOURCE-END", 0),
-    Column("COPIED", 0),
-    Column("LAG", 0),
-    Column("WAITING", 0),
-    Column("WRITTEN", 0),
-    Column("", 0, right=False),
+    *columns("TOPIC", right=False),
+    *columns("PART", "SOURCE-END", "COPIED", "LAG", "WAITING", "WRITTEN"),
+    *columns("", right=False),
 )
 
 
@@ -57,10 +52,9 @@ def status_lines(
         yield from _late(stale, page)
         verdict = f"Seen {duration_text(stale.age_seconds)} ago: {verdict}"
     colour = Colour.GREEN if status.is_ready else Colour.RED if status.blocks or status.source_down else Colour.YELLOW
-    for line in wrapped(verdict, page.width):
-        yield paint(line, colour, page.colour and not (stale or settling))
+    yield from wrapped(verdict, page.width, colour=colour if page.colour and not (stale or settling) else None)
     yield ""
-    yield from aligned([(f"{label:<11}", text) for label, text in _facts(status, forecast, left, sight)], page.width)
+    yield from aligned(_facts(status, forecast, left, sight), page.width, LABELS)
     yield ""
     if status.topics:
         yield from _topics(status, page, progress or {})
@@ -85,10 +79,8 @@ def late_text(sight: Sight) -> str:
 
 
 def _late(sight: Sight, page: Page) -> Iterator[str]:
-    text = late_text(sight)
-    if text:
-        for line in wrapped(text, page.width):
-            yield paint(line, Colour.RED, page.colour)
+    if text := late_text(sight):
+        yield from wrapped(text, page.width, colour=Colour.RED if page.colour else None)
 
 
 def left_text(told: TimeLeft, lag: Lag) -> str:
@@ -107,11 +99,9 @@ def left_text(told: TimeLeft, lag: Lag) -> str:
 def progress_line(status: Status, progress: Mapping[str, Progress], left: str) -> str:
     """Return one line of a watch that has no terminal: what is left, and the topics that are not done."""
     going = [t for t in status.topics if not t.drained]
-    parts = [
-        f"{name(t.source_topic)} {progress[t.source_topic].percent}%" for t in going[:5] if t.source_topic in progress
-    ]
-    if len(going) > 5:
-        parts.append(f"{len(going) - 5} more")
+    shown = [t.source_topic for t in going[:5] if t.source_topic in progress]
+    parts = [f"{name(topic)} {progress[topic].percent}%" for topic in shown]
+    parts += [f"{len(going) - 5} more"] * (len(going) > 5)
     blocks = sorted({c.check for c in status.blocks})
     copying = f"; {', '.join(parts)}" if parts else ""
     missing = blocks if status.commits else ["no commit is inside the filters", *blocks]
@@ -149,14 +139,10 @@ def _facts(status: Status, forecast: str, left: str, sight: Sight | None) -> Ite
         yield "To copy", left
     yield "Producers", _producers(status)
     on_source = "not known" if status.source_down else _alive([g.on_source for g in status.groups])
-    yield (
-        "Groups",
-        (
-            f"{len(status.groups)} with {many(status.commits, 'commit')}; on {a}: {on_source}; "
-            f"on {b}: {_alive([g.on_target for g in status.groups])}, "
-            f"{sum(1 for g in status.groups if g.target_offsets)} with offsets"
-        ),
-    )
+    on_target = _alive([g.on_target for g in status.groups])
+    offsets = sum(1 for g in status.groups if g.target_offsets)
+    counted = f"{len(status.groups)} with {many(status.commits, 'commit')}"
+    yield "Groups", f"{counted}; on {a}: {on_source}; on {b}: {on_target}, {offsets} with offsets"
     if forecast:
         yield "Forecast", forecast
 
@@ -176,24 +162,22 @@ def _age(topic: Mm2TopicStatus, now_ms: int) -> str:
 def _producers(status: Status) -> str:
     if status.source_down:
         return "not known"
-    told = [(t, t.written) for t in status.topics]
-    writing = [(t, w) for t, w in told if w is not None and w.offsets]
-    apart = min((w.seconds for _, w in told if w is not None), default=0.0)
-    unknown = sum(1 for _, w in told if w is None)
+    known = [t.written for t in status.topics if t.written is not None]
+    writing = [growth.per_second for growth in known if growth.offsets]
+    apart = min((growth.seconds for growth in known), default=0.0)
+    unknown = len(status.topics) - len(known)
     tail = f"; {many(unknown, 'topic')} not read twice" if unknown else ""
-    between = f" in {duration_text(apart)}" if apart >= 1 else ""
     if writing:
-        rate = sum(w.per_second for _, w in writing)
-        return f"writing to {len(writing)} of {many(len(told), 'topic')}, {rate_text(rate)}{tail}"
-    return f"no record written{between}{tail}" if between or not told else f"not watched long enough{tail}"
+        return f"writing to {len(writing)} of {many(len(status.topics), 'topic')}, {rate_text(sum(writing))}{tail}"
+    if apart < 1 and status.topics:
+        return f"not watched long enough{tail}"
+    return f"no record written{f' in {duration_text(apart)}' if apart >= 1 else ''}{tail}"
 
 
 def _alive(states: Sequence[GroupState | Failure | None]) -> str:
     alive = [s for s in states if isinstance(s, GroupState) and not _stopped(s)]
     unread = sum(1 for s in states if not isinstance(s, GroupState))
-    text = f"{len(alive)} alive" if alive else "none alive"
-    if alive:
-        text += f" ({many(sum(s.member_count for s in alive), 'member')})"
+    text = f"{len(alive)} alive ({many(sum(s.member_count for s in alive), 'member')})" if alive else "none alive"
     return text + (f", {unread} not readable" if unread else "")
 
 
@@ -204,57 +188,43 @@ def _stopped(state: GroupState) -> bool:
 def _topics(status: Status, page: Page, progress: Mapping[str, Progress]) -> Iterator[str]:
     # What is not done comes first, the furthest behind on top: a screen has an end.
     ordered = sorted(status.topics, key=lambda t: (bool(t.drained), -(t.lag.records or 0), t.source_topic))
-    shown = ordered[:TOPICS_SHOWN]
-    rows = [_row(topic, status) for topic in shown]
-    bars = [progress.get(topic.source_topic) for topic in shown]
-    table = _table(shown, rows, bars, page.width)
-    for heading in table.headings:
+    shown, rest = ordered[:TOPICS_SHOWN], ordered[TOPICS_SHOWN:]
+    bars = [(topic, progress.get(topic.source_topic)) for topic in shown]
+    headings, blocks = _table([_row(topic, status) for topic in shown], bars, page.width)
+    for heading in headings:
         yield paint(heading, Colour.DIM, page.colour)
-    for topic, lines in zip(shown, table.lines, strict=True):
+    for topic, lines in zip(shown, blocks, strict=True):
         for line in lines:
             yield paint(line, Colour.YELLOW, page.colour and not topic.drained)
-    if len(ordered) > len(shown):
-        rest = ordered[len(shown) :]
+    if rest:
         yield f"and {many(len(rest), 'topic')} more, {sum(1 for t in rest if t.drained)} of them copied in full"
 
 
-@dataclass(frozen=True)
-class _Table:
-    """Topics laid out: the headings, and the lines of each."""
+def _table(rows: Sequence[Sequence[str]], bars: Sequence[tuple[TopicStatus, Progress | None]], width: int) -> _Table:
+    """Return the headings and the lines of each topic, in the widest of four forms that keeps within the width.
 
-    headings: tuple[str, ...]
-    lines: Sequence[Sequence[str]]
-
-
-def _table(
-    topics: Sequence[TopicStatus], rows: Sequence[Sequence[str]], bars: Sequence[Progress | None], width: int
-) -> _Table:
-    """Return the topics in the widest of four forms that keeps within the width: a bar that breaks is none.
-
-    With a long bar or a short one at the end of a line; or the name above, and the bar beside the numbers or below.
+    With a long bar or a short one at the end of a line; or the name above, and the bar beside the numbers or below:
+    a bar that breaks is none.
     """
-
-    def barred(length: int) -> list[list[str]]:
-        told = (_bar(topic, bar, length) for topic, bar in zip(topics, bars, strict=True))
-        return [[*row, text] for row, text in zip(rows, told, strict=True)]
-
-    for length in (BAR_WIDTH, SHORT_BAR_WIDTH):
-        laid = _laid(_COLUMNS, barred(length), width)
+    long, short = (
+        [[*row, _bar(*bar, length)] for row, bar in zip(rows, bars, strict=True)]
+        for length in (BAR_WIDTH, SHORT_BAR_WIDTH)
+    )
+    for barred in (long, short):
+        laid = layout(_COLUMNS, barred, width)
         if laid.width <= width:
-            return _Table(laid.headings, [[laid.line(row)] for row in barred(length)])
-    for length in (BAR_WIDTH, SHORT_BAR_WIDTH):
-        laid = _laid(_COLUMNS[1:], [row[1:] for row in barred(length)], width - 2)
+            return laid.headings, [[laid.line(row)] for row in barred]
+    for barred in (long, short):
+        laid = layout(_COLUMNS[1:], [row[1:] for row in barred], width - 2)
         if laid.width <= width - 2:
-            lines = [[row[0], f"  {laid.line(row[1:])}"] for row in barred(length)]
-            return _Table(("TOPIC", *(f"  {heading}" for heading in laid.headings)), lines)
-    laid = _laid(_COLUMNS[1:-1], [row[1:] for row in rows], width - 2)
-    lines = [[row[0], f"  {laid.line(row[1:-1])}", f"  {row[-1]}"] for row in barred(SHORT_BAR_WIDTH)]
-    return _Table(("TOPIC", *(f"  {heading}" for heading in laid.headings)), lines)
+            return _below_names(laid, [[row[0], laid.line(row[1:])] for row in barred])
+    laid = layout(_COLUMNS[1:-1], [row[1:] for row in rows], width - 2)
+    return _below_names(laid, [[row[0], laid.line(row[1:-1]), row[-1]] for row in short])
 
 
-def _laid(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Layout:
-    wide = (max((cells(row[i]) for row in rows), default=0) for i in range(len(columns)))
-    return layout([replace(column, width=w) for column, w in zip(columns, wide, strict=True)], width)
+def _below_names(laid: Layout, lines: Iterable[Sequence[str]]) -> _Table:
+    headings = ("TOPIC", *(f"  {heading}" for heading in laid.headings))
+    return headings, [[topic, *(f"  {text}" for text in below)] for topic, *below in lines]
 
 
 def _row(topic: TopicStatus, status: Status) -> list[str]:
@@ -262,16 +232,12 @@ def _row(topic: TopicStatus, status: Status) -> list[str]:
     return [
         f"{name(topic.source_topic)} -> {name(topic.target_topic)}",
         str(len(topic.partitions)),
-        _known(topic.source_end),
-        _known(topic.copied),
+        number(topic.source_end, "?"),
+        number(topic.copied, "?"),
         _lag(topic.lag),
         duration_text((status.time_ms - since) / 1000) if since else "-" if topic.drained else "?",
         _written(topic),
     ]
-
-
-def _known(number: int | None) -> str:
-    return "?" if number is None else str(number)
 
 
 def _lag(lag: Lag) -> str:
@@ -306,10 +272,8 @@ def _groups(status: Status, page: Page) -> Iterator[str]:
     if not living:
         return
     yield paint("GROUPS ALIVE", Colour.BOLD, page.colour)
-    for group, side in living[:GROUPS_SHOWN]:
-        yield from wrapped(f"{name(group.group)}: {side}", page.width, "  ", "    ")
-    if len(living) > GROUPS_SHOWN:
-        yield f"  and {len(living) - GROUPS_SHOWN} more: --format json has them"
+    texts = [f"{name(group.group)}: {side}" for group, side in living]
+    yield from at_most(texts, GROUPS_SHOWN, page.width, "more: --format json has them")
     yield ""
 
 
@@ -323,18 +287,9 @@ def _living(group: GroupStatus, status: Status) -> Iterator[str]:
 
 
 def _missing(status: Status, page: Page, stale: Sight | None) -> Iterator[str]:
-    found = findings_of(status.checks)
-    nothing = "NOTHING IS MISSING" if status.commits else "NOTHING WAS LOOKED AT"
-    heading = "WHAT IS MISSING" if status.blocks else nothing
+    heading = "NOTHING IS MISSING" if status.commits else "NOTHING WAS LOOKED AT"
+    heading = "WHAT IS MISSING" if status.blocks else heading
     if stale is not None:
         heading = f"{heading.replace(' IS ', ' WAS ')} {duration_text(stale.age_seconds)} AGO"
     yield paint(heading, Colour.BOLD, page.colour)
-    for finding in found:
-        yield from finding_lines(finding, page, "--format json", NAMES_SHOWN)
-    other = {c.check for c in status.checks if c.level is not Level.PASS}
-    fine = [check for check in dict.fromkeys(c.check for c in status.checks) if check not in other]
-    if fine:
-        yield from wrapped(f"Passed: {', '.join(fine)}", page.width, "", "  ")
-    silent = not_ruled_out(status.checks)
-    if silent:
-        yield from wrapped(f"Not ruled out: {', '.join(silent)}", page.width, "", "  ")
+    yield from attention_lines(findings_of(status.checks), status.checks, page, "--format json", NAMES_SHOWN)

@@ -9,6 +9,7 @@ from migrate.plan.forecast import Forecast
 from migrate.plan.pace import TimeLeft
 from migrate.plan.status import GroupStatus, PartitionStatus, Status, TopicStatus
 from migrate.plan.watch import Progress, Sight
+from migrate.show.streamed_json import fields_of
 from migrate.survey.drain import Lag
 from migrate.survey.producers import Growth
 
@@ -62,17 +63,12 @@ def status_document(
 
 
 def _topic(topic: TopicStatus, progress: Progress | None) -> dict[str, Any]:
-    written = topic.written
     return {
-        "source_topic": topic.source_topic,
-        "target_topic": topic.target_topic,
-        "source_end": topic.source_end,
-        "target_end": topic.target_end,
-        "copied": topic.copied,
+        **fields_of(topic, "source_topic", "target_topic", "source_end", "target_end", "copied"),
         "lag": _lag(topic.lag),
         "drained": topic.drained,
-        "written": _growth(written),
-        "progress": None if progress is None else {"done": progress.done, "total": progress.total},
+        "written": _growth(topic.written),
+        "progress": None if progress is None else fields_of(progress, "done", "total"),
         "partitions": [_partition(partition) for partition in topic.partitions],
     }
 
@@ -104,19 +100,18 @@ def _state(state: GroupState | Failure | None) -> dict[str, Any] | None:
         return {"state": None, "error": state.code}
     if state is None:
         return None
-    members = list(state.members)
-    return {"state": state.state, "kind": state.kind, "member_count": state.member_count, "members": members}
+    return fields_of(state, "state", "kind", "member_count") | {"members": list(state.members)}
 
 
 def _lag(lag: Lag) -> dict[str, Any]:
     return {"records": lag.records, "counted": lag.is_counted, "waiting_since_ms": lag.waiting_since}
 
 
-def _log(log: LogRange | None) -> dict[str, int] | None:
-    return None if log is None else {"start": log.start, "end": log.end}
+def _log(log: LogRange | None) -> dict[str, Any] | None:
+    return None if log is None else fields_of(log, "start", "end")
 
 
 def _growth(growth: Growth | Failure | None) -> dict[str, Any] | None:
-    if isinstance(growth, Growth):
-        return {"offsets": growth.offsets, "seconds": round(growth.seconds, 3)}
-    return None
+    if not isinstance(growth, Growth):
+        return None
+    return {"offsets": growth.offsets, "seconds": round(growth.seconds, 3)}

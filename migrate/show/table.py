@@ -3,21 +3,26 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from migrate.text import cells
+from migrate.text import Colour, cells, name, paint
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its heading, its width in terminal columns, and whether values stand to the right (numbers do)."""
+    """A column: its heading, its least width in terminal columns, and whether its values are right-aligned."""
 
     heading: str
-    width: int
+    width: int = 0
     right: bool = True
+
+
+def columns(*headings: str, right: bool = True) -> tuple[Column, ...]:
+    """Return columns that are as wide as their values, all aligned alike."""
+    return tuple(Column(heading, right=right) for heading in headings)
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Columns wide enough for their values and headings, and the heading's lines. `gap` is the blanks between."""
+    """Columns wide enough for their values and headings, and the headings in lines. `gap` is the blanks between."""
 
     columns: tuple[Column, ...]
     headings: tuple[str, ...]
@@ -30,43 +35,78 @@ class Layout:
 
     def line(self, values: Sequence[str]) -> str:
         """Return one line of values under their columns, without blanks at its end."""
-        return _line(self.columns, values, self.gap)
+        padded = []
+        for column, value in zip(self.columns, values, strict=True):
+            blanks = " " * (column.width - cells(value))
+            padded.append(blanks + value if column.right else value + blanks)
+        return (" " * self.gap).join(padded).rstrip()
 
 
-def layout(columns: Sequence[Column], width: int, gap: int = 2) -> Layout:
-    """Return the columns laid out, with headings on one line if the table then keeps within `width`.
+def layout(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int, gap: int = 2) -> Layout:
+    """Return the columns, each as wide as its widest value, with headings on one line if that keeps within `width`.
 
     Otherwise headings are broken before their last word (LOG-END-OFFSET becomes LOG-END- above OFFSET).
     """
-    one_line = _with_headings(columns, [[c.heading] for c in columns], gap)
-    if one_line.width <= width:
-        return one_line
-    return _with_headings(columns, [_broken(c.heading) for c in columns], gap)
+    widths = [column.width for column in columns]
+    for row in rows:
+        widths = [max(w, cells(text)) for w, text in zip(widths, row, strict=True)]
+    wide = [replace(column, width=w) for column, w in zip(columns, widths, strict=True)]
+    one_line = _with_headings(wide, [[c.heading] for c in wide], gap)
+    return one_line if one_line.width <= width else _with_headings(wide, [_broken(c.heading) for c in wide], gap)
 
 
-def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> Iterator[str]:
-    """Yield the text in lines of at most `width`, broken between words and never inside one.
+def wrapped(
+    text: str, width: int, first: str = "", rest: str | None = None, colour: Colour | None = None
+) -> Iterator[str]:
+    """Yield the text in lines of at most `width`, broken between words and never inside one, each in the colour.
 
     The first line begins with `first`, the others with `rest` (by default as many blanks). A word that is
     longer than a line stands on its own, uncut: names are copied from here.
     """
     begin = " " * cells(first) if rest is None else rest
     words = text.split(" ")
-    current, used = first + words[0], cells(first) + cells(words[0])
+    lines, used = [first + words[0]], cells(first) + cells(words[0])
     for word in words[1:]:
         needed = cells(word)
         if used + 1 + needed > width:
-            yield current.rstrip()
-            current, used = begin + word, cells(begin) + needed
+            lines.append(begin + word)
+            used = cells(begin) + needed
         else:
-            current, used = f"{current} {word}", used + 1 + needed
-    yield current.rstrip()
+            lines[-1] += " " + word
+            used += 1 + needed
+    for line in lines:
+        yield paint(line.rstrip(), colour, True) if colour else line.rstrip()
 
 
-def aligned(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
-    """Yield labels and texts in two columns, the texts wrapped beside their label."""
+def headed(head: str, colour: Colour | None, lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines, with the head that the first one begins with, if it is whole there, in the colour."""
+    for i, line in enumerate(lines):
+        yield line.replace(head, paint(head, colour, True), 1) if colour and i == 0 else line
+
+
+def at_most(texts: Sequence[str], most: int, width: int, more: str = "more", indent: str = "  ") -> Iterator[str]:
+    """Yield the first texts, indented and wrapped, and on a last line how many there are beyond `most`."""
+    for text in texts[:most]:
+        yield from wrapped(text, width, indent, indent + "  ")
+    if len(texts) > most:
+        yield f"{indent}and {len(texts) - most} {more}"
+
+
+def number(value: int | None, without: str = "-") -> str:
+    """Return a number, or the sign for none."""
+    return without if value is None else str(value)
+
+
+def names(texts: Sequence[str], most: int) -> str:
+    """Return at most so many names on one line, and how many there are beyond."""
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(map(name, texts[:most])) + more
+
+
+def aligned(pairs: Iterable[tuple[str, str]], width: int, least: int = 0) -> Iterator[str]:
+    """Yield labels and texts in two columns, the first at least so wide, the texts wrapped beside their label."""
     listed = list(pairs)
-    widest = max((cells(label) for label, _ in listed), default=0)
+    widest = max([least, *(cells(label) for label, _ in listed)])
     for label, text in listed:
         yield from wrapped(text, width, label + " " * (widest - cells(label) + 2))
 
@@ -75,19 +115,10 @@ def _with_headings(columns: Sequence[Column], words: Sequence[Sequence[str]], ga
     deep = max(len(w) for w in words)
     stacked = [[""] * (deep - len(w)) + list(w) for w in words]
     wide = tuple(replace(c, width=max(c.width, *map(cells, w))) for c, w in zip(columns, stacked, strict=True))
-    return Layout(wide, tuple(_line(wide, [w[i] for w in stacked], gap) for i in range(deep)), gap)
+    bare = Layout(wide, (), gap)
+    return replace(bare, headings=tuple(map(bare.line, zip(*stacked, strict=True))))
 
 
 def _broken(heading: str) -> list[str]:
     before, hyphen, last = heading.rpartition("-")
     return [before + hyphen, last] if hyphen else [last]
-
-
-def _line(columns: Sequence[Column], values: Sequence[str], gap: int) -> str:
-    padded = [_pad(value, column) for column, value in zip(columns, values, strict=True)]
-    return (" " * gap).join(padded).rstrip()
-
-
-def _pad(value: str, column: Column) -> str:
-    blanks = " " * (column.width - cells(value))
-    return blanks + value if column.right else value + blanks

@@ -3,20 +3,21 @@
 The verdict comes first, then what is not as planned, what moved on, what was not written.
 """
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from migrate.apply.not_written import Why
+from migrate.apply.not_written import NotWritten, Why
 from migrate.apply.record_proof import FAILED, Next, RecordProof, RowProof, Verdict
 from migrate.apply.verify import Finding, Standing, Verification, joint_exit_code
 from migrate.errors import EXIT_DONE
-from migrate.match.next_record import NextRecord, Part
+from migrate.match.equality import Part
+from migrate.match.next_record import NextRecord
 from migrate.model import Failure
 from migrate.plan.plan import Plan
-from migrate.show.table import Column, Layout, layout, wrapped
+from migrate.show.streamed_json import document_lines, fields_of
+from migrate.show.table import Column, Layout, at_most, layout, names, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
 
 ROWS_SHOWN = 200
@@ -43,35 +44,38 @@ def verify_lines(found: Verification, plan: Plan, width: int, colour: bool) -> I
     if found.spent:
         yield "This plan was rolled back, so its offsets are not expected to be there: make a new plan."
     if found.moving:
-        yield from wrapped(f"Moving now: {_names(sorted(found.moving))}", width, "", "  ")
+        yield from wrapped(f"Moving now: {names(sorted(found.moving), NAMED)}", width, "", "  ")
     moved = [f for f in found.findings if f.is_good and f.standing is not Standing.EQUAL]
-    yield from _findings("Not as planned:", found.bad, width)
+    yield from _section("Not as planned:", map(_sentence, found.bad), width)
     if any(f.standing in _EMPTY for f in found.bad):
         yield from wrapped(
             "Somebody commits for a group without members, such as MM2's group sync, or its consumers have run and "
             "stopped since: only if you know that they have, say --consumers-ran.", width,
         )  # fmt: skip
-    yield from _findings("Moved on by consumers:", moved, width)
-    yield from _not_written(found, width)
-    yield from _blocks(found, width)
+    yield from _section("Moved on by consumers:", map(_sentence, moved), width)
+    rows = Counter((row.group, row.why, row.reason) for row in found.not_written)
+    those = (
+        f"{name(group)}: {many(count, 'row')} {_WORDS[why]}{f': {safe(reason)}' if reason else ''}"
+        for (group, why, reason), count in rows.items()
+    )
+    yield from _section("Not written, so not verified:", those, width)
+    blocks = (f"{b.check} {name(b.subject)}: {safe(b.seen)}. {safe(b.todo)}".rstrip() for b in found.blocks)
+    yield from _section("Blocks of the plan that no row shows:", blocks, width, NAMED, "all")
 
 
 def verdict(found: Verification) -> tuple[str, Colour]:
     """Return the first line, and its colour: green only where everything that the plan has was verified."""
-    total, groups = len(found.findings), len({f.group for f in found.findings})
-    rest = _rest(found)
+    total, rest = len(found.findings), _rest(found)
     if found.spent:
         equal = found.counts()[Standing.EQUAL]
         return f"ROLLED BACK: this plan is spent, and {equal} of {total} offsets are as it says", Colour.RED
     if found.bad:
         tail = f"; and {rest}" if rest else ""
         return f"NOT AS PLANNED: {len(found.bad)} of {total} offsets{tail}", Colour.RED
-    if total:
-        text = f"VERIFIED: {total} offsets of {groups} groups"
-        return (f"{text}, BUT {rest}", Colour.YELLOW) if rest else (text, Colour.GREEN)
+    text = f"VERIFIED: {total} offsets of {len({f.group for f in found.findings})} groups"
     if rest:
-        return f"NOTHING VERIFIED: {rest}", Colour.YELLOW
-    return "NOTHING TO VERIFY: the plan sets no offset", Colour.YELLOW
+        return f"{text}, BUT {rest}" if total else f"NOTHING VERIFIED: {rest}", Colour.YELLOW
+    return (text, Colour.GREEN) if total else ("NOTHING TO VERIFY: the plan sets no offset", Colour.YELLOW)
 
 
 def _rest(found: Verification) -> str:
@@ -85,46 +89,19 @@ def _rest(found: Verification) -> str:
     return " and ".join(told)
 
 
-def _not_written(found: Verification, width: int) -> Iterator[str]:
-    counted = Counter((row.group, row.why, row.reason) for row in found.not_written)
-    if not counted:
-        return
-    yield ""
-    yield "Not written, so not verified:"
-    for (group, why, reason), count in list(counted.items())[:ROWS_SHOWN]:
-        text = f"{name(group)}: {many(count, 'row')} {_WORDS[why]}{f': {safe(reason)}' if reason else ''}"
-        yield from wrapped(text, width, "  ", "    ")
-    if len(counted) > ROWS_SHOWN:
-        yield f"  and {len(counted) - ROWS_SHOWN} more; --format json has every row"
+def _sentence(finding: Finding) -> str:
+    partition = finding.target_partition
+    return f"{name(finding.group)} {name(partition.topic)}:{partition.partition}: {safe(finding.sentence)}"
 
 
-def _blocks(found: Verification, width: int) -> Iterator[str]:
-    if not found.blocks:
-        return
-    yield ""
-    yield "Blocks of the plan that no row shows:"
-    for block in found.blocks[:NAMED]:
-        text = f"{block.check} {name(block.subject)}: {safe(block.seen)}. {safe(block.todo)}"
-        yield from wrapped(text.rstrip(), width, "  ", "    ")
-    if len(found.blocks) > NAMED:
-        yield f"  and {len(found.blocks) - NAMED} more; --format json has all"
-
-
-def _findings(title: str, findings: Sequence[Finding], width: int) -> Iterator[str]:
-    if not findings:
-        return
-    yield ""
-    yield title
-    for finding in findings[:ROWS_SHOWN]:
-        where = f"{name(finding.group)} {name(finding.target_partition.topic)}:{finding.target_partition.partition}"
-        yield from wrapped(f"{where}: {safe(finding.sentence)}", width, "  ", "    ")
-    if len(findings) > ROWS_SHOWN:
-        yield f"  and {len(findings) - ROWS_SHOWN} more; --format json has every row"
-
-
-def _names(names: Sequence[str]) -> str:
-    tail = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(name(n) for n in names[:NAMED]) + tail
+def _section(
+    title: str, texts: Iterable[str], width: int, most: int = ROWS_SHOWN, what: str = "every row"
+) -> Iterator[str]:
+    listed = list(texts)
+    if listed:
+        yield ""
+        yield title
+        yield from at_most(listed, most, width, f"more; --format json has {what}")
 
 
 _GOOD = frozenset({Verdict.EQUAL, Verdict.AT_END})
@@ -152,11 +129,11 @@ def proof_lines(proof: RecordProof, plan: Plan, width: int, colour: bool) -> Ite
         yield paint("NO RECORDS TO COMPARE: no row has an offset on both sides", Colour.YELLOW, colour)
         return
     same, failed = sum(counts[v] for v in _GOOD), sum(counts[v] for v in FAILED)
-    if failed:
-        yield paint(f"RECORDS NOT AS PLANNED: {failed} of {many(total, 'row')}", Colour.RED, colour)
-    else:
+    text, shade = f"RECORDS NOT AS PLANNED: {failed} of {many(total, 'row')}", Colour.RED
+    if not failed:
         text = f"RECORDS: {same} of {many(total, 'row')} read the same next record on both sides"
-        yield paint(text, Colour.GREEN if same == total else Colour.YELLOW, colour)
+        shade = Colour.GREEN if same == total else Colour.YELLOW
+    yield paint(text, shade, colour)
     yield from wrapped(", ".join(f"{counts[v]} {v}" for v in Verdict if counts[v]), width, "", "  ")
     for verdict, text in _LEGEND.items():
         if counts[verdict]:
@@ -174,100 +151,53 @@ def proof_lines(proof: RecordProof, plan: Plan, width: int, colour: bool) -> Ite
         if any(row.planned is not None for row in proof.rows):
             yield "Where another offset was planned, a third line has the record there."
     for row in proof.rows:
-        lines = _side_by_side(row, wide) if wide.width <= width else _one_above_the_other(row, aliases)
-        shade = Colour.RED if row.verdict in FAILED else None
+        lines = map(wide.line, _lines(row)) if wide.width <= width else _one_above_the_other(row, aliases)
         for line in lines:
-            yield paint(line, shade, colour) if shade else line
+            yield paint(line, Colour.RED, colour and row.verdict in FAILED)
         if row.verdict not in _GOOD:
-            yield from wrapped(_why(row), width, "    ", "      ")
+            differing = f"They differ in {', '.join(row.differing)}. " if row.differing else ""
+            yield from wrapped(f"{differing}{safe(row.sentence)}", width, "    ", "      ")
 
 
 def verify_document(found: Verification, plan: Plan, proof: RecordProof | None) -> Iterator[str]:
-    """Yield one JSON document: what is committed beside what was planned, and the records if they were read.
+    """Return one JSON document in lines: what is committed beside what was planned, and the records if they were read.
 
     `left_out` are the rows that were not written, by the plan or by apply, `blocks` the open blocks without a row.
     """
-    yield "{"
     head: dict[str, Any] = {
         "fingerprint": plan.fingerprint,
         "source": plan.header.source_alias,
         "target": plan.header.target_alias,
         "exit_code": joint_exit_code(found.exit_code, proof.exit_code if proof else EXIT_DONE),
         "rolled_back": found.spent,
-        "counts": {str(standing): n for standing, n in found.counts().items()},
+        "counts": found.counts(),
         "moving": sorted(found.moving),
-        "blocks": [
-            {"check": c.check, "subject": c.subject, "expected": c.expected, "seen": c.seen, "todo": c.todo}
-            for c in found.blocks
-        ],
+        "blocks": [fields_of(c, "check", "subject", "expected", "seen", "todo") for c in found.blocks],
     }
+    findings = (_place(f) | fields_of(f, "expected", "seen", "standing", "sentence", "journal") for f in found.findings)
+    unwritten = (_place(row) | fields_of(row, "why", "reason", "sentence") for row in found.not_written)
+    lists: dict[str, Iterable[dict[str, Any]]] = {"offsets": findings, "left_out": unwritten}
     if proof is not None:
-        head |= {
-            "record_counts": {str(verdict): n for verdict, n in proof.counts().items()},
-            "record_rows_left_out": proof.left_out,
-        }
-    for key, value in head.items():
-        yield f'"{key}": {json.dumps(value)},'
-    findings = (
-        {
-            "group": f.group,
-            "target_topic": f.target_partition.topic,
-            "partition": f.target_partition.partition,
-            "expected": f.expected,
-            "seen": f.seen,
-            "standing": str(f.standing),
-            "sentence": f.sentence,
-            "journal": str(f.journal),
-        }
-        for f in found.findings
-    )
-    unwritten = (
-        {
-            "group": row.group,
-            "target_topic": row.target_partition.topic,
-            "partition": row.target_partition.partition,
-            "why": str(row.why),
-            "reason": row.reason,
-            "sentence": row.sentence,
-        }
-        for row in found.not_written
-    )
-    yield from _list("offsets", findings, ",")
-    yield from _list("left_out", unwritten, "," if proof is not None else "")
-    if proof is not None:
-        yield from _list("records", map(_document, proof.rows), "")
-    yield "}"
+        head |= {"record_counts": proof.counts(), "record_rows_left_out": proof.left_out}
+        lists["records"] = map(_document, proof.rows)
+    return document_lines(head, lists)
 
 
-def _list(key: str, entries: Iterable[Mapping[str, Any]], end: str) -> Iterator[str]:
-    yield f'"{key}": ['
-    waiting = ""
-    for entry in entries:
-        if waiting:
-            yield waiting + ","
-        waiting = json.dumps(entry)
-    if waiting:
-        yield waiting
-    yield f"]{end}"
+def _place(row: Finding | NotWritten) -> dict[str, Any]:
+    partition = row.target_partition
+    return {"group": row.group, "target_topic": partition.topic, "partition": partition.partition}
 
 
 def _document(proof: RowProof) -> dict[str, Any]:
-    row = proof.row
     return {
-        "group": row.group,
-        "source_topic": row.source_topic,
-        "target_topic": row.target_topic,
-        "partition": row.partition,
-        "grade": None if row.grade is None else str(row.grade),
-        "verdict": str(proof.verdict),
-        "sentence": proof.sentence,
-        "compared": [str(part) for part in Part if part in proof.parts],
-        "differing": [str(part) for part in proof.differing],
+        **fields_of(proof.row, "group", "source_topic", "target_topic", "partition", "grade"),
+        **fields_of(proof, "verdict", "sentence"),
+        "compared": [part for part in Part if part in proof.parts],
+        "differing": list(proof.differing),
         "source": _side(proof, proof.source),
         "target": _side(proof, proof.target),
         "planned": None if proof.planned is None else _side(proof, proof.planned),
-        "found_at": proof.found_at,
-        "records_before": proof.records_before,
+        **fields_of(proof, "found_at", "records_before"),
     }
 
 
@@ -301,34 +231,21 @@ def _time(record: NextRecord) -> str | None:
 
 
 def _wide(proofs: Iterable[RowProof], aliases: tuple[str, str], width: int) -> Layout:
-    headings = ["GROUP", "TOPIC:PARTITION"]
+    columns = [Column("GROUP", right=False), Column("TOPIC:PARTITION", right=False)]
     for alias in aliases:
-        headings += [f"{alias}-OFFSET", f"{alias}-TIME", f"{alias}-BYTES", f"{alias}-FINGERPRINT"]
-    headings.append("RECORDS")
-    widest = [0] * len(headings)
-    for proof in proofs:
-        for line in (_cells(proof), _planned_cells(proof)):
-            widest = [max(w, cells(text)) for w, text in zip(widest, line, strict=True)]
-    numbers = {2, 4, 6, 8}
-    return layout([Column(h, w, i in numbers) for i, (h, w) in enumerate(zip(headings, widest, strict=True))], width)
+        for heading, right in (("OFFSET", True), ("TIME", False), ("BYTES", True), ("FINGERPRINT", False)):
+            columns.append(Column(f"{alias}-{heading}", right=right))
+    columns.append(Column("RECORDS", right=False))
+    return layout(columns, (line for proof in proofs for line in _lines(proof)), width)
 
 
-def _cells(proof: RowProof) -> list[str]:
+def _lines(proof: RowProof) -> Iterator[list[str]]:
+    """Yield a row's cells, and those of the line below it: the planned offset, where that is not the committed one."""
     row = proof.row
-    return [
-        name(row.group),
-        f"{name(row.source_topic)}:{row.partition}",
-        *_record(proof, proof.source),
-        *_record(proof, proof.target),
-        str(proof.verdict),
-    ]
-
-
-def _planned_cells(proof: RowProof) -> list[str]:
-    """Return the line below a row's own, of the planned offset; blank where that is the committed one."""
-    if proof.planned is None:
-        return [""] * 11
-    return ["", "", "", "", "", "", *_record(proof, proof.planned), PLANNED]
+    place = [name(row.group), f"{name(row.source_topic)}:{row.partition}"]
+    yield [*place, *_record(proof, proof.source), *_record(proof, proof.target), str(proof.verdict)]
+    if proof.planned is not None:
+        yield [*[""] * 6, *_record(proof, proof.planned), PLANNED]
 
 
 def _record(proof: RowProof, seen: Next | Failure) -> tuple[str, str, str, str]:
@@ -340,25 +257,14 @@ def _record(proof: RowProof, seen: Next | Failure) -> tuple[str, str, str, str]:
     return str(record.offset), _time(record) or "no time", str(record.size), record.fingerprint(proof.parts)
 
 
-def _side_by_side(proof: RowProof, wide: Layout) -> Iterator[str]:
-    yield wide.line(_cells(proof))
-    if proof.planned is not None:
-        yield wide.line(_planned_cells(proof))
-
-
 def _one_above_the_other(proof: RowProof, aliases: tuple[str, str]) -> Iterator[str]:
     row = proof.row
     yield f"{name(row.group)}  {name(row.source_topic)}:{row.partition}  {proof.verdict}"
     widest = max(map(cells, aliases))
-    lines = [(aliases[0], proof.source, ""), (aliases[1], proof.target, "")]
+    seen = [(aliases[0], proof.source, ""), (aliases[1], proof.target, "")]
     if proof.planned is not None:
-        lines.append((aliases[1], proof.planned, f"  {PLANNED}"))
-    for alias, seen, end in lines:
-        offset, time, size, fingerprint = _record(proof, seen)
+        seen.append((aliases[1], proof.planned, f"  {PLANNED}"))
+    for alias, record, end in seen:
+        offset, time, size, fingerprint = _record(proof, record)
         blanks = " " * (widest - cells(alias))
         yield f"  {alias}{blanks}  {offset:>12}  {time:<24}  {size:>9}  {fingerprint}{end}"
-
-
-def _why(proof: RowProof) -> str:
-    differing = f"They differ in {', '.join(proof.differing)}. " if proof.differing else ""
-    return f"{differing}{safe(proof.sentence)}"

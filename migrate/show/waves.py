@@ -7,11 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from migrate.apply.waves import Standing, Wave, WaveSum, of_flows, wave_sum
 from migrate.clock import iso
 from migrate.plan.plan import Plan
-from migrate.show.table import Column, layout, wrapped
-from migrate.text import Colour, cells, many, name, paint, safe
+from migrate.show.table import columns, layout, names, wrapped
+from migrate.text import Colour, many, name, safe
 
 NAMED = 20
-HEADINGS = ("PLAN", "FINGERPRINT", "FLOW", "GROUPS", "MOVED", "UNCERTAIN", "UNDONE", "LEFT", "AS-IT-IS", "OFFSETS")
+COLUMNS = (
+    *columns("PLAN", "FINGERPRINT", "FLOW", right=False),
+    *columns("GROUPS", "MOVED", "UNCERTAIN", "UNDONE", "LEFT", "AS-IT-IS", "OFFSETS"),
+)
 
 
 def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> Iterator[str]:
@@ -22,15 +25,12 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
     for flow, groups in flows.items():
         counts = Counter(groups.values())
         told = ", ".join(f"{counts[s]} {s}" for s in Standing if counts[s]) or "none"
-        done = not counts[Standing.LEFT] and not counts[Standing.UNCERTAIN]
         head = f"{safe(arrows[flow])}: {many(len(groups), 'group')}: {told}"
-        shade = Colour.RED if counts[Standing.UNCERTAIN] else Colour.GREEN if done else Colour.YELLOW
-        for line in wrapped(head, width, "", "  "):
-            yield paint(line, shade, colour)
+        shade = Colour.RED if counts[Standing.UNCERTAIN] else Colour.YELLOW if counts[Standing.LEFT] else Colour.GREEN
+        yield from wrapped(head, width, "", "  ", shade if colour else None)
     yield ""
     rows = [_cells(counted) for counted in sums]
-    widest = [max(map(cells, column)) for column in zip(*rows, strict=True)]
-    page = layout([Column(h, w, i > 2) for i, (h, w) in enumerate(zip(HEADINGS, widest, strict=True))], width)
+    page = layout(COLUMNS, rows, width)
     yield from page.headings
     for row in rows:
         yield page.line(row)
@@ -41,10 +41,9 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
         width,
     )
     for standing in (Standing.UNCERTAIN, Standing.UNDONE, Standing.LEFT):
-        named = sorted({group for groups in flows.values() for group, s in groups.items() if s is standing})
-        if named:
-            more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
-            yield from wrapped(f"{standing}: {', '.join(map(name, named[:NAMED]))}{more}", width, "", "  ")
+        those = sorted({group for groups in flows.values() for group, s in groups.items() if s is standing})
+        if those:
+            yield from wrapped(f"{standing}: {names(those, NAMED)}", width, "", "  ")
 
 
 def wave_document(waves: Sequence[Wave]) -> Iterator[str]:

@@ -51,14 +51,14 @@ def is_utf8(binary: str) -> str:
     return f"is_valid_utf8(cast({binary} as string))"
 
 
-def checkpoint_offsets(value: str = "value") -> tuple[str, str]:
-    """Source and target offset of a checkpoint's value."""
-    return int64(value, 3), int64(value, 11)
+def checkpoint_offsets() -> tuple[str, str]:
+    """Source and target offset of a checkpoint's `value`."""
+    return int64("value", 3), int64("value", 11)
 
 
-def sync_offsets(value: str = "value") -> tuple[str, str]:
-    """Source and target offset of an offset sync's value; NULL for values of another length."""
-    return tuple(f"if(length({value}) = {_SYNC_SIZE}, {int64(value, at)}, null)" for at in (1, 9))  # type: ignore[return-value]
+def sync_offsets() -> tuple[str, str]:
+    """Source and target offset of an offset sync's `value`; NULL for values of another length."""
+    return tuple(f"if(length(value) = {_SYNC_SIZE}, {int64('value', at)}, null)" for at in (1, 9))  # type: ignore[return-value]
 
 
 def metadata(value: str = "value") -> str:
@@ -106,7 +106,7 @@ def with_label(frame: "DataFrame", wanted: Kind) -> "DataFrame":
     """
     from pyspark.sql.functions import expr
 
-    problem = _checkpoint_key_problem() if wanted is Kind.CHECKPOINT else _sync_key_problem()
+    problem = _CHECKPOINT_KEY_PROBLEM if wanted is Kind.CHECKPOINT else _SYNC_KEY_PROBLEM
     measured = (
         frame.withColumn("first", expr(uint16("key", 1)))
         .withColumn("second", expr(f"if(length(key) < 4 + first, 0, {uint16('key', '3 + first')})"))
@@ -116,11 +116,11 @@ def with_label(frame: "DataFrame", wanted: Kind) -> "DataFrame":
     return labelled.drop("first", "second", "problem")
 
 
-def checkpoint_key(first: str = "first") -> dict[str, str]:
-    """The columns of a valid checkpoint's `key`: `group`, `topic`, `partition`; `first` is `group_size`."""
+def checkpoint_key() -> dict[str, str]:
+    """The columns of a valid checkpoint's `key`: `group`, `topic`, `partition`; the column `first` is `group_size`."""
     return {
-        "group": f"cast(substring(key, 3, {first}) as string)",
-        "topic": f"cast(substring(key, 5 + {first}, length(key) - 8 - {first}) as string)",
+        "group": "cast(substring(key, 3, first) as string)",
+        "topic": "cast(substring(key, 5 + first, length(key) - 8 - first) as string)",
         "partition": "cast(conv(hex(substring(key, length(key) - 3, 4)), 16, 10) as int)",
     }
 
@@ -133,11 +133,11 @@ def group_size() -> str:
 def _label(wanted: Kind) -> str:
     offsets_key = "substring(key, 1, 2) = X'5B22' and substring(key, -2, 2) = X'7D5D'"
     if wanted is Kind.CHECKPOINT:
-        is_checkpoint, is_sync = "problem is null", f"{_sync_key_problem()} is null"
+        is_checkpoint, is_sync = "problem is null", f"{_SYNC_KEY_PROBLEM} is null"
         versions = _among((UNKNOWN_VERSION, SYNC_OF_OTHER_VERSION, NEGATIVE_SYNC_OF_OTHER_VERSION))
         lengths = _among((BAD_LENGTH, SYNC, NEGATIVE_SYNC, HEARTBEAT))
     else:
-        is_checkpoint, is_sync = f"{_checkpoint_key_problem()} is null", "problem is null"
+        is_checkpoint, is_sync = f"{_CHECKPOINT_KEY_PROBLEM} is null", "problem is null"
         versions = "false"
         broken = (BAD_LENGTH, UNKNOWN_VERSION, NEGATIVE_CHECKPOINT, MISSPELT_CHECKPOINT)
         lengths = _among((*broken, *CHECKPOINTS, HEARTBEAT))
@@ -149,23 +149,11 @@ def _label(wanted: Kind) -> str:
         f"case when {_among(CHECKPOINTS)} and {is_checkpoint} then '{Kind.CHECKPOINT}'"
         f" when shape = {TOMBSTONE} then '{Kind.TOMBSTONE}'"
         f" when {_among(SYNCS)} and {is_sync} then '{Kind.OFFSET_SYNC}'"
-        f" when shape = {HEARTBEAT} and {_heartbeat_key_problem()} is null then '{Kind.HEARTBEAT}'"
+        f" when shape = {HEARTBEAT} and {_HEARTBEAT_KEY_PROBLEM} is null then '{Kind.HEARTBEAT}'"
         f" when {offsets_key} then '{Kind.CONNECT_OFFSETS}'"
         f" when shape = {CONNECT_JSON} then '{Kind.CONNECT_JSON}'"
         f" else concat('{UNDECODABLE}', {reason}) end"
     )
-
-
-def _checkpoint_key_problem() -> str:
-    return _key_problem(strings=2, tail=4)
-
-
-def _sync_key_problem() -> str:
-    return _key_problem(strings=1, tail=4)
-
-
-def _heartbeat_key_problem() -> str:
-    return _key_problem(strings=2, tail=0)
 
 
 def _key_problem(strings: int, tail: int) -> str:
@@ -191,3 +179,8 @@ def _among(codes: tuple[int, ...]) -> str:
 
 def _negative(column: str, position: str | int) -> str:
     return f"substring({column}, {position}, 1) >= X'80'"
+
+
+_CHECKPOINT_KEY_PROBLEM = _key_problem(strings=2, tail=4)
+_SYNC_KEY_PROBLEM = _key_problem(strings=1, tail=4)
+_HEARTBEAT_KEY_PROBLEM = _key_problem(strings=2, tail=0)

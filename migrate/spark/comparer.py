@@ -29,6 +29,7 @@ from migrate.match.sync_only import guarding
 from migrate.match.task import Failed, Fetched, Matching, MatchTask, OpenReaders
 from migrate.mm2.wire import encode_sync_key
 from migrate.model import LogRange, TopicPartition
+from migrate.spark.background import Session
 from migrate.spark.dataframes import into_spark
 from migrate.spark.java_errors import innermost, root_cause
 from migrate.spark.session import log_file
@@ -37,7 +38,8 @@ from migrate.spark.syncs import Syncs
 from migrate.text import bytes_text
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import RDD
+    from pyspark.sql import DataFrame, SparkSession
 
 ASK_SECONDS = 1.0
 
@@ -88,10 +90,6 @@ class JobProgress:
         return float(newest.numCompletedTasks / newest.numTasks)
 
 
-if TYPE_CHECKING:
-    from pyspark import RDD
-    from pyspark.sql import DataFrame, SparkSession
-
 # Anchors per partition and partitions per topic that a topic is calibrated on.
 ANCHORS = 16
 ANCHOR_PARTITIONS = 4
@@ -115,17 +113,14 @@ class SparkComparer:
     and opens the readers there.
     """
 
-    def __init__(
-        self,
-        spark: "SparkSession",
-        syncs: Callable[[], Syncs | None],
-        open_readers: OpenReaders,
-        match: Matching = matching,
-    ) -> None:
-        self._spark = spark
+    def __init__(self, session: Session, syncs: Callable[[], Syncs | None], open_readers: OpenReaders) -> None:
+        self._session = session
         self._syncs = syncs
         self._open_readers = open_readers
-        self._match = match
+
+    @property
+    def _spark(self) -> "SparkSession":
+        return self._session()
 
     def compare(
         self, works: Collection[Work], limits: Limits, listener: Listener, inverted: bool = False
@@ -143,18 +138,13 @@ class SparkComparer:
             questions.unpersist()
 
     def _compare(
-        self,
-        questions: "DataFrame",
-        works: Mapping[TopicPartition, Work],
-        limits: Limits,
-        listener: Listener,
+        self, questions: "DataFrame", works: Mapping[TopicPartition, Work], limits: Limits, listener: Listener
     ) -> Comparison:
-        match = self._match
         with _spark_told():
             rows = questions.rdd  # which may run a job
         limit = limits.match_records
         # What is asked for first does not depend on how records are compared.
-        looked_at = rows.map(lambda row: cost_of(question_of(row, Equality.ALL, limit), match, ANCHORS))
+        looked_at = rows.map(lambda row: cost_of(question_of(row, Equality.ALL, limit), matching, ANCHORS))
         costs: list[Cost] = _collected(looked_at)
         calibrations = self._calibrate(works, costs)
         equalities = {topic: found.equality for topic, found in calibrations.items()}
@@ -171,7 +161,7 @@ class SparkComparer:
         }
         # Where no equality holds, no sync is proven: what is asked under any of them is the guard.
         asked_under = {topic: found or Equality.TIME_AND_KEY for topic, found in equalities.items()}
-        jobs = [_Job(match, plan.task_of)] + [
+        jobs = [_Job(matching, plan.task_of)] + [
             _Job(partial(guarding, reason=reason, is_bounded=reason == "match-limit"), self._spread(guarded))
             for reason, guarded in places.items()
         ]
@@ -287,11 +277,11 @@ def question_of(row: Any, equality: Equality, match_limit: int) -> PartitionQues
         target=TopicPartition(*target),
         source_log=LogRange(*source_log),
         target_log=LogRange(*target_log),
-        links=tuple(zip(row[1] or (), row[2] or (), strict=True)),
+        sync_pairs=tuple(zip(row[1] or (), row[2] or (), strict=True)),
         source_committed=tuple(document["committed"]),
         equality=equality,
-        source_open=document["open"],
-        copied_to=document["copied_to"],
+        has_open_transaction=document["open"],
+        last_copied_offset=document["copied_to"],
         match_limit=match_limit,
         failback=document["failback"],
         compacted=document["compacted"],
@@ -307,8 +297,8 @@ def _document(work: Work, failback: bool) -> str:
             "places": places,
             "logs": logs,
             "committed": committed,
-            "open": work.source_open,
-            "copied_to": work.copied_to,
+            "open": work.has_open_transaction,
+            "copied_to": work.last_copied_offset,
             "failback": failback,
             "compacted": work.compacted,
         }

@@ -8,6 +8,7 @@ single rows cost microseconds each on both sides.
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from migrate.model import LogRange
@@ -45,14 +46,9 @@ FIXED = {
 
 
 def read_topic(
-    spark: "SparkSession",
-    options: Mapping[str, str],
-    topic: str,
-    pinned: LogRange,
-    partition: int = 0,
-    min_partitions: int | None = None,
+    spark: "SparkSession", options: Mapping[str, str], topic: str, pinned: LogRange, min_partitions: int | None = None
 ) -> "DataFrame":
-    """Return the records of `topic`-`partition` with `pinned.start` <= offset < `pinned.end`, read_committed.
+    """Return the records of the topic's partition 0 with `pinned.start` <= offset < `pinned.end`, read_committed.
 
     `options` are those of the source (Java client properties under `kafka.`); `min_partitions` is into how many
     tasks the range is cut, by default as many as Spark runs at once. Nothing is read until an action runs; if
@@ -61,24 +57,30 @@ def read_topic(
     if pinned.start >= pinned.end:
         return spark.range(0).selectExpr(*(f"cast(null as {kind}) as {name}" for name, kind in SCHEMA.items()))
     tasks = min_partitions or spark.sparkContext.defaultParallelism
-    ranges = {
-        "assign": json.dumps({topic: [partition]}),
-        "startingOffsets": json.dumps({topic: {str(partition): pinned.start}}),
-        "endingOffsets": json.dumps({topic: {str(partition): pinned.end}}),
-        "minPartitions": str(max(1, min(tasks, pinned.end - pinned.start))),
+    cut = {"minPartitions": str(max(1, min(tasks, pinned.end - pinned.start)))}
+    return read_ranges(spark, options, topic, {0: pinned}, cut)
+
+
+def read_ranges(
+    spark: "SparkSession",
+    options: Mapping[str, str],
+    topic: str,
+    ranges: Mapping[int, LogRange],
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> "DataFrame":
+    """Return the records of a topic between pinned offsets by partition; `more` are further options of the source."""
+    pinned = {
+        "assign": json.dumps({topic: sorted(ranges)}),
+        "startingOffsets": json.dumps({topic: {str(p): log.start for p, log in ranges.items()}}),
+        "endingOffsets": json.dumps({topic: {str(p): log.end for p, log in ranges.items()}}),
     }
-    return spark.read.format("kafka").options(**{**TUNING, **options, **FIXED, **ranges}).load()
+    return spark.read.format("kafka").options(**{**TUNING, **options, **FIXED, **pinned, **more}).load()
 
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
 
 DOCUMENT_SIZE = 10_000
 
 
-def into_spark(
-    spark: "SparkSession", rows: Iterable[Sequence[object]], schema: str, size: int = DOCUMENT_SIZE
-) -> "DataFrame":
+def into_spark(spark: "SparkSession", rows: Iterable[Sequence[object]], schema: str) -> "DataFrame":
     """Return a DataFrame of `rows`; `schema` is DDL such as "id bigint, name string", in the rows' order.
 
     Values are what JSON can say (None is NULL); text may hold any character.
@@ -90,7 +92,7 @@ def into_spark(
     jvm: Any = spark._jvm
     documents = jvm.java.util.ArrayList()
     source = iter(rows)
-    while batch := [dict(zip(names, row, strict=True)) for row in islice(source, size)]:
+    while batch := [dict(zip(names, row, strict=True)) for row in islice(source, DOCUMENT_SIZE)]:
         documents.add(json.dumps(batch))
     strings = spark._jsparkSession.createDataset(documents, jvm.org.apache.spark.sql.Encoders.STRING())
     frame = DataFrame(strings.toDF(), spark)
@@ -103,24 +105,15 @@ def into_spark(
 def out_of_spark(frame: "DataFrame", place: str) -> Iterator[tuple[Any, ...]]:
     """Run the query and yield its rows as plain tuples. No value may be NULL: arrays leave NULLs out.
 
-    `place` is an integer expression over the frame's columns, see `bucket`.
+    `place` is an integer expression over the frame's columns, by whose remainders rows are spread evenly over a few
+    arrays per column.
     """
-    for _, *columns in frame.groupBy(bucket(frame, place)).agg(*arrays(frame.columns)).collect():
+    from pyspark.sql.functions import expr
+
+    buckets = max(4, frame.sparkSession.sparkContext.defaultParallelism)
+    arrays = [expr(f"collect_list(`{name}`)") for name in frame.columns]
+    for _, *columns in frame.groupBy(expr(f"pmod({place}, {buckets})")).agg(*arrays).collect():
         yield from zip(*columns, strict=True)
-
-
-def bucket(frame: "DataFrame", place: str) -> "Column":
-    """Return a column `bucket` that spreads rows evenly over a few arrays, one remainder of `place` each."""
-    from pyspark.sql.functions import expr
-
-    return expr(f"pmod({place}, {max(4, frame.sparkSession.sparkContext.defaultParallelism)})").alias("bucket")
-
-
-def arrays(names: Sequence[str], where: str = "true") -> list["Column"]:
-    """Return one array per column, all in the same order, of the rows `where` the condition holds."""
-    from pyspark.sql.functions import expr
-
-    return [expr(f"collect_list(`{name}`) filter (where {where})") for name in names]
 
 
 def _struct_fields(schema: str) -> str:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeVar
 
-from migrate.mm2.flow import Cluster
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.ports import Outcomes, Progress
 from migrate.spark.dead_jvm import LostMachine, asking_machine
 from migrate.spark.java_client import JavaClient
 from migrate.spark.java_commits import JavaCommitReader
+from migrate.spark.java_settings import JavaSettings
 from migrate.spark.java_writer import JavaOffsetWriter
 from migrate.spark.session import java_machine, stop_java_machine
 
@@ -54,7 +54,7 @@ class JavaMachine:
                 stop_java_machine()
                 self._jvm = None
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End the JVM, if it was started."""
         self._pool.shutdown(wait=True)
         if self._jvm is not None:
@@ -73,9 +73,9 @@ class _Made:
 class JavaExactClient:
     """Kafka's Java client to one cluster, made when first asked for, and made again in a new JVM where one died."""
 
-    def __init__(self, machine: JavaMachine, cluster: Cluster, deadline_seconds: float) -> None:
+    def __init__(self, machine: JavaMachine, settings: JavaSettings, deadline_seconds: float) -> None:
         self._machine = machine
-        self._cluster = cluster
+        self._settings = settings
         self._deadline_seconds = deadline_seconds
         self._made: _Made | None = None
 
@@ -133,6 +133,6 @@ class JavaExactClient:
 
     def _in(self, jvm: Any) -> _Made:
         if self._made is None or self._made.jvm is not jvm:
-            client = JavaClient(jvm, self._cluster, self._deadline_seconds)
-            self._made = _Made(jvm, JavaCommitReader(client), JavaOffsetWriter(client))
+            client = JavaClient(jvm, self._settings, self._deadline_seconds)
+            self._made = _Made(jvm, JavaCommitReader(lambda: client), JavaOffsetWriter(client))
         return self._made

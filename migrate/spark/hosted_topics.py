@@ -7,30 +7,25 @@ cluster only, so that beside it what is hidden shows. Kafka's Java Admin has it,
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from migrate.mm2.flow import Cluster
-from migrate.mm2.secrets import redact, secret_values
+from migrate.mm2.secrets import redact
 from migrate.model import Failure
+from migrate.spark.background import Session
+from migrate.spark.java_client import GRACE_SECONDS, java_properties
 from migrate.spark.java_errors import described, innermost, java_exception
-from migrate.spark.java_settings import java_properties
+from migrate.spark.java_settings import JavaSettings
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-# The client itself gives up first: its own reason is better than ours.
-GRACE_SECONDS = 10.0
+    pass
 
 
-def hosted_topics(spark: "SparkSession", cluster: Cluster, deadline_seconds: float) -> frozenset[str] | Failure:
+def hosted_topics(session: Session, settings: JavaSettings, deadline_seconds: float) -> frozenset[str] | Failure:
     """Return the names of all topics with a replica on any broker; a `Failure` where a part is missing."""
     from py4j.protocol import Py4JJavaError
 
-    jvm: Any = spark._jvm
-    properties = jvm.java.util.Properties()
-    for key, value in java_properties(cluster.properties).items():
-        properties.put(key, value)
+    jvm: Any = session()._jvm
     millis = int(deadline_seconds * 1000)
-    properties.put("default.api.timeout.ms", str(millis))
-    properties.put("request.timeout.ms", str(millis))
+    timeouts = dict.fromkeys(("default.api.timeout.ms", "request.timeout.ms"), str(millis))
+    properties = java_properties(jvm, {**settings.admin, **timeouts})
     unit = jvm.java.util.concurrent.TimeUnit.MILLISECONDS
     patience = millis + int(GRACE_SECONDS * 1000)
     try:
@@ -49,7 +44,7 @@ def hosted_topics(spark: "SparkSession", cluster: Cluster, deadline_seconds: flo
     except Py4JJavaError as error:
         throwable = java_exception(error)
         code = jvm.org.apache.kafka.common.protocol.Errors.forException(innermost(throwable)).name()
-        return Failure(code, redact(described(throwable), secret_values(cluster.properties)))
+        return Failure(code, redact(described(throwable), settings.secrets))
 
 
 def topics_of(

@@ -1,13 +1,13 @@
 """Kafka's Java Admin client inside a JVM that py4j speaks to: made, asked and closed; its errors in our words."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from migrate.errors import ClusterError
-from migrate.mm2.flow import Cluster
-from migrate.mm2.secrets import redact, secret_values
+from migrate.mm2.secrets import redact
 from migrate.model import Failure
 from migrate.spark.java_errors import described, innermost, java_exception
-from migrate.spark.java_settings import java_properties
+from migrate.spark.java_settings import JavaSettings
 from migrate.spark.session import log_file
 
 # The client itself gives up first: its own reason is better than ours.
@@ -25,28 +25,20 @@ class JavaClient:
     `jvm` is py4j's view of a JVM that has Kafka's classes; `deadline_seconds` is how long one call may take.
     """
 
-    def __init__(self, jvm: Any, cluster: Cluster, deadline_seconds: float) -> None:
+    def __init__(self, jvm: Any, settings: JavaSettings, deadline_seconds: float) -> None:
         """Open the client; raises `ClusterError` if Kafka will not have its settings."""
         from py4j.protocol import Py4JJavaError
 
         self.jvm = jvm
         self.deadline_seconds = deadline_seconds
-        self.cluster = cluster
-        self._secrets = secret_values(cluster.properties)
+        self.name = settings.name
+        self._secrets = settings.secrets
         self._loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         self.kafka: Any = jvm.org.apache.kafka
-        properties = jvm.java.util.Properties()
-        for key, value in java_properties(cluster.properties).items():
-            properties.put(key, value)
         try:
-            self.admin: Any = self.kafka.clients.admin.Admin.create(properties)
+            self.admin: Any = self.kafka.clients.admin.Admin.create(java_properties(jvm, settings.admin))
         except Py4JJavaError as error:
             raise self.unusable(java_exception(error)) from error
-
-    @property
-    def name(self) -> str:
-        """The cluster in messages: "target B (broker:9092)"."""
-        return f"{self.cluster.side} {self.cluster.alias} ({self.cluster.bootstrap})"
 
     def reach(self) -> None:
         """Ask the cluster for its id; raises `ClusterError` if it does not answer, or does not let us in."""
@@ -57,10 +49,6 @@ class JavaClient:
             self.get(self.admin.describeCluster(options).clusterId(), self.deadline_seconds + GRACE_SECONDS)
         except Py4JJavaError as error:
             raise self.unusable(java_exception(error)) from error
-
-    def close(self) -> None:
-        """Close the client at once."""
-        self.admin.close(self.jvm.java.time.Duration.ZERO)
 
     def get(self, future: Any, seconds: float) -> Any:
         """Return a Java future's value; raises `Py4JJavaError` with what it ended in, or after `seconds`."""
@@ -89,21 +77,10 @@ class JavaClient:
         """Return a Java class by its full name, by the loader that has Kafka's."""
         return self.jvm.java.lang.Class.forName(name, True, self._loader)
 
-    def partitions(self) -> "Partitions":
-        """Return a maker of Kafka's TopicPartition objects."""
-        return Partitions(self.kafka.common.TopicPartition)
 
-
-class Partitions:
-    """Kafka's TopicPartition objects, each made once: a call into the JVM costs a tenth of a millisecond."""
-
-    def __init__(self, make: Any) -> None:
-        self._make = make
-        self._made: dict[tuple[str, int], Any] = {}
-
-    def __call__(self, topic: str, partition: int) -> Any:
-        """Return the object for one partition."""
-        made = self._made.get((topic, partition))
-        if made is None:
-            made = self._made[topic, partition] = self._make(topic, partition)
-        return made
+def java_properties(jvm: Any, settings: Mapping[str, str]) -> Any:
+    """Return settings as a `java.util.Properties`."""
+    properties = jvm.java.util.Properties()
+    for key, value in settings.items():
+        properties.put(key, value)
+    return properties

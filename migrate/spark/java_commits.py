@@ -5,7 +5,8 @@ between the two languages as one JSON document per batch: a py4j call per field 
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from migrate.errors import ClusterError
@@ -25,11 +26,14 @@ _SPEC_CLASS = "org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec"
 
 
 class JavaCommitReader:
-    """Reads groups' committed offsets (`migrate.ports.CommitReader`); needs Kafka's classes in Spark's JVM."""
+    """Reads groups' committed offsets (`migrate.ports.CommitReader`); `client` is made when first asked for."""
 
-    def __init__(self, client: JavaClient) -> None:
-        self._client = client
-        self._mapper = self._object_mapper()
+    def __init__(self, client: Callable[[], JavaClient]) -> None:
+        self._made = client
+
+    @cached_property
+    def _client(self) -> JavaClient:
+        return self._made()
 
     def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
         """Return all committed offsets of each group, with metadata as stored and leader epochs.
@@ -43,10 +47,6 @@ class JavaCommitReader:
         for start in range(0, len(wanted), GROUPS_PER_CALL):
             answers.update(self._batch(wanted[start : start + GROUPS_PER_CALL], require_stable))
         return answers
-
-    def close(self) -> None:
-        """Close the client at once."""
-        self._client.close()
 
     def _batch(self, groups: Sequence[str], require_stable: bool) -> dict[str, Commits | Failure]:
         plain = self._ask(groups, False, self._client.deadline_seconds)
@@ -98,7 +98,8 @@ class JavaCommitReader:
         )
         return self._mapper.readValue(json.dumps(dict.fromkeys(groups, {})), map_type)
 
-    def _object_mapper(self) -> Any:
+    @cached_property
+    def _mapper(self) -> Any:
         """Spark's Jackson, reading and writing private fields: Kafka's classes are no beans."""
         jackson = self._client.jvm.com.fasterxml.jackson
         mapper = jackson.databind.ObjectMapper()

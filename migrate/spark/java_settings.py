@@ -1,9 +1,11 @@
 """A client's properties as Spark's Kafka source and Kafka's Java Admin take them: nearly as they are."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from migrate.mm2.config_providers import without_providers
-from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE
+from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE, Cluster
+from migrate.mm2.secrets import secret_values
 
 # Kafka's ClientUtils.filterPreferredAddresses; librdkafka tries them all.
 JAVA_ADDRESSES = (
@@ -26,14 +28,25 @@ _NOT_FOR_SPARK = frozenset(
 _NOT_FOR_ADMIN = _NOT_FOR_SPARK | {"key.serializer", "value.serializer"}
 
 
-def spark_options(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return options for Spark's Kafka source; the settings that it rejects are left out."""
-    return {f"kafka.{key}": value for key, value in _for_java(properties, _NOT_FOR_SPARK).items()}
+@dataclass(frozen=True, slots=True)
+class JavaSettings:
+    """One cluster as Kafka's Java clients are told of it.
+
+    `name` is the cluster's in messages, "source A (broker:9092)"; `admin` the properties of the Java Admin; `source`
+    the options of Spark's Kafka source, without the settings that it rejects; `secrets` what no message may show.
+    """
+
+    name: str
+    admin: Mapping[str, str] = field(repr=False)
+    source: Mapping[str, str] = field(repr=False)
+    secrets: frozenset[str] = field(repr=False)
 
 
-def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties for Kafka's Java Admin client."""
-    return _for_java(properties, _NOT_FOR_ADMIN)
+def java_settings(cluster: Cluster) -> JavaSettings:
+    """Return what every Java client to this cluster is made with."""
+    source = {f"kafka.{key}": value for key, value in _for_java(cluster.properties, _NOT_FOR_SPARK).items()}
+    admin = _for_java(cluster.properties, _NOT_FOR_ADMIN)
+    return JavaSettings(cluster.name, admin, source, secret_values(cluster.properties))
 
 
 def _for_java(properties: Mapping[str, str], left_out: frozenset[str]) -> dict[str, str]:

@@ -5,12 +5,13 @@ moved by itself; what it gives up on comes back as a `Failure` per partition, ne
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from migrate.errors import ClusterError
 from migrate.model import Commit, Commits, Failure, TopicPartition
 from migrate.ports import Outcomes
-from migrate.spark.java_client import GRACE_SECONDS, TIMED_OUT, JavaClient
+from migrate.spark.java_client import GRACE_SECONDS, JavaClient
 from migrate.spark.java_errors import java_exception
 
 # One request becomes one batch in the offsets topic, which takes 1 MiB by default.
@@ -20,15 +21,10 @@ RECORD_OVERHEAD = 64
 # The same division as for librdkafka (migrate.kafka.errors), whose own codes Java does not have.
 _PASSING = frozenset(
     {
-        TIMED_OUT,
-        "COORDINATOR_LOAD_IN_PROGRESS",
-        "COORDINATOR_NOT_AVAILABLE",
-        "LEADER_NOT_AVAILABLE",
-        "NETWORK_EXCEPTION",
-        "NOT_COORDINATOR",
-        "THROTTLING_QUOTA_EXCEEDED",
+        "REQUEST_TIMED_OUT", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "LEADER_NOT_AVAILABLE",
+        "NETWORK_EXCEPTION", "NOT_COORDINATOR", "THROTTLING_QUOTA_EXCEEDED",
     }
-)
+)  # fmt: skip
 _NOT_THERE = frozenset({"GROUP_ID_NOT_FOUND", "UNKNOWN_TOPIC_OR_PARTITION"})
 
 Submit = Callable[[str, Collection[TopicPartition]], Any]
@@ -39,7 +35,9 @@ class JavaOffsetWriter:
 
     def __init__(self, client: JavaClient) -> None:
         self._client = client
-        self._partition = client.partitions()
+        # Each made once: a call into the JVM costs a tenth of a millisecond.
+        make = client.kafka.common.TopicPartition
+        self._java = cache(lambda place: make(place.topic, place.partition))
         self._commit = client.kafka.clients.consumer.OffsetAndMetadata
 
     def prove(self) -> None:
@@ -82,9 +80,6 @@ class JavaOffsetWriter:
 
     def _options(self, name: str) -> Any:
         return getattr(self._client.kafka.clients.admin, name)().timeoutMs(int(self._client.deadline_seconds * 1000))
-
-    def _java(self, place: TopicPartition) -> Any:
-        return self._partition(place.topic, place.partition)
 
     def _carry_out(
         self, parts: Mapping[str, Collection[TopicPartition]], submit: Submit

@@ -3,25 +3,25 @@
 Of the Connect offsets topic, the newest record of every key that MM2's source connector wrote counts.
 """
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from migrate.errors import ClusterError
 from migrate.mm2.connect_offsets import positions_of
-from migrate.mm2.flow import Cluster, Flow
-from migrate.mm2.secrets import redact, secret_values
+from migrate.mm2.flow import Flow
+from migrate.mm2.secrets import redact
 from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import LogRange, Side, TopicPartition
+from migrate.spark.background import Session
 from migrate.spark.checkpoints import read_checkpoints
-from migrate.spark.dataframes import FIXED, TUNING
+from migrate.spark.dataframes import read_ranges
 from migrate.spark.java_errors import root_cause
-from migrate.spark.java_settings import spark_options
+from migrate.spark.java_settings import JavaSettings
 from migrate.spark.session import log_file
 from migrate.spark.syncs import NO_WINDOW, Syncs, read_syncs
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
 
@@ -29,29 +29,29 @@ T = TypeVar("T")
 class SparkMirrorReader:
     """Reads MM2's topics through Spark's Kafka source; each call reads its range once, in full.
 
+    `settings` are those of both clusters, by side.
     `syncs` are those that `windows` has read, kept for the comparing of records until the reader is closed.
     """
 
-    def __init__(self, spark: "SparkSession", flow: Flow) -> None:
-        self._spark = spark
+    def __init__(self, session: Session, flow: Flow, settings: Mapping[Side, JavaSettings]) -> None:
+        self._session = session
         self._flow = flow
+        self._settings = settings
         self.syncs: Syncs | None = None
 
     def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
         """Read the checkpoints topic, on the target; raises `ClusterError` if it cannot be read to its end."""
-        cluster = self._flow.target
-        options = spark_options(cluster.properties)
-        return _told(cluster, topic, lambda: read_checkpoints(self._spark, options, topic, pinned))
+        spark, settings = self._session(), self._settings[Side.TARGET]
+        return _told(settings, topic, lambda: read_checkpoints(spark, settings.source, topic, pinned))
 
     def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
         """Read the offset-syncs topic on `side`; raises `ClusterError` if it cannot be read to its end."""
-        cluster = self._flow.source if side is Side.SOURCE else self._flow.target
-        options = spark_options(cluster.properties)
+        spark, settings = self._session(), self._settings[side]
         self.close()
         if pinned.start >= pinned.end:
             return SyncReading(dict.fromkeys(questions, NO_WINDOW), {})
-        self.syncs = syncs = read_syncs(self._spark, options, topic, pinned, self._flow.failback)
-        return _told(cluster, topic, lambda: syncs.reading(questions))
+        self.syncs = syncs = read_syncs(spark, settings.source, topic, pinned, self._flow.failback)
+        return _told(settings, topic, lambda: syncs.reading(questions))
 
     def close(self) -> None:
         """Let Spark forget the offset syncs."""
@@ -61,13 +61,12 @@ class SparkMirrorReader:
 
     def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
         """Read the Connect offsets topic, on the target; raises `ClusterError` if it cannot be read to its end."""
-        cluster = self._flow.target
-        options = spark_options(cluster.properties)
+        spark, settings = self._session(), self._settings[Side.TARGET]
         alias, connectors = self._flow.source.alias, self._flow.runtime.source_connectors
-        return _told(cluster, topic, lambda: read_positions(self._spark, options, topic, pinned, alias, connectors))
+        return _told(settings, topic, lambda: read_positions(spark, settings.source, topic, pinned, alias, connectors))
 
 
-def _told(cluster: Cluster, topic: str, read: Callable[[], T]) -> T:
+def _told(settings: JavaSettings, topic: str, read: Callable[[], T]) -> T:
     """Run a reading; what Spark raises becomes one paragraph without a stack trace or a secret."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -75,16 +74,13 @@ def _told(cluster: Cluster, topic: str, read: Callable[[], T]) -> T:
     try:
         return read()
     except (Py4JError, PySparkException) as error:
-        cause = redact(root_cause(error), secret_values(cluster.properties))
+        cause = redact(root_cause(error), settings.secrets)
         raise ClusterError(
-            f"Topic {topic} on {cluster.side} {cluster.alias} ({cluster.bootstrap}) could not be read: {cause}.",
+            f"Topic {topic} on {settings.name} could not be read: {cause}.",
             f"Check that the topic still exists and that this principal may READ and DESCRIBE it; "
             f"Spark's own log is {log_file()}.",
         ) from error
 
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 # Only keys that name a topic can be a source connector's; a checkpoint connector's name a group as well.
 _OF_SOURCE_CONNECTOR = "contains(cast(key as string), '\"topic\"') and not contains(cast(key as string), '\"group\":')"
@@ -106,13 +102,7 @@ def read_positions(
     ranges = {partition: log for partition, log in pinned.items() if log.start < log.end}
     if not ranges:
         return {}
-    read = {
-        "assign": json.dumps({topic: sorted(ranges)}),
-        "startingOffsets": json.dumps({topic: {str(p): log.start for p, log in ranges.items()}}),
-        "endingOffsets": json.dumps({topic: {str(p): log.end for p, log in ranges.items()}}),
-    }
-    records = spark.read.format("kafka").options(**{**TUNING, **options, **FIXED, **read}).load()
-    return positions_in(records, source_alias, connectors)
+    return positions_in(read_ranges(spark, options, topic, ranges), source_alias, connectors)
 
 
 def positions_in(

@@ -37,10 +37,7 @@ HOW_TO_GIVE_SCRATCH = (
 )
 
 # What every answer of this tool depends on: set on our own session only, never on one that we were given.
-_SQL_SETTINGS = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "true",
-}
+_SQL_SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
 # Spark reads Kafka through its newer reader: the older one copies every record twice more on its way.
 _V1_SOURCES = "spark.sql.sources.useV1SourceList"
 _LOCAL_SETTINGS = {
@@ -71,29 +68,22 @@ _SETTINGS = {
 }
 
 
-def spark_session(
-    master: str | None = None, conf: Mapping[str, str] | None = None, *, connector: bool = True
-) -> "SparkSession":
+def spark_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> "SparkSession":
     """Return a session of the running Spark, or start Spark.
 
     `conf` holds Spark settings by their full names and wins over the tool's own. `master` counts only where
     neither a session nor a `spark.master` setting exists; without any it is local[*].
-    `connector=False` starts without Kafka's classes.
     Raises `EnvironmentLacks` if Java or the connector's jars are missing or Spark does not start, and
     `UsageError` if `master` contradicts a master that is already configured.
     """
     conf = dict(conf or {})
     running = _running_session()
-    if running is not None:
-        own = running.newSession()
-    else:
-        own = _start(_master(master, conf), conf, connector)
+    own = _launch(_settings(_master(master, conf), conf)) if running is None else running.newSession()
     v1_sources = own.conf.get(_V1_SOURCES) or ""
     own.conf.set(_V1_SOURCES, ",".join(s for s in v1_sources.split(",") if s.strip().lower() != "kafka"))
     for key, value in _SQL_SETTINGS.items():
         own.conf.set(key, conf.get(key, value))
-    if connector:
-        _require_class(own._jvm, CONNECTOR_CLASS)
+    _require_class(own._jvm, CONNECTOR_CLASS)
     return own
 
 
@@ -105,7 +95,7 @@ def java_machine() -> Any:
     from pyspark import SparkContext
 
     if SparkContext._gateway is None:
-        _open_gateway(_settings("local[1]", {}, connector=True))
+        _open_gateway(_settings("local[1]", {}))
     jvm: Any = SparkContext._jvm
     _require_class(jvm, ADMIN_CLASS)
     return jvm
@@ -236,11 +226,7 @@ def _configured_master() -> str | None:
         return None
 
 
-def _start(master: str, conf: Mapping[str, str], connector: bool) -> "SparkSession":
-    return _launch(_settings(master, conf, connector))
-
-
-def _settings(master: str, conf: Mapping[str, str], connector: bool) -> dict[str, str]:
+def _settings(master: str, conf: Mapping[str, str]) -> dict[str, str]:
     java_version()
     settings = {**_SETTINGS, **_SQL_SETTINGS, "spark.master": master, "spark.app.name": "mm2-migrate"}
     settings["spark.jars.ivy"] = str(cache_folder() / "spark-ivy")
@@ -248,8 +234,7 @@ def _settings(master: str, conf: Mapping[str, str], connector: bool) -> dict[str
     if master.startswith("local"):
         settings |= _LOCAL_SETTINGS
     settings |= conf
-    jars = [str(path) for path in connector_jars(conf)] if connector else []
-    if jars:
+    if jars := [str(path) for path in connector_jars(conf)]:
         settings["spark.jars"] = ",".join([*filter(None, [conf.get("spark.jars")]), *jars])
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return settings

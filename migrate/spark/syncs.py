@@ -15,7 +15,7 @@ from migrate.spark import columns
 from migrate.spark.dataframes import into_spark, out_of_spark, read_topic
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _NO_LINK = "cast(null as struct<position: bigint, source_offset: bigint, target_offset: bigint>)"
 _LATER = "over (partition by key order by position desc rows between unbounded preceding and 1 preceding)"
@@ -46,9 +46,7 @@ def links(syncs: "DataFrame") -> "DataFrame":
     """
     return (
         syncs.selectExpr(
-            "*",
-            f"min(source_offset) {_LATER} as least_source",
-            f"min(target_offset) {_LATER} as least_target",
+            "*", f"min(source_offset) {_LATER} as least_source", f"min(target_offset) {_LATER} as least_target"
         )
         .where("least_source is null or (source_offset < least_source and target_offset < least_target)")
         .drop("least_source", "least_target")
@@ -82,9 +80,6 @@ def windows(chain: "DataFrame", commits: "DataFrame") -> "DataFrame":
         "upper.target_offset as upper_target",
     )
 
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 NO_WINDOW = Window(None, None)
 # Stands for "no sync on this side" while a row travels; positions are never negative.

@@ -10,7 +10,7 @@ the newest sync that both sides confirm, and from MM2's own position. An estimat
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from migrate.match.protocol import Link, Tail
+from migrate.match.protocol import OffsetPair, Tail
 from migrate.model import Failure, LogRange
 from migrate.text import many
 
@@ -93,7 +93,7 @@ def lag_of(
     target_log: LogRange,
     is_drained: bool,
     tail: Tail | None,
-    newest: Link | None,
+    newest: OffsetPair | None,
     copied_to: int | None,
 ) -> Lag:
     """Return the lag of one partition.

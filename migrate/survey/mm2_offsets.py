@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from migrate.errors import ClusterError
-from migrate.match.protocol import Link
+from migrate.match.protocol import OffsetPair
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointRecord, WindowQuestion
@@ -37,9 +37,9 @@ class PartitionStores:
     source_log: LogRange | None
     target_log: LogRange | None
     copied_to: int | None
-    sync: Link | None
+    sync: OffsetPair | None
     groups: int
-    furthest: Link | None
+    furthest: OffsetPair | None
 
     @property
     def left(self) -> int | None:
@@ -148,7 +148,7 @@ def _newest_syncs(
     questions: Mapping[TopicPartition, WindowQuestion],
     topics: Mapping[str, int],
     timer: Timer,
-) -> tuple[dict[TopicPartition, Link], str]:
+) -> tuple[dict[TopicPartition, OffsetPair], str]:
     """Return the newest sync by source partition; `topics` are those of the side where the syncs lie."""
     topic = flow.offset_syncs_topic
     admin = syncs_admin(clusters, flow)
@@ -176,7 +176,7 @@ def _checkpoints(
     return found, ""
 
 
-def _of_groups(records: list[CheckpointRecord]) -> tuple[int, Link | None]:
+def _of_groups(records: list[CheckpointRecord]) -> tuple[int, OffsetPair | None]:
     furthest = max(((r.source_offset, r.target_offset) for r in records), default=None)
     return len(records), furthest
 

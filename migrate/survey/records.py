@@ -102,8 +102,8 @@ def works_of(
                     source_log,
                     target_log,
                     tuple(sorted(committed[source])),
-                    source_open=watermarks.is_open(source, source_log),
-                    copied_to=copied_to.get(source),
+                    has_open_transaction=watermarks.is_open(source, source_log),
+                    last_copied_offset=copied_to.get(source),
                     compacted=target.topic in compacted,
                 )
             )

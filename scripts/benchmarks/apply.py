@@ -26,7 +26,7 @@ from migrate.apply.history import APPLY, JournalState
 from migrate.apply.journal import Journal
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import GroupWriter, read_commits
-from migrate.cli.wiring import admin_of
+from migrate.cli.wiring import Endpoint
 from migrate.clock import SystemClock
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Side
@@ -100,7 +100,8 @@ def measure(groups: int, partitions: int, rounds: int, tool_groups: int) -> None
 def our_turn(bench: Bench) -> None:
     """The three steps of an apply, each timed by itself; the client process's start counts."""
     plan, clock = bench.plan(bench.groups), SystemClock()
-    target = admin_of(FlowCluster(Side.TARGET, "B", {"bootstrap.servers": bench.bootstrap}), DEADLINE_SECONDS, WINDOW)
+    cluster = FlowCluster(Side.TARGET, "B", {"bootstrap.servers": bench.bootstrap})
+    target = Endpoint(cluster, DEADLINE_SECONDS).admin(WINDOW)
     path = journal_path(bench.folder / "bench.plan", plan.fingerprint)
 
     with timed(bench.ours["drift check"]):

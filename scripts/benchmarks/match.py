@@ -16,18 +16,22 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from migrate.cli.wiring import BackgroundSpark, SparkMirror, SparkRecordComparer, background_spark
+from migrate.cli.wiring import endpoints
 from migrate.kafka.read_pass import BATCH, POLL_SECONDS
-from migrate.kafka.record_reader import Reach
+from migrate.kafka.reader_clients import Reach
+from migrate.kafka.reader_pair import KafkaReaders
 from migrate.match.comparison import FetchEstimate, Limits, Work
 from migrate.match.equality import Equality
 from migrate.match.log_reader import runs_of
 from migrate.match.matcher import matching
-from migrate.match.protocol import Matched, PartitionQuestion, Range
+from migrate.match.protocol import Matched, OffsetRange, PartitionQuestion
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.model import LogRange, Side, TopicPartition
+from migrate.spark.background import Session, background_spark
+from migrate.spark.comparer import SparkComparer
+from migrate.spark.mm2_topics import SparkMirrorReader
 from scripts.benchmarks.memory import Peak
 from scripts.benchmarks.workload import KEY_BYTES, SPREAD, SYNC_EVERY, SYNCS_TOPIC, USUAL, VALUE_BYTES, Workload, write
 from tests.lab.cluster import Cluster, start_clusters
@@ -85,12 +89,12 @@ def measure(windows: int, names: Sequence[str]) -> None:
             print(f"Starting two brokers, Kafka {DEFAULT_VERSION} ...", flush=True)
             start_clusters(source, target)
             source.create_topic(SYNCS_TOPIC, 1, KEPT)
-            with background_spark(None, {}) as spark:
+            with background_spark(None, {}) as session:
                 syncs = 0
                 for workload in (each.cut(windows) for each in WORKLOADS if each.name in names):
                     syncs += prepare(workload, source, target)
                     sizes = [size for size in ROWS if size < workload.windows()] + [workload.windows()]
-                    report([run(workload.cut(size), source, target, spark, syncs) for size in sizes])
+                    report([run(workload.cut(size), source, target, session, syncs) for size in sizes])
         finally:
             source.stop()
             target.stop()
@@ -109,7 +113,7 @@ def prepare(workload: Workload, source: Cluster, target: Cluster) -> int:
     return syncs
 
 
-def run(workload: Workload, source: Cluster, target: Cluster, spark: BackgroundSpark, syncs: int) -> Measured:
+def run(workload: Workload, source: Cluster, target: Cluster, session: Session, syncs: int) -> Measured:
     """Measure ours, then theirs; every place must be the right one."""
     flow = Flow(
         FlowCluster(Side.SOURCE, "A", {"bootstrap.servers": source.bootstrap}),
@@ -120,10 +124,12 @@ def run(workload: Workload, source: Cluster, target: Cluster, spark: BackgroundS
         SYNCS_TOPIC,
     )
     works = workload.works()
-    mirror = SparkMirror(spark, flow)
+    source_end, target_end = endpoints(flow, DEADLINE_SECONDS)
+    mirror = SparkMirrorReader(session, flow, {Side.SOURCE: source_end.java, Side.TARGET: target_end.java})
     mirror.windows(Side.SOURCE, SYNCS_TOPIC, LogRange(0, syncs), workload.questions())
-    comparer = SparkRecordComparer(spark, flow, mirror, DEADLINE_SECONDS)
-    context: Any = spark.session().sparkContext
+    readers = KafkaReaders(source_end.kafka, target_end.kafka, DEADLINE_SECONDS)
+    comparer = SparkComparer(session, lambda: mirror.syncs, readers)
+    context: Any = session().sparkContext
     with Peak(context._gateway.proc.pid) as peak:
         began = time.perf_counter()
         found = comparer.compare(works, Limits(1_000_000, None), Unheard())
@@ -157,7 +163,9 @@ def question(work: Work) -> PartitionQuestion:
     return PartitionQuestion(work.source, work.target, *logs, links, work.source_committed, Equality.ALL)
 
 
-def straight(bootstrap: str, settings: Mapping[str, Any], wanted: Mapping[TopicPartition, Sequence[Range]]) -> int:
+def straight(
+    bootstrap: str, settings: Mapping[str, Any], wanted: Mapping[TopicPartition, Sequence[OffsetRange]]
+) -> int:
     """Read the runs that join these ranges, many partitions at a time; return how many offsets the ranges have."""
     runs = {place: runs_of(ranges, READ_THROUGH) for place, ranges in wanted.items()}
     client = Consumer({**settings, "bootstrap.servers": bootstrap})

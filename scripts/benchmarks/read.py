@@ -14,7 +14,7 @@ from statistics import median
 
 from confluent_kafka import Producer
 
-from migrate.mm2.wire import CheckpointRecord
+from migrate.mm2.wire import WireCheckpoint
 from migrate.model import LogRange
 from migrate.spark.checkpoints import read_checkpoints
 from migrate.spark.session import spark_session, stop_session
@@ -73,7 +73,7 @@ def fill(bootstrap: str, size: Size) -> None:
         group, partition = divmod(number % size.keys, size.partitions)
         place = 1_000_000 + number
         key, value = encode_checkpoint(
-            CheckpointRecord(f"group-{group:05d}", f"{ALIAS}.orders", partition, place, place - 7)
+            WireCheckpoint(f"group-{group:05d}", f"{ALIAS}.orders", partition, place, place - 7)
         )
         while True:
             try:

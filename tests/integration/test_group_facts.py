@@ -17,7 +17,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from migrate.kafka.admin import ConfluentAdmin
+from migrate.kafka.client_config import client_settings
+from migrate.kafka.cluster_reader import ConfluentReader
 from migrate.kafka.group_facts import ConfluentGroupFacts
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Failure, GroupState, Side
@@ -71,8 +72,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def facts(cluster: Cluster) -> ConfluentGroupFacts:
-    settings = {"bootstrap.servers": cluster.bootstrap}
-    return ConfluentGroupFacts(FlowCluster(Side.TARGET, "B", settings), settings, CALL_SECONDS)
+    settings = client_settings(FlowCluster(Side.TARGET, "B", {"bootstrap.servers": cluster.bootstrap}))
+    return ConfluentGroupFacts(settings, CALL_SECONDS)
 
 
 def test_every_group_is_listed_with_its_kind_share_groups_too(facts: ConfluentGroupFacts) -> None:
@@ -93,6 +94,17 @@ def test_the_records_tell_the_kind_and_since_when_a_classic_group_is_empty(facts
 
 def test_the_brokers_tell_how_long_they_keep_offsets_and_that_they_serve_kip_848(facts: ConfluentGroupFacts) -> None:
     assert facts.settings() == BrokerSettings(4321 * 60_000, True)
+
+
+def test_of_several_brokers_each_is_asked(tmp_path: Path) -> None:
+    pair = Cluster("pair", tmp_path, brokers=2, overrides={"offsets.retention.minutes": "4321"})
+    try:
+        pair.start()
+        settings = client_settings(FlowCluster(Side.TARGET, "B", {"bootstrap.servers": pair.bootstrap}))
+        facts = ConfluentGroupFacts(settings, CALL_SECONDS)
+        assert facts.settings() == BrokerSettings(4321 * 60_000, True)
+    finally:
+        pair.stop()
 
 
 def test_a_commit_that_carries_an_end_of_its_own_tells_it_and_a_later_one_takes_it_away(
@@ -149,7 +161,8 @@ def test_a_printed_fence_keeps_a_group_out_lets_it_be_read_and_is_taken_away_by_
     header = {"flow": {"source_bootstrap": cluster.bootstrap}, "source_alias": "A"}
     lines = fence(make_plan([make_row(fenced)], **header), None, ("User:ANONYMOUS", "User:other"))
     add, remove, allow = [shlex.split(line) for line in lines if line.lstrip().startswith("kafka-acls.sh ")]
-    reader = ConfluentAdmin(FlowCluster(Side.SOURCE, "A", {}), {"bootstrap.servers": cluster.bootstrap}, CALL_SECONDS)
+    settings = client_settings(FlowCluster(Side.SOURCE, "A", {"bootstrap.servers": cluster.bootstrap}))
+    reader = ConfluentReader(settings, CALL_SECONDS)
 
     def refused(group: str) -> bool:
         try:

@@ -17,14 +17,18 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from migrate.errors import ClusterError
-from migrate.kafka.record_reader import SHORT_RUN, RecordReader
-from migrate.match.equality import Content, Equality, fingerprint
+from migrate.kafka.reader_clients import SHORT_RUN
+from migrate.kafka.record_reader import RecordReader
+from migrate.kafka.settings import ClientSettings
+from migrate.match.equality import Content, Equality
 from migrate.match.log_reader import GAP, Wanted
-from migrate.match.protocol import Range, Stretch, Unreadable
+from migrate.match.protocol import LogSlice, OffsetRange, Unreadable
+from migrate.model import Side
 from migrate.model import TopicPartition as Partition
 from tests.integration.clusters import admin, create_topic
 from tests.lab.cluster import QUIET_CLIENT, Cluster, free_ports
 from tests.lab.waiting import wait_until
+from tests.prints import fingerprint
 
 pytestmark = pytest.mark.kafka
 
@@ -56,9 +60,13 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         cluster.kill()
 
 
+def settings(name: str, config: dict[str, str]) -> ClientSettings:
+    return ClientSettings(Side.SOURCE, "A", name, config, frozenset({SECRET}))
+
+
 @pytest.fixture
 def reader(bootstrap: str) -> Iterator[RecordReader]:
-    made = RecordReader(f"source A ({bootstrap})", {"bootstrap.servers": bootstrap}, DEADLINE_SECONDS, {SECRET})
+    made = RecordReader(settings(f"source A ({bootstrap})", {"bootstrap.servers": bootstrap}), DEADLINE_SECONDS)
     yield made
     made.close()
 
@@ -84,14 +92,14 @@ def written(partition: int, number: int, size: int = 20) -> Content:
     return Content(TIME + 10 * number, str(number).encode(), value, ())
 
 
-def read(reader: RecordReader, name: str, *ranges: tuple[int, int], partition: int = 0) -> tuple[Stretch, ...]:
-    wanted = Wanted(tuple(Range(*piece) for piece in ranges), Equality.ALL)
+def read(reader: RecordReader, name: str, *ranges: tuple[int, int], partition: int = 0) -> tuple[LogSlice, ...]:
+    wanted = Wanted(tuple(OffsetRange(*piece) for piece in ranges), Equality.ALL)
     found = reader.read({Partition(name, partition): wanted})[Partition(name, partition)]
     assert not isinstance(found, Unreadable), found
     return found
 
 
-def offsets(stretch: Stretch) -> list[int]:
+def offsets(stretch: LogSlice) -> list[int]:
     columns = (stretch.offsets, stretch.times, stretch.prints)
     assert len(set(map(len, columns))) == 1
     return list(stretch.offsets)
@@ -116,7 +124,7 @@ def test_records_come_with_their_offsets_timestamps_and_fingerprints(bootstrap, 
     write(bootstrap, name, {0: 50})
     for equality in Equality:
         place = Partition(name, 0)
-        stretches = reader.read({place: Wanted((Range(0, 3), Range(40, 50)), equality)})[place]
+        stretches = reader.read({place: Wanted((OffsetRange(0, 3), OffsetRange(40, 50)), equality)})[place]
         for stretch, numbers in zip(stretches, (range(3), range(40, 50)), strict=True):
             contents = [written(0, number) for number in numbers]
             assert offsets(stretch) == list(numbers)
@@ -137,7 +145,7 @@ def test_one_reader_reads_any_ranges_of_many_partitions_round_after_round(bootst
         wanted = {}
         for place in [*places, Partition(other, rnd.randrange(3))]:
             cuts = sorted(rnd.sample(range(length + 1), 2 * rnd.randrange(1, 6)))
-            wanted[place] = Wanted(tuple(map(Range, cuts[::2], cuts[1::2])), Equality.ALL)
+            wanted[place] = Wanted(tuple(map(OffsetRange, cuts[::2], cuts[1::2])), Equality.ALL)
         found = reader.read(wanted)
         for place, asked in wanted.items():
             for piece, stretch in zip(asked.ranges, found[place], strict=True):
@@ -218,8 +226,10 @@ def test_a_range_whose_beginning_was_deleted_says_from_where_it_could_be_read(bo
     delete_before(bootstrap, name, 300)
     whole = reader.read(
         {
-            Partition(name, 0): Wanted((Range(100, 200), Range(250, 400), Range(900, 1000)), Equality.ALL),
-            Partition(name, 1): Wanted((Range(100, 200),), Equality.ALL),
+            Partition(name, 0): Wanted(
+                (OffsetRange(100, 200), OffsetRange(250, 400), OffsetRange(900, 1000)), Equality.ALL
+            ),
+            Partition(name, 1): Wanted((OffsetRange(100, 200),), Equality.ALL),
         }
     )
     gone, cut, kept = whole[Partition(name, 0)]
@@ -243,7 +253,7 @@ def test_a_range_beyond_the_log_is_no_shorter_stretch(bootstrap, reader):
     write(bootstrap, name, {0: 20, 1: 20})
     beyond, across = Partition(name, 0), Partition(name, 1)
     found = reader.read(
-        {beyond: Wanted((Range(30, 40),), Equality.ALL), across: Wanted((Range(10, 40),), Equality.ALL)}
+        {beyond: Wanted((OffsetRange(30, 40),), Equality.ALL), across: Wanted((OffsetRange(10, 40),), Equality.ALL)}
     )
     assert found == {beyond: Unreadable("OFFSET_OUT_OF_RANGE"), across: Unreadable("OFFSET_OUT_OF_RANGE")}
 
@@ -253,7 +263,7 @@ def test_topics_and_partitions_that_are_not_there_are_told_and_not_made(bootstra
     write(bootstrap, name, {0: 5})
     there, missing, beyond = Partition(name, 0), Partition(f"{name}-missing", 0), Partition(name, 7)
     unknown = Unreadable("UNKNOWN_TOPIC_OR_PARTITION")
-    wanted = Wanted((Range(0, 5),), Equality.ALL)
+    wanted = Wanted((OffsetRange(0, 5),), Equality.ALL)
     found = reader.read({there: wanted, missing: wanted, beyond: wanted})
     assert (found[missing], found[beyond]) == (unknown, unknown)
     assert [offsets(stretch) for stretch in found[there]] == [list(range(5))]
@@ -280,7 +290,7 @@ def test_a_topic_that_we_may_not_read_is_told_and_the_others_are_read(bootstrap,
     )
     client.create_acls([rule])[rule].result(30)
     there, refused = Partition(name, 0), Partition(closed, 0)
-    wanted = Wanted((Range(0, 5),), Equality.ALL)
+    wanted = Wanted((OffsetRange(0, 5),), Equality.ALL)
     wait_until(
         lambda: reader.read({refused: wanted})[refused] == Unreadable("TOPIC_AUTHORIZATION_FAILED"), 30, "the ACL"
     )
@@ -326,7 +336,7 @@ def test_batches_larger_than_a_small_fetch_are_read_in_short_runs_as_well(bootst
     name = topic(bootstrap, 12)
     write(bootstrap, name, dict.fromkeys(range(12), 300), size=2000, **{"linger.ms": 100, "batch.size": 900_000})
     places = [Partition(name, p) for p in range(12)]
-    found = reader.read({place: Wanted((Range(120, 150),), Equality.ALL) for place in places})
+    found = reader.read({place: Wanted((OffsetRange(120, 150),), Equality.ALL) for place in places})
     for place in places:
         (stretch,) = found[place]
         assert offsets(stretch) == list(range(120, 150))
@@ -336,8 +346,8 @@ def test_batches_larger_than_a_small_fetch_are_read_in_short_runs_as_well(bootst
 def test_a_cluster_that_is_down_is_one_clear_error():
     address = f"127.0.0.1:{free_ports(1)[0]}"
     config = {"bootstrap.servers": address, "sasl.password": SECRET}
-    reader = RecordReader(f"target B ({address})", config, 3.0, {SECRET})
-    wanted = {Partition("t", 0): Wanted((Range(0, 1),), Equality.ALL)}
+    reader = RecordReader(settings(f"target B ({address})", config), 3.0)
+    wanted = {Partition("t", 0): Wanted((OffsetRange(0, 1),), Equality.ALL)}
     try:
         for attempt in (lambda: reader.read(wanted), lambda: reader.first_offsets({Partition("t", 0): [TIME]})):
             began = time.monotonic()
@@ -350,7 +360,7 @@ def test_a_cluster_that_is_down_is_one_clear_error():
 
 
 def test_settings_that_the_client_refuses_are_told_without_a_secret():
-    reader = RecordReader("target B", {"bootstrap.servers": "x:1", "no.such.setting": SECRET}, 3.0, {SECRET})
+    reader = RecordReader(settings("target B", {"bootstrap.servers": "x:1", "no.such.setting": SECRET}), 3.0)
     with pytest.raises(ClusterError, match="target B cannot be read with these settings") as raised:
         reader.contents({Partition("t", 0): [0]})
     assert SECRET not in str(raised.value)

@@ -15,7 +15,7 @@ from confluent_kafka import KafkaException
 
 from migrate.apply.history import read_history
 from migrate.kafka.hosted import HostedAdmin
-from migrate.mm2.flow import Cluster as FlowCluster
+from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure, Side
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
@@ -202,7 +202,7 @@ def test_offsets_read_under_a_rolling_kill_are_right_or_a_failure_whatever_librd
     groups = {f"read-{n:04}": {p: 500 + 10 * n + p for p in range(PARTITIONS)} for n in range(READ_GROUPS)}
     well(cluster)
     config = {"bootstrap.servers": cluster.bootstrap}
-    hosted = HostedAdmin(FlowCluster(Side.TARGET, "B", config), config, 10.0, 20)
+    hosted = HostedAdmin(ClientSettings(Side.TARGET, "B", f"target B ({cluster.bootstrap})", config), 10.0, 20)
     with JavaJudge(cluster) as judge:
         judge.commit({g: {(COPY, p): (o, "") for p, o in places.items()} for g, places in groups.items()})
     told: Counter[str] = Counter()

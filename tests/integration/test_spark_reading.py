@@ -1,7 +1,7 @@
 """Spark's Kafka source and Kafka's Java Admin against real brokers and a real MirrorMaker 2."""
 
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, contextmanager
 from random import Random
 from uuid import uuid4
 
@@ -13,12 +13,13 @@ from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import read_flow
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.topics import CheckpointKey, WindowQuestion
-from migrate.mm2.wire import CheckpointRecord, Kind, SyncRecord, decode_checkpoint, decode_sync, label
+from migrate.mm2.wire import Kind, SyncRecord, WireCheckpoint, decode_checkpoint, decode_sync, label
 from migrate.model import Commit, Failure, LogRange, OffsetSync, Side
 from migrate.model import TopicPartition as Partition
 from migrate.spark.dataframes import read_topic
 from migrate.spark.java_client import JavaClient
 from migrate.spark.java_commits import UNSTABLE, JavaCommitReader
+from migrate.spark.java_settings import java_settings
 from migrate.spark.mm2_topics import SparkMirrorReader
 from migrate.spark.session import spark_session, stop_session
 from tests.integration.clusters import AnyLab, create_topic, partitions_of
@@ -90,6 +91,20 @@ def java_commit(spark, bootstrap, group, commits):
     admin.close()
 
 
+def mirror_reader(spark, flow):
+    settings = {Side.SOURCE: java_settings(flow.source), Side.TARGET: java_settings(flow.target)}
+    return SparkMirrorReader(lambda: spark, flow, settings)
+
+
+@contextmanager
+def commit_reader(spark, cluster, deadline_seconds):
+    client = JavaClient(spark._jvm, java_settings(cluster), deadline_seconds)
+    try:
+        yield JavaCommitReader(lambda: client)
+    finally:
+        client.admin.close(spark._jvm.java.time.Duration.ZERO)
+
+
 def test_mm2s_own_checkpoints_and_syncs_are_read_in_full(spark, lab, flow):
     name, group = f"orders-{uuid4().hex[:8]}", f"g-{uuid4().hex[:8]}"
     create_topic(lab.source_bootstrap, name, 2)
@@ -100,7 +115,7 @@ def test_mm2s_own_checkpoints_and_syncs_are_read_in_full(spark, lab, flow):
     commit(lab.source_bootstrap, group, [(name, 0, 100), (name, 1, 250)])
     lab.mirror.wait_until_replicated([name])
     lab.mirror.wait_checkpoints([group])
-    reader = SparkMirrorReader(spark, flow)
+    reader = mirror_reader(spark, flow)
 
     bounds = pinned(lab.target_bootstrap, flow.checkpoints_topic)
     newest, counts = {}, Counter()
@@ -138,7 +153,7 @@ def test_mm2s_own_positions_come_to_stand_on_the_last_record_that_it_copied(spar
         sender.produce(name, str(number), partition=number % 2)
     assert sender.flush(30) == 0
     lab.mirror.wait_until_replicated([name])
-    reader, topic = SparkMirrorReader(spark, flow), flow.connect_offsets_topic
+    reader, topic = mirror_reader(spark, flow), flow.connect_offsets_topic
 
     def copied_to():
         with topic_reader(lab.target_bootstrap) as consumer:
@@ -151,7 +166,7 @@ def test_mm2s_own_positions_come_to_stand_on_the_last_record_that_it_copied(spar
 
 
 def test_aborted_records_are_neither_read_nor_counted(spark, lab, flow, topic):
-    good = [encode_checkpoint(CheckpointRecord("g", "A.t", p, 1, 1)) for p in range(3)]
+    good = [encode_checkpoint(WireCheckpoint("g", "A.t", p, 1, 1)) for p in range(3)]
     sender = producer(lab.target_bootstrap, **{"transactional.id": uuid4().hex})
     sender.init_transactions(30)
     for commits in (True, False):
@@ -160,15 +175,15 @@ def test_aborted_records_are_neither_read_nor_counted(spark, lab, flow, topic):
             sender.produce(topic, value, key)
         assert sender.flush(30) == 0
         (sender.commit_transaction if commits else sender.abort_transaction)(30)
-    reading = SparkMirrorReader(spark, flow).checkpoints(topic, pinned(lab.target_bootstrap, topic))
+    reading = mirror_reader(spark, flow).checkpoints(topic, pinned(lab.target_bootstrap, topic))
     assert reading.counts == {"checkpoint": 3}
 
 
 def test_only_the_pinned_range_is_read(spark, lab, flow, topic):
     rnd = Random(3)
-    pairs = [encode_checkpoint(CheckpointRecord("g", "A.t", rnd.randrange(5), u, u, "m" * u)) for u in range(50)]
+    pairs = [encode_checkpoint(WireCheckpoint("g", "A.t", rnd.randrange(5), u, u, "m" * u)) for u in range(50)]
     write(lab.target_bootstrap, topic, pairs)
-    reading = SparkMirrorReader(spark, flow).checkpoints(topic, LogRange(10, 40))
+    reading = mirror_reader(spark, flow).checkpoints(topic, LogRange(10, 40))
     newest = {}
     for key, value in pairs[10:40]:
         record = decode_checkpoint(key, value)
@@ -187,7 +202,7 @@ def test_a_range_in_many_tasks_is_read_once(spark, lab, topic):
 
 def test_a_topic_that_is_not_there_is_named(spark, flow):
     with pytest.raises(ClusterError, match=r"no-such-topic.*could not be read.*UnknownTopicOrPartition"):
-        SparkMirrorReader(spark, flow).checkpoints("no-such-topic", LogRange(0, 5))
+        mirror_reader(spark, flow).checkpoints("no-such-topic", LogRange(0, 5))
 
 
 def test_java_reads_metadata_as_it_is_stored(spark, lab, topic):
@@ -198,7 +213,7 @@ def test_java_reads_metadata_as_it_is_stored(spark, lab, topic):
     for group in groups:
         java_commit(spark, lab.target_bootstrap, group, [(place, c.offset, c.metadata) for place, c in wanted.items()])
     cluster = Cluster(Side.TARGET, "B", {"bootstrap.servers": lab.target_bootstrap})
-    with closing(JavaCommitReader(JavaClient(spark._jvm, cluster, 30))) as reader:
+    with commit_reader(spark, cluster, 30) as reader:
         assert reader.commits([*groups, "nobody"]) == {**dict.fromkeys(groups, wanted), "nobody": {}}
         assert reader.commits([]) == {}
 
@@ -211,7 +226,7 @@ def test_a_pending_transaction_on_one_groups_offsets_is_told_and_hides_no_other_
     config = {"bootstrap.servers": lab.target_bootstrap, "group.id": pending, **QUIET_CLIENT}
     sender = producer(lab.target_bootstrap, **{"transactional.id": uuid4().hex})
     with (
-        closing(JavaCommitReader(JavaClient(spark._jvm, cluster, 30))) as reader,
+        commit_reader(spark, cluster, 30) as reader,
         closing(Consumer(config)) as consumer,
     ):
         sender.init_transactions(30)
@@ -231,7 +246,7 @@ def test_a_cluster_that_does_not_answer_is_named(spark):
     address = f"127.0.0.1:{free_ports(1)[0]}"
     cluster = Cluster(Side.SOURCE, "A", {"bootstrap.servers": address})
     with (
-        closing(JavaCommitReader(JavaClient(spark._jvm, cluster, 2))) as reader,
+        commit_reader(spark, cluster, 2) as reader,
         pytest.raises(ClusterError, match=rf"source A \({address}\) did not say"),
     ):
         reader.commits(["g1", "g2"])

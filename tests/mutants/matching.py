@@ -18,37 +18,37 @@ WORLDS = (
     Mutant(
         "end-where-syncs-are-few",
         "Where a topic has at most two syncs and timestamps are not kept, no record is lost.",
-        "migrate/match/matcher.py",
-        "        offset = self.target.offsets[place] if place < aligned.target_top else bounds.top_d\n",
-        "        offset = self.target.offsets[place] if place < aligned.target_top else bounds.top_d\n"
-        "        if len(self.question.links) <= 2 and not self._keeps_time:\n"
-        "            offset = self.target.end\n",
+        "migrate/match/placement.py",
+        "        offset = self._target.offsets[index] if index < aligned.target.top else aligned.target.end\n",
+        "        offset = self._target.offsets[index] if index < aligned.target.top else aligned.target.end\n"
+        "        if len(question.sync_pairs) <= 2 and not self._logs.keeps_time:\n"
+        "            offset = self._target.end\n",
         (CROSSED, LITTLE, TINY),
     ),
     Mutant(
         "law-2-at-the-end",
         "A row of Law 2 stands at the smaller of a proven sync and a timestamp, not at the target's end.",
         "migrate/match/sync_only.py",
-        "    if link is None or guard is None or not is_bounded:\n        return Unmatched(reason, guard, link)\n",
-        "    if link is None or guard is None or not is_bounded:\n"
-        "        return Unmatched(reason, target.end, (g, target.end))\n",
+        "    if pair is None or guard is None or not is_bounded:\n        return Unmatched(reason, guard, pair)\n",
+        "    if pair is None or guard is None or not is_bounded:\n"
+        "        return Unmatched(reason, logs.target.end, (committed, logs.target.end))\n",
         (BUDGET, LITTLE, TINY),
     ),
     Mutant(
         "law-2-always-at-the-end",
         "A row whose window is too long to read does not stand at the target's end.",
         "migrate/match/sync_only.py",
-        "    if link is None or guard is None or not is_bounded:\n        return Unmatched(reason, guard, link)\n",
-        "    return Unmatched(reason, target.end, (g, target.end))\n",
+        "    if pair is None or guard is None or not is_bounded:\n        return Unmatched(reason, guard, pair)\n",
+        "    return Unmatched(reason, logs.target.end, (committed, logs.target.end))\n",
         (BUDGET, LITTLE, TINY),
     ),
     Mutant(
         "missing-hidden-as-not-read",
         "Owed records without a copy are counted in the row, which does not call them not read.",
-        "migrate/match/matcher.py",
-        "        uncopied = self._uncopied_before(g)\n        if uncopied:\n",
+        "migrate/match/placement.py",
+        "        if not question.failback:\n            superseded",
         "        if missing:\n            missing, why = 0, Why.NOT_ALL_READ\n"
-        "        uncopied = self._uncopied_before(g)\n        if uncopied:\n",
+        "        if not question.failback:\n            superseded",
         (BUDGET, LITTLE, TINY),
     ),
     Mutant(
@@ -94,9 +94,9 @@ MATCHING = (
     Mutant(
         "one-record-too-far",
         "No group skips the record that its row stands at.",
-        "migrate/match/matcher.py",
+        "migrate/match/placement.py",
         "            target_offset=offset,\n            why=why,\n",
-        "            target_offset=min(offset + 1, self.target.end),\n            why=why,\n",
+        "            target_offset=min(offset + 1, self._target.end),\n            why=why,\n",
         (
             "tests/unit/match/test_matching_cases.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
         ),
@@ -104,7 +104,7 @@ MATCHING = (
     Mutant(
         "first-record-never-copied-again",
         "After a replay a row stands at the last copies, not behind the first.",
-        "migrate/match/alignment.py",
+        "migrate/match/copies.py",
         "        if self._trusts_last or len(copies) == 1:\n            return copies[-1]\n",
         "        if self._trusts_last or len(copies) == 1:\n            return copies[0]\n",
         ("tests/unit/match/test_matching_cases.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
@@ -113,10 +113,8 @@ MATCHING = (
         "chain-not-filtered",
         "A sync that a later one contradicts is dropped (Law 1).",
         "migrate/mm2/chain.py",
-        "        if (least_source is None or sync.source_offset < least_source) and (\n"
-        "            least_target is None or sync.target_offset < least_target\n"
-        "        ):\n",
-        "        if least_source is None or sync.source_offset < least_source:\n",
+        "        if sync.source_offset < least_source and sync.target_offset < least_target:\n",
+        "        if sync.source_offset < least_source:\n",
         ("tests/unit/mm2/test_chain.py::test_a_recreated_target_topic_discards_every_sync_of_the_old_one",),
     ),
     Mutant(
@@ -141,8 +139,8 @@ MATCHING = (
         "distance-added",
         "A row of a window stands right behind the lower sync; the distance is never added.",
         "migrate/mm2/chain.py",
-        "    return around.lower.target_offset + 1\n",
-        "    return around.lower.target_offset + source_committed - around.lower.source_offset\n",
+        "    return lower.target_offset + (lower.source_offset < source_committed)\n",
+        "    return lower.target_offset + source_committed - lower.source_offset\n",
         (
             "tests/unit/mm2/test_chain.py::test_between_syncs_the_offset_after_the_lower_one_is_taken_and_never_the_distance_added",
         ),
@@ -150,33 +148,33 @@ MATCHING = (
     Mutant(
         "floor-left-out",
         "Where an owed record has no copy, the row moves down to the first record of unknown origin.",
-        "migrate/match/matcher.py",
-        "            if lowest < place:\n                place, why = lowest, Why.UNKNOWN_RECORD\n",
-        "            if lowest > place:\n                place, why = lowest, Why.UNKNOWN_RECORD\n",
+        "migrate/match/placement.py",
+        "            index = min(best, floor.of(first, best))\n",
+        "            index = max(best, floor.of(first, best))\n",
         ("tests/unit/match/test_matching_cases.py::test_c2_an_altered_record_before_a_kept_one_is_not_stepped_over",),
     ),
     Mutant(
         "look-alikes-at-the-higher",
         "Of records that nothing tells apart the row takes the lowest candidate.",
-        "migrate/match/alignment.py",
-        "            return copies[max(0, first - nth_from_last)], False\n        return candidates[0], False\n",
-        "            return copies[max(0, first - nth_from_last)], False\n        return candidates[-1], False\n",
+        "migrate/match/copies.py",
+        "            return copies[max(0, first - nth)], False\n        return candidates[0], False\n",
+        "            return copies[max(0, first - nth)], False\n        return candidates[-1], False\n",
         ("tests/unit/match/test_matching_cases.py::test_of_records_that_nothing_tells_apart_the_lowest_counts",),
     ),
     Mutant(
         "not-copied-yet-not-counted",
         "Records before the commit that MM2 has yet to copy are read twice, and counted.",
-        "migrate/match/matcher.py",
-        "            rereads += uncopied\n",
-        "",
+        "migrate/match/placement.py",
+        "            rereads_at_most=rereads + uncopied,\n",
+        "            rereads_at_most=rereads,\n",
         ("tests/unit/match/test_matching_cases.py::test_a_group_ahead_of_mm2_reads_again_what_is_still_to_come",),
     ),
     Mutant(
         "retention-called-exact",
         "A row whose log lost its beginning while it was read does not call itself exact.",
-        "migrate/match/matcher.py",
-        "            self.source.start > self.question.source_log.start or",
-        "            self.source.start > self.question.source_log.end or",
+        "migrate/match/placement.py",
+        "self._source.start > question.source_log.start or",
+        "self._source.start > question.source_log.end or",
         (
             "tests/unit/match/test_matching_cases.py::test_a_row_whose_log_lost_its_beginning_while_it_was_read_is_not_exact",
         ),
@@ -184,9 +182,9 @@ MATCHING = (
     Mutant(
         "look-alikes-sure",
         "A row that rests on records which look alike does not call itself exact.",
-        "migrate/match/matcher.py",
-        "        if aligned.is_ambiguous(first):\n            why = Why.LOOK_ALIKES\n",
-        "        if aligned.is_ambiguous(g):\n            why = Why.LOOK_ALIKES\n",
+        "migrate/match/placement.py",
+        "            (Why.LOOK_ALIKES, aligned.is_ambiguous(first)),",
+        "            (Why.LOOK_ALIKES, aligned.is_ambiguous(committed)),",
         (
             "tests/unit/match/test_matching_cases.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
         ),
@@ -195,7 +193,7 @@ MATCHING = (
         "probe-left-out",
         "An owed record without a copy in the window is looked for below it.",
         "migrate/match/matcher.py",
-        "            if probed >= start_d:\n                break\n",
+        "            if probed >= target_start:\n                break\n",
         "            if probed >= 0:\n                break\n",
         (
             "tests/unit/match/test_matching_cases.py::test_c4_a_replay_that_was_stopped_is_no_place_to_start_from_and_not_drained",
@@ -205,16 +203,16 @@ MATCHING = (
         "replay-above-ignored",
         "A window ends at a sync only where the tail shows that no replay stands above.",
         "migrate/match/matcher.py",
-        "        return self.anchors.above(g) if self._tail.is_plain else None\n",
-        "        return self.anchors.above(g)\n",
+        "        return self.anchors.above(committed) if tail.is_plain else None\n",
+        "        return self.anchors.above(committed)\n",
         ("tests/unit/match/test_matching_cases.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
     ),
     Mutant(
         "other-distance-above-ignored",
         "A window ends at a sync only where all later ones keep its distance between the logs.",
         "migrate/match/anchors.py",
-        "        first = max(bisect_right(self._offsets, g), self._same_shift_from)\n",
-        "        first = bisect_right(self._offsets, g)\n",
+        "        first = max(bisect_right(self._offsets, committed), self._same_shift_from)\n",
+        "        first = bisect_right(self._offsets, committed)\n",
         (
             "tests/unit/match/test_matching_cases.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
         ),
@@ -223,7 +221,7 @@ MATCHING = (
         "gaps-close-a-window",
         "A window in which not every offset was copied reaches to the ends of the logs.",
         "migrate/match/matcher.py",
-        "        leaves_out = aligned.has_gaps or aligned.without_copy(aligned.source_low) > 0\n",
+        "        leaves_out = source.has_gaps or aligned.without_copy(source.low) > 0\n",
         "        leaves_out = False\n",
         (
             "tests/unit/match/test_matching_cases.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
@@ -232,9 +230,9 @@ MATCHING = (
     Mutant(
         "bound-one-too-low",
         "No more records are read twice than the row says.",
-        "migrate/match/matcher.py",
-        "            rereads_at_most=rereads,\n            missing_on_target=missing\n",
-        "            rereads_at_most=max(0, rereads - 1),\n            missing_on_target=missing\n",
+        "migrate/match/placement.py",
+        "            rereads_at_most=rereads + uncopied,\n            missing_on_target=missing,\n",
+        "            rereads_at_most=max(0, rereads + uncopied - 1),\n            missing_on_target=missing,\n",
         (
             "tests/unit/match/test_matching_cases.py::test_c4_a_replay_that_was_stopped_is_no_place_to_start_from_and_not_drained",
         ),
@@ -242,9 +240,9 @@ MATCHING = (
     Mutant(
         "missing-not-counted",
         "Owed records that have no copy are counted in the row.",
-        "migrate/match/matcher.py",
-        "            else max(0, missing - self._uncopied_from(first, aligned)),\n",
-        "            else 0,\n",
+        "migrate/match/placement.py",
+        "            missing = max(0, missing - superseded - self._uncopied_from(first))\n",
+        "            missing = 0\n",
         (
             "tests/unit/match/test_matching_cases.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
         ),
@@ -252,9 +250,9 @@ MATCHING = (
     Mutant(
         "counting-always-trusted",
         "Below the source's log start counting decides only where nothing else can add up to the number.",
-        "migrate/match/matcher.py",
-        "        if can_count and link is not None and",
-        "        if link is not None and",
+        "migrate/match/placement.py",
+        "        if can_count and pair is not None and",
+        "        if pair is not None and",
         (
             "tests/unit/match/test_matching_cases.py::test_below_the_log_start_nothing_is_counted_where_a_record_that_is_left_has_no_copy",
         ),
@@ -262,9 +260,9 @@ MATCHING = (
     Mutant(
         "counted-too-few",
         "Below the source's log start nothing is counted where a copy is lacking.",
-        "migrate/match/floor.py",
+        "migrate/match/placement.py",
         "    if len(newest) != next_offset - source_offset:\n        return None\n",
-        "    if len(newest) < g - source_offset + 1:\n        return None\n",
+        "    if len(newest) < committed - source_offset + 1:\n        return None\n",
         (
             "tests/unit/match/test_matching_cases.py::test_below_the_log_start_nothing_is_counted_where_a_removed_record_has_no_copy",
         ),
@@ -299,7 +297,7 @@ MATCHING = (
         "older-copies-behind-ignored",
         "Copies of older records behind the last one tell of a replay that is under way.",
         "migrate/match/tail.py",
-        "    older = _copied_again(source, i, target, j + last_known + 1, keeps_time)\n",
+        "    older = _copied_again(logs, i, j + last_known + 1)\n",
         "    older = 0\n",
         ("tests/unit/match/test_matching_cases.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
     ),

@@ -59,7 +59,7 @@ class Scene:
         committed = tuple(sorted(set(work.source_committed)))
         return PartitionQuestion(
             work.source, work.target, work.source_log, work.target_log, links, committed, equality,
-            work.source_open, work.copied_to, NO_LIMITS.match_records, inverted,
+            work.has_open_transaction, work.last_copied_offset, NO_LIMITS.match_records, inverted,
         )  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def compare(
     pairs = [encode_sync(SyncRecord(p.topic, p.partition, u, d)) for p, u, d in scene.syncs]
     syncs = Syncs(frame(spark, pairs), inverted) if pairs else None
     try:
-        return SparkComparer(spark, lambda: syncs, readers or scene.readers()).compare(
+        return SparkComparer(lambda: spark, lambda: syncs, readers or scene.readers()).compare(
             scene.works, limits, heard or Heard(), inverted
         )
     finally:

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.kafka.reader_pair import KafkaReaders, ReaderSettings
+from migrate.kafka.reader_pair import KafkaReaders
+from migrate.kafka.settings import ClientSettings
 from migrate.match.comparison import FetchEstimate, Limits, Work
-from migrate.model import LogRange, TopicPartition
+from migrate.model import LogRange, Side, TopicPartition
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.session import spark_session, stop_session
 from tests.memorylogs import MemoryReader
@@ -69,12 +70,14 @@ def main(folder: Path, secrets: list[str]) -> None:
     names = [name_of(number) for number in range(TOPICS)]
     works = [Work(TopicPartition(n, 0), TopicPartition(f"A.{n}"[:249], 0), EMPTY, EMPTY, (0,)) for n in names]
     sides = [
-        ReaderSettings(side, {"sasl.password": secret, "ssl.key.pem": secret}, frozenset({secret}))
-        for side, secret in zip(("source A", "target B"), secrets, strict=True)
+        ClientSettings(
+            side, side.name, str(side), {"sasl.password": secret, "ssl.key.pem": secret}, frozenset({secret})
+        )
+        for side, secret in zip(Side, secrets, strict=True)
     ]
     try:
         readers = SecretReaders(KafkaReaders(sides[0], sides[1], 10.0))
-        found = SparkComparer(spark, lambda: None, readers).compare(works, Limits(1000, None), Deaf())  # type: ignore[arg-type]
+        found = SparkComparer(lambda: spark, lambda: None, readers).compare(works, Limits(1000, None), Deaf())  # type: ignore[arg-type]
         print(len(found.answers))
     finally:
         stop_session(spark)

@@ -3,8 +3,8 @@
 import pytest
 
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
-from migrate.mm2.wire import CheckpointRecord as Wire
 from migrate.mm2.wire import SyncRecord
+from migrate.mm2.wire import WireCheckpoint as Wire
 from migrate.model import LogRange
 from migrate.spark.checkpoints import newest_checkpoints, read_checkpoints
 from tests.spark.records import EPOCH_MS, frame, newest

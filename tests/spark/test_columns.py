@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from migrate.mm2.wire import CheckpointRecord, Heartbeat, Kind, SyncRecord, decode_checkpoint, label
+from migrate.mm2.wire import Heartbeat, Kind, SyncRecord, WireCheckpoint, decode_checkpoint, label
 from migrate.spark import columns
 from tests.spark.records import frame, newest, windows_of
 from tests.wirebytes import encode_checkpoint, encode_heartbeat, encode_sync
@@ -32,7 +32,7 @@ def some_record(rnd):
         return encode_sync(SyncRecord(rnd.choice(NAMES), partition, rnd.choice(OFFSETS), rnd.choice(OFFSETS)))
     names = [rnd.choice(NAMES) for _ in range(3)]
     offsets = (rnd.choice(OFFSETS), rnd.choice(OFFSETS))
-    return encode_checkpoint(CheckpointRecord(names[0], names[1], partition, *offsets, names[2]))
+    return encode_checkpoint(WireCheckpoint(names[0], names[1], partition, *offsets, names[2]))
 
 
 def damaged(rnd, data):
@@ -86,7 +86,7 @@ def test_checkpoints_decode_as_the_plain_decoder_says(spark):
     pairs = [
         pair
         for pair in dict(records_of_all_kinds(seed=11)).items()
-        if isinstance(decode_checkpoint(*pair), CheckpointRecord)
+        if isinstance(decode_checkpoint(*pair), WireCheckpoint)
     ]
     wanted = {}
     for offset, pair in enumerate(pairs):

@@ -47,7 +47,7 @@ def test_a_failback_takes_the_syncs_the_other_way_round(spark):
     some_chain = False
     for work in scene.works:
         question = scene.question(work, found.equalities[work.source.topic], inverted=True)
-        some_chain |= bool(question.links)
+        some_chain |= bool(question.sync_pairs)
         assert found.answers[work.source] == alone(readers, question)
     assert some_chain
 
@@ -136,7 +136,7 @@ def test_where_nothing_is_to_be_compared_a_sync_and_a_timestamp_place_each_commi
 
 def test_nothing_to_compare_is_no_work(spark):
     heard = Heard()
-    found = SparkComparer(spark, lambda: None, Scene().readers()).compare([], NO_LIMITS, heard)
+    found = SparkComparer(lambda: spark, lambda: None, Scene().readers()).compare([], NO_LIMITS, heard)
     assert (dict(found.answers), len(heard.estimates)) == ({}, 1)
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import EnvironmentLacks
-from migrate.kafka.reader_pair import KafkaReaders, ReaderSettings
-from migrate.model import TopicPartition
+from migrate.kafka.reader_pair import KafkaReaders
+from migrate.kafka.settings import ClientSettings
+from migrate.model import Side, TopicPartition
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.jars import cache_folder
 from tests.spark.comparescene import NO_LIMITS, Heard, plain
@@ -74,10 +75,10 @@ def test_a_run_over_many_topics_leaves_and_makes_no_file_with_a_secret(tmp_path:
 
 def test_settings_that_spark_would_write_to_a_file_are_refused(spark) -> None:  # type: ignore[no-untyped-def]
     place = TopicPartition("t", 0)
-    sides = [ReaderSettings(side, {"ssl.ca.pem": side * 600_000}, frozenset()) for side in ("A", "B")]
+    sides = [ClientSettings(side, side.name, side.name, {"ssl.ca.pem": side.name[0] * 600_000}) for side in Side]
     readers = KafkaReaders(sides[0], sides[1], 10.0)
     with pytest.raises(EnvironmentLacks, match=r"take 1\.3 MB.*larger than 1\.0 MB.*truststores"):
-        SparkComparer(spark, lambda: None, readers).compare(plain(place).works, NO_LIMITS, Heard())
+        SparkComparer(lambda: spark, lambda: None, readers).compare(plain(place).works, NO_LIMITS, Heard())
 
 
 def test_what_spark_puts_on_disk_where_memory_is_short_is_encrypted(spark) -> None:  # type: ignore[no-untyped-def]

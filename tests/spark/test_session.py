@@ -39,16 +39,14 @@ BROKEN_OFF = """
 from pathlib import Path
 from pyspark import SparkContext
 from migrate.spark.session import log_file
-from migrate.cli.wiring import BackgroundSpark
+from migrate.spark.background import background_spark
 from tests.lab.waiting import wait_until
-spark = BackgroundSpark("local[1]", {})
-wait_until(lambda: SparkContext._gateway, 120, "a JVM")
-java = SparkContext._gateway.proc
-spark.stop()
+with background_spark("local[1]", {}):
+    wait_until(lambda: SparkContext._gateway, 120, "a JVM")
+    java = SparkContext._gateway.proc
 print(java.poll() is not None, SparkContext._gateway, log_file().exists())
-again = BackgroundSpark("local[1]", {})
-print(again.session().range(3).count())
-again.stop()
+with background_spark("local[1]", {}) as session:
+    print(session().range(3).count())
 """
 
 
@@ -87,11 +85,11 @@ one_paragraph(barrier.acquire)()
 """
 JVM_DIES = """
 from migrate.cli.console import one_paragraph
-from migrate.cli.wiring import background_spark
+from migrate.spark.background import background_spark
 from migrate.spark.session import java_machine, stop_java_machine
 def command():
-    with background_spark("local[1]", {}) as spark:
-        session = spark.session()
+    with background_spark("local[1]", {}) as session:
+        session()
         once_waiting(lambda: os.kill(pid, signal.SIGKILL))
         barrier.acquire()
 try:

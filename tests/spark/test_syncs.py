@@ -6,7 +6,7 @@ import pytest
 
 from migrate.mm2.chain import Window, chain, window
 from migrate.mm2.topics import WindowQuestion
-from migrate.mm2.wire import CheckpointRecord, SyncRecord
+from migrate.mm2.wire import SyncRecord, WireCheckpoint
 from migrate.model import LogRange, OffsetSync
 from migrate.spark.dataframes import read_topic
 from tests.spark.records import frame, windows_of
@@ -87,7 +87,7 @@ def test_many_questions_travel_in_several_documents(spark):
 
 def test_a_topic_of_checkpoints_is_recognised_and_answers_nothing(spark):
     question = WindowQuestion("A.t", 0, 5, 10, 10)
-    reading = windows_of(frame(spark, [encode_checkpoint(CheckpointRecord("g", "A.t", 0, 1, 1))] * 3), [question])
+    reading = windows_of(frame(spark, [encode_checkpoint(WireCheckpoint("g", "A.t", 0, 1, 1))] * 3), [question])
     assert reading.counts == {"checkpoint": 3}
     assert reading.windows == {question: Window(None, None)}
 

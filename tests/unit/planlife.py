@@ -26,7 +26,7 @@ from migrate.model import Commit, Commits, Failure, GroupState, Row
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
-from tests.fakes import Appended, Crash, FakeClock, NoProgress
+from tests.fakes import Appended, Crash, FakeApplyEdges, FakeClock, NoProgress
 from tests.unit.lifefakes import CALM, COLLEAGUE, Disk, Kind, Place, Target, Trouble, Write, befall
 from tests.unit.plans import clusters
 
@@ -148,9 +148,7 @@ class Life:
                 return self.result
 
             patch.setattr(commands, "apply_plan", observed)
-            patch.setattr(commands, "exact_admin_of", lambda *arguments: self.target)
-            patch.setattr(commands, "group_facts_of", lambda *arguments: None)
-            patch.setattr(commands, "java_on_demand", lambda *arguments, **more: nullcontext())
+            patch.setattr(commands, "apply_edges", lambda *arguments: nullcontext(FakeApplyEdges(self.target)))
             patch.setattr(commands, "get_ready", lambda: None)
             patch.setattr(commands, "SystemClock", lambda: self.clock)
             patch.setattr("migrate.apply.journal.os", self.disk)

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from migrate.match.equality import Content, Equality
-from migrate.match.protocol import Matched, Needs, PartitionAnswer, Range, Tail, Unmatched, Why
+from migrate.match.protocol import Matched, Needs, OffsetRange, PartitionAnswer, Tail, Unmatched, Why
 from tests.integration import oracle
 from tests.world.judge import judge
 from tests.world.kinds import EXCUSED, KINDS
@@ -332,10 +332,10 @@ def test_an_answer_that_is_missing_is_a_violation():
 @pytest.mark.parametrize(
     "needs",
     [
-        Needs(source=(Range(0, 5),)),
-        Needs(source=(Range(2, 2),)),
-        Needs(target=(Range(2, 4), Range(0, 1))),
-        Needs(target=(Range(0, 3), Range(2, 4))),
+        Needs(source=(OffsetRange(0, 5),)),
+        Needs(source=(OffsetRange(2, 2),)),
+        Needs(target=(OffsetRange(2, 4), OffsetRange(0, 1))),
+        Needs(target=(OffsetRange(0, 3), OffsetRange(2, 4))),
     ],
     ids=["beyond-the-end", "empty", "unsorted", "overlapping"],
 )
@@ -360,7 +360,7 @@ def test_every_kind_that_is_excused_is_a_kind():
 
 def test_a_reader_is_given_what_a_read_committed_consumer_sees():
     world = hand(source="0 1! 2 |3 4? 5", target="0@0 2@1")
-    matcher = scripted(Needs(source=(Range(0, 1), Range(1, 4)), target=(Range(0, 2),)))
+    matcher = scripted(Needs(source=(OffsetRange(0, 1), OffsetRange(1, 4)), target=(OffsetRange(0, 2),)))
     run = answer(world, matcher)
     (supply,) = matcher.supplies
     assert world.source_log.end == 4
@@ -381,8 +381,8 @@ def test_a_timestamp_finds_the_first_record_in_log_order_even_an_aborted_one():
 
 def test_retention_deletes_the_start_of_a_range_between_two_rounds():
     world = hand(source="0..9", target="0..9@0..9", retention=[(2, False, 4)])
-    wanted = Needs(target=(Range(2, 6),))
-    matcher = scripted(wanted, wanted, Needs(target=(Range(0, 3),), target_times=(0,)))
+    wanted = Needs(target=(OffsetRange(2, 6),))
+    matcher = scripted(wanted, wanted, Needs(target=(OffsetRange(0, 3),), target_times=(0,)))
     run = answer(world, matcher)
     stretches = [supply.target[0] for supply in matcher.supplies]
     assert [list(s.offsets) for s in stretches] == [[2, 3, 4, 5], [4, 5], []]

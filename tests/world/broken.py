@@ -96,7 +96,7 @@ BROKEN: dict[str, Callable[[World], Matcher]] = {
     "one-further-below-the-log-start": one_further(lambda _, row: row.why is Why.BELOW_LOG_START),
     "one-further-where-changed": one_further(lambda asked, _: asked.equality is Equality.TIME_AND_KEY),
     "one-further-on-a-compacted-target": one_further(lambda asked, _: asked.compacted),
-    "one-further-beside-an-open-transaction": one_further(lambda asked, _: asked.source_open),
+    "one-further-beside-an-open-transaction": one_further(lambda asked, _: asked.has_open_transaction),
 }
 
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from migrate.match.equality import Content, Equality, fingerprint
+from migrate.match.equality import Content, Equality
 from migrate.model import LogRange, OffsetSync
 from tests.integration.oracle import Found, Log, Truth, Written
+from tests.prints import fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class World:
     syncs: tuple[OffsetSync, ...]
     commits: tuple[int, ...]
     reached: int
-    copied_to: int | None = None
+    last_copied_offset: int | None = None
     retention: tuple[tuple[int, bool, int], ...] = ()
     keeps: Equality = Equality.ALL
     survives: Equality = Equality.ALL

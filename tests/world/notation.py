@@ -37,7 +37,7 @@ def hand(
     times: Mapping[str, int] | None = None,
     like: Mapping[str, str] | None = None,
     reached: int | None = None,
-    copied_to: int | None = None,
+    last_copied_offset: int | None = None,
     retention: Sequence[tuple[int, bool, int]] = (),
 ) -> World:
     """Build a world from text; `source_end` and `target_end` are log ends (high watermarks), where later than the last.
@@ -73,7 +73,7 @@ def hand(
         syncs=tuple(OffsetSync(i, u, d) for i, (u, d) in enumerate(syncs)),
         commits=tuple(commits) or tuple(range(source_pin + 1)),
         reached=reached if reached is not None else (numbers[-1] + 1 if numbers else 0),
-        copied_to=copied_to,
+        last_copied_offset=last_copied_offset,
         retention=tuple(retention),
         elsewhere=((_SISTER, _SISTER),) * 5,
     )
@@ -153,7 +153,7 @@ def drawn(world: World, commits: Sequence[int] | None = None) -> str:
         f"source [{world.source_log.start},{world.source_log.end}): {_runs(_source_marks(world))}",
         f"target [{world.target_log.start},{world.target_log.end}): {_runs(_target_marks(world))}",
         f"syncs  {_pairs(world.syncs)}  chain {_pairs(links)}",
-        f"MM2    next {world.reached}, committed {world.copied_to}; commits {list(commits or world.commits)}",
+        f"MM2    next {world.reached}, committed {world.last_copied_offset}; commits {list(commits or world.commits)}",
     ]
     if gone:
         lines.insert(2, f"gone from the source: {' '.join('~' + w.identity for w in gone)}")

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
-from migrate.match.equality import Equality, fingerprint
-from migrate.match.protocol import Link, Matched, Why
+from migrate.match.equality import Equality
+from migrate.match.protocol import Matched, OffsetPair, Why
 from tests.integration import oracle
 from tests.integration.oracle import Truth
+from tests.prints import fingerprint
 from tests.world.equals import AmongEquals
 from tests.world.model import Entry, World
 from tests.world.runner import Run
@@ -72,7 +73,7 @@ class Row:
         really = self.equals.really_lost(lost, self.d)
         if not really:
             return "lost-alike"
-        if really <= self._pending() | self._equal_to_pending() and self.run.question.source_open:
+        if really <= self._pending() | self._equal_to_pending() and self.run.question.has_open_transaction:
             return "lost-pending"
         if self._is_miscounted(really):
             return "lost-counted"
@@ -220,7 +221,7 @@ class Row:
         gaps = sum(offset not in there for offset in range(upper[0], self.world.source_log.end))
         return within <= self.place.rereads_at_most and 0 < self.rereads - within <= gaps
 
-    def _is_true(self, link: Link | None) -> bool:
+    def _is_true(self, link: OffsetPair | None) -> bool:
         """True if a proven sync names a record and its copy, or one that no consumer can tell from it."""
         if link is None:
             return False

@@ -5,14 +5,14 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from migrate.match.equality import Equality, calibrated, fingerprint
+from migrate.match.equality import Equality, calibrated
 from migrate.match.matcher import matching
 from migrate.match.protocol import (
+    LogSlice,
     Needs,
+    OffsetRange,
     PartitionAnswer,
     PartitionQuestion,
-    Range,
-    Stretch,
     Supply,
     Tail,
     Unmatched,
@@ -21,6 +21,7 @@ from migrate.match.protocol import (
 )
 from migrate.mm2.chain import chain
 from migrate.model import LogRange, TopicPartition
+from tests.prints import fingerprint
 from tests.world.model import Entry, World
 
 MOST_ROUNDS = 300
@@ -51,11 +52,11 @@ def question(world: World, match_limit: int = 1_000_000) -> PartitionQuestion | 
 
     A topic without anchors is taken to keep everything, as nothing tells otherwise.
     """
-    links = tuple(
+    sync_pairs = tuple(
         (sync.source_offset, sync.target_offset)
         for sync in chain(world.syncs, world.source_log.end, world.target_log.end)
     )
-    equality = calibrated_on(world, links)
+    equality = calibrated_on(world, sync_pairs)
     if equality is None:
         return None
     return PartitionQuestion(
@@ -63,21 +64,21 @@ def question(world: World, match_limit: int = 1_000_000) -> PartitionQuestion | 
         target=PARTITION,
         source_log=world.source_log,
         target_log=world.target_log,
-        links=links,
+        sync_pairs=sync_pairs,
         source_committed=world.commits,
         equality=equality,
-        source_open=world.source_open,
-        copied_to=world.copied_to,
+        has_open_transaction=world.source_open,
+        last_copied_offset=world.last_copied_offset,
         match_limit=match_limit,
         compacted="target-compaction" in world.troubles,
     )
 
 
-def calibrated_on(world: World, links: Sequence[tuple[int, int]]) -> Equality | None:
-    """Calibrate on the links whose two records can be read, and on those of the topic's other partitions."""
+def calibrated_on(world: World, sync_pairs: Sequence[tuple[int, int]]) -> Equality | None:
+    """Calibrate on the sync_pairs whose two records can be read, and on those of the topic's other partitions."""
     source = {entry.offset: entry.content for entry in world.source_seen}
     target = {entry.offset: entry.content for entry in world.target_seen}
-    anchors = [(source[u], target[d]) for u, d in links if u in source and d in target]
+    anchors = [(source[u], target[d]) for u, d in sync_pairs if u in source and d in target]
     anchors += world.elsewhere
     return calibrated(anchors) if anchors else Equality.ALL
 
@@ -141,7 +142,7 @@ class _Reader:
         self.all_offsets = [entry.offset for entry in self.physical]
         self.greatest = list(accumulate((entry.content.timestamp for entry in self.physical), max))
 
-    def read(self, ranges: Sequence[Range]) -> tuple[Stretch, ...]:
+    def read(self, ranges: Sequence[OffsetRange]) -> tuple[LogSlice, ...]:
         ends = [self.log.start, *(r.end for r in ranges)]
         for end_before, wanted in zip(ends, ranges, strict=False):
             if not (end_before <= wanted.start < wanted.end <= self.log.end):
@@ -152,7 +153,7 @@ class _Reader:
         at = bisect_left(self.greatest, time)
         return min(self.all_offsets[at], self.log.end) if at < len(self.greatest) else self.log.end
 
-    def _stretch(self, wanted: Range) -> Stretch:
+    def _stretch(self, wanted: OffsetRange) -> LogSlice:
         covered = set(range(max(wanted.start, self.readable_from), wanted.end))
         self.offsets_read += len(covered)
         self.read_twice += len(covered & self.was_read)
@@ -160,7 +161,7 @@ class _Reader:
         low = bisect_left(self.offsets, max(wanted.start, self.readable_from))
         high = bisect_left(self.offsets, wanted.end)
         cut = slice(low, max(low, high))
-        return Stretch(
+        return LogSlice(
             wanted.start,
             wanted.end,
             min(max(wanted.start, self.readable_from), wanted.end),

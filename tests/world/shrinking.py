@@ -89,7 +89,9 @@ def _dense(world: World) -> World:
         target_log=LogRange(to_target(world.target_log.start), to_target(world.target_log.end)),
         commits=tuple(sorted({to_source(g) for g in world.commits})),
         reached=to_source(world.reached),
-        copied_to=None if world.copied_to is None else max(to_source(world.copied_to + 1) - 1, 0),
+        last_copied_offset=None
+        if world.last_copied_offset is None
+        else max(to_source(world.last_copied_offset + 1) - 1, 0),
     )
 
 

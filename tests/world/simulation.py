@@ -330,7 +330,7 @@ class Simulation:
         commits = self._commits(low, top)
         target_log = LogRange(self.target.start, self.target.last_stable)
         reached = max(self.mirror.reached, self.mirror.position)
-        copied_to = self.mirror.committed
+        last_copied_offset = self.mirror.committed
         if "running" in self.troubles:
             for _ in range(self.dice.randint(1, 8)):
                 self._step()
@@ -349,7 +349,7 @@ class Simulation:
             syncs=self.topic.read(),
             commits=tuple(g for g in commits if g <= source_log.end),
             reached=reached,
-            copied_to=copied_to,
+            last_copied_offset=last_copied_offset,
             retention=self._retention(source_log, target_log),
             elsewhere=self._elsewhere(),
             keeps=self._keeps(),

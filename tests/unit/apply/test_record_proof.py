@@ -22,8 +22,8 @@ from migrate.apply.record_proof import (
     standing_offset,
 )
 from migrate.apply.verify import Finding, Known, Verification, compare
-from migrate.match.equality import Equality
-from migrate.match.next_record import ALL_PARTS, NextRecord, Part, Position, next_record, parts_of
+from migrate.match.equality import ALL_PARTS, Equality, Part
+from migrate.match.next_record import NextRecord, Position, next_record
 from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, Row, Side, TopicPartition
 from migrate.show.verify import proof_lines, verify_document
 from migrate.text import cells
@@ -287,7 +287,7 @@ def test_two_records_differ_in_exactly_the_parts_that_are_not_the_same(one, othe
     differing = {part for part, mine, theirs in zip(Part, one, other, strict=True) if mine != theirs}
     assert set(a.differing(b)) == differing
     for equality in Equality:
-        parts = parts_of(equality)
+        parts = equality.parts
         assert (a.fingerprint(parts) == b.fingerprint(parts)) == (not differing & parts)
 
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from migrate.model import Failure, LogRange
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
-from tests.fakes import Crash, FakeCluster, Script
+from tests.fakes import Crash, FakeApplyEdges, FakeCluster, Script
 from tests.unit.plans import plan, row
 
 GROUPS = [f"g{n:02}" for n in range(12)]
@@ -99,8 +100,7 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
     target = FakeCluster(ids={"A.orders": "id-1", "A.bills": "id-2"})
     for group in GROUPS:
         target.commit(group, "A.orders", 0, PRIOR)
-    monkeypatch.setattr("migrate.cli.apply.exact_admin_of", lambda *arguments, **more: target)
-    monkeypatch.setattr("migrate.cli.apply.group_facts_of", lambda *arguments: None)
+    monkeypatch.setattr("migrate.cli.apply.apply_edges", lambda *arguments: nullcontext(FakeApplyEdges(target)))
     monkeypatch.setattr("migrate.cli.apply.get_ready", lambda: None)
     return Night(tmp_path, target)
 

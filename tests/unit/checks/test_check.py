@@ -6,7 +6,7 @@ from dataclasses import replace
 from migrate.checks import checklist
 from migrate.checks.check import HiddenTopics, TopicShape
 from migrate.mm2.chain import Window
-from migrate.mm2.connector_status import ConnectorTasks, Part
+from migrate.mm2.connector_status import ConnectorPart, ConnectorTasks
 from migrate.mm2.connectors import Role
 from migrate.model import (
     Commit,
@@ -52,8 +52,8 @@ def test_a_listing_that_may_be_cut_short_blocks_everything_and_not_knowing_is_no
 
 def mm2(role, *states, trace=""):
     """A connector that runs itself, with tasks in these states."""
-    tasks = (Part(number, state, trace if state == "FAILED" else "") for number, state in enumerate(states))
-    return ConnectorTasks(role, (Part(None, "RUNNING"), *tasks))
+    tasks = (ConnectorPart(number, state, trace if state == "FAILED" else "") for number, state in enumerate(states))
+    return ConnectorTasks(role, (ConnectorPart(None, "RUNNING"), *tasks))
 
 
 def test_a_failed_task_of_mm2s_source_connector_blocks_with_the_first_line_of_its_trace():
@@ -67,7 +67,7 @@ def test_a_failed_task_of_mm2s_source_connector_blocks_with_the_first_line_of_it
 
 
 def test_a_source_connector_that_failed_itself_blocks_and_so_does_one_of_several():
-    itself = {"src": ConnectorTasks(Role.SOURCE, (Part(None, "FAILED", "x.Boom: no"),))}
+    itself = {"src": ConnectorTasks(Role.SOURCE, (ConnectorPart(None, "FAILED", "x.Boom: no"),))}
     assert levels("mm2-tasks", tasks=itself) == {"src": Level.BLOCK}
     several = {"a": mm2(Role.SOURCE, "RUNNING"), "b": mm2(Role.SOURCE, "FAILED"), "c": mm2(Role.CHECKPOINT, "RUNNING")}
     assert levels("mm2-tasks", tasks=several) == {"b": Level.BLOCK, "a, c": Level.PASS}
@@ -82,8 +82,8 @@ def test_a_failed_checkpoint_task_and_whatever_else_does_not_run_warn_and_are_ne
         mm2(Role.SOURCE, "RESTARTING"),
         mm2(Role.SOURCE, "in an unknown state"),
         mm2(Role.SOURCE),
-        ConnectorTasks(Role.SOURCE, (Part(None, "STOPPED"),)),
-        ConnectorTasks(Role.SOURCE, (Part(None, "PAUSED"), Part(0, "RUNNING"))),
+        ConnectorTasks(Role.SOURCE, (ConnectorPart(None, "STOPPED"),)),
+        ConnectorTasks(Role.SOURCE, (ConnectorPart(None, "PAUSED"), ConnectorPart(0, "RUNNING"))),
     ):
         assert levels("mm2-tasks", tasks={"c": connector}) == {"c": Level.WARN}, connector
     assert blocked(tasks={"c": mm2(Role.SOURCE, "PAUSED")}) == set()
@@ -91,7 +91,7 @@ def test_a_failed_checkpoint_task_and_whatever_else_does_not_run_warn_and_are_ne
 
 def test_what_to_do_about_a_connector_that_does_not_run_goes_by_its_state():
     def todo(*states: str) -> str:
-        parts = (Part(None, "RUNNING"), *(Part(n, state) for n, state in enumerate(states)))
+        parts = (ConnectorPart(None, "RUNNING"), *(ConnectorPart(n, state) for n, state in enumerate(states)))
         (told,) = found("mm2-tasks", tasks={"c": ConnectorTasks(Role.SOURCE, parts)})
         return told.todo
 

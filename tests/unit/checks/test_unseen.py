@@ -9,6 +9,7 @@ import pytest
 from migrate.checks.check import HiddenTopics
 from migrate.checks.rights_check import Health
 from migrate.cli import doctor
+from migrate.cli.wiring import Endpoint
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Failure, GroupState, Level, LogRange, Scope, Side, TopicPartition
@@ -147,18 +148,22 @@ def test_connects_own_topics_that_a_cluster_may_hide_are_not_known_to_be_absent(
 
 @pytest.mark.parametrize("told", [{}, {Side.SOURCE: REFUSED}], ids=["nobody asked", "refused"])
 @pytest.mark.parametrize("topics", [("orders",), ("orders", "connect-offsets")])
-def test_the_doctor_calls_no_cluster_well_that_may_hide_connects_own_topics(told, topics, monkeypatch):
+def test_the_doctor_calls_no_cluster_well_that_may_hide_connects_own_topics(told, topics):
     properties = {"bootstrap.servers": "x:1"}
     flow = client_flow(properties, properties, "A", "B")
-    monkeypatch.setattr(doctor, "group_facts_of", lambda *_: FakeGroupFacts())
     shown = {Side.SOURCE: dict.fromkeys(topics, 1), Side.TARGET: {"connect-offsets": 1}}
     groups: dict[Side, frozenset[str]] = {Side.SOURCE: frozenset(), Side.TARGET: frozenset()}
-    (line,) = doctor._connect_topics(flow, shown, groups, told, 5)
+
+    def examined(told):
+        views = doctor.ClusterViews(topics=shown, groups=groups, hosted=told)
+        return doctor._connect_topics(flow, views, FakeGroupFacts())
+
+    (line,) = examined(told)
     assert line.health is Health.WARN and "A" in line.seen and line.todo
     everything = {Side.SOURCE: frozenset(topics), Side.TARGET: frozenset({"connect-offsets"})}
-    (line,) = doctor._connect_topics(flow, shown, groups, everything, 5)
+    (line,) = examined(everything)
     assert line.health is Health.OK
-    (line,) = doctor._connect_topics(flow, shown, groups, everything | {Side.SOURCE: frozenset({"other"})}, 5)
+    (line,) = examined(everything | {Side.SOURCE: frozenset({"other"})})
     assert line.health is Health.WARN and "PARTIAL_ANSWER" in line.seen
 
 
@@ -167,8 +172,8 @@ def test_where_javas_client_alone_gets_no_answer_the_doctor_names_the_addresses_
     code, said, monkeypatch
 ):
     flow = client_flow({"bootstrap.servers": "x:1"}, {"bootstrap.servers": "x:1"}, "A", "B")
-    monkeypatch.setattr(doctor, "hosted_by", lambda *_: Failure(code, "no answer"))
-    (line,) = doctor._java_client(None, flow.source, 5, {})
+    monkeypatch.setattr(doctor, "hosted_topics", lambda *_: Failure(code, "no answer"))
+    (line,) = doctor._java_client(None, Endpoint(flow.source, 5), doctor.ClusterViews())
     assert line.health is Health.FAIL and code in line.seen
     assert ("-Djava.net.preferIPv6Addresses=true" in line.todo) is said
 

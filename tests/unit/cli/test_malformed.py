@@ -16,10 +16,10 @@ from migrate.apply.history import APPLY, SET
 from migrate.apply.journal import Journal
 from migrate.cli.main import cli
 from migrate.mm2.wire import (
-    CheckpointRecord,
     Kind,
     SyncRecord,
     Undecodable,
+    WireCheckpoint,
     classify,
     decode_checkpoint,
     decode_sync,
@@ -206,7 +206,7 @@ def test_broken_properties(folder: Path, seed: int, number: int) -> None:
 def test_broken_records(seed: int, number: int) -> None:
     """Each is decoded to a value that is whole, or counted under a reason (tests/spark: SQL does just the same)."""
     random = Random(f"records {seed} {number}")
-    checkpoint = encode_checkpoint(CheckpointRecord("gé\n", "A.orders", 3, 700, 650, "AgAA\x00"))
+    checkpoint = encode_checkpoint(WireCheckpoint("gé\n", "A.orders", 3, 700, 650, "AgAA\x00"))
     sync = encode_sync(SyncRecord("orders", 3, 687, 649))
     for made, decode, wanted in (
         (checkpoint, decode_checkpoint, Kind.CHECKPOINT),

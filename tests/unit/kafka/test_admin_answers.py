@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from migrate.kafka.admin import _commits
+from migrate.kafka.cluster_reader import _commits
 from migrate.model import UNREAD_METADATA, Commit, TopicPartition
 
 

@@ -10,9 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from migrate.errors import ConfigError
-from migrate.kafka.client_config import CLIENT_ID, librdkafka_config
+from migrate.kafka.client_config import CLIENT_ID, client_settings, librdkafka_config
+from migrate.mm2.flow import Cluster
 from migrate.mm2.secrets import redact, secret_values
-from migrate.spark.java_settings import java_properties, spark_options
+from migrate.model import Side
+from migrate.spark.java_settings import java_settings
 
 PASSWORD = "hunter2"
 BROKERS = {"bootstrap.servers": "127.0.0.1:1"}
@@ -34,7 +36,7 @@ TLS = BROKERS | {"security.protocol": "SSL"}
 
 
 def mapped(properties):
-    return dict(librdkafka_config(properties, "a.properties").config)
+    return dict(librdkafka_config(properties, "a.properties"))
 
 
 def refusal(properties):
@@ -227,7 +229,7 @@ def test_half_a_key_pair_and_a_java_factory_are_refused():
     assert "neither https nor empty" in refusal(TLS | {"ssl.endpoint.identification.algorithm": "LDAPS"})
 
 
-def test_what_only_java_clients_have_is_ignored_by_name():
+def test_what_only_java_clients_have_is_left_out():
     properties = BROKERS | {
         "key.deserializer": "a.B",
         "enable.auto.commit": "false",
@@ -237,7 +239,7 @@ def test_what_only_java_clients_have_is_ignored_by_name():
         "config.providers": "file",
         "config.providers.file.class": "a.B",
     }
-    assert librdkafka_config(properties, "f").ignored == tuple(sorted(properties.keys() - BROKERS.keys()))
+    assert librdkafka_config(properties, "f") == librdkafka_config(BROKERS, "f")
 
 
 def test_a_reference_that_stands_for_nothing_is_refused_only_where_the_setting_is_used():
@@ -305,9 +307,10 @@ def test_spark_and_java_get_the_properties_as_they_are_but_for_what_they_reject(
         "client.id": CLIENT_ID,
         "allow.auto.create.topics": "false",
     }
-    assert java_properties(properties) == kept
-    assert spark_options(properties) == {f"kafka.{key}": value for key, value in kept.items()}
-    assert java_properties(BROKERS | {"client.id": "mine"})["client.id"] == "mine"
+    settings = java_settings(Cluster(Side.SOURCE, "A", properties))
+    assert settings.admin == kept
+    assert settings.source == {f"kafka.{key}": value for key, value in kept.items()}
+    assert java_settings(Cluster(Side.SOURCE, "A", BROKERS | {"client.id": "mine"})).admin["client.id"] == "mine"
 
 
 def test_secrets_are_hidden_in_every_form_but_the_users_name_is_not():
@@ -340,7 +343,9 @@ def test_no_text_shows_a_password(password, before, after):
 
 
 def test_a_mapped_configuration_does_not_show_itself():
-    assert PASSWORD not in repr(librdkafka_config(PLAIN, "f"))
+    cluster = Cluster(Side.SOURCE, "A", PLAIN)
+    assert PASSWORD in client_settings(cluster).config.values() and PASSWORD in client_settings(cluster).secrets
+    assert PASSWORD not in repr((cluster, client_settings(cluster), java_settings(cluster)))
 
 
 def test_paths_are_the_only_values_in_messages(tmp_path):

@@ -7,13 +7,14 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient
 
 from migrate.errors import ClusterError
 from migrate.kafka import connection as module
 from migrate.kafka.connection import DESTROYER, Connection
-from migrate.kafka.errors import timed_out
-from migrate.mm2.flow import Cluster
+from migrate.kafka.errors import note_cause, or_too_few_copies, timed_out
+from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure, Side
 from tests.mockcluster import MockCluster
 
@@ -42,7 +43,7 @@ def destroyers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
 
 
 def to(bootstrap: str) -> Connection:
-    return Connection(Cluster(Side.TARGET, "B", {}), {"bootstrap.servers": bootstrap}, SECONDS)
+    return Connection(ClientSettings(Side.TARGET, "B", "target B", {"bootstrap.servers": bootstrap}), SECONDS)
 
 
 def never(client: AdminClient, key: str) -> "Future[Any]":
@@ -97,7 +98,54 @@ def test_dropping_twice_destroys_once_and_the_next_call_has_a_client(bootstrap, 
 def test_what_librdkafka_says_of_a_cluster_shows_no_secret():
     told = "Connection refused"  # what it says of this cluster: now a password as well
     for config, secrets in (({}, (told,)), ({"sasl.password": told}, ())):
-        connection = Connection(Cluster(Side.TARGET, "B", {}), {"bootstrap.servers": NOWHERE} | config, 2.0, secrets)
+        settings = {"bootstrap.servers": NOWHERE} | config
+        connection = Connection(ClientSettings(Side.TARGET, "B", "target B", settings, frozenset(secrets)), 2.0)
         with pytest.raises(ClusterError, match="cannot be reached") as found:
             connection.metadata()
         assert told not in str(found.value)
+
+
+def test_a_client_is_not_kept_for_long_and_never_dropped_under_another_call(bootstrap, destroyers, monkeypatch):
+    monkeypatch.setattr(module, "FRESH_SECONDS", 0.0)
+    connection = to(bootstrap)
+    used: list[int] = []
+
+    def answered(client: AdminClient) -> "dict[str, Future[Any]]":
+        used.append(id(client))
+        future: Future[Any] = Future()
+        future.set_result("well")
+        return {"one": future}
+
+    def asking_meanwhile(client: AdminClient) -> "dict[str, Future[Any]]":
+        connection.collect(answered)
+        return answered(client)
+
+    assert connection.collect(asking_meanwhile) == {"one": "well"}
+    assert used[0] == used[1]
+    # What it knew of coordinators goes with it.
+    connection.collect(answered)
+    assert destroyers() == DESTROYER
+    connection.drop()
+    assert destroyers() == DESTROYER
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Receive failed: error:0A000416:SSL routines::ssl/tls alert certificate unknown: SSL alert number 46", "_SSL"),
+        ("Receive failed: error:0A000412:SSL routines::sslv3 alert bad certificate: SSL alert number 42", "_SSL"),
+        ("Receive failed: error:0A000126:SSL routines::unexpected eof while reading", "_TRANSPORT"),
+        ("Connect to ipv4#127.0.0.1:1 failed: Connection refused", "_TRANSPORT"),
+    ],
+)
+def test_a_certificate_that_the_broker_rejects_is_no_lost_connection(text, code):
+    causes: dict[str, str] = {}
+    note_cause(causes, KafkaError(KafkaError._TRANSPORT, text))
+    assert causes == {code: text}
+
+
+def test_stable_offsets_that_never_come_say_what_a_broker_may_be_waiting_for():
+    late = or_too_few_copies(timed_out(5))
+    assert late.code == "_TIMED_OUT" and late.message.startswith("no answer within 5 s (fewer copies of")
+    refused = Failure("GROUP_AUTHORIZATION_FAILED", "no")
+    assert or_too_few_copies(refused) is refused

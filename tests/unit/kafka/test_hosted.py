@@ -21,7 +21,7 @@ from migrate.clock import SystemClock
 from migrate.errors import ClusterError
 from migrate.kafka.frames import ByGroup, receive, send
 from migrate.kafka.hosted import HostedAdmin
-from migrate.mm2.flow import Cluster
+from migrate.kafka.settings import ClientSettings
 from migrate.model import Commit, Failure, GroupState, Side, TopicPartition
 from migrate.plan.companions import journal_path
 from tests.mockcluster import (
@@ -76,7 +76,7 @@ def silent_port() -> socket.socket:
 def admin(listener: socket.socket, deadline_seconds: float = 3600.0, lock: int | None = None) -> HostedAdmin:
     bootstrap = f"127.0.0.1:{listener.getsockname()[1]}"
     config = {"bootstrap.servers": bootstrap, "sasl.password": PASSWORD}
-    return HostedAdmin(Cluster(Side.TARGET, "B", config), config, deadline_seconds, lock=lock)
+    return HostedAdmin(ClientSettings(Side.TARGET, "B", f"target B ({bootstrap})", config), deadline_seconds, lock=lock)
 
 
 def test_values_come_over_the_channel_as_they_were_sent() -> None:
@@ -193,13 +193,13 @@ def test_a_write_over_which_it_dies_is_unknown_and_not_done_again() -> None:
 
 OWNER = """
 import fcntl, os, sys
-from migrate.mm2.flow import Cluster
 from migrate.kafka.hosted import HostedAdmin
+from migrate.kafka.settings import ClientSettings
 from migrate.model import Commit, Side, TopicPartition
 lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
 fcntl.flock(lock, fcntl.LOCK_EX)
 config = {"bootstrap.servers": sys.argv[2]}
-hosted = HostedAdmin(Cluster(Side.TARGET, "B", config), config, 3600.0).holding(lock)
+hosted = HostedAdmin(ClientSettings(Side.TARGET, "B", "target B (silent)", config), 3600.0).holding(lock)
 hosted.alter({"g": {TopicPartition("t", 0): Commit(7)}})
 """
 
@@ -232,7 +232,7 @@ def mock() -> MockCluster:
 
 def of(mock: MockCluster) -> HostedAdmin:
     config = {"bootstrap.servers": mock.bootstrap}
-    return HostedAdmin(Cluster(Side.TARGET, "B", config), config, DEADLINE_SECONDS)
+    return HostedAdmin(ClientSettings(Side.TARGET, "B", "target B (mock)", config), DEADLINE_SECONDS)
 
 
 @pytest.mark.parametrize("code", [NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE])

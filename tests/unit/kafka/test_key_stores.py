@@ -87,7 +87,7 @@ def config(location="trust.jks", **given_settings):
         "ssl.truststore.password": PASSWORD,
     }
     properties |= {key.replace("_", "."): value for key, value in given_settings.items()}
-    return librdkafka_config(properties, "a.properties").config
+    return librdkafka_config(properties, "a.properties")
 
 
 @pytest.mark.parametrize("kind", ["", "JKS", "PKCS12", "jks"])

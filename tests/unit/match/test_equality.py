@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.match.equality import Content, Equality, calibrated, fingerprint
+from migrate.match.equality import Content, Equality, calibrated
+from tests.prints import fingerprint
 
 contents = st.builds(
     Content,

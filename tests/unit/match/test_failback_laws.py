@@ -45,7 +45,7 @@ def turned(world: World, dice: Random) -> World:
         written=tuple(Written(e.offset, e.identity) for e in world.target if e.visible and e.identity),
         syncs=tuple(OffsetSync(s.position, s.target_offset, s.source_offset) for s in world.syncs),
         commits=tuple(sorted({low, high, *(dice.randint(low, high) for _ in range(COMMITS))})),
-        copied_to=None,
+        last_copied_offset=None,
         retention=(),
     )
 

@@ -4,7 +4,7 @@ import random
 
 from migrate.match.comparison import Limits
 from migrate.match.equality import Equality
-from migrate.match.fetch_plan import PER_PARTITION, SEARCH, UNKNOWN_SIZE, Cost, Reading, cost_of, plan_fetch
+from migrate.match.fetch_plan import PER_PARTITION, SEARCH, UNKNOWN_SIZE, Cost, LogReading, cost_of, plan_fetch
 from migrate.match.log_reader import SHORT_FETCH
 from migrate.match.matcher import matching
 from migrate.match.protocol import PartitionQuestion
@@ -45,9 +45,9 @@ def test_no_partition_costs_more_than_its_log_or_the_limit():
     assert cost_of(question((), committed, length=100_000, limit=50), matching, 4).source_reading.width <= 50
 
 
-def whole(width: int) -> Reading:
+def whole(width: int) -> LogReading:
     """A log that is read as a whole: nothing lies beyond."""
-    return Reading(width, 1, width)
+    return LogReading(width, 1, width)
 
 
 def costs(widths: dict[int, tuple[int, int]], topic: str = "t") -> list[Cost]:
@@ -55,9 +55,9 @@ def costs(widths: dict[int, tuple[int, int]], topic: str = "t") -> list[Cost]:
 
 
 def test_what_a_fetch_brings_beyond_a_run_is_said_too_but_never_more_than_the_log_has():
-    assert Reading(100, 2, 1_000_000).fetched_bytes(10.0) == 1000 + 2 * SHORT_FETCH
-    assert Reading(100, 2, 150).fetched_bytes(10.0) == 1500
-    assert Reading(0, 0, 0).fetched_bytes(10.0) == 0
+    assert LogReading(100, 2, 1_000_000).fetched_bytes(10.0) == 1000 + 2 * SHORT_FETCH
+    assert LogReading(100, 2, 150).fetched_bytes(10.0) == 1500
+    assert LogReading(0, 0, 0).fetched_bytes(10.0) == 0
 
 
 def test_what_is_left_of_a_log_behind_its_first_window_bounds_what_is_fetched():

@@ -80,24 +80,24 @@ def test_c3_without_an_upper_sync():
     assert planned(world, g=5).target_offset <= 5
 
 
-def stopped_mid_replay(copied_to: int | None) -> World:
+def stopped_mid_replay(last_copied_offset: int | None) -> World:
     return hand(
         source="0..2",
         target="0..2@0..2 0@3",
         syncs=[(0, 0), (2, 2), (0, 3)],
         reached=1,
-        copied_to=copied_to,
+        last_copied_offset=last_copied_offset,
     )
 
 
 def test_c4_a_replay_that_was_stopped_is_no_place_to_start_from_and_not_drained():
-    found = judged(stopped_mid_replay(copied_to=None))
+    found = judged(stopped_mid_replay(last_copied_offset=None))
     assert place(found, 0).target_offset <= 1
     assert found.tail.uncopied != 0
 
 
 def test_c4_with_mm2s_own_position_before_the_replay():
-    found = judged(stopped_mid_replay(copied_to=0))
+    found = judged(stopped_mid_replay(last_copied_offset=0))
     assert place(found, 0).target_offset <= 1
     assert found.tail.uncopied != 0
 
@@ -132,7 +132,7 @@ def test_c5_with_nothing_written_since():
         target="0..9@0..9 old10@10 old11@11 old12@12 old13@13 0..4@14..18",
         syncs=[(0, 0), (9, 9), (0, 14)],
         reached=10,
-        copied_to=9,
+        last_copied_offset=9,
     )
     assert planned(world, g=0).target_offset <= 5
 
@@ -208,7 +208,7 @@ def recreated_source(syncs: Sequence[tuple[int, int]]) -> World:
         syncs=syncs,
         commits=[0, 222, 249, 250, 260, 300],
         times={f"old{n}": 10 * n for n in range(250)},
-        copied_to=299,
+        last_copied_offset=299,
     )
 
 
@@ -264,12 +264,12 @@ def test_a_sync_whose_record_is_gone_names_no_other_records_copy():
 
 @pytest.mark.parametrize("times", [{"0": 1_000, "1": 1_000}, {"0": 1_046, "1": 1_000}])
 def test_an_aborted_record_that_was_copied_again_tells_of_a_replay_that_stopped(times):
-    world = hand("0! 1", "0..1@0..1 0@2", times=times, reached=1, copied_to=0)
+    world = hand("0! 1", "0..1@0..1 0@2", times=times, reached=1, last_copied_offset=0)
     assert judged(world).tail.uncopied != 0
 
 
 def test_a_record_in_another_shape_before_a_replay_that_stopped_is_not_passed_over():
-    world = hand("0..1", "1A@0 0@1", syncs=[(1, 0)], commits=[1], reached=1, copied_to=0)
+    world = hand("0..1", "1A@0 0@1", syncs=[(1, 0)], commits=[1], reached=1, last_copied_offset=0)
     assert planned(world, 1).target_offset == 0
 
 

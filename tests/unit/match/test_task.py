@@ -8,7 +8,7 @@ import pytest
 from migrate.errors import ClusterError, EnvironmentLacks
 from migrate.match import task as matchtask
 from migrate.match.equality import Equality
-from migrate.match.protocol import Needs, PartitionAnswer, PartitionQuestion, Range, Supply, Tail, Unreadable
+from migrate.match.protocol import Needs, OffsetRange, PartitionAnswer, PartitionQuestion, Supply, Tail, Unreadable
 from migrate.match.task import OFFSETS_AT_ONCE, PARTITIONS_AT_ONCE, Failed, Fetched, MatchTask
 from migrate.model import LogRange, TopicPartition
 from tests.memorylogs import MemoryReader, record
@@ -51,11 +51,11 @@ def run(questions, match, **source):
 
 def whole_log(asked: PartitionQuestion) -> Generator[Needs, Supply | Unreadable, PartitionAnswer]:
     """Reads both logs whole, then asks the target once more; tells what it was given."""
-    whole = (Range(0, asked.source_log.end),)
+    whole = (OffsetRange(0, asked.source_log.end),)
     first = yield Needs(source=whole, target=whole)
     if isinstance(first, Unreadable):
         return PartitionAnswer({}, Tail(None), 0, 0)
-    second = yield Needs(target=(Range(5, 7), Range(9, 10)), source_times=(1010, 9999), target_times=(0,))
+    second = yield Needs(target=(OffsetRange(5, 7), OffsetRange(9, 10)), source_times=(1010, 9999), target_times=(0,))
     assert isinstance(second, Supply)
     assert [list(stretch.offsets) for stretch in second.target] == [[5, 6], [9]]
     assert second.source == ()

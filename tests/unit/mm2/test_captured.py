@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from migrate.mm2.wire import (
-    CheckpointRecord,
     Heartbeat,
     Kind,
     SyncRecord,
+    WireCheckpoint,
     classify,
     decode_checkpoint,
     decode_heartbeat,
@@ -35,7 +35,7 @@ def records(version: str, kind: str) -> list[tuple[bytes | None, bytes | None]]:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_checkpoints_are_read_as_mm2_meant_them_and_written_back_to_the_same_bytes(version):
     read = [decode_checkpoint(*record) for record in records(version, "checkpoint")]
-    assert all(isinstance(r, CheckpointRecord) for r in read)
+    assert all(isinstance(r, WireCheckpoint) for r in read)
     assert {(r.group, r.target_topic, r.partition, r.source_offset) for r in read} == {
         ("billing", "A.orders", 0, 150), ("billing", "A.orders", 1, 40), ("größe", "A.orders", 0, 150),
     }  # fmt: skip

@@ -7,7 +7,7 @@ from migrate.kafka.client_config import librdkafka_config
 from migrate.mm2.config_file import Overrides, client_flow, override, read_flow, with_clients
 from migrate.mm2.naming import PolicyKind
 from migrate.model import Side
-from migrate.spark.java_settings import java_properties, spark_options
+from migrate.spark.java_settings import java_settings
 
 FILE_PROVIDER = (
     "config.providers=file\nconfig.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider\n"
@@ -298,7 +298,7 @@ def test_a_reference_in_a_connection_is_refused_unless_a_client_file_stands_in(f
     with pytest.raises(ConfigError, match="ssl.truststore.location in A refers to .*/none cannot be read"):
         librdkafka_config(flow.source.properties, "A")
     helped = with_clients(flow, {"security.protocol": "PLAINTEXT"}, None)
-    config = librdkafka_config(helped.source.properties, "A").config
+    config = librdkafka_config(helped.source.properties, "A")
     assert (config["bootstrap.servers"], config["security.protocol"]) == ("a:1", "PLAINTEXT")
 
 
@@ -310,7 +310,7 @@ def test_references_are_followed_in_names_filters_and_brokers(flow_of, tmp_path)
     )
     assert flow.topic_filter.accepts("orders")
     assert not flow.topic_filter.accepts("other")
-    assert librdkafka_config(flow.source.properties, "A").config["bootstrap.servers"] == "a:7"
+    assert librdkafka_config(flow.source.properties, "A")["bootstrap.servers"] == "a:7"
     helped = with_clients(flow, {"security.protocol": "PLAINTEXT"}, None)
     assert helped.source.properties == {"bootstrap.servers": "a:7", "security.protocol": "PLAINTEXT"}
 
@@ -320,9 +320,9 @@ def test_brokers_with_ipv6_addresses_reach_every_client_with_their_brackets(flow
     flow = flow_of(f"A.bootstrap.servers = {brokers}\nB.bootstrap.servers={brokers}\n")
     for cluster in (flow.source, flow.target):
         assert cluster.bootstrap == brokers
-        assert librdkafka_config(cluster.properties, "A").config["bootstrap.servers"] == brokers
-        assert java_properties(cluster.properties)["bootstrap.servers"] == brokers
-        assert spark_options(cluster.properties)["kafka.bootstrap.servers"] == brokers
+        assert librdkafka_config(cluster.properties, "A")["bootstrap.servers"] == brokers
+        assert java_settings(cluster).admin["bootstrap.servers"] == brokers
+        assert java_settings(cluster).source["kafka.bootstrap.servers"] == brokers
 
 
 def test_client_files_win_for_credentials_and_replace_them_whole(flow_of):

@@ -1,5 +1,8 @@
 """Configuration providers: Kafka's own three, followed as Kafka follows them, and never told."""
 
+import os
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +32,8 @@ def secrets(tmp_path):
 
 
 def value(text, change=None, environment=None):
-    return Providers(DECLARED | {"x": text} | (change or {}), "a.properties", environment or {}).value("x")
+    with patch.dict(os.environ, environment or {}, clear=True):
+        return Providers(DECLARED | {"x": text} | (change or {}), "a.properties").value("x")
 
 
 def refusal(text, change=None, environment=None):
@@ -64,12 +68,14 @@ def test_what_a_reference_stands_for_is_not_looked_into_again():
 
 @given(st.text("${}:abcenv\n"))
 def test_without_declared_providers_every_text_is_itself(text):
-    assert Providers({"x": text}, "f", {"a": "no"}).value("x") == text
+    with patch.dict(os.environ, {"a": "no"}):
+        assert Providers({"x": text}, "f").value("x") == text
 
 
 def test_a_provider_that_is_not_declared_is_plain_text():
     assert value("${vault:x}") == "${vault:x}"
-    assert Providers({"x": "${env:P}"}, "f", {"P": "no"}).value("x") == "${env:P}"
+    with patch.dict(os.environ, {"P": "no"}):
+        assert Providers({"x": "${env:P}"}, "f").value("x") == "${env:P}"
 
 
 @pytest.mark.parametrize(
@@ -116,10 +122,11 @@ def test_a_file_of_secrets_that_cannot_be_parsed_is_named_without_its_content(se
     assert "not UTF-8" in refusal(f"${{file:{bad}:password}}")
 
 
+@patch.dict(os.environ, {"A": SECRET}, clear=True)
 def test_a_whole_file_is_resolved_as_far_as_it_can_be():
     properties = DECLARED | {"a": "${env:A}", "b": "plain"}
-    assert resolved(properties, "f", {"A": SECRET}) == {"a": SECRET, "b": "plain"}
-    left = resolved(properties | {"c": "${env:C}"}, "f", {"A": SECRET})
+    assert resolved(properties, "f") == {"a": SECRET, "b": "plain"}
+    left = resolved(properties | {"c": "${env:C}"}, "f")
     assert left == DECLARED | {"a": SECRET, "b": "plain", "c": "${env:C}"}
     assert provider_settings(left) == DECLARED
     assert without_providers(left) == {"a": SECRET, "b": "plain", "c": "${env:C}"}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from migrate.cli.options import resolve_flow
 from migrate.cli.wiring import task_reader_of
 from migrate.mm2.config_file import client_flow
-from migrate.mm2.connector_status import ConnectorTasks, Part, first_line, parts_of
+from migrate.mm2.connector_status import ConnectorPart, ConnectorTasks, first_line, parts_of
 from migrate.mm2.connectors import Role
 from migrate.mm2.flow import Flow
 from migrate.model import Failure
@@ -51,9 +51,14 @@ def test_every_connector_of_the_flow_is_told_with_its_tasks():
     )
     assert found == {
         "copy-Source": ConnectorTasks(
-            Role.SOURCE, (Part(None, "RUNNING"), Part(0, "RUNNING"), Part(1, "FAILED", "java.lang.Boom: gone"))
+            Role.SOURCE,
+            (
+                ConnectorPart(None, "RUNNING"),
+                ConnectorPart(0, "RUNNING"),
+                ConnectorPart(1, "FAILED", "java.lang.Boom: gone"),
+            ),
         ),
-        "copy-Checkpoint": ConnectorTasks(Role.CHECKPOINT, (Part(None, "PAUSED"), Part(0, "PAUSED"))),
+        "copy-Checkpoint": ConnectorTasks(Role.CHECKPOINT, (ConnectorPart(None, "PAUSED"), ConnectorPart(0, "PAUSED"))),
     }
 
 
@@ -65,12 +70,12 @@ def test_every_connector_of_the_flow_is_told_with_its_tasks():
 def test_an_answer_that_is_none_is_a_failure_and_no_running_connector(answer):
     found = told({"Source": answer, "Checkpoint": status()})
     assert isinstance(found["copy-Source"], Failure)
-    assert found["copy-Checkpoint"] == ConnectorTasks(Role.CHECKPOINT, (Part(None, "RUNNING"),))
+    assert found["copy-Checkpoint"] == ConnectorTasks(Role.CHECKPOINT, (ConnectorPart(None, "RUNNING"),))
 
 
 def test_a_state_of_a_later_kafka_is_not_taken_for_one_that_we_know():
     parts = parts_of(status("DANCING", task(0)))
-    assert parts is not None and parts[0][0] == Part(None, "in an unknown state")
+    assert parts is not None and parts[0][0] == ConnectorPart(None, "in an unknown state")
 
 
 TRACES = (
@@ -119,7 +124,7 @@ def test_what_looks_like_a_secret_is_hidden_also_where_only_the_worker_knows_its
 def test_a_connectors_own_settings_are_hidden_wherever_they_stand():
     found = told({"Source": status("FAILED", trace="Boom: hunter2 and s3cret"), "Checkpoint": status()})
     (part,) = found["copy-Source"].parts
-    assert part == Part(None, "FAILED", "Boom: [hidden] and [hidden]")
+    assert part == ConnectorPart(None, "FAILED", "Boom: [hidden] and [hidden]")
 
 
 @pytest.mark.parametrize(
@@ -139,14 +144,14 @@ def test_of_a_trace_only_the_exception_is_shown_where_a_secret_is_a_reference_th
         ("hunter2", ""),
     ):
         found = told({"Source": status("FAILED", trace=trace), "Checkpoint": status()}, **paths)
-        assert found["copy-Source"].parts == (Part(None, "FAILED", shown),)
+        assert found["copy-Source"].parts == (ConnectorPart(None, "FAILED", shown),)
 
 
 @pytest.mark.parametrize("answer", [403, 500, [], b"{"])
 def test_a_trace_is_left_out_where_the_settings_that_may_stand_in_it_are_not_told(answer):
     statuses = {"Source": status("FAILED", trace="Boom: hunter2"), "Checkpoint": status()}
     found = told(statuses, **{"/connectors/copy-Source/config": answer})
-    assert found["copy-Source"].parts == (Part(None, "FAILED", ""),)
+    assert found["copy-Source"].parts == (ConnectorPart(None, "FAILED", ""),)
 
 
 def test_the_secrets_of_our_own_client_files_are_hidden_too(tmp_path):

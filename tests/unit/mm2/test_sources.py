@@ -163,7 +163,7 @@ def test_client_files_win_for_credentials_and_take_brokers_from_the_description(
         flow = resolve_flow(options(connect_url=url, source_config=client))
     assert flow.source.properties["bootstrap.servers"] == "a:1"
     assert flow.source.properties["sasl.mechanism"] == "PLAIN"
-    assert librdkafka_config(flow.target.properties, "B").config["bootstrap.servers"] == "b:1"
+    assert librdkafka_config(flow.target.properties, "B")["bootstrap.servers"] == "b:1"
     listed = connectors({}, **{"target.producer.security.protocol": "ssl"})
     with worker(rest(listed)) as url, pytest.raises(ConfigError, match="B speaks SSL.*--target-config FILE"):
         resolve_flow(options(connect_url=url))

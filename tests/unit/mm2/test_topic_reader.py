@@ -12,7 +12,7 @@ from migrate.mm2.chain import Window
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topic_reader import News, PlainMirror
 from migrate.mm2.topics import CheckpointKey, WindowQuestion
-from migrate.mm2.wire import CheckpointRecord, SyncRecord
+from migrate.mm2.wire import SyncRecord, WireCheckpoint
 from migrate.model import LogRange, OffsetSync, Side, TopicPartition
 from tests.wirebytes import encode_checkpoint, encode_sync
 
@@ -43,7 +43,7 @@ def sync(source_offset, target_offset, topic="t", partition=0, time=1000):
 
 
 def checkpoint(group, source_offset, target_offset, time=1000):
-    return Content(time, *encode_checkpoint(CheckpointRecord(group, "A.t", 0, source_offset, target_offset)), ())
+    return Content(time, *encode_checkpoint(WireCheckpoint(group, "A.t", 0, source_offset, target_offset)), ())
 
 
 def mirror(syncs=(), checkpoints=(), positions=()):

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.mm2.wire import (
-    CheckpointRecord,
     Heartbeat,
     Kind,
     Reason,
     SyncRecord,
     Undecodable,
+    WireCheckpoint,
     classify,
     decode_checkpoint,
     decode_heartbeat,
@@ -22,7 +22,7 @@ from tests.wirebytes import encode_checkpoint, encode_heartbeat, encode_sync
 OFFSETS = st.integers(0, 2**63 - 1)
 PARTITIONS = st.integers(0, 2**31 - 1)
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
-CHECKPOINTS = st.builds(CheckpointRecord, NAMES, NAMES, PARTITIONS, OFFSETS, OFFSETS, NAMES)
+CHECKPOINTS = st.builds(WireCheckpoint, NAMES, NAMES, PARTITIONS, OFFSETS, OFFSETS, NAMES)
 SYNCS = st.builds(SyncRecord, NAMES, PARTITIONS, OFFSETS, OFFSETS)
 HEARTBEATS = st.builds(Heartbeat, NAMES, NAMES, st.integers(-(2**63), 2**63 - 1))
 
@@ -31,12 +31,12 @@ CHECKPOINT_BYTES = [
     (
         "0002 6731 0004 412e7431 00000003",
         "0000 0000000000001234 0000000000000102 0000",
-        CheckpointRecord("g1", "A.t1", 3, 4660, 258),
+        WireCheckpoint("g1", "A.t1", 3, 4660, 258),
     ),
     (
         "0007 67726f75702d31 0007 746f7069632d32 00000003",
         "0000 0000000000000004 0000000000000005 000a 6d657461646174612d36",
-        CheckpointRecord("group-1", "topic-2", 3, 4, 5, "metadata-6"),
+        WireCheckpoint("group-1", "topic-2", 3, 4, 5, "metadata-6"),
     ),
 ]
 SYNC_BYTES = [
@@ -45,7 +45,7 @@ SYNC_BYTES = [
 ]
 HEARTBEAT_BYTES = ("0001 41 0001 42", "0000 0000018bcfe56800", Heartbeat("A", "B", 1_700_000_000_000))
 
-KEY, VALUE = encode_checkpoint(CheckpointRecord("g", "A.t", 0, 1, 2, "m"))
+KEY, VALUE = encode_checkpoint(WireCheckpoint("g", "A.t", 0, 1, 2, "m"))
 SYNC_KEY, SYNC_VALUE = encode_sync(SyncRecord("t", 0, 1, 2))
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from migrate.errors import ClusterError
 from migrate.mm2.config_file import client_flow
-from migrate.mm2.connector_status import ConnectorTasks, Part
+from migrate.mm2.connector_status import ConnectorPart, ConnectorTasks
 from migrate.mm2.connectors import Role
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, GroupState, Level, LogRange, TopicPartition
@@ -22,7 +22,9 @@ def test_what_a_worker_tells_of_mm2s_tasks_is_in_the_plan():
         where = "the worker"
 
         def tasks(self):
-            return {"src": ConnectorTasks(Role.SOURCE, (Part(None, "RUNNING"), Part(0, "FAILED", "Boom")))}
+            return {
+                "src": ConnectorTasks(Role.SOURCE, (ConnectorPart(None, "RUNNING"), ConnectorPart(0, "FAILED", "Boom")))
+            }
 
     plan = planned(*world(), tasks=Worker())
     assert [row.decision for row in plan.rows] == [Decision.BLOCK] * 3

@@ -19,7 +19,6 @@ from migrate.plan.status import ONLY_PLAN_TELLS, status_of
 from migrate.plan.watch import Asking, BackgroundLook, Sight, Waiting, Wakeful, Watch, watch_until_ready
 from migrate.progress import LineProgress
 from migrate.show.plan_table import Page
-from migrate.show.screen import fitting
 from migrate.show.status import first_look_lines, left_text, progress_line, status_lines
 from migrate.show.status_document import status_document
 from migrate.survey.drain import Lag
@@ -519,15 +518,6 @@ def test_numbers_stand_under_their_headings_at_every_width():
         heading = re.search(r"COPIED", lines[end]).end()
         rows = [line for line in lines if re.match(r"\s*(\S+ -> \S+)? +\d+ +\d+ +\d+ ", line)]
         assert len(rows) == 2 and all(re.search(r"\d$", row[:heading]) for row in rows), lines
-
-
-def test_a_screen_counts_what_wide_lines_take_of_its_height():
-    red = "\x1b[1;31m" + "x" * 40 + "\x1b[0m"
-    assert fitting([red] * 4, 40, 4) == [red] * 4
-    wide = ["a", "y" * 81, "b", "c"]
-    assert fitting(wide, 40, 6) == wide
-    assert fitting(wide, 40, 5) == ["a", "y" * 81, "... 2 lines more: without --watch all ar"]
-    assert fitting(["z" * 500], 40, 4) == ["... 1 line more: without --watch all are"]
 
 
 def test_a_glance_says_that_it_did_not_watch_producers_for_long_and_is_not_ready():

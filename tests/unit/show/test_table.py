@@ -11,23 +11,23 @@ words = st.lists(st.text("abc注é", min_size=1, max_size=9), min_size=1, max_si
 
 
 def test_headings_stand_on_one_line_where_there_is_room():
-    wide = layout(COLUMNS, 80)
+    wide = layout(COLUMNS, [], 80)
     assert wide.headings == ("TOPIC   LOG-END-OFFSET  LAG",)
     assert wide.line(["orders", "1234", "12"]) == "orders            1234   12"
 
 
 def test_headings_are_broken_at_their_last_hyphen_where_there_is_not():
-    narrow = layout(COLUMNS, 24)
+    narrow = layout(COLUMNS, [], 24)
     assert narrow.headings == ("        LOG-END-", "TOPIC     OFFSET  LAG")
     assert narrow.width == 21
 
 
 def test_columns_grow_with_their_values_and_not_with_the_page():
-    assert layout([Column("LAG", 12)], 80).width == 12
+    assert layout([Column("LAG")], [["1"], ["123456789012"]], 80).width == 12
 
 
 def test_wide_characters_are_aligned_by_the_columns_they_take():
-    laid = layout([Column("TOPIC", 6, right=False), Column("LAG", 3)], 80)
+    laid = layout([Column("TOPIC", right=False), Column("LAG")], [["orders", "123"], ["注文", "1"]], 80)
     assert laid.line(["注文", "1"]) == "注文      1"
     assert cells(laid.line(["注文", "1"])) == cells(laid.line(["orders", "1"]))
 

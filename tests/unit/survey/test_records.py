@@ -114,7 +114,7 @@ def test_partitions_that_the_budget_leaves_out_are_said():
 
 
 def test_the_header_adds_up_rows_rereads_and_checkpoints():
-    places = {("t", 0, 55): Matched(57, Why.ORDER_BROKEN, 9), ("t", 1, 60): Unmatched("match-limit")}
+    places = {("t", 0, 55): Matched(57, Why.LOOK_ALIKES, 9), ("t", 1, 60): Unmatched("match-limit")}
     sums = compared(FakeComparer(places)).header.sums
     assert (sums["rows_exact"], sums["rows_bounded"], sums["rows_estimated"]) == (1, 1, 1)
     assert (sums["rereads_at_most"], sums["rows_without_bound"]) == (9, 1)
@@ -132,7 +132,11 @@ def test_an_open_transaction_on_the_source_is_told_to_the_comparer_and_so_is_mm2
     mirror.copied_to = {TopicPartition("t", 1): 99}
     comparer = FakeComparer()
     planned(source, target, mirror, comparer=comparer)
-    assert [(w.source_open, w.copied_to) for w in comparer.asked] == [(True, None), (False, 99), (False, None)]
+    assert [(w.has_open_transaction, w.last_copied_offset) for w in comparer.asked] == [
+        (True, None),
+        (False, 99),
+        (False, None),
+    ]
 
 
 def test_mm2s_own_positions_are_read_before_the_targets_ends_are_pinned():

@@ -5,9 +5,10 @@ from collections import Counter
 import pytest
 
 from migrate.cli.status import Lookout
+from migrate.cli.wiring import StatusEdges
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topic_reader import News
-from migrate.model import Failure, GroupState
+from migrate.model import Failure, GroupState, Side
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import REMEMBERED_SECONDS, RememberedGroupFacts
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
@@ -96,8 +97,9 @@ def lookout(clusters, on_target, clock):
     mirror.links = lambda place, source_end, target_end: ()
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 15.0, {})
-    facts = tuple(RememberedGroupFacts(f, clock) for f in (FakeGroupFacts(), on_target))
-    return Lookout(request, source, target, mirror, FakeComparer(), NoProgress(), clock, facts, None, None)
+    on_either = ((Side.SOURCE, FakeGroupFacts()), (Side.TARGET, on_target))
+    facts = {side: RememberedGroupFacts(reader, clock) for side, reader in on_either}
+    return Lookout(request, StatusEdges(source, target, mirror, FakeComparer(), facts), NoProgress(), clock)
 
 
 def nearly_expired():

@@ -1,0 +1,271 @@
+"""What one cluster tells through librdkafka: the reading half of the confluent-kafka adapter.
+
+Every answer is looked at twice: a call that succeeds as a whole may carry an error per partition, per broker
+or an offset of -1001, and each of them reads as "fine" to code that does not ask.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
+from sys import intern
+from typing import Any, TypeVar
+
+from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, IsolationLevel, TopicCollection
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from migrate.errors import ClusterError
+from migrate.kafka.connection import LONGEST, Connection
+from migrate.kafka.errors import code_of, error_of, failure_of, or_too_few_copies
+from migrate.kafka.settings import ClientSettings
+from migrate.kafka.turns import Backoff, batches
+from migrate.model import UNREAD_METADATA, ClusterFacts, Commit, Commits, Failure, GroupState, LogRange, TopicPartition
+
+MAX_IN_FLIGHT = 100
+DESCRIBE_BATCH = 500
+LOG_RANGE_BATCH = 5000
+MEMBERS_NAMED = 24
+NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+READ_COMMITTED, READ_UNCOMMITTED = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 3.0
+K = TypeVar("K", str, TopicPartition)
+V = TypeVar("V")
+_STATES = {
+    ConsumerGroupState.PREPARING_REBALANCING: "PreparingRebalance",
+    ConsumerGroupState.COMPLETING_REBALANCING: "CompletingRebalance",
+    ConsumerGroupState.STABLE: "Stable",
+    ConsumerGroupState.DEAD: "Dead",
+    ConsumerGroupState.EMPTY: "Empty",
+}
+
+
+class ConfluentReader:
+    """Lists and describes one cluster through librdkafka, and writes nothing.
+
+    `deadline_seconds` is how long any request may stay without an answer; `concurrency` how many may be in flight.
+    Nothing is opened before the first call, and the first call of a client proves reachability and authentication
+    (`ClusterError`).
+    """
+
+    def __init__(
+        self, settings: ClientSettings, deadline_seconds: float = 60.0, concurrency: int = MAX_IN_FLIGHT
+    ) -> None:
+        self.side = settings.side
+        self.alias = settings.alias
+        self._settings = settings
+        self._deadline_seconds = deadline_seconds
+        self._concurrency = max(1, min(concurrency, MAX_IN_FLIGHT))
+        self._connection = Connection(settings, deadline_seconds)
+
+    def facts(self) -> ClusterFacts:
+        """Return the cluster's id, its number of brokers, and whether we may DESCRIBE it."""
+        found = self._connection.answer(
+            "describe the cluster",
+            lambda client: client.describe_cluster(include_authorized_operations=True, **LONGEST),
+        )
+        if not found.cluster_id:
+            raise ClusterError(f"{self._connection.name} did not tell its cluster id.", "Check its version.")
+        operations = found.authorized_operations
+        may_describe = None if operations is None else AclOperation.DESCRIBE in operations
+        return ClusterFacts(found.cluster_id, len(found.nodes), may_describe)
+
+    def topics(self) -> Mapping[str, int]:
+        """Return partition counts by topic name; raises `ClusterError` if one topic's are not told."""
+        counts = {}
+        for name, topic in self._connection.metadata().topics.items():
+            if topic.error is not None and not topic.partitions:
+                raise ClusterError(
+                    f"{self._connection.name} did not describe topic {name}: {error_of(topic.error).str()}.",
+                    "Wait until the cluster is well, or ask for DESCRIBE on the topic, then run again.",
+                )
+            counts[name] = len(topic.partitions)
+        return counts
+
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        """Return topic ids as Kafka prints them; topics that do not exist are left out."""
+        # Asked only of topics that are there: no request may name, and so create, one that is not.
+        wanted = sorted(set(topics) & self.topics().keys())
+        if not wanted:
+            return {}
+        described: dict[str, Any] = self._connection.collect(
+            lambda client: client.describe_topics(TopicCollection(wanted), **LONGEST)
+        )
+        ids = {}
+        for name, found in described.items():
+            if isinstance(found, Failure):
+                if found.code == "UNKNOWN_TOPIC_OR_PARTITION":
+                    continue
+                raise ClusterError(
+                    f"{self._connection.name} did not tell the id of topic {name}: {found.code}: {found.message}.",
+                    "Wait until the cluster is well, then run again.",
+                )
+            # Brokers before Kafka 2.8 have none: it tells one topic from another no more than silence does.
+            if (told := str(found.topic_id)) != NO_TOPIC_ID:
+                ids[name] = told
+        return ids
+
+    def groups(self) -> frozenset[str]:
+        """List consumer groups; raises `ClusterError` naming each broker whose part is missing."""
+        listed = self._connection.answer(
+            "list its consumer groups", lambda client: client.list_consumer_groups(**LONGEST)
+        )
+        if listed.errors:
+            reasons = "; ".join(sorted({f"{code_of(e)}: {error_of(e).str()}" for e in listed.errors}))
+            raise ClusterError(
+                f"{self._connection.name} listed its consumer groups only in part: {reasons}.",
+                "A shorter list would be a smaller plan. Wait until every broker answers, then run again.",
+            )
+        return frozenset(group.group_id for group in listed.valid)
+
+    def group_states(self, groups: Collection[str]) -> Mapping[str, GroupState | Failure]:
+        """Describe each group; what is not a consumer group has kind "other", which is never stopped."""
+        return self._persistently(groups, self._described, DESCRIBE_BATCH)
+
+    def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
+        """Return all committed offsets of each group; one bad partition fails its group."""
+
+        def submit(client: AdminClient, group: str) -> "Future[Any]":
+            request = [ConsumerGroupTopicPartitions(group)]
+            futures = client.list_consumer_group_offsets(request, require_stable=require_stable, **LONGEST)
+            return futures[group]
+
+        def ask(some: Sequence[str]) -> dict[str, Commits | Failure]:
+            found = self._connection.gather(some, submit, self._concurrency)
+            return {group: _commits(answer) for group, answer in found.items()}
+
+        # All at once: the window of what is in flight never runs empty.
+        return self._persistently(groups, ask, max(1, len(groups)))
+
+    def log_ranges(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange | Failure]:
+        """Return log start and last stable offset (the end that a read_committed reader sees)."""
+        return self._of_logs(partitions, self._ranges)
+
+    def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
+        """Return the end that a read_uncommitted reader sees of each log."""
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+        def tops(batch: Sequence[TopicPartition]) -> dict[TopicPartition, int | Failure]:
+            return {p: _offset(told) for p, told in self._listed(batch, latest, READ_UNCOMMITTED).items()}
+
+        return self._of_logs(partitions, tops)
+
+    def _of_logs(
+        self,
+        partitions: Collection[TopicPartition],
+        ask: Callable[[Sequence[TopicPartition]], dict[TopicPartition, V | Failure]],
+    ) -> dict[TopicPartition, V | Failure]:
+        counts = self.topics() if partitions else {}
+        known = [p for p in partitions if p.partition < counts.get(p.topic, 0)]
+        # Not asked of the cluster: a request that names an absent topic might create it.
+        absent = Failure("UNKNOWN_TOPIC_OR_PARTITION", "not there, or the principal lacks DESCRIBE on the topic")
+        answers: dict[TopicPartition, V | Failure] = dict.fromkeys(partitions, absent)
+        return answers | self._persistently(known, ask, LOG_RANGE_BATCH)
+
+    def _persistently(
+        self, keys: Collection[K], ask: Callable[[Sequence[K]], dict[K, V | Failure]], size: int
+    ) -> dict[K, V | Failure]:
+        """Ask again, with a fresh client, for what failed in passing, until the deadline: coordinators move.
+
+        At most `size` keys are asked for at once.
+        """
+
+        def asked(some: Sequence[K]) -> dict[K, V | Failure]:
+            return {key: answer for batch in batches(some, size) for key, answer in ask(batch).items()}
+
+        answers = asked(sorted(set(keys)))
+        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, self._deadline_seconds)
+        while (passing := [key for key, answer in answers.items() if _is_passing(answer)]) and not backoff.is_over:
+            self._connection.drop()
+            backoff.pause()
+            answers |= asked(passing)
+        return answers
+
+    def _ranges(self, batch: Sequence[TopicPartition]) -> dict[TopicPartition, LogRange | Failure]:
+        # Starts first: a log that retention cuts in between then shows too wide, never start > end.
+        starts = self._listed(batch, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        ends = self._listed(batch, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        ranges: dict[TopicPartition, LogRange | Failure] = {}
+        for partition in batch:
+            start, end = _offset(starts[partition]), _offset(ends[partition])
+            if isinstance(start, Failure):
+                ranges[partition] = start
+            elif isinstance(end, Failure):
+                ranges[partition] = end
+            else:
+                ranges[partition] = LogRange(start, end, ends[partition].leader_epoch)
+        return ranges
+
+    def _described(self, batch: Sequence[str]) -> dict[str, GroupState | Failure]:
+        found: dict[str, Any] = self._connection.collect(
+            lambda client: client.describe_consumer_groups(list(batch), **LONGEST)
+        )
+        return {group: _state(answer) for group, answer in found.items()}
+
+    def _listed(
+        self, partitions: Sequence[TopicPartition], spec: OffsetSpec, level: IsolationLevel = READ_COMMITTED
+    ) -> dict[TopicPartition, Any]:
+        def submit(client: AdminClient) -> "dict[TopicPartition, Future[Any]]":
+            asked = {KafkaPartition(p.topic, p.partition): spec for p in partitions}
+            futures = client.list_offsets(asked, isolation_level=level, **LONGEST)
+            return {TopicPartition(p.topic, p.partition): future for p, future in futures.items()}
+
+        return self._connection.collect(submit)
+
+
+def _is_passing(answer: object) -> bool:
+    # Not asked again: what has already taken the whole deadline, and an open transaction, which takes minutes.
+    return (
+        isinstance(answer, Failure) and answer.retriable and answer.code not in ("_TIMED_OUT", "UNSTABLE_OFFSET_COMMIT")
+    )
+
+
+def _state(answer: Any) -> GroupState | Failure:
+    if isinstance(answer, Failure):
+        if answer.code == "_INVALID_ARG" and "not a consumer group" in answer.message:
+            return GroupState("Unknown", kind="other")
+        if answer.code == "GROUP_ID_NOT_FOUND" and "not a" not in answer.message:
+            return GroupState("Dead")
+        return answer
+    members = tuple(f"{m.client_id}@{str(m.host).lstrip('/')}" for m in answer.members[:MEMBERS_NAMED])
+    kind = answer.type.name.lower()
+    state = _STATES.get(answer.state, "Unknown")
+    kind = kind if kind in ("classic", "consumer") else "classic"
+    return GroupState(state, len(answer.members), members, kind, str(answer.partition_assignor or ""))
+
+
+def _commits(answer: Any) -> Commits | Failure:
+    if isinstance(answer, Failure):
+        return or_too_few_copies(answer)
+    found = {}
+    for partition in answer.topic_partitions or ():
+        if partition.error is not None:
+            failure = failure_of(partition.error)
+            where = f"{partition.topic}-{partition.partition}"
+            return Failure(failure.code, f"{where}: {failure.message}", failure.retriable)
+        # -1001 without an error is Kafka's "nothing committed": the partition is listed, the commit is not.
+        if partition.offset >= 0:
+            found[TopicPartition(intern(partition.topic), partition.partition)] = Commit(
+                partition.offset, _metadata(partition), partition.leader_epoch
+            )
+    return found
+
+
+def _metadata(partition: Any) -> str:
+    """Return a commit's metadata, as far as this client can read it.
+
+    librdkafka takes it for a C string. What Java wrote has no NUL at its end, so bytes of other memory may follow, and
+    then it is often no text. So only that there is some is sure; its content is read by the exact client.
+    """
+    try:
+        return partition.metadata or ""
+    except UnicodeDecodeError:
+        return UNREAD_METADATA
+
+
+def _offset(answer: Any) -> int | Failure:
+    if isinstance(answer, Failure):
+        return answer
+    if answer.offset < 0:
+        # list_offsets says so, without any error, for partitions whose leader did not answer.
+        return Failure("LEADER_NOT_AVAILABLE", "the partition's leader did not answer", retriable=True)
+    return int(answer.offset)

@@ -1,0 +1,122 @@
+"""The consumers of one cluster for the record reader: how they fetch, what they received, what they say of trouble."""
+
+from enum import Enum
+from functools import partial
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException
+
+from migrate.errors import ClusterError
+from migrate.kafka.errors import HOPELESS, code_of, error_of, note_cause
+from migrate.kafka.read_pass import READS_ONLY
+from migrate.kafka.settings import ClientSettings
+from migrate.match.log_reader import SHORT_FETCH
+from migrate.mm2.secrets import redact
+
+# Up to how many offsets a run is short or long. A fetch brings more than is asked for, and the rest is thrown away.
+SHORT_RUN = 500
+LONG_RUN = 10_000
+STATISTICS_MS = 500
+
+_SETTINGS: dict[str, Any] = {
+    **READS_ONLY,
+    # Nothing resets a position in silence.
+    "auto.offset.reset": "error",
+    "max.poll.interval.ms": 86_400_000,
+    "fetch.wait.max.ms": 5,
+    # librdkafka's own default is to wait a second whenever its queue is full.
+    "fetch.queue.backoff.ms": 5,
+    "fetch.max.bytes": 16 << 20,
+    "queued.max.messages.kbytes": 32 << 10,
+    "log_level": 0,
+}
+_RECEIVED = '"rx_bytes":'
+
+
+class Reach(Enum):
+    """How far a run goes, and how much is fetched at once for it; librdkafka's names."""
+
+    # With more records waiting, the client fetches beyond a short run's end before it is told to stop.
+    SHORT = (SHORT_FETCH, 1)
+    LONG = (512 << 10, 20_000)
+    WHOLE = (2 << 20, 20_000)
+
+    @classmethod
+    def of(cls, offsets: int) -> "Reach":
+        """Return the reach of a run of so many offsets."""
+        return cls.SHORT if offsets <= SHORT_RUN else cls.LONG if offsets <= LONG_RUN else cls.WHOLE
+
+    def settings(self) -> dict[str, Any]:
+        """Return how a consumer reads such runs."""
+        at_once, waiting = self.value
+        return _SETTINGS | {"fetch.message.max.bytes": at_once, "queued.min.messages": waiting}
+
+
+class ReaderClients:
+    """One consumer per reach, each made when it is first needed; parameters are those of `RecordReader`.
+
+    `causes` is what the consumers have said of trouble so far, by code.
+    """
+
+    def __init__(self, settings: ClientSettings, deadline_seconds: float, isolation_level: str) -> None:
+        self.causes: dict[str, str] = {}
+        self.deadline_seconds = deadline_seconds
+        self._name = settings.name
+        self._config = {**settings.config, "isolation.level": isolation_level}
+        self._secrets = settings.secrets
+        self._consumers: dict[Reach, Consumer] = {}
+        self._received: dict[Reach, int] = {}
+
+    def close(self) -> None:
+        """Close the clients."""
+        for consumer in self._consumers.values():
+            consumer.close()
+
+    @property
+    def received_bytes(self) -> int:
+        """Bytes received, by librdkafka's own count, which it tells twice a second."""
+        return sum(self._received.values())
+
+    def of(self, reach: Reach) -> Consumer:
+        """Return the consumer for runs of this reach; raises `ClusterError` if librdkafka refuses its settings."""
+        if reach not in self._consumers:
+            settings = {
+                **self._config,
+                **reach.settings(),
+                "statistics.interval.ms": STATISTICS_MS,
+                "error_cb": partial(note_cause, self.causes),
+                "stats_cb": partial(self._count, reach),
+            }
+            try:
+                self._consumers[reach] = Consumer(settings)
+            except (KafkaException, ValueError, TypeError) as error:
+                raise ClusterError(
+                    f"{self._name} cannot be read with these settings: {self._readable(error_of(error).str())}.",
+                    "Correct the client properties of this cluster.",
+                ) from None
+        return self._consumers[reach]
+
+    def silent(self, problem: KafkaError | None) -> ClusterError:
+        """Return the error of a cluster that does not answer, with the best cause that the clients have told."""
+        code, text = (code_of(problem), problem.str()) if problem else ("", "")
+        for telling in (*sorted(HOPELESS), "_RESOLVE", "_TRANSPORT"):
+            if telling in self.causes and code not in HOPELESS:
+                code, text = telling, self.causes[telling]
+                break
+        cause = f": {self._readable(text)}" if text else ""
+        what = "refused" if code in HOPELESS else f"did not answer within {self.deadline_seconds:g} s"
+        return ClusterError(
+            f"{self._name} {what} while its records were read{cause}.",
+            "Check that all its brokers run and can be reached from where Spark's tasks run, then run again. Where "
+            "quotas throttle clients, raise --request-timeout.",
+        )
+
+    def _count(self, reach: Reach, statistics: str) -> None:
+        """Take the client's own count of bytes: the last of that name in its JSON, which may be a megabyte long."""
+        at = statistics.rfind(_RECEIVED)
+        if at >= 0:
+            digits = statistics[at + len(_RECEIVED) : at + len(_RECEIVED) + 20]
+            self._received[reach] = int(digits.split(",")[0].rstrip("} \n"))
+
+    def _readable(self, text: str) -> str:
+        return " ".join(redact(text, self._secrets).split()).rstrip(".")

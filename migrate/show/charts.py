@@ -1,0 +1,58 @@
+"""The charts by group as values: which group, how many records. The report and the notebook only draw them.
+
+Pure. Groups are in the order of the bars, the longest first.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from migrate.model import Row
+from migrate.plan.totals import Mm2Comparison, compare_with_mm2, group_totals
+from migrate.text import many
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBar:
+    """One group's bar, in records: the plan's own number, None where no row tells it, and what MM2 adds to it.
+
+    `sign` stands before the plan's number, as in `GroupTotals`; `note` says what MM2's number leaves out.
+    """
+
+    group: str
+    own: int | None
+    sign: str = ""
+    mm2_adds: int = 0
+    note: str = ""
+
+    @property
+    def total(self) -> int:
+        """The bar's whole length; an unknown number has none."""
+        return (self.own or 0) + self.mm2_adds
+
+
+def rereads_bars(groups: Mapping[str, Sequence[Row]]) -> list[GroupBar]:
+    """Return re-reads per group: by this plan, and what following MM2's newest checkpoints would add."""
+    bars = []
+    for group, rows in groups.items():
+        own, mm2 = group_totals(rows), compare_with_mm2(rows)
+        bars.append(GroupBar(group, own.rereads, own.sign, mm2.behind_records, _left_out(mm2)))
+    return _longest_first(bars)
+
+
+def lag_bars(groups: Mapping[str, Sequence[Row]]) -> list[GroupBar]:
+    """Return how many source records each group had not read when the plan was made."""
+    return _longest_first(GroupBar(group, group_totals(rows).lag) for group, rows in groups.items())
+
+
+def _longest_first(bars: Iterable[GroupBar]) -> list[GroupBar]:
+    return sorted(bars, key=lambda bar: (-bar.total, bar.group))
+
+
+def _left_out(mm2: Mm2Comparison) -> str:
+    skipping, beyond = many(mm2.skipping_rows, "row"), many(mm2.beyond_rows, "row")
+    parts = (
+        (mm2.absent_rows, f"no checkpoint for {many(mm2.absent_rows, 'row')}"),
+        (mm2.skipping_rows, f"checkpoints would skip {mm2.skipping_records:,} records on {skipping}"),
+        (mm2.beyond_rows, f"checkpoints lie {mm2.beyond_records:,} beyond on {beyond}"),
+    )
+    return "; ".join(text for rows, text in parts if rows)

@@ -1,0 +1,96 @@
+"""What the commands are plugged into: settings resolved once and only where needed, and who closes what."""
+
+from contextlib import nullcontext
+
+import pytest
+
+from migrate.cli import wiring
+from migrate.errors import ConfigError
+from migrate.kafka.hosted import HostedAdmin
+from migrate.kafka.record_reader import RecordReader
+from migrate.mm2.config_file import client_flow
+from migrate.model import Side
+from tests.fakes import FakeClock, NoProgress
+
+PASSWORD = "hidden-from-everybody"
+PLAIN = {"bootstrap.servers": "a:1"}
+# Kerberos: Java's clients take it, librdkafka's do not.
+JAVA_ALONE = PLAIN | {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "GSSAPI"}
+SECRET = PLAIN | {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "PLAIN",
+    "sasl.jaas.config": f'x.PlainLoginModule required username="u" password="{PASSWORD}";',
+}
+OPTIONS = {"request_timeout": 5.0, "master": None, "spark_conf": (), "no_match": False}
+
+
+@pytest.fixture(autouse=True)
+def no_spark(monkeypatch):
+    monkeypatch.setattr(
+        wiring, "background_spark", lambda *_: nullcontext(lambda: pytest.fail("nobody needs Spark yet"))
+    )
+
+
+def flow(source=PLAIN, target=PLAIN):
+    return client_flow(source, target, "A", "B")
+
+
+def test_properties_are_resolved_once_for_each_family_of_clients(monkeypatch):
+    resolved = []
+    for name in ("client_settings", "java_settings"):
+        resolve = getattr(wiring, name)
+        monkeypatch.setattr(wiring, name, lambda of, n=name, r=resolve: resolved.append((n, of.side)) or r(of))
+    with wiring.plan_edges(flow(), False, OPTIONS) as clusters:
+        assert clusters.source is not None and clusters.comparer is not None
+    assert sorted(resolved) == [(name, side) for name in ("client_settings", "java_settings") for side in Side]
+
+
+def test_a_source_that_is_down_needs_no_settings_that_librdkafka_can_use():
+    with wiring.plan_edges(flow(JAVA_ALONE), True, OPTIONS) as clusters:
+        assert (clusters.source, clusters.source_commits, clusters.comparer, clusters.source_groups) == (None,) * 4
+        assert set(clusters.hosted) == {Side.TARGET}
+    with pytest.raises(ConfigError, match="sasl.mechanism"), wiring.plan_edges(flow(JAVA_ALONE), False, OPTIONS):
+        pass
+
+
+def test_javas_settings_are_there_where_librdkafka_has_none():
+    end, _ = wiring.endpoints(flow(JAVA_ALONE), 5.0)
+    with pytest.raises(ConfigError):
+        _ = end.kafka
+    assert end.java.admin["sasl.mechanism"] == "GSSAPI"
+
+
+def test_what_is_plugged_in_shows_no_secret():
+    end, _ = wiring.endpoints(flow(SECRET), 5.0)
+    assert PASSWORD in end.kafka.config.values() and PASSWORD in end.java.secrets
+    assert PASSWORD not in repr((end, end.kafka, end.java))
+    with wiring.plan_edges(flow(SECRET, SECRET), False, OPTIONS) as clusters:
+        assert PASSWORD not in repr(clusters)
+
+
+@pytest.mark.parametrize("looking", [False, True])
+def test_status_closes_its_clients_but_not_under_a_look(looking, monkeypatch):
+    closed = []
+    for client in (HostedAdmin, RecordReader):
+        monkeypatch.setattr(client, "close", lambda self: closed.append(type(self)))
+    with wiring.status_edges(flow(), FakeClock(), OPTIONS) as edges:
+        if looking:
+            edges.in_use.acquire()
+    assert closed == ([] if looking else [HostedAdmin, HostedAdmin, RecordReader, RecordReader])
+
+
+def test_a_source_that_does_not_answer_is_left_out_of_a_look():
+    with wiring.status_edges(flow(), FakeClock(), OPTIONS) as edges:
+        down, up = edges.clusters(source_down=True), edges.clusters(source_down=False)
+    assert (down.source, down.source_commits, down.comparer, down.source_groups) == (None,) * 4
+    assert up.source is up.source_commits is edges.source and up.comparer is edges.comparer
+    assert down.target is up.target is edges.target and up.source_groups is edges.group_facts[Side.SOURCE]
+
+
+def test_the_java_machine_ends_with_the_command_also_where_it_fails(monkeypatch):
+    ended = []
+    monkeypatch.setattr("migrate.spark.exact_client.JavaMachine.close", lambda self: ended.append(self))
+    with pytest.raises(ZeroDivisionError), wiring.apply_edges(flow(), NoProgress(), False, OPTIONS) as edges:
+        assert edges.exact_admin(edges.target, ()).side is Side.TARGET
+        _ = 1 / 0
+    assert len(ended) == 1

@@ -1,0 +1,62 @@
+"""What is known of two logs, and how that which is missing becomes one request."""
+
+import pytest
+
+from migrate.match.equality import Equality
+from migrate.match.partial_log import LogPair, MissingRanges, PartialLog, collected
+from migrate.match.protocol import LogSlice, Needs, OffsetRange, PartitionQuestion, Supply
+from migrate.model import LogRange, Side, TopicPartition
+
+PLACE = TopicPartition("t", 0)
+
+
+def read(start: int, end: int, *offsets: int, readable_from: int | None = None) -> LogSlice:
+    times = [1_000 + offset for offset in offsets]
+    return LogSlice(start, end, start if readable_from is None else readable_from, offsets, times, offsets)
+
+
+def pair(limit: int = 1_000) -> LogPair:
+    return LogPair(
+        PartitionQuestion(PLACE, PLACE, LogRange(0, 100), LogRange(0, 100), (), (), Equality.ALL, match_limit=limit)
+    )
+
+
+def test_a_section_is_there_once_all_of_it_was_read_and_tells_of_its_gaps():
+    log = PartialLog(Side.SOURCE, LogRange(0, 100), 1_000)
+    log.add(read(20, 30, *range(20, 30)))
+    with pytest.raises(MissingRanges) as missing:
+        log.section(10, 40)
+    assert missing.value.ranges == {Side.SOURCE: (OffsetRange(10, 20), OffsetRange(30, 40))}
+    log.add(read(30, 40, 31, 32))
+    log.add(read(10, 20, *range(10, 20)))
+    section = log.section(25, 35)
+    assert list(section.prints) == [25, 26, 27, 28, 29, 31, 32] and section.has_gaps
+    assert not log.section(10, 30).has_gaps and log.at(31) == section.low + 5 and log.at(30) is None
+
+
+def test_what_retention_deleted_while_it_was_read_is_not_asked_for_again():
+    log = PartialLog(Side.TARGET, LogRange(0, 100), 1_000)
+    log.add(read(10, 20, 15, 16, readable_from=15))
+    assert (log.start, log.uncovered(0, 20), log.has_unseen) == (15, (), True)
+
+
+def test_a_range_is_affordable_as_far_as_the_limit_goes_and_what_is_known_costs_nothing():
+    log = PartialLog(Side.SOURCE, LogRange(0, 100), 30)
+    log.add(read(0, 20, *range(20)))
+    assert log.affords(0, 30) and not log.affords(0, 31)
+
+
+def test_all_that_is_missing_becomes_one_request_without_what_is_known():
+    logs, missing = pair(), []
+    logs.take_in(Supply(source=(read(10, 20),), target_first={1_007: 7}))
+    for step in (
+        lambda: logs.source.section(0, 15),
+        lambda: logs.sections(OffsetRange(12, 25), OffsetRange(0, 5)),
+        lambda: logs.target.first_at(1_007),
+        lambda: logs.source.first_at(1_003),
+    ):
+        with collected(missing):
+            step()
+    assert logs.needs(missing) == Needs(
+        source=(OffsetRange(0, 10), OffsetRange(20, 25)), target=(OffsetRange(0, 5),), source_times=(1_003,)
+    )

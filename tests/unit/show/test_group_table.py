@@ -1,0 +1,37 @@
+"""A plan's groups as text: a row is found by its names on a wide page, and no line is too wide on a narrow one."""
+
+from migrate.model import Decision
+from migrate.plan.plan import PlannedGroupState
+from migrate.show.group_table import group_lines, group_word, states_told
+from tests.builders import make_plan, make_row
+
+PLAN = make_plan([make_row("billing", "orders", p, target_offset=600 + p) for p in range(2)])
+
+
+def test_on_a_wide_page_each_row_names_its_group_and_topic():
+    rows = [line for line in group_lines(PLAN, PLAN.rows, 250, False) if line.startswith("billing  orders")]
+    assert len(rows) == 2 and all("A.orders" in row for row in rows)
+
+
+def test_on_a_narrow_page_the_topic_stands_above_its_rows():
+    lines = list(group_lines(PLAN, PLAN.rows, 80, False))
+    assert "  orders -> A.orders" in lines and max(map(len, lines)) <= 80
+
+
+def test_the_target_has_no_column_where_no_topic_is_renamed():
+    same = make_plan([make_row(target_topic="orders")])
+    assert "TARGET-TOPIC" not in "\n".join(group_lines(same, same.rows, 250, False))
+
+
+def test_one_blocked_row_blocks_its_group():
+    rows = [make_row(), make_row(partition=1, decision=Decision.BLOCK)]
+    assert group_word(rows)[0] == "BLOCK" and group_word(rows[:1])[0] == "SET"
+
+
+def test_the_states_of_both_sides_are_told_by_the_clusters_names():
+    states = (
+        PlannedGroupState(side="source", group="g", state="Stable", kind="consumer", member_count=2),
+        PlannedGroupState(side="target", group="g", state="Empty", kind="consumer", member_count=0),
+    )
+    plan = make_plan([make_row("g")], group_states=states, source_alias="A", target_alias="B")
+    assert states_told(plan) == {"g": "Stable (2 members) on A, Empty on B"}

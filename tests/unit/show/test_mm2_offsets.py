@@ -1,0 +1,34 @@
+"""MM2's stores as text and as JSON: a dash and null where a store says nothing, odd positions counted."""
+
+import json
+
+from migrate.mm2.config_file import client_flow
+from migrate.model import LogRange, TopicPartition
+from migrate.show.mm2_offsets import stores_document, stores_lines
+from migrate.survey.mm2_offsets import PartitionStores, Stores
+
+FLOW = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
+
+
+def stores(copied_to, **unknown):
+    reasons = {"positions_unknown": "", "syncs_unknown": "", "checkpoints_unknown": ""} | unknown
+    log = LogRange(0, 100)
+    return Stores((PartitionStores(TopicPartition("t", 0), "A.t", log, log, copied_to, None, 0, None),), "x", **reasons)
+
+
+def test_a_position_beyond_the_logs_end_is_counted_as_that():
+    told = "\n".join(stores_lines(stores(150), FLOW, 120, False))
+    assert "1 with a position beyond the log's end" in told
+
+
+def test_what_a_store_does_not_say_is_a_dash_and_null():
+    lines = list(stores_lines(stores(None), FLOW, 120, False))
+    assert any(line.split() == ["0", "0", "100", "-", "-", "-", "0", "-"] for line in lines)
+    (partition,) = json.loads("".join(stores_document(stores(None), FLOW)))["partitions"]
+    assert (partition["position"], partition["newest_sync"]) == (None, None)
+
+
+def test_a_store_that_was_not_read_is_named_with_the_reason():
+    found = stores(None, positions_unknown="no such topic")
+    assert "POSITION: not known, no such topic." in "\n".join(stores_lines(found, FLOW, 120, False))
+    assert json.loads("".join(stores_document(found, FLOW)))["not_known"] == {"position": "no such topic"}

@@ -1,0 +1,34 @@
+"""A plan for other programs: cells that no spreadsheet runs, columns with their own fields' names."""
+
+import csv
+
+from migrate.model import Decision
+from migrate.show.plan_export import OWN_FIELDS, csv_lines, kcg_lines
+from tests.builders import make_plan, make_row
+
+
+def cells(row):
+    (read,) = csv.DictReader(csv_lines(make_plan([row]), [row]))
+    return read
+
+
+def test_each_field_with_a_column_of_its_own_name_is_in_it():
+    row = make_row(why="proven", missing_on_target=3)
+    read = cells(row)
+    for field in OWN_FIELDS:
+        value = getattr(row, field)
+        assert read[field.replace("_", " ").upper()] == ("" if value is None else str(value)), field
+
+
+def test_how_far_an_offset_moves_is_told_only_where_one_is_set():
+    assert cells(make_row(target_prior=100, target_offset=650))["DELTA"] == "550"
+    assert cells(make_row(target_prior=100, target_offset=650, decision=Decision.KEEP))["DELTA"] == ""
+
+
+def test_text_that_begins_like_a_formula_is_quoted_with_an_apostrophe():
+    assert cells(make_row("=1+1"))["GROUP"] == "'=1+1"
+
+
+def test_the_kcg_form_has_set_rows_only():
+    rows = [make_row("a"), make_row("b", decision=Decision.BLOCK)]
+    assert list(kcg_lines(rows)) == ["a,A.orders,0,650"]

@@ -1,0 +1,40 @@
+"""A plan's verdict, its numbers, and the commands to type next."""
+
+from migrate.model import Decision, Scope
+from migrate.plan.totals import totals
+from migrate.show.plan_table import Page, identity, next_steps, table, totals_told, verdict
+from tests.builders import make_check, make_plan, make_row
+
+TWO = make_plan([make_row("a"), make_row("b", decision=Decision.BLOCK)], checks=(make_check(subject="b"),))
+
+
+def test_the_verdict_says_how_much_can_be_applied_beside_what_is_blocked():
+    assert verdict(TWO, totals(TWO))[0] == "BLOCKED: 1 of 2 groups; 1 other can be applied with --allow-partial"
+
+
+def test_a_block_of_a_cluster_leaves_nothing_to_apply():
+    plan = make_plan([make_row()], checks=(make_check("clusters-differ", "A", scope=Scope.CLUSTER),))
+    assert verdict(plan, totals(plan))[0] == "BLOCKED: everything, by clusters-differ"
+    assert next_steps(plan, totals(plan), "p", ()).execute == ""
+
+
+def test_the_next_command_quotes_the_path_and_carries_the_options():
+    steps = next_steps(TWO, totals(TWO), "my plan", ("--target", "b:1"))
+    assert steps.dry_run == "mm2-migrate apply 'my plan' --target b:1 --allow-partial"
+    assert steps.execute == f"{steps.dry_run} --approve {TWO.fingerprint} --execute"
+
+
+def test_what_the_plan_is_of_comes_in_order_and_without_what_it_lacks():
+    labels = [label for label, _ in identity(make_plan([make_row()], undoes="f" * 64, failback=True), "p")]
+    assert labels[:5] == ["Plan", "Undoes", "Failback", "Source", "Target"] and labels[-1] == "Waivers"
+
+
+def test_commits_that_do_not_add_up_are_said_to_be_missing():
+    plan = make_plan([make_row()], counts={"commits_read": 5, "rows": 1, "uncommitted_added": 0})
+    assert "MISSING" in dict(totals_told(plan, totals(plan)))
+
+
+def test_a_table_without_groups_names_none():
+    plan = make_plan([make_row("billing")])
+    assert "billing" not in "\n".join(table(plan, None, Page("p")))
+    assert "billing" in "\n".join(table(plan, plan.rows, Page("p")))

@@ -1,0 +1,33 @@
+"""The notebooks' tables: the numbers that `show` adds up, also of a plan without rows."""
+
+from migrate.model import Decision
+from migrate.plan.totals import group_totals
+from migrate.show import review
+from tests.builders import make_plan, make_row
+from tests.unit.goldenplan import golden_plan
+
+
+def test_every_table_of_an_empty_plan_has_its_columns_and_no_line():
+    empty = make_plan()
+    for table in (review.rows_table, review.groups_table, review.attention_table, review.checks_table):
+        made = table(empty)
+        assert len(made) == 0 and len(made.columns) > 5
+
+
+def test_a_groups_line_has_the_sums_of_show():
+    plan = golden_plan()
+    table = review.groups_table(plan)
+    for group, rows in plan.groups().items():
+        sums = group_totals(rows)
+        line = table.loc[group]
+        for column, number in (("lag", sums.lag), ("rereads", sums.rereads)):
+            assert line[column] is review.pandas_module().NA if number is None else line[column] == number
+        assert line[str(Decision.SET)] == sums.decisions.get(Decision.SET, 0)
+
+
+def test_the_next_commands_sign_and_apply_this_fingerprint():
+    plan = make_plan([make_row()])
+    first, sign, apply = review.next_commands(plan, "my plan").split("\n")
+    assert first == f"Fingerprint {plan.fingerprint}" and sign.startswith("mm2-migrate sign 'my plan' --by")
+    assert apply == f"mm2-migrate apply 'my plan' --approve {plan.fingerprint} --execute"
+    assert review.next_commands(make_plan(), "p").endswith("There is nothing that may be applied.")

@@ -1,0 +1,85 @@
+"""What became of a plan, as tables and in the second notebook: its journal, who signed, what verify found."""
+
+import pytest
+
+from migrate.apply.engine import apply_plan
+from migrate.apply.journal import Journal
+from migrate.apply.run import ApplyClusters, ApplyOptions
+from migrate.apply.signatures import add_signature, signature_of, signatures_path
+from migrate.apply.undo import undo_plan
+from migrate.apply.verify import verify
+from migrate.model import Decision
+from migrate.plan.companions import journal_path
+from migrate.plan.file import write_plan
+from migrate.show import review
+from migrate.show import review_outcome as outcome
+from migrate.show.verify import verify_document
+from tests.builders import make_plan, make_row
+from tests.fakes import FakeClock, NoProgress
+from tests.notebooks import Tables, outputs, run
+from tests.unit.plans import clusters, plan, row
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def applied(tmp_path):
+    made = plan(row("billing"), row("crm", decision=Decision.BLOCK), row("shipping", partition=1))
+    path = tmp_path / "cutover.plan"
+    write_plan(made, path)
+    add_signature(
+        signatures_path(path, made.fingerprint), signature_of(made, "Ada", "read", "2026-11-21T02:00:00.000Z")
+    )
+    target, source = clusters(made)
+    journal = Journal(journal_path(path, made.fingerprint), made.fingerprint, FakeClock().now_ms)
+    options = ApplyOptions(execute=True, allow_partial=True)
+    assert apply_plan(made, ApplyClusters(target, source), journal, FakeClock(), NoProgress(), options).exit_code == 4
+    found = verify(made, target, NoProgress())
+    lines = verify_document(found, made, None)
+    (tmp_path / "verification.json").write_text("\n".join(lines))
+    return path, made
+
+
+def test_the_second_notebook_tells_what_was_done_and_found(applied):
+    path, made = applied
+    notebook = run("after_cutover.ipynb", path.parent, VERIFICATION="verification.json")
+    tables = [Tables(text).rows for text in outputs(notebook, "text/html")]
+    standings = {r[0]: r[1] for r in tables[1][1:]}
+    assert standings == {"moved": "2", "uncertain": "0", "undone": "0", "left": "1", "as-it-is": "0"}
+    assert any("Ada" in cell for rows in tables for r in rows for cell in r)
+    rows = outcome.outcome_table(outcome.open_wave(path, made))
+    assert list(rows["answer"]) == ["set", "set"] and list(rows["group_is"]) == ["moved", "moved"]
+    unwritten = outcome.not_written_table(path.parent / "verification.json", made)
+    assert list(zip(unwritten["group"], unwritten["why"], strict=True)) == [("crm", "blocked")]
+    assert list(outcome.verification_table(path.parent / "verification.json", made)["standing"]) == ["equal", "equal"]
+    assert set(outcome.events_table(path, made)["event"]) >= {"begin", "backup", "intent", "outcome", "readback", "end"}
+
+
+def test_a_plan_without_a_journal_and_a_verification_of_another_plan_are_one_line(tmp_path, applied):
+    _, made = applied
+    other = make_plan([make_row()])
+    write_plan(other, tmp_path / "other.plan")
+    with pytest.raises(review.ReviewStopped, match="There is no journal"):
+        outcome.open_wave(tmp_path / "other.plan", other)
+    with pytest.raises(review.ReviewStopped, match="is of plan"):
+        outcome.verification_table(tmp_path / "verification.json", other)
+    with pytest.raises(review.ReviewStopped, match="is not what"):
+        outcome.verification_table(tmp_path / "cutover.plan", made)
+
+
+def test_what_an_undo_plan_took_back_is_undone_here_too(applied):
+    path, made = applied
+    target, _ = clusters(made)
+    log = Journal(journal_path(path, made.fingerprint), made.fingerprint, FakeClock().now_ms)
+    undo = undo_plan(made, log.read(), 0, "0.1.0")
+    own = Journal(journal_path(path.with_name("undo.plan"), undo.fingerprint), undo.fingerprint, FakeClock().now_ms)
+    for planned in made.rows:
+        if planned.decision is Decision.SET and planned.target_offset is not None:
+            target.commit(planned.group, planned.target_topic, planned.partition, planned.target_offset)
+    done = apply_plan(undo, ApplyClusters(target), own, FakeClock(), NoProgress(), ApplyOptions(True, spends=log))
+    assert done.exit_code == 0
+    wave = outcome.open_wave(path, made)
+    assert outcome.standings_table(wave)["groups"].to_dict() == {
+        "moved": 0, "uncertain": 0, "undone": 2, "left": 1, "as-it-is": 0,
+    }  # fmt: skip
+    assert list(outcome.outcome_table(wave)["undone"]) == ["removed", "removed"]

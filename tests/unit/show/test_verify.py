@@ -1,0 +1,38 @@
+"""A verification as text and JSON: the worst first, what was left out never silent."""
+
+import json
+from dataclasses import replace
+
+from migrate.apply.not_written import NotWritten, Why
+from migrate.apply.verify import Finding, Standing, Verification
+from migrate.model import TopicPartition
+from migrate.show.verify import ROWS_SHOWN, verdict, verify_document, verify_lines
+from tests.builders import make_plan, make_row
+
+PLAN = make_plan([make_row("g")])
+PLACE = TopicPartition("A.orders", 0)
+EQUAL = Finding(("g", "orders", 0), PLACE, 650, 650, Standing.EQUAL, "as planned")
+BEHIND = next(s for s in Standing if not replace(EQUAL, standing=s).is_good)
+LEFT_OUT = NotWritten(("h", "orders", 0), PLACE, Why.BLOCKED, "drained", "its block")
+
+
+def test_only_what_is_whole_is_verified_without_a_but():
+    assert verdict(Verification((EQUAL,)))[0] == "VERIFIED: 1 offsets of 1 groups"
+    assert verdict(Verification((EQUAL,), not_written=(LEFT_OUT,)))[0].endswith("BUT 1 row of 1 group was not written")
+    assert verdict(Verification((), not_written=(LEFT_OUT,)))[0].startswith("NOTHING VERIFIED: 1 row")
+    assert verdict(Verification(()))[0].startswith("NOTHING TO VERIFY")
+
+
+def test_rows_beyond_what_is_shown_are_counted_with_where_they_are():
+    found = Verification((replace(EQUAL, standing=BEHIND),) * (ROWS_SHOWN + 5))
+    told = "\n".join(verify_lines(found, PLAN, 100, False))
+    assert told.startswith("NOT AS PLANNED") and "and 5 more; --format json has every row" in told
+
+
+def test_the_document_has_what_was_compared_and_what_was_not():
+    document = json.loads("".join(verify_document(Verification((EQUAL,), not_written=(LEFT_OUT,)), PLAN, None)))
+    assert document["offsets"] == [
+        {"group": "g", "target_topic": "A.orders", "partition": 0, "expected": 650, "seen": 650, "standing": "equal",
+         "sentence": "as planned", "journal": ""},
+    ]  # fmt: skip
+    assert document["left_out"][0]["why"] == "blocked" and "records" not in document
