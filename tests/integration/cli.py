@@ -87,6 +87,11 @@ def run(
     return Ran("mm2-migrate " + " ".join(args), process.returncode, stdout, stderr)
 
 
+def wider(lines: Iterable[str], width: int) -> list[str]:
+    """The lines that do not fit, but for commands, which are to be copied, and single words: neither is wrapped."""
+    return [line for line in lines if len(line) > width and "mm2-migrate" not in line and len(line.split()) > 1]
+
+
 @dataclass(frozen=True)
 class CommandLine:
     """The commands against one flow, run in a folder where plans and journals go; `launcher` starts them, if any."""

@@ -43,6 +43,11 @@ CALL_SECONDS = 30.0
 READ_SECONDS = 120.0
 CONSUMERS_AT_ONCE = 8
 QUIET = {"log_level": 0}
+STARTING = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+)
 
 
 def admin(bootstrap: str) -> AdminClient:
@@ -83,6 +88,13 @@ def partitions_of(bootstrap: str, topics: Iterable[str]) -> list[Partition]:
 
 def commit(bootstrap: str, commits: Mapping[str, Mapping[Partition, int]], leader_epoch: int = -1) -> None:
     """Commit offsets for groups without members, as kafka-consumer-groups does; a consumer sends a leader epoch too."""
+    wait_until(
+        lambda: _committed(bootstrap, commits, leader_epoch), CALL_SECONDS, f"coordinators of {len(commits)} groups"
+    )
+
+
+def _committed(bootstrap: str, commits: Mapping[str, Mapping[Partition, int]], leader_epoch: int) -> bool:
+    """Commit; False where a coordinator of a young cluster is not there yet."""
     client = admin(bootstrap)
     asked = {
         group: client.alter_consumer_group_offsets(
@@ -96,7 +108,10 @@ def commit(bootstrap: str, commits: Mapping[str, Mapping[Partition, int]], leade
     }
     for group, future in asked.items():
         for answer in future.result(CALL_SECONDS).topic_partitions:
+            if answer.error is not None and answer.error.code() in STARTING:
+                return False
             assert answer.error is None, f"committing {group} on {answer.topic}-{answer.partition}: {answer.error}"
+    return True
 
 
 def commits_on(bootstrap: str, groups: Iterable[str]) -> Commits:

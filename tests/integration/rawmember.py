@@ -1,6 +1,7 @@
 """A member of a classic group whose assignor has any name: as Kafka Streams joins, without Kafka Streams.
 
-And a commit with a retention time, as clients from before Kafka 2.1 ask for it.
+Hundreds of members of one group, without hundreds of consumers. And a commit with a retention time, as clients from
+before Kafka 2.1 ask for it.
 
 Speaks Kafka's protocol by hand (JoinGroup 5, SyncGroup 3, LeaveGroup 1, OffsetCommit 2), with the one broker that a
 cluster has.
@@ -16,7 +17,7 @@ from tests.lab.waiting import wait_until
 
 JOIN, SYNC, LEAVE, COMMIT = (11, 5), (14, 3), (13, 1), (8, 2)
 MEMBER_ID_REQUIRED = 79
-SESSION_MS = 300_000
+SESSION_MS = 1_500_000
 
 
 def string(text: str) -> bytes:
@@ -28,6 +29,12 @@ def data(raw: bytes) -> bytes:
     return struct.pack(">i", len(raw)) + raw
 
 
+def text_at(answer: bytes, at: int) -> tuple[str, int]:
+    """A string of an answer, and where it ends."""
+    size = max(0, struct.unpack_from(">h", answer, at)[0])
+    return answer[at + 2 : at + 2 + size].decode(), at + 2 + size
+
+
 NULL = struct.pack(">h", -1)
 NO_USER_DATA = struct.pack(">i", -1)
 
@@ -35,34 +42,53 @@ NO_USER_DATA = struct.pack(">i", -1)
 class RawMember:
     """One connection to one broker, which coordinates the group."""
 
-    def __init__(self, bootstrap: str, group: str) -> None:
+    def __init__(self, bootstrap: str, group: str, client: str = "raw-member") -> None:
         host, _, port = bootstrap.partition(":")
         self._socket = socket.create_connection((host, int(port)), CALL_SECONDS)
         self._group = group
+        self._client = client
         self._member = ""
+        self._generation: int | None = None
+        self._leads = False
 
     def join(self, topic: str, assignor: str) -> bool:
         """Join as the only member, and take nothing; False while the coordinator is not ready."""
+        for _ in range(2):  # the first answer gives the member its id
+            self.ask_to_join(topic, assignor)
+            if not self.take_joined():
+                return False
+            if self._generation is not None:
+                break
+        self.ask_to_sync()
+        return self.take_synced()
+
+    def ask_to_join(self, topic: str, assignor: str) -> None:
         subscription = struct.pack(">hi", 0, 1) + string(topic) + NO_USER_DATA
         protocols = struct.pack(">i", 1) + string(assignor) + data(subscription)
         times = struct.pack(">ii", SESSION_MS, SESSION_MS)
-        for _ in range(2):  # the first answer gives the member its id
-            body = string(self._group) + times + string(self._member) + NULL + string("consumer") + protocols
-            answer = self._ask(JOIN, body)
-            error, generation = struct.unpack_from(">hi", answer, 4)
-            at = 10
-            for _ in range(2):  # protocol and leader
-                at += 2 + struct.unpack_from(">h", answer, at)[0]
-            size = struct.unpack_from(">h", answer, at)[0]
-            self._member = answer[at + 2 : at + 2 + size].decode()
-            if error == 0:
-                break
-            if error != MEMBER_ID_REQUIRED:
-                return False
+        self._send(JOIN, string(self._group) + times + string(self._member) + NULL + string("consumer") + protocols)
+
+    def take_joined(self) -> bool:
+        """Take the answer to joining: the member's id, and then its generation; False where it was refused."""
+        answer = self._take()
+        error, generation = struct.unpack_from(">hi", answer, 4)
+        _, at = text_at(answer, 10)  # the protocol
+        leader, at = text_at(answer, at)
+        self._member, _ = text_at(answer, at)
+        self._leads = leader == self._member
+        self._generation = generation if error == 0 else None
+        return error in (0, MEMBER_ID_REQUIRED)
+
+    def ask_to_sync(self) -> None:
+        """Ask for an assignment; the leader gives itself nothing, and the others none."""
         nothing = struct.pack(">hi", 0, 0) + NO_USER_DATA
         assignment = struct.pack(">i", 1) + string(self._member) + data(nothing)
-        body = string(self._group) + struct.pack(">i", generation) + string(self._member) + NULL + assignment
-        return bool(struct.unpack_from(">h", self._ask(SYNC, body), 4)[0] == 0)
+        given = assignment if self._leads else struct.pack(">i", 0)
+        generation = struct.pack(">i", self._generation or 0)
+        self._send(SYNC, string(self._group) + generation + string(self._member) + NULL + given)
+
+    def take_synced(self) -> bool:
+        return bool(struct.unpack_from(">h", self._take(), 4)[0] == 0)
 
     def commit(self, topic: str, partition: int, offset: int, retention_ms: int) -> bool:
         """Commit from outside the group, for so long; False while the coordinator is not ready."""
@@ -79,8 +105,13 @@ class RawMember:
         self._socket.close()
 
     def _ask(self, api: tuple[int, int], body: bytes) -> bytes:
-        request = struct.pack(">hhi", *api, 1) + string("raw-member") + body
-        self._socket.sendall(data(request))
+        self._send(api, body)
+        return self._take()
+
+    def _send(self, api: tuple[int, int], body: bytes) -> None:
+        self._socket.sendall(data(struct.pack(">hhi", *api, 1) + string(self._client) + body))
+
+    def _take(self) -> bytes:
         size = struct.unpack(">i", self._read(4))[0]
         return self._read(size)[4:]
 
@@ -102,6 +133,32 @@ def member_with_assignor(bootstrap: str, group: str, topic: str, assignor: str) 
         yield
     finally:
         member.leave()
+
+
+@contextmanager
+def crowd(bootstrap: str, group: str, topic: str, members: int) -> Iterator[None]:
+    """A group with so many members, "worker-000" and on, once it is stable; they leave in the end.
+
+    They all join one rebalance: the broker's `group.initial.rebalance.delay.ms` must be some seconds.
+    """
+    coordinated = RawMember(bootstrap, group, "herald")
+    wait_until(lambda: coordinated.join(topic, "range"), CALL_SECONDS, f"a coordinator of {group}")
+    coordinated.leave()
+    joining = [RawMember(bootstrap, group, f"worker-{number:03}") for number in range(members)]
+    try:
+        for member in joining:
+            member.ask_to_join(topic, "range")
+            assert member.take_joined(), f"{group} took in no member"
+        for member in joining:
+            member.ask_to_join(topic, "range")
+        assert all(member.take_joined() for member in joining), f"not all joined {group}"
+        for member in joining:
+            member.ask_to_sync()
+        assert all(member.take_synced() for member in joining), f"not all were let into {group}"
+        yield
+    finally:
+        for member in joining:
+            member.leave()
 
 
 def commit_for(bootstrap: str, group: str, topic: str, offset: int, retention_ms: int) -> None:

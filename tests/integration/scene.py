@@ -99,7 +99,7 @@ class Scene:
         topic = self.topic(name)
         create_topic(self.lab.source_bootstrap, topic, partitions, config)
         self.topics[topic] = partitions
-        if (config or {}).get("cleanup.policy") == "compact":
+        if "compact" in (config or {}).get("cleanup.policy", ""):
             self.compacted.add(topic)
         for p in range(partitions):
             self.written[topic, p] = []
@@ -123,6 +123,10 @@ class Scene:
         return {(g, t, p): offset for g, at in self.commits.items() for (t, p), offset in at.items()}
 
     # Writing
+
+    def let_pass(self, milliseconds: int) -> None:
+        """Let the scene's own clock run on before the next record."""
+        self._clock_ms += milliseconds
 
     def write(self, partitions: Collection[Partition], records: int, jitter_ms: int = 60_000) -> None:
         """Write plain records with keys and values that often look alike, in no good order of time."""

@@ -49,13 +49,13 @@ class Authority:
         self._middle = sign("lab intermediate", self._root, is_authority=True)
         self.ca = self._write("ca.pem", self._root.chain_pem())
 
-    def pem(self, name: str) -> Path:
+    def pem(self, name: str, ends_in: datetime.timedelta = VALID) -> Path:
         """Sign a certificate for `name`; key and chain in one file, as Java's PEM key stores are."""
-        return self._write(f"{name}.pem", "".join(self._texts(self.sign(name))))
+        return self._write(f"{name}.pem", "".join(self._texts(self.sign(name, ends_in))))
 
-    def sign(self, name: str) -> Signed:
-        """Sign a certificate for `name` (its CN), good for both ends of a connection to 127.0.0.1."""
-        signed = sign(name, self._middle)
+    def sign(self, name: str, ends_in: datetime.timedelta = VALID) -> Signed:
+        """Sign a certificate for `name` (its CN), good for both ends of a connection to 127.0.0.1 until it ends."""
+        signed = sign(name, self._middle, ends_in=ends_in)
         return Signed(signed.certificate, signed.key, (self._middle.certificate,))
 
     def key_store(self, name: str, password: str) -> Path:
@@ -76,7 +76,7 @@ class Authority:
         return path
 
 
-def sign(name: str, by: Signed | None, is_authority: bool = False) -> Signed:
+def sign(name: str, by: Signed | None, is_authority: bool = False, ends_in: datetime.timedelta = VALID) -> Signed:
     """Make a key and a certificate for it, signed by another or by itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -88,7 +88,7 @@ def sign(name: str, by: Signed | None, is_authority: bool = False) -> Signed:
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - VALID)
-        .not_valid_after(now + VALID)
+        .not_valid_after(now + ends_in)
         .add_extension(x509.BasicConstraints(is_authority, None), critical=True)
     )
     if not is_authority:

@@ -69,7 +69,7 @@ class Broker:
         self._properties = self.folder / "server.properties"
         jars, log = cluster.jars, self.folder / "server.log"
         name = f"broker {node_id} of cluster {cluster.name}"
-        java, *words = java_command(jars, "kafka.Kafka", str(self._properties), heap=BROKER_HEAP)
+        java, *words = java_command(jars, "kafka.Kafka", str(self._properties), heap=cluster.heap)
         command = [java, *cluster.jvm_flags, *words]
         self.process = GuardedProcess(name, command, log)
         format_args = ("format", "-t", cluster.cluster_id, "-c", str(self._properties))
@@ -134,6 +134,7 @@ class Cluster:
 
     # What brokers' Java is started with, beside what every Java program of the lab has.
     jvm_flags: tuple[str, ...] = ()
+    heap = BROKER_HEAP
     # The address that every node listens on.
     host = HOST
 

@@ -176,6 +176,12 @@ def external_lab(environment: Mapping[str, str], folder: Path) -> ExternalLab | 
     return ExternalLab(source, target, config, folder)
 
 
+def own_clusters_only() -> None:
+    """Skip a test that makes clusters of a kind that no environment can name."""
+    if any(os.environ.get(name) for name in VARIABLES):
+        pytest.skip("needs clusters of its own, and the environment names others")
+
+
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab | ExternalLab]:
     """One lab for the whole test run, with every default; or the clusters named by the environment."""

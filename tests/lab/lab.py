@@ -58,6 +58,7 @@ class Lab:
         users: Mapping[str, str] | None = None,
         tokens: TokenServer | None = None,
         target_brokers: int | None = None,
+        kind: type[Cluster] = Cluster,
     ) -> None:
         self.versions = versions = version if isinstance(version, Versions) else Versions(version, version, version)
         self.jars = kafka_jars(versions.mirror)
@@ -68,9 +69,9 @@ class Lab:
         self.folder = Path(tempfile.mkdtemp(prefix="mm2-lab-")) if folder is None else folder.absolute()
         self.authority: Authority | None = None
         if users is None:
-            self.source = Cluster("source", self.folder / "source", versions.source, brokers, source_overrides)
+            self.source = kind("source", self.folder / "source", versions.source, brokers, source_overrides)
             many, voters = target_brokers or brokers, target_brokers or 1
-            self.target = Cluster("target", self.folder / "target", versions.target, many, target_overrides, voters)
+            self.target = kind("target", self.folder / "target", versions.target, many, target_overrides, voters)
         else:
             self.authority = ca = Authority(self.folder / "certificates")
             source, target = self.folder / "source", self.folder / "target"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.cluster import HOST, Broker, Cluster, free_ports
+from tests.lab.jars import DEFAULT_VERSION
 
 CHUNK_BYTES = 65_536
 START_SECONDS = 10.0
@@ -40,14 +41,14 @@ class Network:
         """True if nobody is connected."""
         return not self._lines
 
-    def add(self, port: int, upstream_port: int) -> None:
-        """Take connections on `port` and lead them to `upstream_port`."""
+    def add(self, listening: socket.socket, upstream_port: int) -> None:
+        """Take connections on a socket and lead them to `upstream_port`."""
 
         async def serve() -> None:
             async def taken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
                 await self._lead(reader, writer, upstream_port)
 
-            await asyncio.start_server(taken, HOST, port)
+            await asyncio.start_server(taken, sock=listening)
 
         self._do(serve())
 
@@ -136,28 +137,42 @@ class Network:
 class ProxiedCluster(Cluster):
     """A cluster that clients reach through a `Network` at `proxied_bootstrap`, and the lab itself directly."""
 
-    def __init__(self, name: str, folder: Path, brokers: int = 1, overrides: Mapping[str, str] | None = None) -> None:
-        super().__init__(name, folder, brokers=brokers, overrides=overrides)
+    outer_host = HOST
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        version: str = DEFAULT_VERSION,
+        brokers: int = 1,
+        overrides: Mapping[str, str] | None = None,
+        controllers: int = 1,
+    ) -> None:
+        super().__init__(name, folder, version, brokers, overrides, controllers)
         self.network = Network()
         self._ports: dict[int, tuple[int, int]] = {}
 
     @property
     def proxied_bootstrap(self) -> str:
         """host:port of every node's proxy, comma separated."""
-        return ",".join(f"{HOST}:{self._ports[broker.node_id][0]}" for broker in self.brokers)
+        return ",".join(f"{self.outer_host}:{self._ports[broker.node_id][0]}" for broker in self.brokers)
 
     def pick_ports(self) -> None:
         super().pick_ports()
         ports = iter(free_ports(2 * len(self.brokers)))
         for broker in self.brokers:
             self._ports[broker.node_id] = outer, inner = next(ports), next(ports)
-            self.network.add(outer, inner)
+            self.network.add(self.listen(outer), inner)
+
+    def listen(self, port: int) -> socket.socket:
+        """The socket on which clients are taken."""
+        return socket.create_server((self.outer_host, port))
 
     def settings(self, broker: Broker) -> dict[str, str]:
         outer, inner = self._ports[broker.node_id]
         settings = super().settings(broker)
         settings["listeners"] += f",PROXIED://{HOST}:{inner}"
-        settings["advertised.listeners"] += f",PROXIED://{HOST}:{outer}"
+        settings["advertised.listeners"] += f",PROXIED://{self.outer_host}:{outer}"
         settings["listener.security.protocol.map"] += ",PROXIED:PLAINTEXT"
         return settings
 

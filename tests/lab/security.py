@@ -7,6 +7,7 @@ TLS and one for client certificates. `Cluster.create_topic` and the like go on w
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,12 @@ class SecureCluster(Cluster):
             }
         )
 
+    def restart_with(self, ends_in: datetime.timedelta) -> None:
+        """Restart the broker with a certificate that ends then: below zero, one that has ended."""
+        self._authority.pem(f"broker-{self.name}", ends_in)
+        self.brokers[0].kill()
+        self.brokers[0].start()
+
     def _oauth(self) -> dict[str, str]:
         if self._tokens is None:
             return {}
@@ -113,6 +120,9 @@ class SecureCluster(Cluster):
             f"{prefix}.sasl.jaas.config": f"{package}.OAuthBearerLoginModule required;",
             f"{prefix}.sasl.server.callback.handler.class": f"{package}.OAuthBearerValidatorCallbackHandler",
             f"{prefix}.sasl.oauthbearer.jwks.endpoint.url": self._tokens.keys_url,
+            # A token is over when it says so, and so is a connection that was let in by it.
+            f"{prefix}.sasl.oauthbearer.clock.skew.seconds": "0",
+            f"{prefix}.connections.max.reauth.ms": "3600000",
         }
 
     def add_users(self) -> None:

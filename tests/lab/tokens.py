@@ -18,9 +18,15 @@ VALID_SECONDS = 600
 
 
 class TokenServer:
-    """Listens on 127.0.0.1 between `start` and `stop`; `clients` are ids and secrets. A token's subject is the id."""
+    """Listens on 127.0.0.1 between `start` and `stop`; `clients` are ids and secrets. A token's subject is the id.
+
+    `valid_seconds` is how long the tokens live that it hands out from now on, `handed_out` how many they are, and
+    `last_ends` when the last of them does. `die` and `live` stop and start it again on the same port.
+    """
 
     def __init__(self, clients: Mapping[str, str]) -> None:
+        self.valid_seconds = VALID_SECONDS
+        self.handed_out, self.last_ends = 0, 0.0
         self._allowed = {_basic(name, secret): name for name, secret in clients.items()}
         self._key = rsa.generate_private_key(65537, 2048)
         server = self
@@ -40,34 +46,51 @@ class TokenServer:
             def log_message(self, *_: object) -> None:
                 pass
 
+        self._handler = Handler
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = Thread(target=self._server.serve_forever, daemon=True)
+        self._port = self._server.server_port
+        self._thread: Thread | None = None
 
     @property
     def token_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/token"
+        return f"http://127.0.0.1:{self._port}/token"
 
     @property
     def keys_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/keys"
+        return f"http://127.0.0.1:{self._port}/keys"
 
     def start(self) -> TokenServer:
+        self._thread = Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
         return self
 
     def stop(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
+        if self._thread is not None:
+            self._server.shutdown()
+            self._thread.join()
+            self._thread = None
         self._server.server_close()
+
+    def die(self) -> None:
+        """Take no connections any more."""
+        self.stop()
+
+    def live(self) -> None:
+        """Be there again, if it died."""
+        if self._thread is None:
+            self._server = ThreadingHTTPServer(("127.0.0.1", self._port), self._handler)
+            self.start()
 
     def _token(self, subject: str) -> dict[str, Any]:
         now = int(time.time())
-        claims = {"sub": subject, "iss": "lab", "iat": now, "exp": now + VALID_SECONDS, "scope": "kafka"}
+        self.handed_out += 1
+        self.last_ends = now + self.valid_seconds
+        claims = {"sub": subject, "iss": "lab", "iat": now, "exp": now + self.valid_seconds, "scope": "kafka"}
         head = {"alg": "RS256", "typ": "JWT", "kid": KEY_ID}
         signed = ".".join(_base64(json.dumps(part).encode()) for part in (head, claims))
         signature = self._key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256())
         token = f"{signed}.{_base64(signature)}"
-        return {"access_token": token, "token_type": "Bearer", "expires_in": VALID_SECONDS}
+        return {"access_token": token, "token_type": "Bearer", "expires_in": self.valid_seconds}
 
     def _keys(self) -> dict[str, Any]:
         public = self._key.public_key().public_numbers()

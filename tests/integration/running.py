@@ -1,0 +1,98 @@
+"""A command while it runs: what it has said so far, so that a test can meddle at a moment of its choice."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.integration.cli import DEADLINE_SECONDS, REPOSITORY, CommandLine, Ran
+from tests.lab.waiting import wait_until
+
+POLL_SECONDS = 0.01
+
+
+@dataclass(frozen=True)
+class Running:
+    """A command that has been started; its output goes to files."""
+
+    words: tuple[str, ...]
+    process: subprocess.Popen[bytes]
+    out: Path
+    errors: Path
+
+    @property
+    def said(self) -> str:
+        """All that stands on its stderr by now."""
+        return self.errors.read_text()
+
+    @property
+    def has_ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def wait_for(self, text: str) -> None:
+        """Wait until it says so on stderr; what ends before has failed."""
+
+        def told() -> bool:
+            ended = self.has_ended
+            assert text in self.said or not ended, f"it never said {text!r}\n{self.result()}"
+            return text in self.said
+
+        wait_until(told, DEADLINE_SECONDS, f"{text!r} on stderr", lambda: self.said, POLL_SECONDS)
+
+    def stop(self) -> None:
+        """Stand still (SIGSTOP) until `go_on`."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def ends_within(self, seconds: float) -> bool:
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def result(self) -> Ran:
+        """What has become of it; it must end in time."""
+        assert self.ends_within(DEADLINE_SECONDS), f"{self.words[0]} did not end\n{self.out.read_text()}\n{self.said}"
+        return Ran("mm2-migrate " + " ".join(self.words), self.process.returncode, self.out.read_text(), self.said)
+
+
+@contextmanager
+def started(
+    commands: CommandLine,
+    *words: str,
+    before: tuple[str, ...] = (),
+    environment: Mapping[str, str] | None = None,
+    in_child: Callable[[], None] | None = None,
+) -> Iterator[Running]:
+    """Start a command, killed with all that it has started once the test is done with it.
+
+    `before` are words of a command that runs it; `in_child` is called in the new process first.
+    """
+    settings = {k: v for k, v in os.environ.items() if not k.startswith("MM2_MIGRATE_")}
+    settings |= {"PYTHONPATH": str(REPOSITORY), **(environment or {})}
+    number = len(list(commands.folder.glob("command-*.out")))
+    out, errors = commands.folder / f"command-{number}.out", commands.folder / f"command-{number}.err"
+    with out.open("wb") as stdout, errors.open("wb") as stderr:
+        process = subprocess.Popen(
+            [*before, sys.executable, "-m", "migrate", *words],
+            cwd=commands.folder,
+            env=settings,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+            preexec_fn=in_child,
+        )
+    try:
+        yield Running(words, process, out, errors)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
