@@ -1,0 +1,272 @@
+"""Tokens that end every few seconds, a token endpoint that dies, certificates that end: it goes on, or says why not."""
+
+import datetime
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from migrate.model import Side
+from migrate.plan.companions import journal_path
+from tests.integration.cli import CommandLine, Ran
+from tests.integration.clusters import CALL_SECONDS, Commits, admin, commits_on
+from tests.integration.running import Running, started
+from tests.integration.securescene import (
+    PASSWORD,
+    SECRETS,
+    STORE_PASSWORD,
+    USER,
+    SecureScene,
+    found_in,
+    secure_scene,
+)
+from tests.lab.fixtures import own_clusters_only
+from tests.lab.lab import Lab
+from tests.lab.security import SecureCluster
+from tests.lab.tokens import VALID_SECONDS, TokenServer
+from tests.lab.waiting import wait_until
+
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
+
+GROUPS = tuple(f"g{number:02}" for number in range(60))
+PLAN = "cutover.plan"
+SHORT_SECONDS = 4
+TOKENS = "OAUTHBEARER"
+COMMANDS = ("plan", "apply", "verify", "verify --records", "rollback")
+# A few groups in flight at a time, so that there is an amid.
+NARROW = ("--concurrency", "2")
+IMPATIENT = ("--request-timeout", "8", "--group-timeout", "8")
+GONE, GOOD = datetime.timedelta(hours=-1), datetime.timedelta(days=2)
+
+
+@dataclass(frozen=True)
+class Night:
+    """The secure scene, and the commands of one test."""
+
+    secure: SecureScene
+    commands: CommandLine
+
+    @property
+    def tokens(self) -> TokenServer:
+        return self.secure.tokens
+
+    def plan_words(self, *options: str) -> tuple[str, ...]:
+        chosen = ("--group", f".*{self.secure.scene.suffix}")
+        return ("plan", *self.commands.clusters, "--settle", "1", "--out", PLAN, *chosen, *options)
+
+    def plan(self) -> None:
+        self.commands.run(*self.plan_words()).expect(0)
+
+    @property
+    def planned(self) -> Commits:
+        found: Commits = {}
+        for row in self.commands.document(PLAN)["rows"]:
+            found.setdefault(row["group"], {})[row["target_topic"], row["partition"]] = row["target_offset"]
+        assert len(found) == len(GROUPS)
+        return found
+
+    def held(self) -> Commits:
+        return commits_on(self.secure.target.bootstrap, self.secure.scene.commits)
+
+    @contextmanager
+    def applying(self, *options: str) -> Iterator[Running]:
+        """An apply that stands still: it has written some groups, and not all."""
+        fingerprint = self.commands.document(PLAN)["fingerprint"]
+        journal = journal_path(self.commands.folder / PLAN, fingerprint)
+        words = ("apply", PLAN, *self.commands.clusters, "--approve", fingerprint, "--execute", *NARROW, *options)
+        with started(self.commands, *words) as running:
+            wait_until(
+                lambda: running.has_ended or (journal.exists() and b'"event":"outcome"' in journal.read_bytes()),
+                120, "the first groups to be written", poll_seconds=0.002,
+            )  # fmt: skip
+            running.stop()
+            assert not running.has_ended, "it was through before"
+            yield running
+
+    def wait_until_tokens_end(self) -> None:
+        """Wait until every token ends that has been handed out so far."""
+        ends = self.tokens.last_ends
+        wait_until(lambda: time.time() > ends + 1, 60, "the last token to end")
+
+    def paragraph(self, ran: Ran) -> str:
+        """What is said on stderr in the end, on one line."""
+        told = " ".join(ran.complaint().split())
+        assert len(told) < 900 and "Traceback" not in ran.stdout, str(ran)
+        assert not found_in(SECRETS, text=ran.stdout + ran.stderr)
+        return told
+
+    def finish_and_undo(self) -> None:
+        """All is well again: the same command finishes, verify agrees, and rollback brings all back."""
+        self.commands.execute(PLAN).expect(0)
+        assert self.held() == self.planned
+        self.commands.verify(PLAN, "--records").expect(0)
+        self.commands.undo(PLAN).expect(0)
+        assert self.held() == {}
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureScene]:
+    own_clusters_only()
+    tokens = TokenServer({USER: PASSWORD}).start()
+    try:
+        with Lab(tmp_path_factory.mktemp("ending"), users={USER: PASSWORD}, tokens=tokens) as lab:
+            scene = secure_scene(lab, GROUPS, tmp_path_factory.mktemp("secrets") / "here", tokens)
+            for side in Side:
+                wanted = {g for command in COMMANDS for g in scene.grants(command, side, scene.scene.commits)}
+                scene.cluster(side).grant(USER, wanted)
+            yield scene
+    finally:
+        tokens.stop()
+
+
+def forget(secure: SecureScene) -> None:
+    """Leave nothing of the scene's groups on the target."""
+    there = sorted(commits_on(secure.target.bootstrap, secure.scene.commits))
+    if there:
+        for future in admin(secure.target.bootstrap).delete_consumer_groups(there).values():
+            future.result(CALL_SECONDS)
+
+
+@pytest.fixture
+def by_token(secure: SecureScene, tmp_path: Path) -> Iterator[Night]:
+    """Tokens live for a few seconds from here on."""
+    secure.tokens.valid_seconds = SHORT_SECONDS
+    yield Night(secure, secure.sasl(tmp_path, TOKENS))
+    secure.tokens.live()
+    secure.tokens.valid_seconds = VALID_SECONDS
+    forget(secure)
+
+
+def test_tokens_that_live_for_seconds_are_renewed_all_through_a_cutover(by_token: Night) -> None:
+    tokens, before, begun = by_token.tokens, by_token.tokens.handed_out, time.time()
+    by_token.plan()
+    assert tokens.handed_out - before > 2 and tokens.last_ends > begun + 2 * SHORT_SECONDS, "no token was renewed"
+    rows = by_token.commands.document(PLAN)["rows"]
+    assert len(rows) == 2 * len(GROUPS) and {row["grade"] for row in rows} == {"exact"}
+    with by_token.applying() as running:
+        broker = by_token.secure.target.brokers[0].process
+        broker.pause()
+        running.go_on()
+        try:
+            by_token.wait_until_tokens_end()
+        finally:
+            broker.resume()
+        running.result().expect(0)
+    assert by_token.held() == by_token.planned
+    by_token.finish_and_undo()
+
+
+def test_a_token_endpoint_that_dies_amid_a_plan_leaves_no_plan_and_a_clear_end(by_token: Night) -> None:
+    with started(by_token.commands, *by_token.plan_words(*IMPATIENT[:2])) as running:
+        running.wait_for("reading commits of")
+        by_token.tokens.die()
+        broker = by_token.secure.source.brokers[0].process
+        broker.pause()
+        try:
+            by_token.wait_until_tokens_end()
+        finally:
+            broker.resume()
+        ran = running.result().expect(1)
+    told = by_token.paragraph(ran)
+    assert ran.stdout == "" and not (by_token.commands.folder / PLAN).exists(), str(ran)
+    assert "token" in told.lower() or "authentication" in told.lower(), told
+    # Who starts without the endpoint is told about it, too.
+    ran = by_token.commands.run(*by_token.plan_words(*IMPATIENT[:2])).expect(1)
+    assert "token" in by_token.paragraph(ran).lower(), str(ran)
+    by_token.tokens.live()
+    by_token.plan()
+
+
+def test_a_token_endpoint_that_dies_amid_an_apply_leaves_what_the_same_command_finishes(by_token: Night) -> None:
+    by_token.plan()
+    with by_token.applying(*IMPATIENT) as running:
+        by_token.tokens.die()
+        broker = by_token.secure.target.brokers[0].process
+        broker.pause()
+        running.go_on()
+        try:
+            by_token.wait_until_tokens_end()
+        finally:
+            broker.resume()
+        ran = running.result()
+    assert ran.exit_code in (1, 4) and "Traceback" not in ran.stdout + ran.stderr, str(ran)
+    assert not found_in(SECRETS, text=ran.stdout + ran.stderr)
+    held = by_token.held()
+    assert held and all(by_token.planned[group] == places for group, places in held.items())
+    assert len(held) < len(GROUPS), "it was through before"
+    text = " ".join((ran.stdout + ran.stderr).lower().split())
+    assert "unknown" in text and ("token" in text or "authentication" in text), str(ran)
+    by_token.tokens.live()
+    by_token.finish_and_undo()
+
+
+# --- certificates -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def by_certificate(secure: SecureScene, tmp_path: Path) -> Iterator[Night]:
+    store, kept = secure.secrets / "client.pem", (secure.secrets / "client.pem").read_text()
+    yield Night(secure, secure.tls(tmp_path))
+    store.write_text(kept)
+    forget(secure)
+
+
+@contextmanager
+def ended(cluster: SecureCluster) -> Iterator[None]:
+    """The broker's certificate has ended, and it was restarted since: so every client must look at it."""
+    cluster.restart_with(GONE)
+    try:
+        yield
+    finally:
+        cluster.restart_with(GOOD)
+
+
+def test_a_brokers_certificate_that_ends_between_plan_and_apply_is_named(by_certificate: Night) -> None:
+    secure = by_certificate.secure
+    by_certificate.plan()
+    for side in (Side.TARGET, Side.SOURCE):
+        with ended(secure.cluster(side)):
+            cluster = f"{side} {'A' if side is Side.SOURCE else 'B'} ("
+            applied = by_certificate.commands.execute(PLAN, "--request-timeout", "8")
+            planned = by_certificate.commands.run(*by_certificate.plan_words("--request-timeout", "8"))
+            told = [by_certificate.paragraph(planned.expect(1))]
+            if side is Side.TARGET:
+                told.append(by_certificate.paragraph(applied.expect(1)))
+            else:
+                # A source that cannot be reached is one more reason to refuse, among others on the target.
+                refused = " ".join(applied.expect(3).stdout.split())
+                assert cluster in refused and "certificate verify failed" in refused, refused
+            for text in told:
+                assert cluster in text and "whether they have expired" in text, text
+            assert by_certificate.held() == {}
+    by_certificate.finish_and_undo()
+
+
+def test_a_clients_certificate_that_ends_between_plan_and_apply_is_named(by_certificate: Night) -> None:
+    secure = by_certificate.secure
+    by_certificate.plan()
+    assert secure.lab.authority is not None
+    signed = secure.lab.authority.sign(USER, GONE)
+    (secure.secrets / "client.pem").write_text(signed.key_pem() + signed.chain_pem())
+    told = by_certificate.paragraph(by_certificate.commands.execute(PLAN, "--request-timeout", "8").expect(1))
+    assert "target B (" in told and "certificate" in told, told
+    assert STORE_PASSWORD not in told and by_certificate.held() == {}
+
+
+def test_a_brokers_certificate_that_ends_amid_an_apply_leaves_what_the_same_command_finishes(
+    by_certificate: Night,
+) -> None:
+    by_certificate.plan()
+    target = by_certificate.secure.target
+    with by_certificate.applying(*IMPATIENT) as running, ended(target):
+        running.go_on()
+        ran = running.result()
+    assert ran.exit_code in (1, 4) and "Traceback" not in ran.stdout + ran.stderr, str(ran)
+    text = " ".join((ran.stdout + ran.stderr).split())
+    assert "certificate" in text and "unknown" in text, str(ran)
+    held = by_certificate.held()
+    assert held and all(by_certificate.planned[group] == places for group, places in held.items())
+    by_certificate.finish_and_undo()
