@@ -380,6 +380,7 @@ def test_a_dry_run_without_mm2s_configuration_says_that_it_did_not_look_at_mm2s_
     assert "was not looked at" not in commands.apply(PLAN).expect(0).stdout
 
 
+@pytest.mark.long
 def test_garbage_in_an_mm2_topic_is_counted_shown_and_left_aside(
     lab: AnyLab, small: Scene, commands: CommandLine
 ) -> None:
