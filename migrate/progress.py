@@ -1,7 +1,7 @@
 """Progress on stderr: what step, how far, how long yet.
 
 In a log it is one line per step, and one more whenever a long step has gone on for another while; on a terminal the
-line of the present step is written over until the step is done. A step that can not say how far it is says how long
+line of the present step is written over until the step is done. A step that cannot say how far it is says how long
 it has taken: a heart that beats, so that nobody takes a slow cluster for a dead one.
 """
 
@@ -101,7 +101,7 @@ class LineProgress:
             self._write(json.dumps(line) + "\n")
             return
         line_text = safe(f"[{elapsed:5.1f} s] {text}")
-        # A line that wraps can not be written over; it stands, as in a log, and is not said again.
+        # A line that wraps cannot be written over; it stands, as in a log, and is not said again.
         if not self._columns or cells(line_text) >= self._columns:
             if self._shown and self._columns:
                 self._write("\n")

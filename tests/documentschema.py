@@ -1,4 +1,4 @@
-"""The JSON schema of `show --format json` and `jsonl`, made from the dataclasses and the Avro schema: it can not lag.
+"""The JSON schema of `show --format json` and `jsonl`, made from the dataclasses and the Avro schema: it cannot lag.
 
 Published as schema/plan.schema.json, beside schema/plan.avsc; tests compare both files with this and validate real
 output against them. JSON Schema draft 2020-12. Pure.

@@ -257,7 +257,7 @@ def judge(
     before = next((i for i, record in enumerate(ahead) if not record.differing(theirs, parts)), None)
     if before is not None:
         place = ahead[before].offset
-        sentence = f"The source's record stands at {place} on the target, {many(before, 'record')} further on."
+        sentence = f"The source's record is at {place} on the target, {many(before, 'record')} further on."
         verdict = Verdict.DIFFERENT if exact else Verdict.EARLIER
         if exact and theirs.offset > source.offset:
             # Compaction takes the record that the group wants next, and leaves its copy.

@@ -3,7 +3,7 @@
 Names are claims, not authentication: whoever can write the file can write any name. What the file does give is that
 a plan made with `--require-signatures N` is not applied by one person in a hurry, and that the journal tells who was
 named. Invariants:
-- A signature names the whole fingerprint, so it can not be carried over to another plan.
+- A signature names the whole fingerprint, so it cannot be carried over to another plan.
 - A line is complete or not there: a torn last line (no line feed) is dropped; any other damage is an error.
 """
 
@@ -86,7 +86,7 @@ def names_of(signatures: Sequence[Signature]) -> tuple[str, ...]:
 
 
 def signature_of(plan: Plan, name: str, note: str, time: str) -> Signature:
-    """Return a signature of this plan; raises `UsageError` for a name or note that can not stand on a line."""
+    """Return a signature of this plan; raises `UsageError` for a name or note that cannot stand on a line."""
     for option, text, longest in (("--by", name, LONGEST_NAME), ("--note", note, LONGEST_NOTE)):
         if len(text) > longest:
             raise UsageError(f"{option} has more than {longest} characters.", "Write one plain line.")

@@ -21,7 +21,7 @@ def clusters_differ(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies
     elif facts.source.cluster_id == facts.target.cluster_id:
         yield checks.CLUSTERS_DIFFER.blocks(
             facts.target.alias, expected, f"both are cluster {facts.source.cluster_id}",
-            "Mend bootstrap.servers of one of the two.",
+            "Correct bootstrap.servers of one of the two.",
         )  # fmt: skip
     else:
         yield checks.CLUSTERS_DIFFER.passes(facts.target.alias, expected, both)

@@ -166,7 +166,7 @@ def commits_moving(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies)
         (facts.source, read.moving_on_source, read.unread_on_source),
         (facts.target, read.moving_on_target, read.unread_on_target),
     ):
-        expected = f"commits on {side.alias} that stand still"
+        expected = f"commits on {side.alias} that do not move"
         for group, why in sorted(unread.items()):
             yield checks.COMMITS_MOVING.unseen(
                 Level.WARN, group, expected, f"they could not be read a second time ({why})",

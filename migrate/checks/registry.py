@@ -121,7 +121,7 @@ def parse_waiver(text: str) -> Waiver:
     if check in NEVER_ACCEPTABLE:
         raise UsageError(
             f"--accept {text}: the check {check!r} can never be waived.",
-            "Mend what it found, or leave the groups out with --exclude-group.",
+            "Fix what it found, or leave the groups out with --exclude-group.",
         )
     if check not in ACCEPTABLE_CHECKS:
         raise UsageError(

@@ -235,7 +235,7 @@ def _key_store(settings: Settings) -> None:
         settings.config |= {"ssl.key.pem": _in_lines(key), "ssl.certificate.pem": _in_lines(chain)}
     elif key or chain:
         present, absent = ("key", "certificate.chain") if key else ("certificate.chain", "key")
-        raise settings.refusal(f"ssl.keystore.{present}", f"stands without ssl.keystore.{absent}", "Give both.")
+        raise settings.refusal(f"ssl.keystore.{present}", f"is set without ssl.keystore.{absent}", "Give both.")
     if key_password and (location or key):
         settings.config["ssl.key.password"] = key_password
 

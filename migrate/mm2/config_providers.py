@@ -62,7 +62,7 @@ class Providers:
                 case "DirectoryConfigProvider" | "Directory":
                     return self._from_directory(name, path, key)
         except _Nothing as nothing:
-            raise ConfigError(f"{where}, and {nothing}.", "Mend the reference, or what it names.") from None
+            raise ConfigError(f"{where}, and {nothing}.", "Correct the reference, or what it names.") from None
         raise ConfigError(f"{where}, and the provider {name} is {kind}, which this version cannot use.", _INSTEAD)
 
     def _from_file(self, name: str, path: str, key: str) -> str:
@@ -148,7 +148,7 @@ def _properties_of(path: Path) -> Mapping[str, str]:
     try:
         found: dict[str, str] = loads(_text_of(path))
     except InvalidUEscapeError:
-        raise _Nothing(f"in {path} a backslash and u stand without four hexadecimal digits behind them") from None
+        raise _Nothing(f"in {path} \\u is not followed by four hexadecimal digits") from None
     return found
 
 

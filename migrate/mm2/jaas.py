@@ -95,7 +95,7 @@ def _options(tokens: list[_Token], origin: str) -> tuple[dict[str, str], int]:
         if key.is_text and key.text in KNOWN_OPTIONS:
             named += f" ({key.text})"
         if not key.is_text:
-            raise _error(origin, f"has a character that must stand in quotes at or before {named}", _QUOTING)
+            raise _error(origin, f"has a character that must be in quotes at or before {named}", _QUOTING)
         if len(rest) < 2 or not rest[0].is_sign("=") or not rest[1].is_text:
             raise _error(origin, f"has no value that can be read for {named}", _QUOTING)
         options[key.text] = rest[1].text

@@ -47,7 +47,7 @@ def read_properties(path: Path) -> dict[str, str]:
                 settings[element.key] = element.value
     except InvalidUEscapeError:
         raise ConfigError(
-            f"{path}, line {line}: a backslash and u stand there without four hexadecimal digits behind them.",
+            f"{path}, line {line}: \\u is not followed by four hexadecimal digits.",
             "Write a backslash in a value as two backslashes.",
         ) from None
     return settings

@@ -116,11 +116,11 @@ def write_plan(plan: Plan, path: Path) -> None:
     """
     refuse_overwrite(path)
     try:
-        with reporting_unwritable(path, f"The plan can not be written to {path}"):
+        with reporting_unwritable(path, f"The plan cannot be written to {path}"):
             _replace_durably(plan, path)
     except UnicodeEncodeError as error:
         raise MigrateError(
-            f"The plan can not be written to {path}: the name {ascii(error.object)} is no Unicode text.",
+            f"The plan cannot be written to {path}: the name {ascii(error.object)} is no Unicode text.",
             "Leave it out with --exclude-group or --exclude-topic.",
         ) from error
 
@@ -131,7 +131,7 @@ def refuse_out(path: Path) -> None:
     Reading two clusters takes minutes or hours: that nobody can write its result has to be known before.
     """
     refuse_overwrite(path)
-    with reporting_unwritable(path, f"The plan can not be written to {path}"), _temporary(path) as (descriptor, _):
+    with reporting_unwritable(path, f"The plan cannot be written to {path}"), _temporary(path) as (descriptor, _):
         os.write(descriptor, bytes(TRIED_BYTES))
         os.fsync(descriptor)
 
@@ -186,7 +186,7 @@ def refuse_overwrite(path: Path) -> None:
             return
     except OSError as error:
         raise MigrateError(
-            f"{path} can not be looked at: {error.strerror}.",
+            f"{path} cannot be looked at: {error.strerror}.",
             "Choose another --out, or have the folder opened.",
         ) from error
     try:
@@ -255,7 +255,7 @@ def _write(plan: Plan, file: IO[bytes]) -> None:
 
 
 def _content(path: Path) -> bytes:
-    """Return the whole file: from memory, a damaged length can not make the reader ask for terabytes."""
+    """Return the whole file: from memory, a damaged length cannot make the reader ask for terabytes."""
     todo = "Name the plan file that `mm2-migrate plan` wrote (--out, by default cutover.plan)."
     try:
         with path.open("rb") as file:
@@ -264,7 +264,7 @@ def _content(path: Path) -> bytes:
                 raise UnreadablePlan(f"{path} is not a plan file: it does not begin as an Avro file does.", todo)
             return magic + file.read()
     except OSError as error:
-        raise UnreadablePlan(f"The plan {path} can not be read: {error.strerror}.", todo) from error
+        raise UnreadablePlan(f"The plan {path} cannot be read: {error.strerror}.", todo) from error
 
 
 def _metadata(content: bytes, path: Path) -> Mapping[str, str]:

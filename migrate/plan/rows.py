@@ -66,13 +66,12 @@ def _decide(facts: RowFacts, placed: Place, policies: Policies) -> Row:
     prior = facts.prior.offset if facts.prior else None
     if prior == placed.target_offset:
         if facts.prior and facts.prior.metadata != _carried(facts, placed):
-            sentence = "The target group already stands there, with other metadata: it gets the source commit's."
+            sentence = "The target group is already there, with other metadata: it gets the source commit's."
             return _row(facts, Decision.SET, placed, METADATA_CARRIED, sentence)
-        return _row(facts, Decision.KEEP, placed, "already-there", "The target group already stands there.")
+        return _row(facts, Decision.KEEP, placed, "already-there", "The target group is already there.")
     if prior is not None and prior > placed.target_offset and policies.rewind is not Rewind.SET:
         ahead = (
-            f"The target group stands at {prior}, {prior - placed.target_offset} beyond the planned "
-            f"{placed.target_offset}"
+            f"The target group is at {prior}, {prior - placed.target_offset} beyond the planned {placed.target_offset}"
         )
         if policies.rewind is Rewind.KEEP:
             sentence = f"{ahead}; kept by --rewind keep, which may skip records."

@@ -171,16 +171,16 @@ _WHY = {
     Why.PROVEN: "The records of both sides were compared: all that the group is owed lies at or after this offset, "
     "and no later offset would do.",
     Why.UNKNOWN_RECORD: "A record on the target that equals none of the source may be an owed one in another shape: "
-    "the row stands before it.",
+    "the row is before it.",
     Why.BELOW_LOG_START: "The commit lies below the source's log start; what retention removed there the target may "
     "still have, and is owed.",
     Why.CHANGED_IN_FLIGHT: "Records are changed on the way: they were compared by timestamp and key alone.",
     Why.NOT_COPIED_YET: "MM2 has not copied all records before the commit yet; those it still copies are read again.",
     Why.RETENTION: "Retention has removed records that would prove the offset.",
-    Why.LOOK_ALIKES: "Records around the commit are alike in all that was compared: the row stands where "
+    Why.LOOK_ALIKES: "Records around the commit are alike in all that was compared: the row is where "
     "none of them is missed.",
     Why.NOT_ALL_READ: "Not all records around the commit were read (limits, or a log that could not be read): the "
-    "row stands where nothing can have been skipped.",
+    "row is where nothing can have been skipped.",
 }
 
 
@@ -192,7 +192,7 @@ def _by_window(facts: RowFacts, around: Window, source_committed: int, target_lo
     elif around.lower.target_offset < target_log.start:
         kind, why = "log-start", "the target's retention has passed the nearest sync: the target's log start"
     elif around.lower.source_offset == source_committed:
-        kind, why = "sync", f"a sync stands on the committed offset: {around.lower.target_offset}"
+        kind, why = "sync", f"a sync is at the committed offset: {around.lower.target_offset}"
     else:
         kind = "sync"
         why = (
@@ -247,7 +247,7 @@ _UNMATCHED = {
     "no-match": "Records were not compared (--no-match)",
     "match-limit": "Beyond what --match-limit and --max-fetch allow to read",
     "not-readable": "The records could not be read",
-    "records-changed-in-flight": "Records are changed on the way, so that they can not be compared",
+    "records-changed-in-flight": "Records are changed on the way, so that they cannot be compared",
 }
 
 

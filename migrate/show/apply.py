@@ -77,14 +77,14 @@ def _verdict(result: ApplyResult) -> tuple[str, Colour]:
         if result.executed:
             since = f"; {moved} {'has' if moved == 1 else 'have'} moved on since an earlier run" if moved else ""
             written = counts[RowStatus.SET] + counts[RowStatus.REMOVED] + counts[RowStatus.ALREADY]
-            text = f"{written} offsets stand as planned, read back{since}"
+            text = f"{written} offsets are as planned, read back{since}"
             if assessment.source_unseen:
                 return f"{done}, SOURCE NOT SEEN: {text}", Colour.YELLOW
             return f"{done}: {text}", Colour.GREEN
         if not assessment.writable:
             moved_on = many(counts[RowStatus.MOVED_ON], "offset")
             since = f"; {moved_on} moved on since: verify says whether consumers did that"
-            return f"NOTHING LEFT TO DO{since if moved else ': every offset stands as planned'}", Colour.GREEN
+            return f"NOTHING LEFT TO DO{since if moved else ': every offset is as planned'}", Colour.GREEN
         pending = sum(len(g.pending) for g in assessment.writable)
         return f"DRY RUN: {pending} offsets of {len(assessment.writable)} groups would be {doing}", Colour.GREEN
     if not result.executed and not assessment.is_clean:

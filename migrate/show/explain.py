@@ -74,8 +74,8 @@ def _lines(plan: Plan, rows: Sequence[Row], single: bool, width: int, colour: bo
     # on a failback, MM2 reads the plan's target
     partition = TopicPartition(rows[0].target_topic if header.failback else rows[0].source_topic, rows[0].partition)
     what = (
-        f"To make it copy {name(partition.topic)}:{partition.partition} again from its start (its copies then stand "
-        "twice on the target, and a new plan is needed)"
+        f"To make it copy {name(partition.topic)}:{partition.partition} again from its start (its copies are then "
+        "on the target twice, and a new plan is needed)"
     )
     yield from _commands(what, resetting(site_of(header), partition), width)
 
@@ -194,7 +194,7 @@ def _syncs(row: Row, header: Header) -> str:
     upper = _pair(row.upper_source_offset, row.upper_target_offset)
     if not lower and not upper:
         asked = row.target_offset is not None and row.method is not Method.EXPLICIT
-        return "None of MM2's offset syncs that both logs bear out stands around it." if asked else ""
+        return "No offset sync consistent with both logs surrounds this offset." if asked else ""
     proven = ", proven by their records" if row.lower_kind == PROVEN_SYNC or (row.equality and row.why) else ""
     ends = [f"{lower} at or below it" if lower else "none at or below it", f"{upper} above" if upper else "none above"]
     text = f"MM2's nearest{proven}, {name(header.source_alias)} -> {name(header.target_alias)}: {', '.join(ends)}."
@@ -245,7 +245,7 @@ def _beside_mm2(row: Row, header: Header) -> str:
 
 def _applying(row: Row, header: Header) -> str:
     target = name(header.target_alias)
-    stands = "has no offset" if row.target_prior is None else f"stands at {row.target_prior}"
+    stands = "has no offset" if row.target_prior is None else f"is at {row.target_prior}"
     nothing = f"Writes nothing: the group {stands} on {target}"
     match row.decision:
         case Decision.SET:

@@ -77,7 +77,7 @@ def kcg_companion(plan: Plan, path: str, rows: Sequence[Row]) -> str:
     cut = sorted({row.group for row in setting if "\n" in row.group})
     setting = [row for row in setting if "\n" not in row.group]
     groups = list(dict.fromkeys(row.group for row in setting))
-    left_out = "".join(f"LEFT OUT: {name(g)}: that tool can not read a line feed in a name; use apply.\n" for g in cut)
+    left_out = "".join(f"LEFT OUT: {name(g)}: that tool cannot read a line feed in a name; use apply.\n" for g in cut)
     if not groups:
         return f"{left_out}There is no row to set: the file is empty."
     lost = sum(bool(row.target_metadata) for row in setting)

@@ -249,10 +249,10 @@ def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...
     """Return the commands to type next; `path` is the plan file's, the options those of `plan`, where known."""
     if not t.groups_to_write or plan.cluster_blocked():
         clean = plan.is_clean()
-        return NextSteps(("There is nothing to apply." if clean else "Mend what is blocked, then make a new plan.",))
+        return NextSteps(("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",))
     told, partial = [], "" if plan.is_clean() else " --allow-partial"
     if partial:
-        told.append("Mend what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")
+        told.append("Fix what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")
     if not cluster_options:
         told.append(OPTIONS_TO_ADD)
     command = " ".join(["mm2-migrate apply", shell_word(path), *map(shell_word, cluster_options)]) + partial

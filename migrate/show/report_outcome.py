@@ -198,9 +198,7 @@ def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, i
     if _is_complete(past, counts):
         unseen = any(run.source_not_seen for run in past.runs if run.command == APPLY)
         word, colour = ("APPLIED, SOURCE NOT SEEN", "warn") if unseen else ("APPLIED", "good")
-        return Verdict(
-            f"{word}: {many(done, 'offset')} {'stands' if done == 1 else 'stand'} as planned, read back", colour
-        )
+        return Verdict(f"{word}: {many(done, 'offset')} {'is' if done == 1 else 'are'} as planned, read back", colour)
     told = f"{done} as planned" + _counted(counts, RowStatus.FAILED, RowStatus.UNKNOWN, NOT_WRITTEN, RowStatus.LEFT_OUT)
     if last is not None and last.exit_code is None:
         return Verdict(f"NOT FINISHED: the last run noted no end; {told}", "bad")

@@ -217,7 +217,7 @@ def _left_out(data: Data, path: str) -> str:
         return ""
     return (
         f"{data.rows_left_out:,} rows of {many(data.groups_left_out, 'group')} are not in this page, which holds "
-        f"{ROWS_EMBEDDED:,} at most: they are counted here, and stand in {safe(path)}."
+        f"{ROWS_EMBEDDED:,} at most: they are counted here, and are in {safe(path)}."
     )
 
 

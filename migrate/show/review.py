@@ -32,7 +32,7 @@ EXTRA = "pip install 'mm2-migrate[notebook]'"
 
 
 class ReviewStopped(MigrateError):
-    """Raised where a notebook can not go on; IPython shows it as one line."""
+    """Raised where a notebook cannot go on; IPython shows it as one line."""
 
     def _render_traceback_(self) -> list[str]:
         return [f"{type(self).__name__}: {self}"]

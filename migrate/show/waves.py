@@ -36,8 +36,8 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
         yield page.line(row)
     yield ""
     yield from wrapped(
-        "A group that stands in several plans counts once in the sum. What the journals tell is what was written; "
-        "`mm2-migrate verify` reads what stands there now.",
+        "A group that is in several plans counts once in the sum. What the journals tell is what was written; "
+        "`mm2-migrate verify` reads what is there now.",
         width,
     )
     for standing in (Standing.UNCERTAIN, Standing.UNDONE, Standing.LEFT):

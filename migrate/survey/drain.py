@@ -68,7 +68,7 @@ def drained(facts: DrainFacts, source_alias: str, target_alias: str) -> Drained:
         return Drained(False, f"MM2's own position {copied_to} lies beyond the end {end}: it is of another log, or old")
     seen = f"MM2's own position is {copied_to}"
     if tail.last_record is None:
-        return Drained(None, f"{seen} and the log ends at {end}: whether records stand between was not read")
+        return Drained(None, f"{seen} and the log ends at {end}: whether there are records between was not read")
     return Drained(False, f"{seen} and the last record is {tail.last_record}")
 
 

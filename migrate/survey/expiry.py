@@ -23,7 +23,7 @@ MINUTE_MS = 60_000
 BLOCK_BELOW_MS = 120 * MINUTE_MS
 WARN_BELOW_MS = 24 * 60 * MINUTE_MS
 
-EXPIRY_EXPECTED = "offsets that stand until the consumers are back"
+EXPIRY_EXPECTED = "offsets kept until the consumers are back"
 UNKNOWN_TODO = "It may be minutes: start a consumer of the group at once, or delete the empty group before apply."
 
 

@@ -68,7 +68,7 @@ class Stores:
 
 
 def read_stores(flow: Flow, clusters: Clusters, filters: Filters, timer: Timer) -> Stores:
-    """Read the three stores; a store that is missing or can not be read is told, and is no error.
+    """Read the three stores; a store that is missing or cannot be read is told, and is no error.
 
     Positions are read before the logs' ends, so that what MM2 has copied by then lies below these. Raises
     `ClusterError` if a cluster itself does not answer.

@@ -82,7 +82,7 @@ def test_what_is_kept_on_the_way_is_found_out_per_topic(spark):
         "retimed": Equality.WITHOUT_TIMESTAMP,
         "garbled": None,
     }
-    # Of a topic that can not be matched only the first owed records are read, for their timestamps.
+    # Of a topic that cannot be matched only the first owed records are read, for their timestamps.
     changed = Unmatched("records-changed-in-flight", guard_offset=100)
     garbled_answer = found.answers[TopicPartition("garbled", 0)]
     assert garbled_answer.places == {30: changed, 40: changed}

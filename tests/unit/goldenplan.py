@@ -110,7 +110,7 @@ def _billing() -> list[Row]:
         make_row("billing", "orders", 2, target_offset=0, rereads_estimate=650, lower_kind="log-start",
                  checkpoint_source_offset=None, checkpoint_target_offset=None),
         make_row("billing", "refunds", 0, decision=Decision.KEEP, reason="already-there", target_prior=650,
-                 sentence="The target group already stands there."),
+                 sentence="The target group is already there."),
         make_row("billing", "refunds", 1, checkpoint_target_offset=655),
         make_row("billing", "refunds", 2, grade=Grade.BOUNDED, method=Method.MATCH, rereads_at_most=40,
                  rereads_estimate=None, reason="unknown-record", why="unknown-record", equality="all",
@@ -147,7 +147,7 @@ def _chosen() -> list[Row]:
         make_untranslated(Decision.SKIP, "topic-not-replicated", "payments", "local-only", 0,
                           sentence="MM2's topics filter leaves it out. Left alone, as --untranslatable says."),
         make_row("kept-ahead", "payments", 0, decision=Decision.KEEP, reason="ahead-kept", target_prior=700,
-                 sentence="The target group stands at 700, 50 beyond the planned 650; kept by --rewind keep, "
+                 sentence="The target group is at 700, 50 beyond the planned 650; kept by --rewind keep, "
                           "which may skip records."),
         make_row("reset-to-latest", "payments", 0, reason="commit-beyond-log-end", method=Method.EXPLICIT,
                  grade=None, rereads_estimate=None, target_offset=960, lower_kind="log-latest",

@@ -30,7 +30,7 @@ class Kind(StrEnum):
     DISK_FULL = "disk full"
     INTERRUPTED = "Ctrl-C"
     DOWN = "target down"
-    UNREADABLE = "offsets can not be read any more"
+    UNREADABLE = "offsets cannot be read any more"
     MEDDLED = "somebody commits meanwhile"
     MEDDLED_BETWEEN = "somebody commits after the first try"
 

@@ -9,7 +9,7 @@ from tests.fakes import EMPTY, FakeCluster
 
 
 def row(group: str, topic: str = "orders", partition: int = 0, offset: int | None = 60, **changes: Any) -> Row:
-    """A `set` row: the group stands at 120 of [0, 200) on the source, and moves to `offset` of [0, 100)."""
+    """A `set` row: the group is at 120 of [0, 200) on the source, and moves to `offset` of [0, 100)."""
     values = {
         "source_committed": 120,
         "source_log_start": 0,

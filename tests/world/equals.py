@@ -1,4 +1,4 @@
-"""What a consumer that can not tell equal records apart would say of a row."""
+"""What a consumer that cannot tell equal records apart would say of a row."""
 
 from collections import Counter
 from collections.abc import Mapping, Set

@@ -43,7 +43,7 @@ NOWHERE = "127.0.0.1:1"
 
 @dataclass
 class Ground:
-    """A folder that can be written, with a plan, and one that can not."""
+    """A folder that can be written, with a plan, and one that cannot."""
 
     folder: Path
     bad: Path
@@ -151,7 +151,7 @@ def gone_folder(folder: Path) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["plan", "--request-timeout", "1"], "The plan can not be written to cutover.plan: the working folder is gone"),
+        (["plan", "--request-timeout", "1"], "The plan cannot be written to cutover.plan: the working folder is gone"),
         (["report", "{plan}"], "The report cannot be written to report.html: the working folder is gone"),
     ],
 )

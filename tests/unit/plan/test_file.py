@@ -277,7 +277,7 @@ def test_a_folder_that_is_not_there_is_wrong_use(tmp_path):
 
 
 def test_the_file_holds_no_more_than_the_plan(tmp_path):
-    """What is not in header or rows is in no plan: `Cluster.properties` with passwords can not slip in."""
+    """What is not in header or rows is in no plan: `Cluster.properties` with passwords cannot slip in."""
     write_plan(make_plan([make_row()]), tmp_path / "p")
     with (tmp_path / "p").open("rb") as file:
         reader = fastavro.reader(file)

@@ -76,10 +76,10 @@ def test_a_block_tells_what_was_compared_all_the_same_and_what_would_lift_it():
         (make_row(source_metadata="état"), "4 characters of metadata"),
         (make_row(checkpoint_target_offset=None), "no checkpoint here"),
         (make_row(checkpoint_target_offset=650), "the same offset"),
-        (make_row(decision=Decision.KEEP, reason="already-there", target_prior=650), "stands at 650 on B"),
+        (make_row(decision=Decision.KEEP, reason="already-there", target_prior=650), "is at 650 on B"),
         (make_row(decision=Decision.KEEP, reason="ahead-kept", target_prior=700), "may be skipped"),
         (make_row(decision=Decision.SKIP, target_offset=None), "auto.offset.reset decides there"),
-        (make_row(lower_target_offset=None, upper_target_offset=None), "None of MM2's offset syncs"),
+        (make_row(lower_target_offset=None, upper_target_offset=None), "No offset sync consistent"),
         (make_row(target_offset=0, target_log_start=0, lower_kind="timestamp"), "the lower sync alone gives 650, 650"),
     ],
 )

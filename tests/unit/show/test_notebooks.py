@@ -133,7 +133,7 @@ def test_a_missing_plan_is_one_clear_line(name, tmp_path):
     with pytest.raises(CellExecutionError) as raised:
         run(name, tmp_path, PLAN="absent.plan")
     assert raised.value.ename == "ReviewStopped"
-    assert raised.value.evalue.startswith("The plan absent.plan can not be read: No such file or directory.")
+    assert raised.value.evalue.startswith("The plan absent.plan cannot be read: No such file or directory.")
     assert "Name the plan file" in raised.value.evalue
     assert "Traceback" not in raised.value.traceback and 'File "' not in raised.value.traceback
     shown = raised.value.traceback.rpartition("------------------")[2].strip()

@@ -54,7 +54,7 @@ def test_an_apply_that_went_well_is_told_as_such(tmp_path: Path) -> None:
     result = scene.apply()
     told = after(scene)
     assert result.exit_code == 0 and told.complete and not told.spent
-    assert [(v.text, v.kind) for v in told.verdicts] == [("APPLIED: 2 offsets stand as planned, read back", "good")]
+    assert [(v.text, v.kind) for v in told.verdicts] == [("APPLIED: 2 offsets are as planned, read back", "good")]
     assert_same(result, told)
     assert told.rows["a", "orders", 0].seen == "60"
     run = told.runs[0]
@@ -170,7 +170,7 @@ def test_report_finds_the_journal_beside_the_plan_under_any_name(tmp_path: Path)
     assert "APPLIED" not in page_of(tmp_path / "cutover.plan", out)
     scene.apply()
     made = page_of(tmp_path / "cutover.plan", out)
-    assert "APPLIED: 2 offsets stand as planned, read back" in made and "mm2-migrate verify" in made
+    assert "APPLIED: 2 offsets are as planned, read back" in made and "mm2-migrate verify" in made
     (tmp_path / "cutover.plan").rename(tmp_path / "renamed.plan")
     assert "APPLIED: 2 offsets" in page_of(tmp_path / "renamed.plan", out)
     proof = tmp_path / "verify.json"
@@ -203,7 +203,7 @@ def test_a_source_that_was_not_seen_stands_in_the_verdict(tmp_path: Path) -> Non
     assert scene.apply(source_unreachable=True).exit_code == 0
     (verdict,) = after(scene).verdicts
     assert (verdict.text, verdict.kind) == (
-        "APPLIED, SOURCE NOT SEEN: 1 offset stands as planned, read back", "warn"
+        "APPLIED, SOURCE NOT SEEN: 1 offset is as planned, read back", "warn"
     )  # fmt: skip
 
 
