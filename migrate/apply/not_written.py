@@ -60,7 +60,7 @@ def told(word: Noted) -> str:
     return _TOLD[word]
 
 
-class Why(StrEnum):
+class WhyNotWritten(StrEnum):
     """Why a row was not written: by the plan, by a reviewer's choice, or because apply left its group out."""
 
     BLOCKED = "blocked"
@@ -74,7 +74,7 @@ class NotWritten:
 
     key: tuple[str, str, int]
     target_partition: TopicPartition
-    why: Why
+    why: WhyNotWritten
     reason: str
     sentence: str
 
@@ -87,16 +87,16 @@ class NotWritten:
 def by_plan(row: Row) -> NotWritten | None:
     """Return a row that the plan itself does not write; None for one that it sets, removes or keeps."""
     if row.decision is Decision.BLOCK:
-        return NotWritten(row.key, row.target_partition, Why.BLOCKED, row.reason, row.sentence)
+        return NotWritten(row.key, row.target_partition, WhyNotWritten.BLOCKED, row.reason, row.sentence)
     if row.decision is Decision.SKIP:
-        return NotWritten(row.key, row.target_partition, Why.SKIPPED, row.reason, row.sentence)
+        return NotWritten(row.key, row.target_partition, WhyNotWritten.SKIPPED, row.reason, row.sentence)
     return None
 
 
 def left_out(row: Row, seen: int | None) -> NotWritten:
     """Return a row whose group apply left out; `seen` is the target's offset, which is what it was before."""
     where = "it has no committed offset, as before" if seen is None else f"it is at {seen}, as before"
-    return NotWritten(row.key, row.target_partition, Why.LEFT_OUT, "", f"{told(Noted.NO_WRITE)}: {where}")
+    return NotWritten(row.key, row.target_partition, WhyNotWritten.LEFT_OUT, "", f"{told(Noted.NO_WRITE)}: {where}")
 
 
 def blocks_without_rows(plan: Plan) -> tuple[CheckResult, ...]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
-from migrate.apply.verify import Finding, Standing
+from migrate.apply.verify import Standing, VerifyFinding
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.match.equality import ALL_PARTS, Equality, Part
 from migrate.match.next_record import NextRecord, NextRecordReader, Position
@@ -31,7 +31,7 @@ LOOK_AHEAD_AT_MOST = 1000
 Place = tuple[TopicPartition, int]
 
 
-class Verdict(StrEnum):
+class RecordVerdict(StrEnum):
     """What the two records say of a row."""
 
     EQUAL = "equal"
@@ -48,7 +48,7 @@ class Verdict(StrEnum):
     UNREADABLE = "unreadable"
 
 
-FAILED = frozenset({Verdict.BEYOND, Verdict.UNCOMMITTED, Verdict.DIFFERENT, Verdict.UNREADABLE})
+FAILED = frozenset({RecordVerdict.BEYOND, RecordVerdict.UNCOMMITTED, RecordVerdict.DIFFERENT, RecordVerdict.UNREADABLE})
 _NOTHING = Failure("NOT_COMMITTED", "the group has no committed offset there")
 
 
@@ -75,7 +75,7 @@ class RowProof:
     source: Next | Failure
     target: Next | Failure
     parts: frozenset[Part]
-    verdict: Verdict
+    verdict: RecordVerdict
     sentence: str
     differing: tuple[Part, ...] = ()
     found_at: int | None = None
@@ -98,7 +98,7 @@ class RecordProof:
         """1 if the records of an exact row differ, an offset is beyond its own, or one could not be read; else 0."""
         return EXIT_FAILED if any(proof.verdict in FAILED for proof in self.rows) else EXIT_DONE
 
-    def counts(self) -> Counter[Verdict]:
+    def counts(self) -> Counter[RecordVerdict]:
         """Count rows by verdict."""
         return Counter(proof.verdict for proof in self.rows)
 
@@ -113,7 +113,7 @@ class LogSide:
 
 def prove(
     rows: Iterable[Row],
-    findings: Iterable[Finding],
+    findings: Iterable[VerifyFinding],
     source: LogSide,
     target: LogSide,
     progress: Progress,
@@ -154,16 +154,16 @@ def prove(
     return RecordProof(tuple(judged), len(every) - len(proved))
 
 
-def _has_moved_on(finding: Finding) -> bool:
+def _has_moved_on(finding: VerifyFinding) -> bool:
     """True if consumers account for an offset beyond the planned one."""
     return finding.is_good and finding.seen != finding.expected
 
 
-def _compared_place(row: Row, finding: Finding) -> Place:
+def _compared_place(row: Row, finding: VerifyFinding) -> Place:
     return _planned_place(row) if finding.seen is None or _has_moved_on(finding) else _committed_place(finding)
 
 
-def _committed_place(finding: Finding) -> Place:
+def _committed_place(finding: VerifyFinding) -> Place:
     assert finding.seen is not None
     return finding.target_partition, finding.seen
 
@@ -171,11 +171,11 @@ def _committed_place(finding: Finding) -> Place:
 def _moved_on(proof: RowProof, seen: int, now: Next | Failure) -> RowProof:
     """Return the proof of where the group's consumers began, beside the record that they are at now."""
     sentence = f"Consumers have moved on to {seen}. At the planned offset: {proof.sentence}"
-    verdict = proof.verdict if proof.verdict in FAILED else Verdict.MOVED_ON
+    verdict = proof.verdict if proof.verdict in FAILED else RecordVerdict.MOVED_ON
     return replace(proof, target=now, planned=proof.target, verdict=verdict, sentence=sentence)
 
 
-def _held(proof: RowProof, finding: Finding, planned: Next | Failure) -> RowProof:
+def _held(proof: RowProof, finding: VerifyFinding, planned: Next | Failure) -> RowProof:
     """Return the proof at the committed offset, with the planned one's record where that is another."""
     seen, expected = finding.seen, finding.expected
     if seen == expected:
@@ -183,14 +183,14 @@ def _held(proof: RowProof, finding: Finding, planned: Next | Failure) -> RowProo
     if seen is None or expected is None:
         # Also where it could not be read: what is not seen is no proof.
         missing = finding.standing is Standing.MISSING
-        verdict = Verdict.UNCOMMITTED if missing else Verdict.UNREADABLE
+        verdict = RecordVerdict.UNCOMMITTED if missing else RecordVerdict.UNREADABLE
         target = _NOTHING if missing else Failure("UNREADABLE", finding.sentence)
         unread = (("source", proof.source), ("target", planned))
         logs = [f" {_unread_log(side, log)}" for side, log in unread if isinstance(log, Failure)]
         sentence = f"{capital(finding.sentence)}.{''.join(logs)}"
         return RowProof(proof.row, proof.source, target, proof.parts, verdict, sentence, planned=planned)
     proof = replace(proof, planned=planned)
-    if seen < expected or proof.verdict is Verdict.UNREADABLE:
+    if seen < expected or proof.verdict is RecordVerdict.UNREADABLE:
         return proof
     sentence = (
         f"The committed offset is {seen - expected} beyond the planned {expected}, and no consumer accounts for it."
@@ -198,7 +198,7 @@ def _held(proof: RowProof, finding: Finding, planned: Next | Failure) -> RowProo
     record = _same_as_source(proof, planned)
     if record is not None:
         sentence += f" The source's record is at {record.offset} on the target: it would be skipped."
-    return replace(proof, verdict=Verdict.BEYOND, sentence=sentence, found_at=None, records_before=None)
+    return replace(proof, verdict=RecordVerdict.BEYOND, sentence=sentence, found_at=None, records_before=None)
 
 
 def _same_as_source(proof: RowProof, planned: Next | Failure) -> NextRecord | None:
@@ -234,46 +234,47 @@ def judge(
     told = partial(RowProof, row, source, target, parts)
     for side, seen in (("source", source), ("target", target), ("target", ahead)):
         if isinstance(seen, Failure):
-            return told(Verdict.UNREADABLE, _unread_log(side, seen))
+            return told(RecordVerdict.UNREADABLE, _unread_log(side, seen))
     assert isinstance(source, Next) and isinstance(target, Next) and not isinstance(ahead, Failure)
     theirs, ours = source.record, target.record
     if theirs is None and ours is None:
-        return told(Verdict.AT_END, "Nothing is left to read on either side.")
+        return told(RecordVerdict.AT_END, "Nothing is left to read on either side.")
     differing = ours.differing(theirs, parts) if theirs and ours else ()
     if theirs and ours and not differing:
-        return told(Verdict.EQUAL, "The same record.")
+        return told(RecordVerdict.EQUAL, "The same record.")
     if _was_chosen(row):
-        return told(Verdict.CHOSEN, "This offset is a reviewer's choice and no translation.", differing)
+        return told(RecordVerdict.CHOSEN, "This offset is a reviewer's choice and no translation.", differing)
     removed = _removed(source, target)
     if removed:
-        return told(Verdict.REMOVED, removed, differing)
+        return told(RecordVerdict.REMOVED, removed, differing)
     exact = row.grade is Grade.EXACT
     if theirs is None:
-        verdict = Verdict.DIFFERENT if exact else Verdict.EARLIER
+        verdict = RecordVerdict.DIFFERENT if exact else RecordVerdict.EARLIER
         return told(verdict, "The source has no record left, the target has: it starts earlier.")
     if ours is None:
-        verdict = Verdict.DIFFERENT if exact else Verdict.NOT_FOUND
+        verdict = RecordVerdict.DIFFERENT if exact else RecordVerdict.NOT_FOUND
         return told(verdict, "The target has no record left, the source has: it is not copied there.")
     before = next((i for i, record in enumerate(ahead) if not record.differing(theirs, parts)), None)
     if before is not None:
         place = ahead[before].offset
         sentence = f"The source's record is at {place} on the target, {many(before, 'record')} further on."
-        verdict = Verdict.DIFFERENT if exact else Verdict.EARLIER
+        verdict = RecordVerdict.DIFFERENT if exact else RecordVerdict.EARLIER
         if exact and theirs.offset > source.offset:
             # Compaction takes the record that the group wants next, and leaves its copy.
-            verdict, sentence = Verdict.REMOVED, f"The source has no record at {source.offset} any more. {sentence}"
+            sentence = f"The source has no record at {source.offset} any more. {sentence}"
+            verdict = RecordVerdict.REMOVED
         return told(verdict, sentence, differing, place, before)
     searched = f"None of the target's next {many(len(ahead), 'record')} equals the source's."
     if not row.equality and not ours.differing(theirs, _CONTENT):
         changed = " and ".join(differing)
-        return told(Verdict.ALIKE, f"Key and value are the same, {changed} not: changed on the way.", differing)
+        return told(RecordVerdict.ALIKE, f"Key and value are the same, {changed} not: changed on the way.", differing)
     if exact and row.missing_on_target:
         missing = f"The plan counted {many(row.missing_on_target, 'record')} without a copy on the target."
-        return told(Verdict.NOT_FOUND, f"{searched} {missing}", differing)
+        return told(RecordVerdict.NOT_FOUND, f"{searched} {missing}", differing)
     if exact and ours.offset > target.offset:
         sentence = f"The target has no record at {target.offset} any more. {searched}"
-        return told(Verdict.REMOVED, sentence, differing)
-    return told(Verdict.DIFFERENT if exact else Verdict.NOT_FOUND, searched, differing)
+        return told(RecordVerdict.REMOVED, sentence, differing)
+    return told(RecordVerdict.DIFFERENT if exact else RecordVerdict.NOT_FOUND, searched, differing)
 
 
 _CONTENT = frozenset({Part.KEY, Part.VALUE})

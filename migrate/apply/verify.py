@@ -17,7 +17,16 @@ from enum import StrEnum
 
 from migrate.apply.drift import UNDO
 from migrate.apply.history import JournalState
-from migrate.apply.not_written import Noted, NotWritten, Why, blocks_without_rows, by_plan, left_out, noted, told
+from migrate.apply.not_written import (
+    Noted,
+    NotWritten,
+    WhyNotWritten,
+    blocks_without_rows,
+    by_plan,
+    left_out,
+    noted,
+    told,
+)
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
 from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, TopicPartition
 from migrate.plan.plan import Plan
@@ -74,7 +83,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class VerifyFinding:
     """One row compared. `expected` and `seen` are target offsets, None for no commit; `journal` is its word."""
 
     key: tuple[str, str, int]
@@ -104,14 +113,14 @@ class Verification:
     `spent` says that the plan was rolled back.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[VerifyFinding, ...]
     moving: frozenset[str] = frozenset()
     not_written: tuple[NotWritten, ...] = ()
     blocks: tuple[CheckResult, ...] = ()
     spent: bool = False
 
     @property
-    def bad(self) -> tuple[Finding, ...]:
+    def bad(self) -> tuple[VerifyFinding, ...]:
         """Rows that are not as planned."""
         return tuple(f for f in self.findings if not f.is_good)
 
@@ -177,7 +186,7 @@ def verify(
     commits = in_batches(groups, target.commits, progress)
     found, asked = compare(plan, commits, rows, known), known
     unseen = any(finding.seen is None for finding in found.findings)
-    if unseen or any(row.why is Why.LEFT_OUT for row in found.not_written):
+    if unseen or any(row.why is WhyNotWritten.LEFT_OUT for row in found.not_written):
         # Brokers leave commits on topics that we may not DESCRIBE out of the answer, in silence.
         known = replace(known, topics=target.topics())
     unexplained = sorted({f.group for f in found.findings if f.standing in _BY_STATE})
@@ -198,7 +207,7 @@ def compare(
     Blocks without a row are those of the whole plan: a selection of rows is not asked about them.
     """
     known = known or Known()
-    findings: list[Finding] = []
+    findings: list[VerifyFinding] = []
     unwritten: list[NotWritten] = []
     for row in plan.rows if rows is None else rows:
         planned_out = by_plan(row)
@@ -214,7 +223,7 @@ def compare(
     return Verification(tuple(findings), frozenset(), tuple(unwritten), blocks, known.journal.is_spent)
 
 
-def _was_left_out(row: Row, finding: Finding, journal: JournalState) -> bool:
+def _was_left_out(row: Row, finding: VerifyFinding, journal: JournalState) -> bool:
     """True if apply wrote other groups and not this one, which is where it was before.
 
     One that has moved since is a finding, and so is one beyond its planned offset: starting there skips records.
@@ -223,18 +232,18 @@ def _was_left_out(row: Row, finding: Finding, journal: JournalState) -> bool:
     return untouched and finding.journal is Noted.NO_WRITE and row.group not in journal.applied
 
 
-def _finding(plan: Plan, row: Row, commits: Commits | Failure, known: Known) -> Finding:
+def _finding(plan: Plan, row: Row, commits: Commits | Failure, known: Known) -> VerifyFinding:
     # A kept row is held to what it was kept at: an `ahead-kept` one is beyond its translation.
     kept = row.decision is Decision.KEEP
     expected = row.target_prior if kept else row.target_offset
     word = noted(row, known.journal)
     seen: int | None = None
 
-    def found(standing: Standing, sentence: str) -> Finding:
+    def found(standing: Standing, sentence: str) -> VerifyFinding:
         says = word is not Noted.NOTHING or standing in _BY_CONSUMERS
         if says and not kept and standing is not Standing.EQUAL:
             sentence = f"{sentence}; {told(word)}"
-        return Finding(row.key, row.target_partition, expected, seen, standing, sentence, word)
+        return VerifyFinding(row.key, row.target_partition, expected, seen, standing, sentence, word)
 
     if isinstance(commits, Failure):
         return found(Standing.UNREADABLE, f"could not be read: {commits}")

@@ -23,7 +23,7 @@ Flow = tuple[str, str]
 """The two clusters' ids (aliases where a plan has none), the one that the groups leave first."""
 
 
-class Standing(StrEnum):
+class GroupStanding(StrEnum):
     """How far a group has come, the furthest first.
 
     `moved`: every planned offset was written. `uncertain`: some were, or may have been; run the command again.
@@ -58,17 +58,17 @@ class WaveSum:
     """One wave counted. `offsets` are rows that stand written; `blocked` are groups that the plan itself blocks."""
 
     wave: Wave
-    groups: dict[str, Standing]
+    groups: dict[str, GroupStanding]
     offsets: int
     blocked: int
 
-    def counts(self) -> Counter[Standing]:
+    def counts(self) -> Counter[GroupStanding]:
         """Count groups by standing."""
         return Counter(self.groups.values())
 
 
 # An undo plan moves nothing forward: what it has written is undone, what it has not leaves the plan before it as it is.
-_UNDOING = {Standing.MOVED: Standing.UNDONE, Standing.LEFT: Standing.AS_IT_IS}
+_UNDOING = {GroupStanding.MOVED: GroupStanding.UNDONE, GroupStanding.LEFT: GroupStanding.AS_IT_IS}
 
 
 def wave_sum(wave: Wave) -> WaveSum:
@@ -79,16 +79,16 @@ def wave_sum(wave: Wave) -> WaveSum:
     offsets = sum(
         answer in (SET, REMOVED)
         for group, trace in wave.journal.applied.items()
-        if standings.get(group) in (Standing.MOVED, Standing.UNCERTAIN)
+        if standings.get(group) in (GroupStanding.MOVED, GroupStanding.UNCERTAIN)
         for answer in trace.results.values()
     )
     return WaveSum(wave, standings, offsets, len(wave.plan.blocked_groups()))
 
 
-def of_flows(sums: Iterable[WaveSum]) -> dict[Flow, dict[str, Standing]]:
+def of_flows(sums: Iterable[WaveSum]) -> dict[Flow, dict[str, GroupStanding]]:
     """Return each flow's groups, each once: where several plans have it, by the furthest that one has come."""
-    flows: dict[Flow, dict[str, Standing]] = {}
-    order = list(Standing)
+    flows: dict[Flow, dict[str, GroupStanding]] = {}
+    order = list(GroupStanding)
     for counted in sums:
         groups = flows.setdefault(counted.wave.flow, {})
         for group, standing in counted.groups.items():
@@ -96,19 +96,19 @@ def of_flows(sums: Iterable[WaveSum]) -> dict[Flow, dict[str, Standing]]:
     return flows
 
 
-def _standing(group: str, rows: Sequence[Row], wave: Wave) -> Standing:
+def _standing(group: str, rows: Sequence[Row], wave: Wave) -> GroupStanding:
     trace = wave.journal.applied.get(group)
     if trace is None or not trace.written():
         blocked = any(row.decision is Decision.BLOCK for row in rows)
         writes = any(row.decision in (Decision.SET, Decision.REMOVE) for row in rows)
-        return Standing.LEFT if writes or blocked else Standing.AS_IT_IS
+        return GroupStanding.LEFT if writes or blocked else GroupStanding.AS_IT_IS
     tries = (wave.journal.rolled_back.get(group), wave.undo.applied.get(group))
     undoing = [trace for trace in tries if trace is not None and trace.written()]
     undone = next((trace for trace in undoing if _is_whole(trace)), undoing[0] if undoing else None)
     if undone is not None:
         # Taken back whole, or it is somewhere between the two clusters.
-        return Standing.UNDONE if _is_whole(undone) else Standing.UNCERTAIN
-    return Standing.MOVED if _is_whole(trace) else Standing.UNCERTAIN
+        return GroupStanding.UNDONE if _is_whole(undone) else GroupStanding.UNCERTAIN
+    return GroupStanding.MOVED if _is_whole(trace) else GroupStanding.UNCERTAIN
 
 
 def _is_whole(trace: GroupTrace) -> bool:

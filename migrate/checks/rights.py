@@ -24,7 +24,7 @@ class Operation(StrEnum):
     DELETE = "DELETE"
 
 
-class Kind(StrEnum):
+class ResourceKind(StrEnum):
     """A kind of resource, as ACLs name it."""
 
     CLUSTER = "CLUSTER"
@@ -43,14 +43,14 @@ class Resources(StrEnum):
     POSITIONS = "MM2's Connect offsets topic"
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ResourceKind:
         """What an ACL on one of them names."""
-        return {"CLUSTER": Kind.CLUSTER, "GROUPS": Kind.GROUP}.get(self.name, Kind.TOPIC)
+        return {"CLUSTER": ResourceKind.CLUSTER, "GROUPS": ResourceKind.GROUP}.get(self.name, ResourceKind.TOPIC)
 
     @property
     def is_topic(self) -> bool:
         """True for what topics are."""
-        return self.kind is Kind.TOPIC
+        return self.kind is ResourceKind.TOPIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def missing(command: str, side: Side, resources: Mapping[Resources, list[str]], 
 
 def _allowed(right: Right, name: str, seen: Seen) -> bool:
     kind = right.resources.kind
-    if kind is Kind.CLUSTER:
+    if kind is ResourceKind.CLUSTER:
         return seen.cluster is not None and right.operation in seen.cluster
-    told = (seen.groups if kind is Kind.GROUP else seen.topics).get(name)
+    told = (seen.groups if kind is ResourceKind.GROUP else seen.topics).get(name)
     return told is not None and not isinstance(told, Failure) and right.operation in told

@@ -18,7 +18,7 @@ from migrate.mm2.chain import Window, chain, window
 from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
-from migrate.mm2.wire import Kind, SyncRecord, WireCheckpoint, decode_checkpoint, decode_sync, label
+from migrate.mm2.wire import RecordKind, SyncRecord, WireCheckpoint, decode_checkpoint, decode_sync, label
 from migrate.model import LogRange, OffsetSync, Side, TopicPartition
 
 MOST_RECORDS = 500_000
@@ -80,7 +80,7 @@ class PlainMirror:
                 )
 
         place = TopicPartition(topic, 0)
-        read = self._read(Side.TARGET, place, pinned, Kind.CHECKPOINT, take, self._checkpoints.clear)
+        read = self._read(Side.TARGET, place, pinned, RecordKind.CHECKPOINT, take, self._checkpoints.clear)
         return CheckpointReading(dict(self._checkpoints), dict(read.counts))
 
     def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
@@ -93,7 +93,7 @@ class PlainMirror:
                 self._syncs[decoded.source_topic, decoded.partition].append(sync)
 
         place = TopicPartition(topic, 0)
-        read = self._read(side, place, pinned, Kind.OFFSET_SYNC, take, self._syncs.clear)
+        read = self._read(side, place, pinned, RecordKind.OFFSET_SYNC, take, self._syncs.clear)
         return SyncReading(self._windows(questions), dict(read.counts))
 
     def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
@@ -109,7 +109,7 @@ class PlainMirror:
             for place in places.values():
                 self._progress.pop(place, None)
         for partition, log in pinned.items():
-            self._read(Side.TARGET, TopicPartition(topic, partition), log, Kind.CHECKPOINT, take, lambda: None)
+            self._read(Side.TARGET, TopicPartition(topic, partition), log, RecordKind.CHECKPOINT, take, lambda: None)
         return positions_of(self._positions.items(), self._flow.source.alias)
 
     def news(self, side: Side, topic: str) -> News:
@@ -139,7 +139,7 @@ class PlainMirror:
         side: Side,
         place: TopicPartition,
         pinned: LogRange,
-        wanted: Kind,
+        wanted: RecordKind,
         take: Callable[[int, Content], None],
         forget: Callable[[], None],
     ) -> _Progress:

@@ -24,7 +24,7 @@ class Reason(StrEnum):
     OTHER = "other"
 
 
-class Kind(StrEnum):
+class RecordKind(StrEnum):
     """Which of MM2's topics a record looks to belong to."""
 
     CHECKPOINT = "checkpoint"
@@ -149,38 +149,38 @@ def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat | Unde
         return Undecodable(broken.args[0])
 
 
-def classify(key: bytes | None, value: bytes | None) -> Kind:
+def classify(key: bytes | None, value: bytes | None) -> RecordKind:
     """Say which of MM2's topics a record belongs to, so that a wrong topic is recognised by its records.
 
     Values of the three kinds differ in length, so that at most one fits; a record that is broken is `UNKNOWN`.
     """
     if value is None:
-        return Kind.TOMBSTONE
+        return RecordKind.TOMBSTONE
     for kind, decode in _DECODERS:
         if not isinstance(decode(key, value), Undecodable):
             return kind
     if key is not None and key.startswith(b'["') and key.endswith(b"}]"):
         # A JSON array of a connector's name and an object.
-        return Kind.CONNECT_OFFSETS
-    return Kind.CONNECT_JSON if looks_like_connect_json(value) else Kind.UNKNOWN
+        return RecordKind.CONNECT_OFFSETS
+    return RecordKind.CONNECT_JSON if looks_like_connect_json(value) else RecordKind.UNKNOWN
 
 
-_DECODERS: tuple[tuple[Kind, Callable[[bytes | None, bytes | None], object]], ...] = (
-    (Kind.CHECKPOINT, decode_checkpoint),
-    (Kind.OFFSET_SYNC, decode_sync),
-    (Kind.HEARTBEAT, decode_heartbeat),
+_DECODERS: tuple[tuple[RecordKind, Callable[[bytes | None, bytes | None], object]], ...] = (
+    (RecordKind.CHECKPOINT, decode_checkpoint),
+    (RecordKind.OFFSET_SYNC, decode_sync),
+    (RecordKind.HEARTBEAT, decode_heartbeat),
 )
 
 
-def label(wanted: Kind, key: bytes | None, value: bytes | None) -> str:
+def label(wanted: RecordKind, key: bytes | None, value: bytes | None) -> str:
     """Name a record for the counts of a topic that should hold `wanted` (CHECKPOINT or OFFSET_SYNC).
 
     The kind it looks to be of, else "undecodable:" and the reason why it is not of the wanted kind.
     """
     kind = classify(key, value)
-    if kind is not Kind.UNKNOWN:
+    if kind is not RecordKind.UNKNOWN:
         return kind.value
-    decoded = decode_checkpoint(key, value) if wanted is Kind.CHECKPOINT else decode_sync(key, value)
+    decoded = decode_checkpoint(key, value) if wanted is RecordKind.CHECKPOINT else decode_sync(key, value)
     return f"undecodable:{decoded.reason if isinstance(decoded, Undecodable) else Reason.OTHER}"
 
 

@@ -13,7 +13,7 @@ from migrate.plan.plan import Header, Plan
 from migrate.text import many, name, safe
 
 
-class Kind(StrEnum):
+class AttentionKind(StrEnum):
     """What sort of finding it is, as it is printed in front of it."""
 
     BLOCK = "BLOCK"
@@ -25,7 +25,7 @@ class Kind(StrEnum):
     @property
     def is_grave(self) -> bool:
         """True for what stops the night or may cost data."""
-        return self in (Kind.BLOCK, Kind.MAY_SKIP, Kind.REWIND)
+        return self in (AttentionKind.BLOCK, AttentionKind.MAY_SKIP, AttentionKind.REWIND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,13 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Attention:
     """One thing to look at: a check or a row's reason, the subjects it was seen on, and what to do.
 
     `seen` are (subject, what was seen) pairs. `what` counts the subjects ("3 groups"), `noun` is what one of them is.
     """
 
-    kind: Kind
+    kind: AttentionKind
     name: str
     what: str
     expected: str
@@ -74,19 +74,19 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(f'"{safe(n)}"' if "," in n or " " in n else name(n) for n in names)
 
 
-def findings(plan: Plan) -> tuple[Finding, ...]:
+def findings(plan: Plan) -> tuple[Attention, ...]:
     """Return all findings, worst first; within a kind in the order in which the checks told them."""
     of_checks, of_blocks = _of_checks(plan.header.checks), _blocks_without_check(plan)
     return _worst_first([*of_checks, *of_blocks, *_of_rows(plan), *_undecodable(plan)])
 
 
-def findings_of(checks: Iterable[CheckResult]) -> tuple[Finding, ...]:
+def findings_of(checks: Iterable[CheckResult]) -> tuple[Attention, ...]:
     """Return what checks say beside a pass, worst first."""
     return _worst_first(_of_checks(checks))
 
 
-def _worst_first(found: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(found, key=lambda finding: list(Kind).index(finding.kind)))
+def _worst_first(found: Iterable[Attention]) -> tuple[Attention, ...]:
+    return tuple(sorted(found, key=lambda finding: list(AttentionKind).index(finding.kind)))
 
 
 def failback_text(header: Header) -> str:
@@ -106,12 +106,18 @@ def not_ruled_out(checks: Sequence[CheckResult]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(c.check for c in checks if c.says_nothing))
 
 
-def _of_checks(checks: Iterable[CheckResult]) -> Iterator[Finding]:
-    grouped: dict[tuple[Kind, bool, str, Scope, str], list[CheckResult]] = {}
+def _of_checks(checks: Iterable[CheckResult]) -> Iterator[Attention]:
+    grouped: dict[tuple[AttentionKind, bool, str, Scope, str], list[CheckResult]] = {}
     for c in checks:
         if c.level is Level.PASS or c.says_nothing:
             continue
-        kind = Kind.ACCEPTED if c.accepted else Kind.BLOCK if c.counts_as is Level.BLOCK else Kind.WARN
+        kind = (
+            AttentionKind.ACCEPTED
+            if c.accepted
+            else AttentionKind.BLOCK
+            if c.counts_as is Level.BLOCK
+            else AttentionKind.WARN
+        )
         todo = "Waived by --accept: it will be applied all the same." if c.accepted else c.todo
         key = (kind, c.level is Level.NOT_VISIBLE, c.check, c.scope, todo)
         grouped.setdefault(key, []).append(c)
@@ -121,43 +127,43 @@ def _of_checks(checks: Iterable[CheckResult]) -> Iterator[Finding]:
         # Where each subject has an expectation of its own, it belongs to what was seen there.
         seen = [(c.subject, c.seen if len(expected) == 1 else f"{c.seen}; expected {c.expected}") for c in results]
         common = expected.pop() if len(expected) == 1 else ""
-        yield Finding(kind, title, many(len(seen), str(scope)), common, tuple(seen), todo, str(scope))
+        yield Attention(kind, title, many(len(seen), str(scope)), common, tuple(seen), todo, str(scope))
 
 
-def _blocks_without_check(plan: Plan) -> Iterator[Finding]:
+def _blocks_without_check(plan: Plan) -> Iterator[Attention]:
     """Name blocked rows whose reason no blocking check tells: no block may be found only in the long list."""
     told = {c.check for c in plan.blocks()}
     explained = {row.group for row in plan.rows if row.decision is Decision.BLOCK and row.reason in told}
     blocked = (row for row in plan.rows if row.decision is Decision.BLOCK and row.reason not in told)
     rows = [row for row in blocked if not (row.reason == "group-blocked" and row.group in explained)]
-    yield from _by_reason(Kind.BLOCK, rows, "")
+    yield from _by_reason(AttentionKind.BLOCK, rows, "")
 
 
-def _of_rows(plan: Plan) -> Iterator[Finding]:
+def _of_rows(plan: Plan) -> Iterator[Attention]:
     skipping = [row for row in plan.rows if may_skip(row)]
     left = [row for row in skipping if row.decision is Decision.SKIP]
     todo = "No offset is set there: auto.offset.reset decides where these consumers start."
-    yield from _by_reason(Kind.MAY_SKIP, left, todo)
+    yield from _by_reason(AttentionKind.MAY_SKIP, left, todo)
     todo = "Chosen by option: records between the two offsets are not read on the target."
-    yield from _by_reason(Kind.MAY_SKIP, [row for row in skipping if row.decision is not Decision.SKIP], todo)
+    yield from _by_reason(AttentionKind.MAY_SKIP, [row for row in skipping if row.decision is not Decision.SKIP], todo)
     if plan.header.kind == "plan":  # an undo moves groups back by its nature
         todo = "Chosen by option: the group reads again what it has read on the target."
-        yield from _by_reason(Kind.REWIND, filter(rewinds, plan.rows), todo)
+        yield from _by_reason(AttentionKind.REWIND, filter(rewinds, plan.rows), todo)
 
 
-def _by_reason(kind: Kind, rows: Iterable[Row], todo: str) -> Iterator[Finding]:
+def _by_reason(kind: AttentionKind, rows: Iterable[Row], todo: str) -> Iterator[Attention]:
     grouped: dict[str, list[tuple[str, str]]] = {}
     for row in rows:
         grouped.setdefault(row.reason, []).append((row.subject, row.sentence))
     for reason, seen in grouped.items():
-        yield Finding(kind, reason, many(len(seen), "row"), "", tuple(seen), todo, "row")
+        yield Attention(kind, reason, many(len(seen), "row"), "", tuple(seen), todo, "row")
 
 
-def _undecodable(plan: Plan) -> Iterator[Finding]:
+def _undecodable(plan: Plan) -> Iterator[Attention]:
     seen = tuple((k, many(n, "record")) for k, n in plan.header.mm2_counts.items() if n and "undecodable" in k)
     if seen:
         count = sum(n for k, n in plan.header.mm2_counts.items() if "undecodable" in k)
-        yield Finding(
-            Kind.WARN, "undecodable records in MM2's topics", many(count, "record"), "", seen,
+        yield Attention(
+            AttentionKind.WARN, "undecodable records in MM2's topics", many(count, "record"), "", seen,
             "They were left aside. Find out who writes them.",
         )  # fmt: skip

@@ -18,7 +18,7 @@ from migrate.text import duration_text
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CopyProgress:
     """How much of a topic MM2 has copied since the watch began: `done` of `total` records.
 
     `done` never falls; it reaches `total` only when the topic is proven to be copied in full.
@@ -75,7 +75,7 @@ class Watch:
 
     readings: list[Reading] = field(default_factory=list)
     _begun: dict[str, int] = field(default_factory=dict)
-    _bars: dict[str, Progress] = field(default_factory=dict)
+    _bars: dict[str, CopyProgress] = field(default_factory=dict)
     _is_known: bool = False
 
     def take(self, status: Status, seconds: float) -> None:
@@ -90,7 +90,7 @@ class Watch:
             self.readings.append(Reading(seconds, left))
 
     @property
-    def bars(self) -> Mapping[str, Progress]:
+    def bars(self) -> Mapping[str, CopyProgress]:
         """The progress by source topic; topics of which nothing is known are left out."""
         return self._bars
 
@@ -98,7 +98,7 @@ class Watch:
         """Return how long it will take until everything is copied; too early to tell where the last look could not."""
         return time_left(self.readings if self._is_known else ())
 
-    def _bar(self, topic: TopicStatus) -> Progress | None:
+    def _bar(self, topic: TopicStatus) -> CopyProgress | None:
         copied, end = topic.copied, topic.source_end
         if copied is None or end is None:
             return None
@@ -106,7 +106,7 @@ class Watch:
         before = self._bars.get(topic.source_topic)
         # An estimate may take back what an earlier one gave; a bar that goes back tells nobody anything.
         done = max(copied - begun, before.done if before else 0)
-        return Progress(done, max(end - begun, done), topic.drained is True)
+        return CopyProgress(done, max(end - begun, done), topic.drained is True)
 
 
 # From one look to the next, and between the two readings of the log ends within one, in seconds.

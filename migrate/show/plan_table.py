@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from migrate.checks.registry import OFFSETS_EXPIRY
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
-from migrate.plan.attention import Finding, Kind, failback_text, findings, not_ruled_out, passed
+from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.forecast import forecast
 from migrate.plan.plan import Header, Plan
 from migrate.plan.totals import Mm2Comparison, Totals, totals
@@ -205,7 +205,11 @@ def _beside_mm2(mm2: Mm2Comparison) -> list[str]:
 
 
 def attention_lines(
-    found: Iterable[Finding], checks: Sequence[CheckResult], page: Page, command: str, most_names: int = SUBJECTS_NAMED
+    found: Iterable[Attention],
+    checks: Sequence[CheckResult],
+    page: Page,
+    command: str,
+    most_names: int = SUBJECTS_NAMED,
 ) -> Iterator[str]:
     """Yield findings, then the checks that passed and those that say nothing; `command` prints what is left out."""
     for finding in found:
@@ -215,20 +219,20 @@ def attention_lines(
             yield from wrapped(f"{label}: {', '.join(those)}", page.width, "", "  ")
 
 
-def _finding_lines(finding: Finding, page: Page, command: str, most_names: int) -> Iterator[str]:
+def _finding_lines(finding: Attention, page: Page, command: str, most_names: int) -> Iterator[str]:
     colour = Colour.RED if finding.kind.is_grave else Colour.YELLOW
     head = f"{finding.kind}  {safe(finding.name)}, {finding.what}"
     expected = f": expected {safe(finding.expected)}" if finding.expected else ""
     yield from headed(head, colour if page.colour else None, wrapped(head + expected, page.width, "", "  "))
     # a block stops by itself; a row that skips or rewinds will be applied, so each one is red
-    red = finding.kind in (Kind.MAY_SKIP, Kind.REWIND)
+    red = finding.kind in (AttentionKind.MAY_SKIP, AttentionKind.REWIND)
     for line in _evidence(finding, page.width, command, most_names):
         yield paint(line, Colour.RED, page.colour and red)
     if finding.todo:
         yield from wrapped(safe(finding.todo), page.width, "  > ")
 
 
-def _evidence(finding: Finding, width: int, command: str, room: int) -> Iterator[str]:
+def _evidence(finding: Attention, width: int, command: str, room: int) -> Iterator[str]:
     evidence = finding.evidence
     for one in evidence[:EVIDENCE_SHOWN]:
         if len(one.subjects) == 1:

@@ -43,7 +43,7 @@ class RowAfter:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Headline:
     """One sentence in capitals at the top, and whether it is good news: "good", "warn" or "bad"."""
 
     text: str
@@ -54,7 +54,7 @@ class Verdict:
 class Aftermath:
     """What happened to a plan. Empty where it has no journal and was not verified."""
 
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[Headline, ...] = ()
     runs: tuple[PastRun, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     rows: Mapping[Key, RowAfter] = field(default_factory=dict)
@@ -187,10 +187,10 @@ def _with_verified(row: Row, after: RowAfter, verified: Verified | None) -> RowA
     return RowAfter(after.status, after.seen, after.told, str(offset["standing"]), "; ".join(told))
 
 
-def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, int]) -> Verdict:
+def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, int]) -> Headline:
     if state.is_spent and not state.rolled_back:
         by = "a rollback was begun" if state.spent_by == ROLLBACK else f"its undo {state.spent_by[:12]} was applied"
-        return Verdict(f"SPENT: {by}", "warn")
+        return Headline(f"SPENT: {by}", "warn")
     if state.rolled_back:
         return _rollback_verdict(past, counts)
     last = past.last(APPLY)
@@ -198,19 +198,19 @@ def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, i
     if _is_complete(past, counts):
         unseen = any(run.source_not_seen for run in past.runs if run.command == APPLY)
         word, colour = ("APPLIED, SOURCE NOT SEEN", "warn") if unseen else ("APPLIED", "good")
-        return Verdict(f"{word}: {many(done, 'offset')} {'is' if done == 1 else 'are'} as planned, read back", colour)
+        return Headline(f"{word}: {many(done, 'offset')} {'is' if done == 1 else 'are'} as planned, read back", colour)
     told = f"{done} as planned" + _counted(counts, RowStatus.FAILED, RowStatus.UNKNOWN, NOT_WRITTEN, RowStatus.LEFT_OUT)
     if last is not None and last.exit_code is None:
-        return Verdict(f"NOT FINISHED: the last run noted no end; {told}", "bad")
-    return Verdict(f"PARTLY APPLIED: {told}" if done else f"NOT APPLIED: {told}", "bad")
+        return Headline(f"NOT FINISHED: the last run noted no end; {told}", "bad")
+    return Headline(f"PARTLY APPLIED: {told}" if done else f"NOT APPLIED: {told}", "bad")
 
 
-def _rollback_verdict(past: PastRuns, counts: Mapping[str, int]) -> Verdict:
+def _rollback_verdict(past: PastRuns, counts: Mapping[str, int]) -> Headline:
     last, restored = past.last(ROLLBACK), counts.get(RESTORED, 0)
     rest = _counted(counts, UNDO_FAILED, UNDO_UNKNOWN)
     if last is not None and last.exit_code == EXIT_DONE and not rest:
-        return Verdict(f"ROLLED BACK: {many(restored, 'offset')} restored, read back", "warn")
-    return Verdict(f"PARTLY ROLLED BACK: {restored} restored{rest}", "bad")
+        return Headline(f"ROLLED BACK: {many(restored, 'offset')} restored, read back", "warn")
+    return Headline(f"PARTLY ROLLED BACK: {restored} restored{rest}", "bad")
 
 
 def _counted(counts: Mapping[str, int], *statuses: str) -> str:
@@ -223,16 +223,16 @@ def _is_complete(past: PastRuns, counts: Mapping[str, int]) -> bool:
     return ended_well and not any(n for status, n in counts.items() if status not in AS_PLANNED)
 
 
-def _verified_verdict(verified: Verified, standings: Mapping[str, int]) -> Verdict:
+def _verified_verdict(verified: Verified, standings: Mapping[str, int]) -> Headline:
     told = ", ".join(f"{n} {standing}" for standing, n in sorted(standings.items())) or "no rows"
     good = all(standing in GOOD for standing in standings)
     if verified.exit_code == EXIT_DONE and good:
-        return Verdict(f"VERIFIED: {told}", "good")
+        return Headline(f"VERIFIED: {told}", "good")
     if verified.exit_code == EXIT_PARTLY and good:
         rest = [f"{many(len(verified.left_out), 'row')} not written"] * bool(verified.left_out)
         rest += [f"{many(verified.blocks, 'block')} of the plan open"] * bool(verified.blocks)
-        return Verdict(f"VERIFIED IN PART: {told}; {', '.join(rest) or 'exit code 4'}", "warn")
-    return Verdict(f"VERIFY FOUND TROUBLE: {told}; exit code {verified.exit_code}", "bad")
+        return Headline(f"VERIFIED IN PART: {told}; {', '.join(rest) or 'exit code 4'}", "warn")
+    return Headline(f"VERIFY FOUND TROUBLE: {told}; exit code {verified.exit_code}", "bad")
 
 
 def _place(entry: Mapping[str, Any]) -> Key:

@@ -33,7 +33,7 @@ from migrate.show.plan_table import (
     verdict,
 )
 from migrate.show.report_data import Data, as_json, grades_bar, lanes_of, report_data
-from migrate.show.report_outcome import Aftermath, Verdict
+from migrate.show.report_outcome import Aftermath, Headline
 from migrate.text import Colour, bytes_text, many, name, safe, shell_word
 
 ROWS_EMBEDDED = 100_000
@@ -127,9 +127,9 @@ def _title(plan: Plan) -> str:
     return f"{kind} {name(plan.header.source_alias)} to {name(plan.header.target_alias)}"
 
 
-def _verdicts(plan: Plan, counted: Totals, after: Aftermath) -> list[Verdict]:
+def _verdicts(plan: Plan, counted: Totals, after: Aftermath) -> list[Headline]:
     text, colour = verdict(plan, counted)
-    made = Verdict(text, _KINDS.get(colour, "warn"))
+    made = Headline(text, _KINDS.get(colour, "warn"))
     if not after:
         return [made]
     # What was true before the apply is not today's verdict any more: it stands last, and is no longer coloured.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from migrate.apply.journal import journal_to_read
 from migrate.apply.signatures import read_signatures, signatures_path
-from migrate.apply.waves import Standing, Wave, wave_of, wave_sum
+from migrate.apply.waves import GroupStanding, Wave, wave_of, wave_sum
 from migrate.model import Decision
 from migrate.plan.plan import Plan
 from migrate.show.review import PLACE, ReviewStopped, data_frame, pandas_module, review_errors
@@ -54,9 +54,9 @@ def outcome_table(wave: Wave) -> "pd.DataFrame":
 
 
 def standings_table(wave: Wave) -> "pd.DataFrame":
-    """Return how many groups have moved, are uncertain, undone, left or as they were (`Standing`)."""
+    """Return how many groups have moved, are uncertain, undone, left or as they were (`GroupStanding`)."""
     counts = wave_sum(wave).counts()
-    return pandas_module().DataFrame({"groups": {str(standing): counts[standing] for standing in Standing}})
+    return pandas_module().DataFrame({"groups": {str(standing): counts[standing] for standing in GroupStanding}})
 
 
 def events_table(path: str | Path, plan: Plan) -> "pd.DataFrame":

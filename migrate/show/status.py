@@ -8,7 +8,7 @@ from migrate.model import Failure, GroupState
 from migrate.plan.attention import findings_of
 from migrate.plan.pace import Pace, TimeLeft
 from migrate.plan.status import GroupStatus, Mm2TopicStatus, Status, TopicStatus
-from migrate.plan.watch import Progress, Sight
+from migrate.plan.watch import CopyProgress, Sight
 from migrate.show.plan_table import LABELS, Page, attention_lines
 from migrate.show.table import Layout, aligned, at_most, columns, layout, number, wrapped
 from migrate.survey.drain import Lag
@@ -36,7 +36,7 @@ def status_lines(
     status: Status,
     page: Page,
     forecast: str = "",
-    progress: Mapping[str, Progress] | None = None,
+    progress: Mapping[str, CopyProgress] | None = None,
     left: str = "",
     sight: Sight | None = None,
 ) -> Iterator[str]:
@@ -96,7 +96,7 @@ def left_text(told: TimeLeft, lag: Lag) -> str:
     return f"{left}: about {duration_text(told.seconds)} ({rate_text(told.per_second).removeprefix('about ')})"
 
 
-def progress_line(status: Status, progress: Mapping[str, Progress], left: str) -> str:
+def progress_line(status: Status, progress: Mapping[str, CopyProgress], left: str) -> str:
     """Return one line of a watch that has no terminal: what is left, and the topics that are not done."""
     going = [t for t in status.topics if not t.drained]
     shown = [t.source_topic for t in going[:5] if t.source_topic in progress]
@@ -185,7 +185,7 @@ def _stopped(state: GroupState) -> bool:
     return state.is_stopped or state.state == "Absent"
 
 
-def _topics(status: Status, page: Page, progress: Mapping[str, Progress]) -> Iterator[str]:
+def _topics(status: Status, page: Page, progress: Mapping[str, CopyProgress]) -> Iterator[str]:
     # What is not done comes first, the furthest behind on top: a screen has an end.
     ordered = sorted(status.topics, key=lambda t: (bool(t.drained), -(t.lag.records or 0), t.source_topic))
     shown, rest = ordered[:TOPICS_SHOWN], ordered[TOPICS_SHOWN:]
@@ -200,7 +200,9 @@ def _topics(status: Status, page: Page, progress: Mapping[str, Progress]) -> Ite
         yield f"and {many(len(rest), 'topic')} more, {sum(1 for t in rest if t.drained)} of them copied in full"
 
 
-def _table(rows: Sequence[Sequence[str]], bars: Sequence[tuple[TopicStatus, Progress | None]], width: int) -> _Table:
+def _table(
+    rows: Sequence[Sequence[str]], bars: Sequence[tuple[TopicStatus, CopyProgress | None]], width: int
+) -> _Table:
     """Return the headings and the lines of each topic, in the widest of four forms that keeps within the width.
 
     With a long bar or a short one at the end of a line; or the name above, and the bar beside the numbers or below:
@@ -259,7 +261,7 @@ def _written(topic: TopicStatus) -> str:
     return "no" if written.tells else "?"
 
 
-def _bar(topic: TopicStatus, progress: Progress | None, length: int) -> str:
+def _bar(topic: TopicStatus, progress: CopyProgress | None, length: int) -> str:
     verdict = {True: "copied", False: "copying", None: "not known"}[topic.drained]
     if progress is None or topic.source_end is None:  # a bar of an earlier look would pass for this one's
         return verdict

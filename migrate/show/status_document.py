@@ -8,7 +8,7 @@ from migrate.model import Failure, GroupState, LogRange
 from migrate.plan.forecast import Forecast
 from migrate.plan.pace import TimeLeft
 from migrate.plan.status import GroupStatus, PartitionStatus, Status, TopicStatus
-from migrate.plan.watch import Progress, Sight
+from migrate.plan.watch import CopyProgress, Sight
 from migrate.show.streamed_json import fields_of
 from migrate.survey.drain import Lag
 from migrate.survey.producers import Growth
@@ -17,7 +17,7 @@ from migrate.survey.producers import Growth
 def status_document(
     status: Status,
     forecast: Forecast | None = None,
-    progress: Mapping[str, Progress] | None = None,
+    progress: Mapping[str, CopyProgress] | None = None,
     left: TimeLeft | None = None,
     sight: Sight | None = None,
 ) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def status_document(
     }
 
 
-def _topic(topic: TopicStatus, progress: Progress | None) -> dict[str, Any]:
+def _topic(topic: TopicStatus, progress: CopyProgress | None) -> dict[str, Any]:
     return {
         **fields_of(topic, "source_topic", "target_topic", "source_end", "target_end", "copied"),
         "lag": _lag(topic.lag),

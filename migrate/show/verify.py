@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from migrate.apply.not_written import NotWritten, Why
-from migrate.apply.record_proof import FAILED, Next, RecordProof, RowProof, Verdict
-from migrate.apply.verify import Finding, Standing, Verification, joint_exit_code
+from migrate.apply.not_written import NotWritten, WhyNotWritten
+from migrate.apply.record_proof import FAILED, Next, RecordProof, RecordVerdict, RowProof
+from migrate.apply.verify import Standing, Verification, VerifyFinding, joint_exit_code
 from migrate.errors import EXIT_DONE
 from migrate.match.equality import Part
 from migrate.match.next_record import NextRecord
@@ -23,9 +23,9 @@ from migrate.text import Colour, cells, many, name, paint, safe
 ROWS_SHOWN = 200
 NAMED = 20
 _WORDS = {
-    Why.BLOCKED: "blocked in the plan",
-    Why.SKIPPED: "skipped, as the plan says",
-    Why.LEFT_OUT: "left out by apply: the journal tells of no write",
+    WhyNotWritten.BLOCKED: "blocked in the plan",
+    WhyNotWritten.SKIPPED: "skipped, as the plan says",
+    WhyNotWritten.LEFT_OUT: "left out by apply: the journal tells of no write",
 }
 _EMPTY = frozenset({Standing.AHEAD_EMPTY, Standing.METADATA_EMPTY})
 
@@ -89,7 +89,7 @@ def _rest(found: Verification) -> str:
     return " and ".join(told)
 
 
-def _sentence(finding: Finding) -> str:
+def _sentence(finding: VerifyFinding) -> str:
     partition = finding.target_partition
     return f"{name(finding.group)} {name(partition.topic)}:{partition.partition}: {safe(finding.sentence)}"
 
@@ -104,21 +104,22 @@ def _section(
         yield from at_most(listed, most, width, f"more; --format json has {what}")
 
 
-_GOOD = frozenset({Verdict.EQUAL, Verdict.AT_END})
+_GOOD = frozenset({RecordVerdict.EQUAL, RecordVerdict.AT_END})
 PLANNED = "planned"
 _LEGEND = {
-    Verdict.AT_END: "at-end: both logs end there, nothing is left to read",
-    Verdict.EARLIER: "earlier: the target starts earlier, to be safe; what lies between is read again",
-    Verdict.ALIKE: "alike: key and value are the same, the rest was changed on the way",
-    Verdict.REMOVED: "removed: retention or compaction has taken one of the two since",
-    Verdict.NOT_FOUND: "not-found: no equal record among the target's next ones (not copied yet, changed on the "
+    RecordVerdict.AT_END: "at-end: both logs end there, nothing is left to read",
+    RecordVerdict.EARLIER: "earlier: the target starts earlier, to be safe; what lies between is read again",
+    RecordVerdict.ALIKE: "alike: key and value are the same, the rest was changed on the way",
+    RecordVerdict.REMOVED: "removed: retention or compaction has taken one of the two since",
+    RecordVerdict.NOT_FOUND: "not-found: no equal record among the target's next ones (not copied yet, changed on the "
     "way, compacted, or further on)",
-    Verdict.CHOSEN: "chosen: set by a reviewer's choice, so the records need not agree",
-    Verdict.MOVED_ON: "moved-on: consumers have read on; what they started from, at the planned offset, was compared",
-    Verdict.BEYOND: "beyond: the committed offset is beyond the planned one, and no consumer accounts for it",
-    Verdict.UNCOMMITTED: "uncommitted: the group has no committed offset there",
-    Verdict.DIFFERENT: "different: the row was graded exact, and the records are not the same",
-    Verdict.UNREADABLE: "unreadable: a log could not be read, so nothing is proven",
+    RecordVerdict.CHOSEN: "chosen: set by a reviewer's choice, so the records need not agree",
+    RecordVerdict.MOVED_ON: "moved-on: consumers have read on; what they started from, at the planned offset, was "
+    "compared",
+    RecordVerdict.BEYOND: "beyond: the committed offset is beyond the planned one, and no consumer accounts for it",
+    RecordVerdict.UNCOMMITTED: "uncommitted: the group has no committed offset there",
+    RecordVerdict.DIFFERENT: "different: the row was graded exact, and the records are not the same",
+    RecordVerdict.UNREADABLE: "unreadable: a log could not be read, so nothing is proven",
 }
 
 
@@ -134,7 +135,7 @@ def proof_lines(proof: RecordProof, plan: Plan, width: int, colour: bool) -> Ite
         text = f"RECORDS: {same} of {many(total, 'row')} read the same next record on both sides"
         shade = Colour.GREEN if same == total else Colour.YELLOW
     yield paint(text, shade, colour)
-    yield from wrapped(", ".join(f"{counts[v]} {v}" for v in Verdict if counts[v]), width, "", "  ")
+    yield from wrapped(", ".join(f"{counts[v]} {v}" for v in RecordVerdict if counts[v]), width, "", "  ")
     for verdict, text in _LEGEND.items():
         if counts[verdict]:
             yield from wrapped(text, width, "  ", "    ")
@@ -183,7 +184,7 @@ def verify_document(found: Verification, plan: Plan, proof: RecordProof | None) 
     return document_lines(head, lists)
 
 
-def _place(row: Finding | NotWritten) -> dict[str, Any]:
+def _place(row: VerifyFinding | NotWritten) -> dict[str, Any]:
     partition = row.target_partition
     return {"group": row.group, "target_topic": partition.topic, "partition": partition.partition}
 

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from migrate.apply.waves import Standing, Wave, WaveSum, of_flows, wave_sum
+from migrate.apply.waves import GroupStanding, Wave, WaveSum, of_flows, wave_sum
 from migrate.clock import iso
 from migrate.plan.plan import Plan
 from migrate.show.table import columns, layout, names, wrapped
@@ -24,9 +24,10 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
     arrows = {counted.wave.flow: _arrow(counted.wave.plan) for counted in sums}
     for flow, groups in flows.items():
         counts = Counter(groups.values())
-        told = ", ".join(f"{counts[s]} {s}" for s in Standing if counts[s]) or "none"
+        told = ", ".join(f"{counts[s]} {s}" for s in GroupStanding if counts[s]) or "none"
         head = f"{safe(arrows[flow])}: {many(len(groups), 'group')}: {told}"
-        shade = Colour.RED if counts[Standing.UNCERTAIN] else Colour.YELLOW if counts[Standing.LEFT] else Colour.GREEN
+        good = Colour.YELLOW if counts[GroupStanding.LEFT] else Colour.GREEN
+        shade = Colour.RED if counts[GroupStanding.UNCERTAIN] else good
         yield from wrapped(head, width, "", "  ", shade if colour else None)
     yield ""
     rows = [_cells(counted) for counted in sums]
@@ -40,7 +41,7 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
         "`mm2-migrate verify` reads what is there now.",
         width,
     )
-    for standing in (Standing.UNCERTAIN, Standing.UNDONE, Standing.LEFT):
+    for standing in (GroupStanding.UNCERTAIN, GroupStanding.UNDONE, GroupStanding.LEFT):
         those = sorted({group for groups in flows.values() for group, s in groups.items() if s is standing})
         if those:
             yield from wrapped(f"{standing}: {names(those, NAMED)}", width, "", "  ")
@@ -76,9 +77,9 @@ def wave_document(waves: Sequence[Wave]) -> Iterator[str]:
     )
 
 
-def _counts(standings: Iterable[Standing]) -> dict[str, int]:
+def _counts(standings: Iterable[GroupStanding]) -> dict[str, int]:
     counted = Counter(standings)
-    return {str(s): counted[s] for s in Standing}
+    return {str(s): counted[s] for s in GroupStanding}
 
 
 def _cells(counted: WaveSum) -> list[str]:
@@ -88,7 +89,7 @@ def _cells(counted: WaveSum) -> list[str]:
         counted.wave.plan.short_fingerprint,
         safe(_arrow(counted.wave.plan)),
         str(len(counted.groups)),
-        *(str(counts[s]) for s in Standing),
+        *(str(counts[s]) for s in GroupStanding),
         str(counted.offsets),
     ]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.errors import ClusterError
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord
-from migrate.mm2.wire import Kind
+from migrate.mm2.wire import RecordKind
 from migrate.model import LogRange
 from migrate.spark import columns
 from migrate.spark.dataframes import out_of_spark, read_topic
@@ -76,8 +76,8 @@ def _newest_positions(records: "DataFrame") -> "DataFrame":
     """
     shaped = records.selectExpr("key", "offset", f"{columns.shape()} as shape")
     newest = shaped.groupBy("key", "shape").agg({"*": "count", "offset": "max"})
-    of_a_key = f"label = '{Kind.CHECKPOINT}' or (label = '{Kind.TOMBSTONE}' and names_key)"
-    return columns.with_label(newest, Kind.CHECKPOINT).selectExpr(
+    of_a_key = f"label = '{RecordKind.CHECKPOINT}' or (label = '{RecordKind.TOMBSTONE}' and names_key)"
+    return columns.with_label(newest, RecordKind.CHECKPOINT).selectExpr(
         "label", "`count(1)` as n", "`max(offset)` as position", f"{of_a_key} as of_a_key"
     )
 

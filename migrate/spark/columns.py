@@ -7,7 +7,7 @@ as `migrate.mm2.wire.label`. Most functions return SQL text; positions are 1-bas
 
 from typing import TYPE_CHECKING
 
-from migrate.mm2.wire import Kind, Reason
+from migrate.mm2.wire import Reason, RecordKind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -98,7 +98,7 @@ def shape(value: str = "value") -> str:
     return f"cast({code} as tinyint)"
 
 
-def with_label(frame: "DataFrame", wanted: Kind) -> "DataFrame":
+def with_label(frame: "DataFrame", wanted: RecordKind) -> "DataFrame":
     """Add `label`, the name under which records with this `key` and `shape` are counted, and `names_key`.
 
     `wanted` is what the topic should hold; `names_key` is true if the key is one of that kind. One row per key and
@@ -106,7 +106,7 @@ def with_label(frame: "DataFrame", wanted: Kind) -> "DataFrame":
     """
     from pyspark.sql.functions import expr
 
-    problem = _CHECKPOINT_KEY_PROBLEM if wanted is Kind.CHECKPOINT else _SYNC_KEY_PROBLEM
+    problem = _CHECKPOINT_KEY_PROBLEM if wanted is RecordKind.CHECKPOINT else _SYNC_KEY_PROBLEM
     measured = (
         frame.withColumn("first", expr(uint16("key", 1)))
         .withColumn("second", expr(f"if(length(key) < 4 + first, 0, {uint16('key', '3 + first')})"))
@@ -130,9 +130,9 @@ def group_size() -> str:
     return uint16("key", 1)
 
 
-def _label(wanted: Kind) -> str:
+def _label(wanted: RecordKind) -> str:
     offsets_key = "substring(key, 1, 2) = X'5B22' and substring(key, -2, 2) = X'7D5D'"
-    if wanted is Kind.CHECKPOINT:
+    if wanted is RecordKind.CHECKPOINT:
         is_checkpoint, is_sync = "problem is null", f"{_SYNC_KEY_PROBLEM} is null"
         versions = _among((UNKNOWN_VERSION, SYNC_OF_OTHER_VERSION, NEGATIVE_SYNC_OF_OTHER_VERSION))
         lengths = _among((BAD_LENGTH, SYNC, NEGATIVE_SYNC, HEARTBEAT))
@@ -146,12 +146,12 @@ def _label(wanted: Kind) -> str:
         f" else coalesce(problem, if(shape = {MISSPELT_CHECKPOINT}, '{Reason.INVALID_UTF8}', '{Reason.OTHER}')) end"
     )
     return (
-        f"case when {_among(CHECKPOINTS)} and {is_checkpoint} then '{Kind.CHECKPOINT}'"
-        f" when shape = {TOMBSTONE} then '{Kind.TOMBSTONE}'"
-        f" when {_among(SYNCS)} and {is_sync} then '{Kind.OFFSET_SYNC}'"
-        f" when shape = {HEARTBEAT} and {_HEARTBEAT_KEY_PROBLEM} is null then '{Kind.HEARTBEAT}'"
-        f" when {offsets_key} then '{Kind.CONNECT_OFFSETS}'"
-        f" when shape = {CONNECT_JSON} then '{Kind.CONNECT_JSON}'"
+        f"case when {_among(CHECKPOINTS)} and {is_checkpoint} then '{RecordKind.CHECKPOINT}'"
+        f" when shape = {TOMBSTONE} then '{RecordKind.TOMBSTONE}'"
+        f" when {_among(SYNCS)} and {is_sync} then '{RecordKind.OFFSET_SYNC}'"
+        f" when shape = {HEARTBEAT} and {_HEARTBEAT_KEY_PROBLEM} is null then '{RecordKind.HEARTBEAT}'"
+        f" when {offsets_key} then '{RecordKind.CONNECT_OFFSETS}'"
+        f" when shape = {CONNECT_JSON} then '{RecordKind.CONNECT_JSON}'"
         f" else concat('{UNDECODABLE}', {reason}) end"
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from migrate.mm2.chain import Window
 from migrate.mm2.topics import SyncReading, WindowQuestion
-from migrate.mm2.wire import Kind, encode_sync_key
+from migrate.mm2.wire import RecordKind, encode_sync_key
 from migrate.model import LogRange, OffsetSync
 from migrate.spark import columns
 from migrate.spark.dataframes import into_spark, out_of_spark, read_topic
@@ -104,7 +104,7 @@ class Syncs:
         asked = list(dict.fromkeys(questions))
         counts = _counts(self._decoded)
         windows = dict.fromkeys(asked, NO_WINDOW)
-        if asked and Kind.OFFSET_SYNC.value in counts:
+        if asked and RecordKind.OFFSET_SYNC.value in counts:
             for found, *around in out_of_spark(_answers(self._decoded, asked), "id"):
                 windows[asked[found]] = Window(_sync(*around[:3]), _sync(*around[3:]))
         return SyncReading(windows, counts)
@@ -147,7 +147,7 @@ def _decoded(records: "DataFrame", inverted: bool) -> "DataFrame":
 
 def _counts(decoded: "DataFrame") -> Mapping[str, int]:
     """Count the records by label; labels are found once per key and shape."""
-    labelled = columns.with_label(decoded.groupBy("key", "shape").count(), Kind.OFFSET_SYNC)
+    labelled = columns.with_label(decoded.groupBy("key", "shape").count(), RecordKind.OFFSET_SYNC)
     return dict(labelled.groupBy("label").sum("count").collect())
 
 

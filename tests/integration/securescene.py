@@ -9,7 +9,7 @@ from typing import Any, cast
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 
-from migrate.checks.rights import Kind, needed, resources_of
+from migrate.checks.rights import ResourceKind, needed, resources_of
 from migrate.cli.options import ClusterOptions, resolve_flow
 from migrate.model import Side
 from tests.integration.cli import CommandLine
@@ -84,7 +84,11 @@ class SecureScene:
         given = ClusterOptions(self.lab.mm2_properties, options.source_alias, options.target_alias, *[None] * 7)
         names = resources_of(resolve_flow(given), side, groups, [self.pool])
         return {
-            (str(right.operation), str(right.resources.kind), name if right.resources.kind is not Kind.CLUSTER else "")
+            (
+                str(right.operation),
+                str(right.resources.kind),
+                name if right.resources.kind is not ResourceKind.CLUSTER else "",
+            )
             for right in needed(command, side)
             for name in names.get(right.resources, ())
         }

@@ -13,7 +13,7 @@ from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import read_flow
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.topics import CheckpointKey, WindowQuestion
-from migrate.mm2.wire import Kind, SyncRecord, WireCheckpoint, decode_checkpoint, decode_sync, label
+from migrate.mm2.wire import RecordKind, SyncRecord, WireCheckpoint, decode_checkpoint, decode_sync, label
 from migrate.model import Commit, Failure, LogRange, OffsetSync, Side
 from migrate.model import TopicPartition as Partition
 from migrate.spark.dataframes import read_topic
@@ -120,7 +120,7 @@ def test_mm2s_own_checkpoints_and_syncs_are_read_in_full(spark, lab, flow):
     bounds = pinned(lab.target_bootstrap, flow.checkpoints_topic)
     newest, counts = {}, Counter()
     for message in messages(lab.target_bootstrap, flow.checkpoints_topic, bounds):
-        counts[label(Kind.CHECKPOINT, message.key(), message.value())] += 1
+        counts[label(RecordKind.CHECKPOINT, message.key(), message.value())] += 1
         record = decode_checkpoint(message.key(), message.value())
         key = CheckpointKey(record.group, record.target_topic, record.partition)
         newest[key] = (record.source_offset, record.target_offset, message.offset(), message.timestamp()[1])

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from migrate.mm2.wire import Heartbeat, Kind, SyncRecord, WireCheckpoint, decode_checkpoint, label
+from migrate.mm2.wire import Heartbeat, RecordKind, SyncRecord, WireCheckpoint, decode_checkpoint, label
 from migrate.spark import columns
 from tests.spark.records import frame, newest, windows_of
 from tests.wirebytes import encode_checkpoint, encode_heartbeat, encode_sync
@@ -67,7 +67,7 @@ def records_of_all_kinds(seed, count=1500):
     return pairs
 
 
-@pytest.mark.parametrize("wanted", [Kind.CHECKPOINT, Kind.OFFSET_SYNC])
+@pytest.mark.parametrize("wanted", [RecordKind.CHECKPOINT, RecordKind.OFFSET_SYNC])
 def test_every_record_has_the_label_that_the_plain_decoder_gives_it(spark, wanted):
     pairs = records_of_all_kinds(seed=7)
     shaped = frame(spark, pairs).selectExpr("*", f"{columns.shape()} as shape")

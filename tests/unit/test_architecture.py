@@ -1,4 +1,4 @@
-"""The rules of the house: who may import whom, what stays pure, what is imported late, and how long a module may be."""
+"""The rules of the house: who may import whom, what stays pure, what is imported late, how large things may be."""
 
 import ast
 import re
@@ -76,8 +76,29 @@ def test_no_module_of_a_wing_repeats_the_name_of_another_in_it() -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_a_module_stays_small_enough_to_read(path: Path) -> None:
+def test_what_a_module_holds_stays_small_enough_to_read(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 400
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef):
+            assert lines_of(node) <= 200, f"class {node.name}"
+        elif isinstance(node, ast.FunctionDef):
+            named = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+            assert lines_of(node) <= 60, f"{node.name}()"
+            assert len([name for name in named if name not in ("self", "cls")]) <= 7, f"{node.name}()"
+
+
+def test_a_public_class_name_is_used_once() -> None:
+    names = [
+        node.name
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert sorted(names) == sorted(set(names))
+
+
+def lines_of(node: ast.ClassDef | ast.FunctionDef) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
 TESTS = Path(__file__).parents[1]

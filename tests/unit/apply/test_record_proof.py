@@ -15,13 +15,13 @@ from migrate.apply.record_proof import (
     LogSide,
     Next,
     RecordProof,
+    RecordVerdict,
     RowProof,
-    Verdict,
     judge,
     prove,
     standing_offset,
 )
-from migrate.apply.verify import Finding, Known, Verification, compare
+from migrate.apply.verify import Known, Verification, VerifyFinding, compare
 from migrate.match.equality import ALL_PARTS, Equality, Part
 from migrate.match.next_record import NextRecord, Position, next_record
 from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, Row, Side, TopicPartition
@@ -77,7 +77,7 @@ def proved(found: Row, logs: tuple[LogSide, LogSide]) -> RecordProof:
     return prove([found], as_planned(found), *logs, NoProgress())
 
 
-def as_planned(*rows: Row) -> tuple[Finding, ...]:
+def as_planned(*rows: Row) -> tuple[VerifyFinding, ...]:
     commits = {r.group: {r.target_partition: Commit(standing_offset(r) or 0)} for r in rows}
     return compare(plan(*rows), commits).findings
 
@@ -92,93 +92,93 @@ def moved(found: Row, seen: int | None, logs: tuple[LogSide, LogSide], consumed:
 
 def test_the_same_record_on_both_sides_is_equal() -> None:
     proof = proved(exact(), sides([record(120, 7)], [record(60, 7)]))
-    assert proof.rows[0].verdict is Verdict.EQUAL and proof.exit_code == 0
+    assert proof.rows[0].verdict is RecordVerdict.EQUAL and proof.exit_code == 0
 
 
 def test_an_exact_row_whose_records_differ_fails() -> None:
     proof = proved(exact(), sides([record(120, 7)], [record(60, 8)]))
-    assert proof.rows[0].verdict is Verdict.DIFFERENT and proof.exit_code == 1
+    assert proof.rows[0].verdict is RecordVerdict.DIFFERENT and proof.exit_code == 1
     assert proof.rows[0].differing == (Part.TIMESTAMP, Part.VALUE, Part.HEADERS)
 
 
 def test_an_exact_row_that_starts_one_record_early_fails_too() -> None:
     proof = proved(exact(), sides([record(120, 7)], copies([6, 7, 8], 60)))
-    assert proof.rows[0].verdict is Verdict.DIFFERENT
+    assert proof.rows[0].verdict is RecordVerdict.DIFFERENT
     assert (proof.rows[0].found_at, proof.rows[0].records_before) == (61, 1)
 
 
 def test_an_estimated_row_may_start_earlier_and_says_by_how_much() -> None:
     proof = proved(row("g"), sides([record(120, 7)], copies([4, 5, 6, 7], 60)))
-    assert proof.rows[0].verdict is Verdict.EARLIER and proof.exit_code == 0
+    assert proof.rows[0].verdict is RecordVerdict.EARLIER and proof.exit_code == 0
     assert proof.rows[0].records_before == 3 and "3 records further on" in proof.rows[0].sentence
 
 
 def test_a_row_beyond_the_record_finds_none_and_says_so() -> None:
     proof = proved(row("g"), sides([record(120, 7)], [*copies([6, 7], 58), *copies([8, 9], 60)]))
-    assert proof.rows[0].verdict is Verdict.NOT_FOUND
+    assert proof.rows[0].verdict is RecordVerdict.NOT_FOUND
     assert "None of the target's next 2 records" in proof.rows[0].sentence
 
 
 def test_both_at_the_end_say_so() -> None:
     proof = proved(exact(source_committed=200, target_offset=100), sides([], []))
-    assert proof.rows[0].verdict is Verdict.AT_END and proof.exit_code == 0
+    assert proof.rows[0].verdict is RecordVerdict.AT_END and proof.exit_code == 0
 
 
 def test_what_was_written_after_the_plan_is_not_looked_at() -> None:
     source, target = sides([record(150, 9)], [record(70, 8)])
     proof = proved(exact(source_log_end=130, target_log_end=65), (source, target))
-    assert proof.rows[0].verdict is Verdict.AT_END
+    assert proof.rows[0].verdict is RecordVerdict.AT_END
 
 
 def test_a_log_that_ends_on_one_side_only_is_an_exact_rows_failure_and_no_other_rows() -> None:
     assert proved(exact(), sides([], [record(60, 7)])).exit_code == 1
     assert proved(exact(), sides([record(120, 7)], [])).exit_code == 1
-    assert proved(row("g"), sides([], [record(60, 7)])).rows[0].verdict is Verdict.EARLIER
-    assert proved(row("g"), sides([record(120, 7)], [])).rows[0].verdict is Verdict.NOT_FOUND
+    assert proved(row("g"), sides([], [record(60, 7)])).rows[0].verdict is RecordVerdict.EARLIER
+    assert proved(row("g"), sides([record(120, 7)], [])).rows[0].verdict is RecordVerdict.NOT_FOUND
 
 
 def test_what_retention_has_removed_is_said_on_either_side() -> None:
     source = proved(exact(), sides([record(150, 9)], [record(60, 7)], source_start=150)).rows[0]
-    assert source.verdict is Verdict.REMOVED and "source's records from 120 on" in source.sentence
+    assert source.verdict is RecordVerdict.REMOVED and "source's records from 120 on" in source.sentence
     target = proved(exact(), sides([record(120, 7)], [record(80, 9)], target_start=80)).rows[0]
-    assert target.verdict is Verdict.REMOVED and "target's records from 60 on" in target.sentence
+    assert target.verdict is RecordVerdict.REMOVED and "target's records from 60 on" in target.sentence
 
 
 def test_what_compaction_has_taken_since_is_no_failure_of_an_exact_row() -> None:
     on_source = proved(exact(), sides([record(125, 9)], copies([7, 8, 9], 60))).rows[0]
-    assert on_source.verdict is Verdict.REMOVED and on_source.found_at == 62
+    assert on_source.verdict is RecordVerdict.REMOVED and on_source.found_at == 62
     on_target = proved(exact(), sides([record(120, 7)], [record(64, 9)])).rows[0]
-    assert on_target.verdict is Verdict.REMOVED and "no record at 60 any more" in on_target.sentence
+    assert on_target.verdict is RecordVerdict.REMOVED and "no record at 60 any more" in on_target.sentence
 
 
 def test_only_the_parts_that_the_rows_evidence_names_have_to_agree() -> None:
     logs = sides([record(120, 7)], [record(60, 7, headers=[])])
-    assert proved(exact(equality="without-headers"), logs).rows[0].verdict is Verdict.EQUAL
-    assert proved(exact(), logs).rows[0].verdict is Verdict.DIFFERENT
+    assert proved(exact(equality="without-headers"), logs).rows[0].verdict is RecordVerdict.EQUAL
+    assert proved(exact(), logs).rows[0].verdict is RecordVerdict.DIFFERENT
 
 
 def test_without_evidence_a_record_whose_key_and_value_are_kept_is_alike() -> None:
     proof = proved(row("g"), sides([record(120, 7)], [record(60, 7, timestamp=1, headers=[])])).rows[0]
-    assert proof.verdict is Verdict.ALIKE and proof.differing == (Part.TIMESTAMP, Part.HEADERS)
+    assert proof.verdict is RecordVerdict.ALIKE and proof.differing == (Part.TIMESTAMP, Part.HEADERS)
 
 
 def test_a_row_that_a_reviewer_chose_is_held_to_nothing() -> None:
     logs = sides([record(120, 7)], [record(60, 8)])
     chosen = row("g", grade=None, method=Method.EXPLICIT)
     kept = exact(decision=Decision.KEEP, reason="ahead-kept", target_offset=40, target_prior=60)
-    assert {proved(r, logs).rows[0].verdict for r in (chosen, kept)} == {Verdict.CHOSEN}
+    assert {proved(r, logs).rows[0].verdict for r in (chosen, kept)} == {RecordVerdict.CHOSEN}
 
 
 def test_a_missing_record_that_the_plan_has_counted_is_no_failure() -> None:
     proof = proved(exact(missing_on_target=2), sides([record(120, 7)], [record(60, 9)]))
-    assert proof.rows[0].verdict is Verdict.NOT_FOUND and "2 records without a copy" in proof.rows[0].sentence
+    assert proof.rows[0].verdict is RecordVerdict.NOT_FOUND and "2 records without a copy" in proof.rows[0].sentence
 
 
 def test_a_log_that_cannot_be_read_is_never_a_pass() -> None:
     source, target = sides([record(120, 7)], [record(60, 7)])
     source.admin.ranges.clear()  # type: ignore[attr-defined]
     proof = proved(row("g"), (source, target))
-    assert proof.rows[0].verdict is Verdict.UNREADABLE and proof.exit_code == 1
+    assert proof.rows[0].verdict is RecordVerdict.UNREADABLE and proof.exit_code == 1
 
 
 def test_a_place_that_the_reader_leaves_out_is_never_a_pass() -> None:
@@ -215,24 +215,24 @@ def test_an_offset_that_was_moved_ahead_is_never_equal_and_the_planned_record_is
     logs = sides([record(120, 7)], [*copies([7, 8, 9], 60), record(95, 7)])
     for found in (exact(), row("g")):
         proof = moved(found, 62, logs)
-        assert proof.verdict is Verdict.BEYOND and proof.verdict in FAILED
+        assert proof.verdict is RecordVerdict.BEYOND and proof.verdict in FAILED
         assert "2 beyond the planned 60" in proof.sentence and "would be skipped" in proof.sentence
         assert isinstance(proof.target, Next) and proof.target.record == record(62, 9)
         assert isinstance(proof.planned, Next) and proof.planned.record == record(60, 7)
         # A record that looks the same further on is another copy: what is between is skipped all the same.
-        assert moved(found, 95, logs).verdict is Verdict.BEYOND
+        assert moved(found, 95, logs).verdict is RecordVerdict.BEYOND
 
 
 def test_an_offset_beyond_the_end_is_no_end_of_both_logs() -> None:
     found = exact(source_committed=200, target_offset=90)
-    assert moved(found, 100, sides([], [])).verdict is Verdict.BEYOND
+    assert moved(found, 100, sides([], [])).verdict is RecordVerdict.BEYOND
 
 
 def test_an_offset_behind_the_planned_one_is_compared_where_it_is_and_says_how_far_the_record_is() -> None:
     logs = sides([record(120, 7)], copies(range(1, 9), 54))
     proof = moved(exact(), 55, logs)
-    assert proof.verdict is Verdict.DIFFERENT and (proof.found_at, proof.records_before) == (60, 5)
-    assert moved(row("g"), 55, logs).verdict is Verdict.EARLIER
+    assert proof.verdict is RecordVerdict.DIFFERENT and (proof.found_at, proof.records_before) == (60, 5)
+    assert moved(row("g"), 55, logs).verdict is RecordVerdict.EARLIER
     assert isinstance(proof.planned, Next) and proof.planned.record == record(60, 7)
 
 
@@ -246,17 +246,17 @@ def test_a_record_far_behind_the_planned_offset_is_looked_for_from_the_committed
 def test_no_committed_offset_is_no_proof_and_says_what_was_planned() -> None:
     logs = sides([record(120, 7)], [record(60, 7)])
     proof = moved(row("g"), None, logs)
-    assert proof.verdict is Verdict.UNCOMMITTED and proof.verdict in FAILED
+    assert proof.verdict is RecordVerdict.UNCOMMITTED and proof.verdict in FAILED
     assert isinstance(proof.planned, Next) and proof.planned.record == record(60, 7)
     dark = compare(plan(row("g")), {"g": Failure("GROUP_AUTHORIZATION_FAILED", "no")}).findings
-    assert prove([row("g")], dark, *logs, NoProgress()).rows[0].verdict is Verdict.UNREADABLE
+    assert prove([row("g")], dark, *logs, NoProgress()).rows[0].verdict is RecordVerdict.UNREADABLE
 
 
 def test_where_consumers_have_moved_on_what_they_began_with_is_compared_and_both_are_shown() -> None:
     logs = sides([record(120, 7)], [*copies([7, 8, 9], 60), record(140, 50)])
     logs[1].admin.ranges[HERE] = LogRange(0, 150)  # type: ignore[attr-defined]
     proof = moved(exact(), 62, logs, consumed=True)
-    assert proof.verdict is Verdict.MOVED_ON and proof.verdict not in FAILED
+    assert proof.verdict is RecordVerdict.MOVED_ON and proof.verdict not in FAILED
     assert proof.sentence == "Consumers have moved on to 62. At the planned offset: The same record."
     assert isinstance(proof.target, Next) and proof.target.record == record(62, 9)
     assert isinstance(proof.planned, Next) and proof.planned.record == record(60, 7)
@@ -264,7 +264,7 @@ def test_where_consumers_have_moved_on_what_they_began_with_is_compared_and_both
     later = moved(exact(), 120, logs, consumed=True)
     assert isinstance(later.target, Next) and later.target.record == record(140, 50)
     wrong = moved(exact(), 62, sides([record(120, 5)], copies([7, 8, 9], 60)), consumed=True)
-    assert wrong.verdict is Verdict.DIFFERENT
+    assert wrong.verdict is RecordVerdict.DIFFERENT
 
 
 def test_rows_that_nobody_was_to_write_are_not_proven() -> None:
@@ -356,4 +356,4 @@ def test_a_log_that_could_not_be_read_is_named_also_where_the_group_has_no_commi
     denied = Failure("TOPIC_AUTHORIZATION_FAILED", "grant the principal READ on the topic")
     source.admin.ranges[TopicPartition("orders", 0)] = denied  # type: ignore[attr-defined]
     proof = moved(row("g"), None, (source, target))
-    assert proof.verdict is Verdict.UNCOMMITTED and "READ on the topic" in proof.sentence
+    assert proof.verdict is RecordVerdict.UNCOMMITTED and "READ on the topic" in proof.sentence

@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 
 from migrate.apply.history import FAILED, SET, UNKNOWN, GroupTrace, JournalState
-from migrate.apply.not_written import Noted, Why, blocks_without_rows, noted
-from migrate.apply.verify import Finding, Known, Standing, Verification, compare, joint_exit_code, verify, with_members
+from migrate.apply.not_written import Noted, WhyNotWritten, blocks_without_rows, noted
+from migrate.apply.verify import (
+    Known,
+    Standing,
+    Verification,
+    VerifyFinding,
+    compare,
+    joint_exit_code,
+    verify,
+    with_members,
+)
 from migrate.model import (
     UNACKNOWLEDGED,
     Commit,
@@ -39,7 +48,7 @@ def journal(result: str = SET, read_back: bool | None = True, **changes: Any) ->
     return JournalState(**({"prior": {"g": {}}, "applied": {"g": trace}, "events": 5} | changes))
 
 
-def only(found: Verification) -> Finding:
+def only(found: Verification) -> VerifyFinding:
     (finding,) = found.findings
     return finding
 
@@ -151,7 +160,7 @@ def test_rows_that_the_plan_does_not_write_are_counted_and_named_with_their_reas
     )
     found = held(made, 60)
     assert found.exit_code == 4 and [(n.group, n.why) for n in found.not_written] == [
-        ("b", Why.BLOCKED), ("s", Why.SKIPPED),
+        ("b", WhyNotWritten.BLOCKED), ("s", WhyNotWritten.SKIPPED),
     ]  # fmt: skip
     told = text(found, made)
     assert told.startswith("VERIFIED: 1 offsets of 1 groups, BUT 2 rows of 2 groups were not written")
@@ -171,7 +180,7 @@ def test_a_group_that_apply_left_out_is_named_where_it_is_as_before(prior: int |
     others = Known(journal(prior={}, applied={"other": GroupTrace({P0: 1}, {P0: SET}, True)}))
     made = plan(row("g", target_prior=prior))
     found = held(made, prior, others)
-    assert found.exit_code == 4 and found.findings == () and found.not_written[0].why is Why.LEFT_OUT
+    assert found.exit_code == 4 and found.findings == () and found.not_written[0].why is WhyNotWritten.LEFT_OUT
     # Somebody has moved it since: that is no row left out, but one to look at.
     assert held(made, 21, others).exit_code == 1
     # And one that apply meant to write, and did not come to, was not left out.

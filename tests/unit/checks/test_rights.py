@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from migrate.checks.rights import CLUSTER_NAME, COMMANDS, RIGHTS, Kind, Resources, Seen, missing, needed, resources_of
+from migrate.checks.rights import (
+    CLUSTER_NAME,
+    COMMANDS,
+    RIGHTS,
+    ResourceKind,
+    Resources,
+    Seen,
+    missing,
+    needed,
+    resources_of,
+)
 from migrate.checks.rights_check import examine_rights, names_to_ask, subjects_of
 from migrate.mm2.flow import Cluster, Flow, Mm2Home, Mm2Runtime
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
@@ -124,4 +134,4 @@ def test_the_page_of_rights_lists_exactly_these():
 
 
 def test_every_kind_of_resource_is_one_that_acls_know():
-    assert {resource.kind for resource in Resources} == set(Kind)
+    assert {resource.kind for resource in Resources} == set(ResourceKind)

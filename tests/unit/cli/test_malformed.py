@@ -16,7 +16,7 @@ from migrate.apply.history import APPLY, SET
 from migrate.apply.journal import Journal
 from migrate.cli.main import cli
 from migrate.mm2.wire import (
-    Kind,
+    RecordKind,
     SyncRecord,
     Undecodable,
     WireCheckpoint,
@@ -209,8 +209,8 @@ def test_broken_records(seed: int, number: int) -> None:
     checkpoint = encode_checkpoint(WireCheckpoint("gé\n", "A.orders", 3, 700, 650, "AgAA\x00"))
     sync = encode_sync(SyncRecord("orders", 3, 687, 649))
     for made, decode, wanted in (
-        (checkpoint, decode_checkpoint, Kind.CHECKPOINT),
-        (sync, decode_sync, Kind.OFFSET_SYNC),
+        (checkpoint, decode_checkpoint, RecordKind.CHECKPOINT),
+        (sync, decode_sync, RecordKind.OFFSET_SYNC),
     ):
         key, value = made
         part = random.randrange(3)
@@ -218,7 +218,7 @@ def test_broken_records(seed: int, number: int) -> None:
         for record in (broken, (None, broken[1]), (broken[0], None)):
             decoded = decode(*record)
             counted = label(wanted, *record)
-            assert isinstance(counted, str) and counted and isinstance(classify(*record), Kind)
+            assert isinstance(counted, str) and counted and isinstance(classify(*record), RecordKind)
             if isinstance(decoded, Undecodable):
                 assert str(decoded.reason)
             else:

@@ -11,7 +11,7 @@ import pytest
 
 from migrate.mm2.wire import (
     Heartbeat,
-    Kind,
+    RecordKind,
     SyncRecord,
     WireCheckpoint,
     classify,
@@ -61,4 +61,4 @@ def test_heartbeats_name_their_clusters(version):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", ["checkpoint", "offset-sync", "heartbeat", "connect-offsets"])
 def test_a_topic_is_recognised_by_its_records(version, kind):
-    assert {classify(*record) for record in records(version, kind)} == {Kind(kind)}
+    assert {classify(*record) for record in records(version, kind)} == {RecordKind(kind)}

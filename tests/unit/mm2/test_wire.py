@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from migrate.mm2.wire import (
     Heartbeat,
-    Kind,
     Reason,
+    RecordKind,
     SyncRecord,
     Undecodable,
     WireCheckpoint,
@@ -70,19 +70,19 @@ def test_kafkas_heartbeat_bytes_decode_and_encode():
 @given(CHECKPOINTS)
 def test_a_checkpoint_survives_its_bytes(record):
     assert decode_checkpoint(*encode_checkpoint(record)) == record
-    assert classify(*encode_checkpoint(record)) is Kind.CHECKPOINT
+    assert classify(*encode_checkpoint(record)) is RecordKind.CHECKPOINT
 
 
 @given(SYNCS)
 def test_an_offset_sync_survives_its_bytes(record):
     assert decode_sync(*encode_sync(record)) == record
-    assert classify(*encode_sync(record)) is Kind.OFFSET_SYNC
+    assert classify(*encode_sync(record)) is RecordKind.OFFSET_SYNC
 
 
 @given(HEARTBEATS)
 def test_a_heartbeat_survives_its_bytes(record):
     assert decode_heartbeat(*encode_heartbeat(record)) == record
-    assert classify(*encode_heartbeat(record)) is Kind.HEARTBEAT
+    assert classify(*encode_heartbeat(record)) is RecordKind.HEARTBEAT
 
 
 @given(st.binary(max_size=60) | st.none(), st.binary(max_size=60) | st.none())
@@ -157,7 +157,7 @@ def test_a_broken_offset_sync_has_its_reason(key, value, reason):
     ],
 )
 def test_the_records_of_a_wrong_topic_name_it(key, value, kind):
-    assert label(Kind.CHECKPOINT, key, value) == kind
+    assert label(RecordKind.CHECKPOINT, key, value) == kind
 
 
 def test_a_name_too_long_for_the_format_is_refused():

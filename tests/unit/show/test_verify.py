@@ -3,17 +3,17 @@
 import json
 from dataclasses import replace
 
-from migrate.apply.not_written import NotWritten, Why
-from migrate.apply.verify import Finding, Standing, Verification
+from migrate.apply.not_written import NotWritten, WhyNotWritten
+from migrate.apply.verify import Standing, Verification, VerifyFinding
 from migrate.model import TopicPartition
 from migrate.show.verify import ROWS_SHOWN, verdict, verify_document, verify_lines
 from tests.builders import make_plan, make_row
 
 PLAN = make_plan([make_row("g")])
 PLACE = TopicPartition("A.orders", 0)
-EQUAL = Finding(("g", "orders", 0), PLACE, 650, 650, Standing.EQUAL, "as planned")
+EQUAL = VerifyFinding(("g", "orders", 0), PLACE, 650, 650, Standing.EQUAL, "as planned")
 BEHIND = next(s for s in Standing if not replace(EQUAL, standing=s).is_good)
-LEFT_OUT = NotWritten(("h", "orders", 0), PLACE, Why.BLOCKED, "drained", "its block")
+LEFT_OUT = NotWritten(("h", "orders", 0), PLACE, WhyNotWritten.BLOCKED, "drained", "its block")
 
 
 def test_only_what_is_whole_is_verified_without_a_but():
