@@ -219,6 +219,7 @@ def test_a_source_that_does_not_answer_is_refused_until_the_command_says_that_it
     assert on_target(small) == {}
 
 
+@pytest.mark.long
 def test_after_a_second_plan_what_is_kept_is_compared_and_a_misspelt_group_is_not_passed_over(
     small: Scene, commands: CommandLine
 ) -> None:
