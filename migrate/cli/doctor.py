@@ -195,8 +195,9 @@ def _cluster(side: Endpoint, views: ClusterViews) -> Iterator[Examined]:
             Health.FAIL, what, "we may not DESCRIBE the cluster, or it does not tell: listings may be cut short",
             f"Grant DESCRIBE on the cluster {admin.alias} to this principal.",
         )  # fmt: skip
-    listed = views.topics[admin.side] = admin.topics()
-    shown = views.groups[admin.side] = admin.groups()
+    listed, shown = admin.topics(), admin.groups()
+    # Both or none: who finds the one looks for the other.
+    views.topics[admin.side], views.groups[admin.side] = listed, shown
     yield Examined(Health.OK, what, f"{many(len(listed), 'topic')} and {many(len(shown), 'consumer group')} listed")
 
 

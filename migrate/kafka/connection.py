@@ -26,7 +26,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from migrate.errors import ClusterError
-from migrate.kafka.errors import HOPELESS, code_of, error_of, failure_of, not_sent, note_cause, timed_out
+from migrate.kafka.errors import HOPELESS, code_of, error_of, failure_of, not_sent, note_cause, on_one_line, timed_out
 from migrate.kafka.settings import ClientSettings
 from migrate.kafka.turns import Backoff
 from migrate.model import Failure
@@ -58,7 +58,7 @@ class Connection:
         self.deadline_seconds = deadline_seconds
         self._config = settings.config
         own = (v for k, v in self._config.items() if v and any(word in k for word in _SECRET_WORDS))
-        self._secrets = sorted({*settings.secrets, *own} - {""}, key=len, reverse=True)
+        self._secrets = {*settings.secrets, *own} - {""}
         # The client, if there is one.
         self._held: list[AdminClient] = []
         self._made_at = 0.0
@@ -83,20 +83,34 @@ class Connection:
         _let_go(self._held)
 
     @contextmanager
-    def _fresh_client(self) -> Iterator[None]:
-        """Drop a client that is old, unless another call still waits for its answers."""
-        if not self._calls and time.monotonic() - self._made_at > FRESH_SECONDS:
-            self.drop()
+    def in_use(self, fresh: bool = False) -> Iterator[None]:
+        """Keep the client while it is waited for; `fresh` puts a new one in the place of one that is old, first."""
+        if fresh and self._held and not self._calls and time.monotonic() - self._made_at > FRESH_SECONDS:
+            self._renew()
         self._calls += 1
         try:
             yield
         finally:
             self._calls -= 1
 
+    def _renew(self) -> None:
+        # While one hangs in its destruction, no more are made: each has threads and sockets.
+        if not _dropped.empty():
+            return
+        held, causes = self._held[:], self._causes
+        self._held.clear()
+        try:
+            self.client()
+            _let_go(held)
+        except ClusterError:
+            # The old one may reach brokers that bootstrap.servers does not name; a deadline that it misses drops it.
+            self._held[:], self._causes, self._made_at = held, causes, time.monotonic()
+
     def metadata(self) -> Any:
         """Return librdkafka's metadata of all topics and brokers."""
         try:
-            return self.client().list_topics(timeout=self.deadline_seconds)
+            with self.in_use():
+                return self.client().list_topics(timeout=self.deadline_seconds)
         except KafkaException as error:
             self.drop()
             raise self._unreachable(code_of(error), error_of(error).str()) from None
@@ -120,23 +134,20 @@ class Connection:
 
     def collect(self, submit: Callable[[AdminClient], "Mapping[K, Future[Any]]"]) -> dict[K, Any]:
         """Return the result, or a `Failure`, of each part of one call that asks many things. For reads."""
-        with self._fresh_client():
-            return self._collect(submit)
-
-    def _collect(self, submit: Callable[[AdminClient], "Mapping[K, Future[Any]]"]) -> dict[K, Any]:
-        futures = submit(self.client())
-        end = time.monotonic() + self.deadline_seconds
-        while (left := end - time.monotonic()) > 0:
-            # All are waited for in slices, in between the client may say why it cannot get on.
-            if not wait(futures.values(), timeout=min(left, _SLICE_SECONDS)).not_done:
-                break
-            self.client().poll(0)
-        late = timed_out(self.deadline_seconds)
-        # Before the client is dropped: what it is destroyed over is answered, but with that.
-        answers = {key: _outcome(future) if future.done() else late for key, future in futures.items()}
-        if any(answer is late for answer in answers.values()):
-            self.drop()
-        return answers
+        with self.in_use(fresh=True):
+            futures = submit(self.client())
+            end = time.monotonic() + self.deadline_seconds
+            while (left := end - time.monotonic()) > 0:
+                # All are waited for in slices, in between the client may say why it cannot get on.
+                if not wait(futures.values(), timeout=min(left, _SLICE_SECONDS)).not_done:
+                    break
+                self.client().poll(0)
+            late = timed_out(self.deadline_seconds)
+            # Before the client is dropped: what it is destroyed over is answered, but with that.
+            answers = {key: _outcome(future) if future.done() else late for key, future in futures.items()}
+            if any(answer is late for answer in answers.values()):
+                self.drop()
+            return answers
 
     def gather(
         self,
@@ -150,51 +161,46 @@ class Connection:
         After a missed deadline reads that were in flight are asked again of a new client, writes are
         `outcome_unknown`. If since the last missed deadline no answer came, the rest is not asked any more.
         """
-        with self._fresh_client():
-            return self._gather(keys, submit, concurrency, writing)
-
-    def _gather(
-        self, keys: Iterable[K], submit: Callable[[AdminClient, K], "Future[Any]"], concurrency: int, writing: bool
-    ) -> dict[K, Any]:
-        waiting = deque(keys)
-        answers: dict[K, Any] = {}
-        running: dict[Future[Any], tuple[K, float]] = {}
-        # Futures report here themselves: waiting for a hundred at once costs more than the calls.
-        done: SimpleQueue[Future[Any]] = SimpleQueue()
-        answered = True
-        while waiting or running:
-            # Outside of what a key answers for: a cluster that cannot be reached is an error of all.
-            self.client()
-            while waiting and len(running) < concurrency:
-                key = waiting.popleft()
-                try:
-                    future = submit(self.client(), key)
-                except (KafkaException, ValueError, TypeError) as error:
-                    answers[key] = failure_of(error)
-                    continue
-                running[future] = (key, time.monotonic() + self.deadline_seconds)
-                future.add_done_callback(done.put)
-            for future in _finished(done) if running else ():
-                # One of a client that was dropped has been answered for already.
-                if future in running:
-                    answers[running.pop(future)[0]] = _outcome(future, writing)
-                    answered = True
-            self.client().poll(0)
-            now = time.monotonic()
-            if running and next(iter(running.values()))[1] <= now:
-                for key, deadline in running.values():
-                    if writing or deadline <= now or not answered:
-                        answers[key] = timed_out(self.deadline_seconds, writing)
-                    else:
-                        waiting.append(key)
-                running.clear()
-                self.drop()
-                if not answered:
-                    unasked = not_sent(self.deadline_seconds) if writing else timed_out(self.deadline_seconds)
-                    answers |= dict.fromkeys(waiting, unasked)
-                    waiting.clear()
-                answered = False
-        return answers
+        with self.in_use(fresh=True):
+            waiting = deque(keys)
+            answers: dict[K, Any] = {}
+            running: dict[Future[Any], tuple[K, float]] = {}
+            # Futures report here themselves: waiting for a hundred at once costs more than the calls.
+            done: SimpleQueue[Future[Any]] = SimpleQueue()
+            answered = True
+            while waiting or running:
+                # Outside of what a key answers for: a cluster that cannot be reached is an error of all.
+                self.client()
+                while waiting and len(running) < concurrency:
+                    key = waiting.popleft()
+                    try:
+                        future = submit(self.client(), key)
+                    except (KafkaException, ValueError, TypeError) as error:
+                        answers[key] = failure_of(error)
+                        continue
+                    running[future] = (key, time.monotonic() + self.deadline_seconds)
+                    future.add_done_callback(done.put)
+                for future in _finished(done) if running else ():
+                    # One of a client that was dropped has been answered for already.
+                    if future in running:
+                        answers[running.pop(future)[0]] = _outcome(future, writing)
+                        answered = True
+                self.client().poll(0)
+                now = time.monotonic()
+                if running and next(iter(running.values()))[1] <= now:
+                    for key, deadline in running.values():
+                        if writing or deadline <= now or not answered:
+                            answers[key] = timed_out(self.deadline_seconds, writing)
+                        else:
+                            waiting.append(key)
+                    running.clear()
+                    self.drop()
+                    if not answered:
+                        unasked = not_sent(self.deadline_seconds) if writing else timed_out(self.deadline_seconds)
+                        answers |= dict.fromkeys(waiting, unasked)
+                        waiting.clear()
+                    answered = False
+            return answers
 
     def _create(self) -> AdminClient:
         # Not a method of ours: the client would hold us, and we hold the client.
@@ -211,7 +217,7 @@ class Connection:
             return AdminClient(settings)
         except (KafkaException, ValueError, TypeError) as error:
             raise ClusterError(
-                f"{self.name} cannot be used with these settings: {self._readable(error_of(error).str())}.",
+                f"{self.name} cannot be used with these settings: {on_one_line(error_of(error).str(), self._secrets)}.",
                 "Correct the client properties of this cluster.",
             ) from None
 
@@ -240,13 +246,7 @@ class Connection:
             if telling in self._causes and code not in HOPELESS:
                 code, text = telling, self._causes[telling]
         kind, todo = _EXPLANATIONS.get(code, ("no answer", _CHECK_BROKERS))
-        return ClusterError(f"{self.name} cannot be reached: {kind}: {self._readable(text)}.", todo)
-
-    def _readable(self, text: str) -> str:
-        """Return librdkafka's text on one line, without any secret of the settings."""
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return " ".join(text.split()).rstrip(".")
+        return ClusterError(f"{self.name} cannot be reached: {kind}: {on_one_line(text, self._secrets)}.", todo)
 
 
 def _let_go(held: "list[AdminClient]") -> None:

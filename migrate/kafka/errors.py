@@ -4,10 +4,12 @@
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 from confluent_kafka import KafkaError, KafkaException
 
+from migrate.mm2.secrets import redact
 from migrate.model import Failure
 from migrate.write_outcome import may_be_written
 
@@ -62,6 +64,11 @@ def error_of(reason: BaseException | KafkaError) -> KafkaError:
     if isinstance(reason, KafkaException) and reason.args and isinstance(reason.args[0], KafkaError):
         return reason.args[0]
     return KafkaError(KafkaError._FAIL, str(reason) or type(reason).__name__)
+
+
+def on_one_line(text: str, secrets: Iterable[str]) -> str:
+    """Return librdkafka's text as the middle of a sentence: on one line, without any secret of the settings."""
+    return " ".join(redact(text, secrets).split()).rstrip(".")
 
 
 def code_of(reason: BaseException | KafkaError) -> str:

@@ -73,11 +73,10 @@ class ConfluentGroupFacts:
         return self._with_records(kinds, unknown)
 
     def _listed(self) -> Collection[Any]:
-        client = self._connection.client()
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), self._connection.in_use():
             # Deprecated for consumer groups; for the other kinds there is nothing else.
             warnings.simplefilter("ignore", DeprecationWarning)
-            return client.list_groups(timeout=self._deadline_seconds)
+            return self._connection.client().list_groups(timeout=self._deadline_seconds)
 
     def _with_records(self, kinds: dict[str, str], unknown: Collection[str]) -> Mapping[str, str] | Failure:
         if not unknown:

@@ -7,11 +7,10 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from migrate.errors import ClusterError
-from migrate.kafka.errors import HOPELESS, code_of, error_of, note_cause
+from migrate.kafka.errors import HOPELESS, code_of, error_of, note_cause, on_one_line
 from migrate.kafka.read_pass import READS_ONLY
 from migrate.kafka.settings import ClientSettings
 from migrate.match.log_reader import SHORT_FETCH
-from migrate.mm2.secrets import redact
 
 # Up to how many offsets a run is short or long. A fetch brings more than is asked for, and the rest is thrown away.
 SHORT_RUN = 500
@@ -90,8 +89,9 @@ class ReaderClients:
             try:
                 self._consumers[reach] = Consumer(settings)
             except (KafkaException, ValueError, TypeError) as error:
+                why = on_one_line(error_of(error).str(), self._secrets)
                 raise ClusterError(
-                    f"{self._name} cannot be read with these settings: {self._readable(error_of(error).str())}.",
+                    f"{self._name} cannot be read with these settings: {why}.",
                     "Correct the client properties of this cluster.",
                 ) from None
         return self._consumers[reach]
@@ -103,7 +103,7 @@ class ReaderClients:
             if telling in self.causes and code not in HOPELESS:
                 code, text = telling, self.causes[telling]
                 break
-        cause = f": {self._readable(text)}" if text else ""
+        cause = f": {on_one_line(text, self._secrets)}" if text else ""
         what = "refused" if code in HOPELESS else f"did not answer within {self.deadline_seconds:g} s"
         return ClusterError(
             f"{self._name} {what} while its records were read{cause}.",
@@ -117,6 +117,3 @@ class ReaderClients:
         if at >= 0:
             digits = statistics[at + len(_RECEIVED) : at + len(_RECEIVED) + 20]
             self._received[reach] = int(digits.split(",")[0].rstrip("} \n"))
-
-    def _readable(self, text: str) -> str:
-        return " ".join(redact(text, self._secrets).split()).rstrip(".")

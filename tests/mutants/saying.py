@@ -101,8 +101,8 @@ SAYING = (
         "other-records-proven-equal",
         "verify --records fails where an exact row's two records differ.",
         "migrate/apply/record_proof.py",
-        "FAILED = frozenset({Verdict.BEYOND, Verdict.UNCOMMITTED, Verdict.DIFFERENT, Verdict.UNREADABLE})\n",
-        "FAILED = frozenset({Verdict.BEYOND, Verdict.UNCOMMITTED, Verdict.UNREADABLE})\n",
+        "FAILED = frozenset({RecordVerdict.BEYOND, RecordVerdict.UNCOMMITTED, RecordVerdict.DIFFERENT, RecordVerdict.UNREADABLE})\n",
+        "FAILED = frozenset({RecordVerdict.BEYOND, RecordVerdict.UNCOMMITTED, RecordVerdict.UNREADABLE})\n",
         ("tests/unit/apply/test_record_proof.py::test_an_exact_row_whose_records_differ_fails",),
     ),
     Mutant(

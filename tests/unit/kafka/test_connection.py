@@ -105,9 +105,13 @@ def test_what_librdkafka_says_of_a_cluster_shows_no_secret():
         assert told not in str(found.value)
 
 
-def test_a_client_is_not_kept_for_long_and_never_dropped_under_another_call(bootstrap, destroyers, monkeypatch):
+Ask = Callable[[AdminClient], "dict[str, Future[Any]]"]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> tuple[Ask, list[int]]:
+    """A call that is answered at once, and which clients were asked; each of them is old when the next call comes."""
     monkeypatch.setattr(module, "FRESH_SECONDS", 0.0)
-    connection = to(bootstrap)
     used: list[int] = []
 
     def answered(client: AdminClient) -> "dict[str, Future[Any]]":
@@ -116,15 +120,51 @@ def test_a_client_is_not_kept_for_long_and_never_dropped_under_another_call(boot
         future.set_result("well")
         return {"one": future}
 
+    return answered, used
+
+
+def test_a_client_is_not_kept_for_long_and_never_dropped_under_another_call(bootstrap, destroyers, asked):
+    answered, used = asked
+    connection = to(bootstrap)
+
     def asking_meanwhile(client: AdminClient) -> "dict[str, Future[Any]]":
         connection.collect(answered)
         return answered(client)
 
     assert connection.collect(asking_meanwhile) == {"one": "well"}
-    assert used[0] == used[1]
+    with connection.in_use():
+        connection.collect(answered)
+    assert len(set(used)) == 1
     # What it knew of coordinators goes with it.
     connection.collect(answered)
+    assert len(set(used)) == 2 and destroyers() == DESTROYER
+    connection.drop()
     assert destroyers() == DESTROYER
+
+
+def test_an_old_client_is_kept_where_no_new_one_reaches_the_cluster(bootstrap, destroyers, asked):
+    answered, used = asked
+    connection = to(bootstrap)
+    connection.collect(answered)
+    # The broker that bootstrap.servers names is gone; the client that is there may know others.
+    connection._config = {"bootstrap.servers": NOWHERE}
+    assert connection.collect(answered) == {"one": "well"}
+    assert destroyers() == DESTROYER, "the one that reached nothing"
+    assert used[0] == used[1]
+    connection.drop()
+    assert destroyers() == DESTROYER
+
+
+def test_while_a_client_hangs_in_its_destruction_no_more_are_made(bootstrap, destroyers, asked, monkeypatch):
+    answered, used = asked
+    connection = to(bootstrap)
+    connection.collect(answered)
+    with monkeypatch.context() as hanging:
+        stuck: SimpleQueue[list[AdminClient]] = SimpleQueue()
+        stuck.put([])
+        hanging.setattr(module, "_dropped", stuck)
+        connection.collect(answered)
+        assert used[0] == used[1] and stuck.qsize() == 1
     connection.drop()
     assert destroyers() == DESTROYER
 
