@@ -7,10 +7,11 @@ from migrate.mm2.config_providers import without_providers
 from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE, Cluster
 from migrate.mm2.secrets import secret_values
 
+SIX_FIRST = "-Djava.net.preferIPv6Addresses=true"
 # Kafka's ClientUtils.filterPreferredAddresses; librdkafka tries them all.
 JAVA_ADDRESSES = (
     "If a name has IPv4 and IPv6 addresses, Java tries only the IPv4 ones; if brokers listen on IPv6 alone, set "
-    "JAVA_TOOL_OPTIONS=-Djava.net.preferIPv6Addresses=true."
+    f"JAVA_TOOL_OPTIONS={SIX_FIRST}."
 )
 
 # Spark rejects most of these; interceptors and reporters make Java load classes that are not there.

@@ -19,7 +19,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 MEMBERS = 500
 PLAN, LATER = "before.plan", "amid.plan"
-WIDTH = 80
+# The results of apply are as wide as their names.
+WIDTH = 110
 # What people read: a screen or two, and no line for each member.
 MOST_LINES, MOST_NAMED = 110, 30
 # All members join in one rebalance.

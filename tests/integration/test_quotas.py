@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 CONFIG_TOOL = "kafka.admin.ConfigCommand"
 # What any user may do with any client: in percent of one thread, and in bytes a second.
-QUOTAS = {"request_percentage": 20, "consumer_byte_rate": 250_000}
+QUOTAS = {"request_percentage": 100, "consumer_byte_rate": 400_000}
 # Kafka judges by the last so many seconds: what is read at once in a quiet time is not throttled.
 WINDOW_SECONDS = 11
 PARTITIONS, GROUPS = 4, 20
