@@ -210,6 +210,32 @@ SAYING = (
         ("tests/unit/kafka/test_connection.py::test_what_librdkafka_says_of_a_cluster_shows_no_secret",),
     ),
     Mutant(
+        "old-client-thrown-away",
+        "A client that works is kept until a new one has reached the cluster.",
+        "migrate/kafka/connection.py",
+        "            self._held[:], self._causes, self._made_at = held, causes, time.monotonic()\n",
+        "            raise\n",
+        ("tests/unit/kafka/test_connection.py::test_an_old_client_is_kept_where_no_new_one_reaches_the_cluster",),
+    ),
+    Mutant(
+        "dead-coordinator-remembered",
+        "A client that may know a dead coordinator is made anew.",
+        "migrate/kafka/connection.py",
+        "        if fresh and self._held and not self._calls and time.monotonic() - self._made_at > FRESH_SECONDS:\n",
+        "        if False:\n",
+        (
+            "tests/unit/kafka/test_connection.py::test_a_client_is_not_kept_for_long_and_never_dropped_under_another_call",
+        ),
+    ),
+    Mutant(
+        "rejected-certificate-is-a-lost-connection",
+        "A certificate that the broker rejects is reported as such.",
+        "migrate/kafka/errors.py",
+        "    if _REJECTED.search(text):\n",
+        "    if False:\n",
+        ("tests/unit/kafka/test_connection.py::test_a_certificate_that_the_broker_rejects_is_no_lost_connection",),
+    ),
+    Mutant(
         "trace-not-redacted",
         "Of a failed task's trace nothing is shown that looks like a secret.",
         "migrate/mm2/connector_status.py",
