@@ -75,11 +75,10 @@ class ReadPass(Generic[S]):
         begun = heard = time.monotonic()
         while self.waiting and time.monotonic() - begun <= self._patience_seconds:
             messages = self.consumer.consume(*self._poll)
-            if not messages:
-                if not self.waits(time.monotonic() - heard):
-                    break
-            elif self._take(messages, one_topic):
+            if messages and self._take(messages, one_topic):
                 heard = time.monotonic()
+            elif not self.waits(time.monotonic() - heard):
+                break
         self.consumer.unassign()
 
     def waits(self, silent_seconds: float) -> bool:

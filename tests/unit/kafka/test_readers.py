@@ -1,11 +1,12 @@
 """The three readers, which share one loop: what each makes of records, of a log's end, of errors and of silence."""
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Message, Producer
 
 from migrate.errors import ClusterError
 from migrate.kafka.next_record import ConsumerOfNextRecords
 from migrate.kafka.offsets_topic import read_offsets_topic
+from migrate.kafka.read_pass import ReadPass
 from migrate.kafka.record_reader import RecordReader
 from migrate.kafka.settings import ClientSettings
 from migrate.match.equality import Equality
@@ -129,3 +130,33 @@ def test_an_offsets_topic_that_can_not_be_read_in_full_is_a_failure(cluster):
     cluster.will_answer(FETCH, REFUSED)
     failure = read_offsets_topic(config(cluster), {0, 1}, Log(), DEADLINE_SECONDS)
     assert failure is not None and failure.code == "TOPIC_AUTHORIZATION_FAILED"
+
+
+class Complaining:
+    """A consumer that hears of nothing but connections that failed."""
+
+    polls = 0
+
+    def assign(self, partitions):
+        pass
+
+    def unassign(self):
+        pass
+
+    def consume(self, most, seconds):
+        self.polls += 1
+        assert self.polls < 1_000_000, "it never gives up"
+        return [Message(topic="t", partition=0, error=KafkaError(KafkaError._TRANSPORT, "refused"))]
+
+
+class Unread:
+    start = 0
+
+    def take(self, messages):
+        return False
+
+
+def test_a_client_that_only_complains_is_as_good_as_silent():
+    reading = ReadPass(Complaining(), {PLACES[0]: Unread()}, silence_seconds=0.05)
+    reading.run()
+    assert list(reading.waiting) == [PLACES[0]] and not reading.problems
