@@ -1,7 +1,7 @@
 """Time as a port: what waits or stamps takes a clock, so that tests need not wait."""
 
+import math
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -25,13 +25,6 @@ class Clock(Protocol):
         ...
 
 
-def pauses(first_seconds: float, longest_seconds: float) -> Iterator[float]:
-    """Yield how long to wait before each further try of what failed in passing: ever twice as long, up to a limit."""
-    while True:
-        yield first_seconds
-        first_seconds = min(2 * first_seconds, longest_seconds)
-
-
 class SystemClock:
     """The machine's clock."""
 
@@ -46,6 +39,31 @@ class SystemClock:
     def wait(self, seconds: float) -> None:
         """Return after so many seconds."""
         time.sleep(seconds)
+
+
+class Backoff:
+    """Pauses between tries of what failed in passing: each twice as long as the one before, up to a limit.
+
+    The tries end `deadline_seconds` after it was made.
+    """
+
+    def __init__(
+        self, clock: Clock, first_seconds: float, longest_seconds: float, deadline_seconds: float = math.inf
+    ) -> None:
+        self._clock = clock
+        self._pause_seconds = first_seconds
+        self._longest_seconds = longest_seconds
+        self._end = clock.monotonic() + deadline_seconds
+
+    @property
+    def is_over(self) -> bool:
+        """True if there is no time for another try."""
+        return self._clock.monotonic() >= self._end
+
+    def pause(self) -> None:
+        """Wait before another try, at most until the deadline."""
+        self._clock.wait(max(0.0, min(self._pause_seconds, self._end - self._clock.monotonic())))
+        self._pause_seconds = min(2 * self._pause_seconds, self._longest_seconds)
 
 
 def iso(time_ms: int) -> str:

@@ -101,7 +101,7 @@ class LineProgress:
             self._write(json.dumps(line) + "\n")
             return
         line_text = safe(f"[{elapsed:5.1f} s] {text}")
-        # A line that wraps cannot be written over; it stands, as in a log, and is not said again.
+        # A line that wraps cannot be written over; it stays, as it would in a log, and is not repeated.
         if not self._columns or cells(line_text) >= self._columns:
             if self._shown and self._columns:
                 self._write("\n")

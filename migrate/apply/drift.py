@@ -100,7 +100,7 @@ def committed(row: Row, commits: Commits) -> int | None:
     return None if commit is None else commit.offset
 
 
-def stands(row: Row, commits: Commits) -> bool:
+def is_committed_as_planned(row: Row, commits: Commits) -> bool:
     """True if just what the row plans is committed: offset and metadata (not the leader epoch), or nothing."""
     commit, planned = commits.get(row.target_partition), row.target_commit
     if commit is None or planned is None:
@@ -116,7 +116,7 @@ def is_done(row: Row, commits: Commits, trace: GroupTrace | None) -> bool:
     if row.needs_acknowledgement and (trace is None or not trace.is_certain(row.target_partition)):
         # What is committed now may be what an earlier, unanswered write has not replaced yet.
         return False
-    if stands(row, commits):
+    if is_committed_as_planned(row, commits):
         return True
     if trace is None or not trace.read_back or row.target_partition not in trace.planned:
         return False
@@ -242,7 +242,7 @@ def _target_offsets(
         metadata = _other_metadata(row.target_prior_metadata, commits.get(row.target_partition))
         if (now == row.target_prior and not metadata) or restore:
             continue
-        if row.needs_acknowledgement and stands(row, commits):
+        if row.needs_acknowledgement and is_committed_as_planned(row, commits):
             continue
         if row.decision is Decision.KEEP:
             if _moved_on(row, now, trace):

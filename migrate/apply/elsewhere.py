@@ -7,7 +7,7 @@ finished in the other has two journals, each of which knows half; the target has
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from migrate.apply.drift import committed, stands
+from migrate.apply.drift import committed, is_committed_as_planned
 from migrate.apply.history import JournalState
 from migrate.apply.write import read_commits
 from migrate.clock import Clock
@@ -45,7 +45,7 @@ def as_planned(rows: Collection[Row], commits: Mapping[str, Commits]) -> tuple[R
         for row in rows
         if (held := commits.get(row.group)) is not None
         and committed(row, held) == row.target_offset
-        and (row.target_prior != row.target_offset or stands(row, held))
+        and (row.target_prior != row.target_offset or is_committed_as_planned(row, held))
     )
 
 

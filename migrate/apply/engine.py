@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from migrate.apply.assess import Assessment, Fate, assess
-from migrate.apply.drift import UNDO, stands
+from migrate.apply.drift import UNDO, is_committed_as_planned
 from migrate.apply.history import APPLY, REMOVED, SET, GroupTrace
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
 from migrate.apply.row_results import RowResult, RowStatus, results_of
@@ -256,7 +256,7 @@ def _proven(
         answer, trace = answers.get(row.group, {}).get(partition), traces.get(row.group)
         earlier = trace is not None and trace.is_in_doubt(partition)
         unknown = answer.outcome_unknown or earlier if isinstance(answer, Failure) else answer is None and earlier
-        if unknown and stands(row, commits) and not row.needs_acknowledgement:
+        if unknown and is_committed_as_planned(row, commits) and not row.needs_acknowledgement:
             done = REMOVED if row.decision is Decision.REMOVE else SET
             proven.setdefault(row.group, {})[partition] = done
     return proven

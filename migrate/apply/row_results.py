@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from migrate.apply.assess import REFUSED, Assessment
-from migrate.apply.drift import committed, is_kept, stands
+from migrate.apply.drift import committed, is_committed_as_planned, is_kept
 from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN
 from migrate.apply.write import Answer
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
@@ -66,7 +66,7 @@ def results_of(
             results.append(_judge_untouched(row, RowStatus.KEPT, now, seen.get(row.group)))
             continue
         elif row.key not in pending:
-            status = RowStatus.ALREADY if stands(row, found) else RowStatus.MOVED_ON
+            status = RowStatus.ALREADY if is_committed_as_planned(row, found) else RowStatus.MOVED_ON
             results.append(_judge_untouched(row, status, now, seen.get(row.group)))
             continue
         elif row.group not in answers:
@@ -92,7 +92,7 @@ def _judge_untouched(row: Row, status: RowStatus, before: int | None, commits: C
     elif commits is not None:
         now = committed(row, commits)
         # `before` is what was found just now: a consumer that has moved on since the plan was judged by then.
-        as_planned = is_kept(row, commits) if row.decision is Decision.KEEP else stands(row, commits)
+        as_planned = is_kept(row, commits) if row.decision is Decision.KEEP else is_committed_as_planned(row, commits)
         if not as_planned and now != before:
             had, has = ("no offset" if offset is None else str(offset) for offset in (before, now))
             where = {RowStatus.KEPT: "to be kept", RowStatus.MOVED_ON: "moved on"}.get(status, "already")
@@ -140,7 +140,7 @@ def _judge(row: Row, answer: Answer | None, commits: Commits | Failure | None) -
             error = f"{told or 'written'}, but it could not be read back: {why}"
     else:
         seen = committed(row, commits)
-        is_as_planned = stands(row, commits)
+        is_as_planned = is_committed_as_planned(row, commits)
         status = what_became(row, word, is_as_planned)
         where = "no offset" if seen is None else str(seen)
         if seen is not None and seen == row.target_offset:

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Self
 
-from migrate.apply.drift import committed, stands
+from migrate.apply.drift import committed, is_committed_as_planned
 from migrate.apply.history import REMOVED, SET
 from migrate.apply.journal import JournalLost, JournalWriter
-from migrate.clock import Clock, pauses
+from migrate.clock import Backoff, Clock
 from migrate.errors import MigrateError
 from migrate.model import Commit, Commits, Decision, Failure, Row, TopicPartition
 from migrate.ports import ClusterAdmin, Outcomes
@@ -137,16 +137,15 @@ class GroupWriter:
     def _write(self, pool: ThreadPoolExecutor, left: Left, before: Mapping[str, Commits], written: Written) -> bool:
         """Try until nothing is left, or no more may be tried; return True if nothing is left."""
         total = fewest = len(left)
-        deadline = None
+        backoff = None
         while True:
             self._pass(pool, left, before, written)
             left = _again(left, written.answers)
-            now = self._clock.monotonic()
-            if deadline is None or len(left) < fewest:
-                deadline, waits, fewest = now + self._timeout, pauses(*PAUSE_SECONDS), len(left)
-            if not left or now >= deadline or self._interrupted:
+            if backoff is None or len(left) < fewest:
+                backoff, fewest = Backoff(self._clock, *PAUSE_SECONDS, self._timeout), len(left)
+            if not left or backoff.is_over or self._interrupted:
                 return not left
-            self._clock.wait(min(next(waits), deadline - now))
+            backoff.pause()
             self._admin = self._admin.renewed()
             self._take(written, self._settled(left, written.answers, before))
             left = _again(left, written.answers)
@@ -271,7 +270,7 @@ class GroupWriter:
             found: dict[TopicPartition, Answer] = {}
             for p, row in left[group].items():
                 answer = answers.get(group, {}).get(p)
-                if stands(row, commits):
+                if is_committed_as_planned(row, commits):
                     if isinstance(answer, Failure) and answer.outcome_unknown and not row.needs_acknowledgement:
                         found[p] = REMOVED if row.target_commit is None else SET
                 elif committed(row, commits) not in (committed(row, before.get(group, {})), row.target_prior):
@@ -301,7 +300,7 @@ def read_commits(
     """
     found: dict[str, Commits | Failure] = {}
     left = list(groups)
-    deadline, waits = None, pauses(*PAUSE_SECONDS)
+    backoff = None
     with Interruption() as interrupted:
         while True:
             try:
@@ -314,11 +313,10 @@ def read_commits(
                 lost = Failure("NO_ANSWER", _no_answer(error).message, retriable=True)
                 found |= {group: found.get(group, lost) for group in left}
             left = [g for g in left if isinstance(answer := found[g], Failure) and answer.retriable]
-            now = clock.monotonic()
-            deadline = now + timeout_seconds if deadline is None else deadline
-            if not left or now >= deadline or interrupted:
+            backoff = backoff or Backoff(clock, *PAUSE_SECONDS, timeout_seconds)
+            if not left or backoff.is_over or interrupted:
                 return found
-            clock.wait(min(next(waits), deadline - now))
+            backoff.pause()
 
 
 def _again(left: Left, answers: Answers) -> dict[str, dict[TopicPartition, Row]]:

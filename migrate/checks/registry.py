@@ -1,6 +1,6 @@
 """All checks, in the order in which they are told: what each says of itself, and the waivers that name them.
 
-How a check judges stands in the module of its subject, under `@judges`; `migrate.checks.checklist` runs them. Pure.
+How a check judges lives in the module of its subject, under `@judges`; `migrate.checks.checklist` runs them. Pure.
 """
 
 from dataclasses import dataclass, replace

@@ -13,11 +13,12 @@ from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, Is
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
+from migrate.clock import Backoff, SystemClock
 from migrate.errors import ClusterError
 from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of, or_too_few_copies
 from migrate.kafka.settings import ClientSettings
-from migrate.kafka.turns import Backoff, batches
+from migrate.kafka.turns import batches
 from migrate.model import UNREAD_METADATA, ClusterFacts, Commit, Commits, Failure, GroupState, LogRange, TopicPartition
 
 MAX_IN_FLIGHT = 100
@@ -173,7 +174,7 @@ class ConfluentReader:
             return {key: answer for batch in batches(some, size) for key, answer in ask(batch).items()}
 
         answers = asked(sorted(set(keys)))
-        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, self._deadline_seconds)
+        backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, self._deadline_seconds)
         while (passing := [key for key, answer in answers.items() if _is_passing(answer)]) and not backoff.is_over:
             self._connection.drop()
             backoff.pause()

@@ -25,10 +25,10 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from migrate.clock import Backoff, SystemClock
 from migrate.errors import ClusterError
 from migrate.kafka.errors import HOPELESS, code_of, error_of, failure_of, not_sent, note_cause, on_one_line, timed_out
 from migrate.kafka.settings import ClientSettings
-from migrate.kafka.turns import Backoff
 from migrate.model import Failure
 
 REQUEST_TIMEOUT_SECONDS = 3600.0
@@ -117,7 +117,7 @@ class Connection:
 
     def answer(self, what: str, submit: Callable[[AdminClient], "Future[Any]"]) -> Any:
         """Return one call's result; raises `ClusterError` saying that `what` could not be done."""
-        backoff = Backoff(_PAUSE_SECONDS, _PAUSE_SECONDS, self.deadline_seconds)
+        backoff = Backoff(SystemClock(), _PAUSE_SECONDS, _PAUSE_SECONDS, self.deadline_seconds)
         while True:
             got = self.collect(lambda client: {what: submit(client)})[what]
             if not isinstance(got, Failure) or not got.retriable or backoff.is_over:

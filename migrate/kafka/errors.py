@@ -43,8 +43,8 @@ _REMEDIES = {
     "UNSTABLE_OFFSET_COMMIT": "a transaction that commits offsets of this group is still open",
 }
 TOO_FEW_COPIES = (
-    "fewer copies of __consumer_offsets are in step than its min.insync.replicas, or the broker that coordinates the "
-    "group is down"
+    "fewer copies of __consumer_offsets may be in step than its min.insync.replicas, or the broker that coordinates "
+    "the group may be down"
 )
 _WRITING_REMEDIES = {
     "GROUP_AUTHORIZATION_FAILED": "grant the principal READ on the group, and DELETE where it is to be deleted",

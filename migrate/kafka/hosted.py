@@ -19,10 +19,10 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 
+from migrate.clock import Backoff, SystemClock
 from migrate.errors import ClusterError
 from migrate.kafka.frames import ByGroup, receive, send
 from migrate.kafka.settings import ClientSettings
-from migrate.kafka.turns import Backoff
 from migrate.model import ClusterFacts, Commits, Failure, GroupState, LogRange, TopicPartition
 from migrate.ports import Outcomes
 
@@ -154,7 +154,7 @@ class HostedAdmin:
     # Answers are of the type that the admin's own method has, which only the caller names.
     def _read(self, method: str, *arguments: Any) -> T:  # type: ignore[type-var]
         """Ask, and ask again of a new process where one died over the question."""
-        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+        backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         for _ in range(DEATHS_BORNE):
             try:
                 return self._call(method, *arguments)

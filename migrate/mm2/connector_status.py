@@ -26,7 +26,7 @@ _SECRET = (
 _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = tuple(
     (re.compile(pattern, re.IGNORECASE), put)
     for pattern, put in (
-        # What Kafka says of a wrong setting: the value stands before the name (`ConfigException`).
+        # What Kafka says of a wrong setting: the value comes before the name (`ConfigException`).
         (rf"(invalid value ).*( for configuration {_SECRET})", rf"\1{HIDDEN}\2"),
         (r"(\w*LoginModule\b).*", rf"\1 {HIDDEN}"),
         (r"-----BEGIN.*|\bMII[\w+/=]{8,}", HIDDEN),  # a key in PEM, or its DER in base64

@@ -131,7 +131,7 @@ def is_proven_best(row: Row) -> bool:
 class GroupTotals:
     """Rows of one group added up. `lag` and `rereads` are None where no row tells them.
 
-    `sign` stands before the re-reads: "~" where a row's are only estimated, "<=" where they are a bound, else "".
+    `sign` goes before the re-reads: "~" where a row's are only estimated, "<=" where they are a bound, else "".
     """
 
     decisions: Mapping[Decision, int]

@@ -15,7 +15,7 @@ from migrate.text import many
 class GroupBar:
     """One group's bar, in records: the plan's own number, None where no row tells it, and what MM2 adds to it.
 
-    `sign` stands before the plan's number, as in `GroupTotals`; `note` says what MM2's number leaves out.
+    `sign` goes before the plan's number, as in `GroupTotals`; `note` says what MM2's number leaves out.
     """
 
     group: str

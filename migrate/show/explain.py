@@ -245,11 +245,11 @@ def _beside_mm2(row: Row, header: Header) -> str:
 
 def _applying(row: Row, header: Header) -> str:
     target = name(header.target_alias)
-    stands = "has no offset" if row.target_prior is None else f"is at {row.target_prior}"
-    nothing = f"Writes nothing: the group {stands} on {target}"
+    offset_now = "has no offset" if row.target_prior is None else f"is at {row.target_prior}"
+    nothing = f"Writes nothing: the group {offset_now} on {target}"
     match row.decision:
         case Decision.SET:
-            text = f"Commits {row.target_offset} on {target}, where the group {stands}"
+            text = f"Commits {row.target_offset} on {target}, where the group {offset_now}"
             if row.target_log_start is not None and row.target_log_end is not None:
                 text += f" and the log was [{row.target_log_start}, {row.target_log_end})"
             return f"{text}. {_rereads(row)}"
@@ -260,7 +260,7 @@ def _applying(row: Row, header: Header) -> str:
         case Decision.SKIP:
             return f"{nothing}{', so auto.offset.reset decides there' if row.target_prior is None else ''}."
         case _:
-            return f"Writes nothing for any partition of this group: it {stands} on {target}, and stays so."
+            return f"Writes nothing for any partition of this group: it {offset_now} on {target}, and stays so."
 
 
 def _rereads(row: Row) -> str:

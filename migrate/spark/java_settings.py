@@ -7,11 +7,11 @@ from migrate.mm2.config_providers import without_providers
 from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE, Cluster
 from migrate.mm2.secrets import secret_values
 
-SIX_FIRST = "-Djava.net.preferIPv6Addresses=true"
+PREFER_IPV6 = "-Djava.net.preferIPv6Addresses=true"
 # Kafka's ClientUtils.filterPreferredAddresses; librdkafka tries them all.
 JAVA_ADDRESSES = (
     "If a name has IPv4 and IPv6 addresses, Java tries only the IPv4 ones; if brokers listen on IPv6 alone, set "
-    f"JAVA_TOOL_OPTIONS={SIX_FIRST}."
+    f"JAVA_TOOL_OPTIONS={PREFER_IPV6}."
 )
 
 # Spark rejects most of these; interceptors and reporters make Java load classes that are not there.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from migrate.errors import EnvironmentLacks, UsageError
 from migrate.spark.jars import HOW_TO_GIVE, cache_folder, connector_jars, spark_jars_folder
 from migrate.spark.java import java_version
-from migrate.spark.java_settings import SIX_FIRST
+from migrate.spark.java_settings import PREFER_IPV6
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -238,7 +238,7 @@ def _settings(master: str, conf: Mapping[str, str]) -> dict[str, str]:
     if jars := [str(path) for path in connector_jars(conf)]:
         settings["spark.jars"] = ",".join([*filter(None, [conf.get("spark.jars")]), *jars])
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if SIX_FIRST in os.environ.get("JAVA_TOOL_OPTIONS", ""):
+    if PREFER_IPV6 in os.environ.get("JAVA_TOOL_OPTIONS", ""):
         # Such a JVM hands rows over at ::1, and pyspark would look for it at 127.0.0.1.
         os.environ.setdefault("SPARK_PREFER_IPV6", "true")
     return settings

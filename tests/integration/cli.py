@@ -161,6 +161,11 @@ def kcg_lines(text: str) -> dict[Place, int]:
     return found
 
 
+def planned_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[Place, int]:
+    """The planned offset of every group, target topic and partition."""
+    return {(row["group"], row["target_topic"], row["partition"]): row["target_offset"] for row in rows}
+
+
 def tool_rows(output: str, groups: Iterable[str]) -> dict[Place, int]:
     """Read the tables of Kafka's ConsumerGroupCommand: group, topic, partition and offset come first in all."""
     wanted = set(groups)

@@ -128,6 +128,11 @@ def commits_on(bootstrap: str, groups: Iterable[str]) -> Commits:
     return found
 
 
+def by_place(commits: Mapping[str, Mapping[Partition, int]]) -> dict[tuple[str, str, int], int]:
+    """The committed offset of every group, topic and partition."""
+    return {(g, t, p): offset for g, places in commits.items() for (t, p), offset in places.items()}
+
+
 def groups_on(bootstrap: str) -> frozenset[str]:
     client = admin(bootstrap)
     answer = client.list_consumer_groups().result(CALL_SECONDS)

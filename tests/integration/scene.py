@@ -26,6 +26,7 @@ from tests.integration.clusters import (
     Commits,
     Partition,
     bounds,
+    by_place,
     commit,
     create_topic,
     partitions_of,
@@ -120,7 +121,7 @@ class Scene:
     @property
     def places(self) -> dict[tuple[str, str, int], int]:
         """The committed source offset of every group, topic and partition."""
-        return {(g, t, p): offset for g, at in self.commits.items() for (t, p), offset in at.items()}
+        return by_place(self.commits)
 
     # Writing
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli import CommandLine
-from tests.integration.clusters import all_syncs, commits_on, member
+from tests.integration.cli import CommandLine, planned_offsets
+from tests.integration.clusters import all_syncs, by_place, commits_on, member
 from tests.integration.judge import Judge, told
 from tests.integration.placement import commit_densely
 from tests.integration.scene import Scene
@@ -62,9 +62,7 @@ def walk(scene: Scene, commands: CommandLine) -> None:
     assert not scene.contradictions(truth) and not score.complaints, told(score.complaints)
     commands.execute("c.plan").expect(0)
     found = commits_on(target, scene.commits)
-    assert {(g, t, p): offset for g, at in found.items() for (t, p), offset in at.items()} == {
-        (r["group"], r["target_topic"], r["partition"]): r["target_offset"] for r in rows
-    }
+    assert by_place(found) == planned_offsets(rows)
     commands.verify("c.plan", "--records").expect(0)
     commands.undo("c.plan").expect(0)
     assert not commits_on(target, scene.commits)

@@ -10,20 +10,19 @@ from typing import Any, cast
 
 import pytest
 
-from tests.integration.cli import CommandLine, Ran
+from tests.integration.cli import CommandLine, Ran, planned_offsets
 from tests.integration.clusters import commits_on, groups_on
+from tests.integration.proxied import PLAN, chosen, commands_from_afar, replicated_scene, rows_from_near
 from tests.integration.running import Running, started
 from tests.integration.scene import Scene
 from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.proxy import Network, ProxiedCluster
 from tests.lab.waiting import wait_until
-from tests.seeds import new_seed
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 GROUPS = 12
-PLAN = "cutover.plan"
 SLOW_SECONDS = 0.1
 STALL_SECONDS = 3.0
 RESET_EVERY_SECONDS = 0.4
@@ -40,7 +39,6 @@ class Ground:
     """Two clusters behind networks, an MM2 that needs none, and the plan that is right: made next door."""
 
     scene: Scene
-    mm2_config: Path
     rows: Sequence[dict[str, Any]]
     lab: Lab
 
@@ -51,7 +49,7 @@ class Ground:
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        return ("--group", f".*{self.scene.suffix}")
+        return chosen(self.scene)
 
 
 @dataclass(frozen=True)
@@ -89,31 +87,13 @@ class Far:
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     own_clusters_only()
     with Lab(tmp_path_factory.mktemp("far"), kind=ProxiedCluster) as lab:
-        scene = Scene(lab, "far", new_seed())
-        plain, tx = scene.create("plain", 3), scene.create("tx", 2)
-        scene.write([(plain, p) for p in range(3)], 2000)
-        scene.write_transactions([(tx, 0), (tx, 1)], 600)
-        ends = scene.source_ends()
-        for number in range(GROUPS):
-            scene.commit({scene.group(f"g{number:02}"): {p: scene.dice.randint(*ends[p]) for p in scene.partitions}})
-        scene.wait_replicated()
-        lab.mirror.wait_checkpoints([scene.group("g00")], quiet_seconds=1.0)
-        near = CommandLine.of(lab, tmp_path_factory.mktemp("near"))
-        near.plan(PLAN, "--group", f".*{scene.suffix}").expect(0)
-        rows = near.document(PLAN)["rows"]
-        assert len(rows) == GROUPS * len(scene.partitions) and {row["grade"] for row in rows} == {"exact"}
-        source, target = cast(ProxiedCluster, lab.source), cast(ProxiedCluster, lab.target)
-        lines = lab.options.properties(source.proxied_bootstrap, target.proxied_bootstrap)
-        path = lab.folder / "proxied.properties"
-        path.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
-        yield Ground(scene, path, rows, lab)
+        scene = replicated_scene(lab, "far", GROUPS)
+        yield Ground(scene, rows_from_near(scene, tmp_path_factory.mktemp("near")), lab)
 
 
 @pytest.fixture
 def far(ground: Ground, tmp_path: Path) -> Iterator[Far]:
-    options = ground.lab.options
-    flow = ("--mm2-config", str(ground.mm2_config), "--source", options.source_alias, "--target", options.target_alias)
-    yield Far(ground, CommandLine(tmp_path, flow))
+    yield Far(ground, commands_from_afar(ground.lab, tmp_path))
     for network in ground.networks:
         network.latency_seconds = 0.0
         network.flow()
@@ -154,7 +134,7 @@ def test_over_lines_of_100_ms_all_answers_are_those_of_next_door(far: Far) -> No
     ready = json.loads(far.commands.run(*far.status_words()).expect(0).stdout)
     assert ready["ready"] and {g["group"] for g in ready["groups"]} == set(ground.scene.commits)
     far.commands.execute(PLAN).expect(0)
-    planned = {(r["group"], r["target_topic"], r["partition"]): r["target_offset"] for r in ground.rows}
+    planned = planned_offsets(ground.rows)
     held = commits_on(target, ground.scene.commits)
     assert {(g, t, p): o for g, at in held.items() for (t, p), o in at.items()} == planned
     proven = json.loads(far.commands.verify(PLAN, "--records", "--format", "json").expect(0).stdout)

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from tests.integration import oracle
-from tests.integration.cli import CommandLine
+from tests.integration.cli import CommandLine, planned_offsets
 from tests.integration.clusters import (
     READ_SECONDS,
     Partition,
     all_syncs,
     alter_topic,
     bounds,
+    by_place,
     commits_on,
     read_as_groups,
 )
@@ -140,7 +141,7 @@ def test_a_cutover_of_topics_that_are_compacted_and_deleted_from_loses_nothing_t
     groups = [group for scene in scenes for group in scene.commits]
     commands.execute("c.plan").expect(0)
     found = commits_on(lab.target_bootstrap, groups)
-    assert {(g, t, p): offset for g, at in found.items() for (t, p), offset in at.items()} == wanted
+    assert by_place(found) == wanted
     commands.verify("c.plan", "--records").expect(0)
     read = read_as_groups(lab.target_bootstrap, found)
     assert any(records for at in read.values() for records in at.values())
@@ -166,4 +167,4 @@ def judged_rows(
         assert score.judged["best"] > 0 and not score.complaints, told(score.complaints)
         below = [place for place, offset in scene.places.items() if offset < truth[place[1:]].source.start]
         assert below, f"{scene}: no group stands below the source's log start"
-    return {(row["group"], row["target_topic"], row["partition"]): row["target_offset"] for row in rows}
+    return planned_offsets(rows)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.integration import oracle
-from tests.integration.cli import tool_rows
+from tests.integration.cli import planned_offsets, tool_rows
 from tests.integration.clusters import all_syncs
 from tests.integration.conftest import Cutover
 from tests.integration.judge import Judge, told
@@ -249,9 +249,7 @@ def test_after_a_rollback_the_plan_is_spent(cutover: Cutover) -> None:
 
 
 def planned(cutover: Cutover) -> dict[tuple[str, str, int], int]:
-    return {
-        (row["group"], row["target_topic"], row["partition"]): row["target_offset"] for row in cutover.rows.values()
-    }
+    return planned_offsets(cutover.rows.values())
 
 
 def flat(commits: dict[str, dict[tuple[str, int], int]]) -> dict[tuple[str, str, int], int]:

@@ -91,6 +91,16 @@ class Night:
         ends = self.tokens.last_ends
         wait_until(lambda: time.time() > ends + 1, 60, "the last token to end")
 
+    def outlast_tokens(self, cluster: SecureCluster, running: Running) -> None:
+        """Let a command wait for a broker that stands still until no token is good any more."""
+        broker = cluster.brokers[0].process
+        broker.pause()
+        running.go_on()
+        try:
+            self.wait_until_tokens_end()
+        finally:
+            broker.resume()
+
     def paragraph(self, ran: Ran) -> str:
         """What is said on stderr in the end, on one line."""
         told = " ".join(ran.complaint().split())
@@ -147,13 +157,7 @@ def test_tokens_that_live_for_seconds_are_renewed_all_through_a_cutover(by_token
     rows = by_token.commands.document(PLAN)["rows"]
     assert len(rows) == 2 * len(GROUPS) and {row["grade"] for row in rows} == {"exact"}
     with by_token.applying() as running:
-        broker = by_token.secure.target.brokers[0].process
-        broker.pause()
-        running.go_on()
-        try:
-            by_token.wait_until_tokens_end()
-        finally:
-            broker.resume()
+        by_token.outlast_tokens(by_token.secure.target, running)
         running.result().expect(0)
     assert by_token.held() == by_token.planned
     by_token.finish_and_undo()
@@ -163,12 +167,7 @@ def test_a_token_endpoint_that_dies_amid_a_plan_leaves_no_plan_and_a_clear_end(b
     with started(by_token.commands, *by_token.plan_words(*IMPATIENT[:2])) as running:
         running.wait_for("reading commits of")
         by_token.tokens.die()
-        broker = by_token.secure.source.brokers[0].process
-        broker.pause()
-        try:
-            by_token.wait_until_tokens_end()
-        finally:
-            broker.resume()
+        by_token.outlast_tokens(by_token.secure.source, running)
         ran = running.result().expect(1)
     told = by_token.paragraph(ran)
     assert ran.stdout == "" and not (by_token.commands.folder / PLAN).exists(), str(ran)
@@ -184,13 +183,7 @@ def test_a_token_endpoint_that_dies_amid_an_apply_leaves_what_the_same_command_f
     by_token.plan()
     with by_token.applying(*IMPATIENT) as running:
         by_token.tokens.die()
-        broker = by_token.secure.target.brokers[0].process
-        broker.pause()
-        running.go_on()
-        try:
-            by_token.wait_until_tokens_end()
-        finally:
-            broker.resume()
+        by_token.outlast_tokens(by_token.secure.target, running)
         ran = running.result()
     assert ran.exit_code in (1, 4) and "Traceback" not in ran.stdout + ran.stderr, str(ran)
     assert not found_in(SECRETS, text=ran.stdout + ran.stderr)

@@ -16,6 +16,7 @@ from tests.integration.clusters import (
     AnyLab,
     Commits,
     Partition,
+    by_place,
     commit,
     commits_on,
     portrait,
@@ -78,7 +79,7 @@ def moved_and_consumed(scene: Scene, commands: CommandLine) -> dict[Place, int]:
             elif records and chance < 0.9:
                 committed[group][place] = records[-1].offset + 1
     commit(target, committed)
-    return {(g, t, p): offset for g, at in committed.items() for (t, p), offset in at.items()}
+    return by_place(committed)
 
 
 def swapped_truth(scene: Scene) -> dict[Partition, Truth]:
@@ -217,7 +218,7 @@ def test_apply_prints_first_what_is_written_and_writes_to_a(way_back: WayBack) -
         first = ran.expect(0).stdout.splitlines()[0]
         assert first.startswith("FAILBACK") and f"{alias} is what is written" in first
     assert way_back.on_a_after_dry_run == way_back.on_a_before
-    written = {(g, t, p): offset for g, at in way_back.on_a_applied.items() for (t, p), offset in at.items()}
+    written = by_place(way_back.on_a_applied)
     for row in way_back.rows.values():
         assert written[row["group"], row["target_topic"], row["partition"]] == row["target_offset"]
 

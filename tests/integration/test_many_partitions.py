@@ -11,7 +11,17 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 from confluent_kafka.admin import NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from tests.integration.cli import CommandLine, Ran, wider
-from tests.integration.clusters import CALL_SECONDS, QUIET, Commits, Partition, admin, commit, commits_on, groups_on
+from tests.integration.clusters import (
+    CALL_SECONDS,
+    QUIET,
+    Commits,
+    Partition,
+    admin,
+    by_place,
+    commit,
+    commits_on,
+    groups_on,
+)
 from tests.integration.running import started
 from tests.lab.cluster import Cluster
 from tests.lab.fixtures import own_clusters_only
@@ -175,7 +185,7 @@ def copied(lab: Lab, ends: Mapping[Partition, int]) -> dict[Partition, int]:
 def test_thousands_of_partitions_move_by_group_and_are_told_on_one_screen(ground: Ground, tmp_path: Path) -> None:
     lab, commits = ground.lab, ground.commits
     commands = CommandLine.of(lab, tmp_path)
-    places = {(g, t, p): offset for g, at in commits.items() for (t, p), offset in at.items()}
+    places = by_place(commits)
     assert len(ground.ends) == TOPICS * PARTITIONS and len(places) > 3 * len(ground.ends)
 
     def run(*words: str) -> Ran:
@@ -206,7 +216,7 @@ def test_thousands_of_partitions_move_by_group_and_are_told_on_one_screen(ground
     run("apply", PLAN, *commands.clusters, *approval).expect(0)
     held = commits_on(lab.target_bootstrap, commits)
     copies = {(g, lab.options.target_topic(t), p): offset for (g, t, p), offset in places.items()}
-    assert {(g, t, p): offset for g, at in held.items() for (t, p), offset in at.items()} == copies
+    assert by_place(held) == copies
     run("verify", PLAN, *commands.clusters).expect(0)
     # It shows each row's records: that is no screen, and asked for.
     commands.verify(PLAN, "--records").expect(0)

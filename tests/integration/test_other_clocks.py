@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.cli import REPOSITORY, CommandLine, Ran, run
-from tests.integration.clusters import commits_on
+from tests.integration.cli import REPOSITORY, CommandLine, Ran, planned_offsets, run
+from tests.integration.clusters import by_place, commits_on
 from tests.integration.members import stay_and_leave
 from tests.integration.scene import Scene
 from tests.lab.fixtures import own_clusters_only
@@ -114,9 +114,9 @@ def test_a_clock_that_is_off_changes_no_row_and_no_verdict(
 
     approval = ("--approve", document["fingerprint"], "--execute")
     at(seconds_off, commands, "apply", PLAN, *commands.clusters, *approval).expect(0)
-    planned = {(row["group"], row["target_topic"], row["partition"]): row["target_offset"] for row in rows}
+    planned = planned_offsets(rows)
     held = commits_on(target, scene.commits)
-    assert {(g, t, p): offset for g, places in held.items() for (t, p), offset in places.items()} == planned
+    assert by_place(held) == planned
     at(seconds_off, commands, "verify", PLAN, *commands.clusters).expect(0)
     # The way back is walked by the right clock: a journal's times decide nothing.
     at(-seconds_off, commands, "rollback", PLAN, *commands.clusters, *approval).expect(0)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from tests.integration.cli import CommandLine
-from tests.integration.clusters import QUIET, AnyLab, all_syncs, commits_on
+from tests.integration.cli import CommandLine, planned_offsets
+from tests.integration.clusters import QUIET, AnyLab, all_syncs, by_place, commits_on
 from tests.integration.judge import Judge, told
 from tests.integration.placement import commit_densely
 from tests.integration.scene import Scene
@@ -77,7 +77,7 @@ def throttling(bootstrap: str, topic: str) -> float:
 def test_where_quotas_throttle_every_client_plan_apply_and_verify_come_to_the_same(lab: AnyLab, tmp_path: Path) -> None:
     scene = Scene(lab, "quota", new_seed())
     pool = scene.create("pool", PARTITIONS)
-    scene.write(scene.partitions, 24_000)
+    scene.write(scene.partitions, 8_000)
     scene.wait_replicated()
     commit_densely(scene, GROUPS)
     commands, chosen = CommandLine.of(lab, tmp_path), ("--group", f".*{scene.suffix}")
@@ -94,15 +94,14 @@ def test_where_quotas_throttle_every_client_plan_apply_and_verify_come_to_the_sa
         found = commits_on(lab.target_bootstrap, scene.commits)
         commands.verify("slow.plan", "--records", *PATIENT).expect(0)
 
-    print({k: v for k, v in document["header"].items() if k not in ("flow", "settings")})
     assert {place: row["source_committed"] for place, row in rows.items()} == scene.places
     for place, row in rows.items():
         assert (row["target_offset"], row["grade"]) == (free[place]["target_offset"], free[place]["grade"]), row
     score = Judge(scene, scene.truth(), all_syncs(lab), whole=True).score(rows.values())
     assert score.judged["loss"] == GROUPS * PARTITIONS and score.judged["best"] > 0
     assert not score.complaints, told(score.complaints)
-    planned = {(r["group"], r["target_topic"], r["partition"]): r["target_offset"] for r in rows.values()}
-    assert {(g, t, p): offset for g, at in found.items() for (t, p), offset in at.items()} == planned
+    planned = planned_offsets(rows.values())
+    assert by_place(found) == planned
     commands.undo("slow.plan").expect(0)
     assert not commits_on(lab.target_bootstrap, scene.commits)
 

@@ -17,8 +17,8 @@ from confluent_kafka import ElectionType, KafkaException, TopicPartition
 from migrate.apply.history import SET, read_history
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
-from tests.integration.cli import CommandLine
-from tests.integration.clusters import Commits, all_syncs, alter_topic, commit, commits_on
+from tests.integration.cli import CommandLine, planned_offsets
+from tests.integration.clusters import Commits, all_syncs, alter_topic, by_place, commit, commits_on
 from tests.integration.judge import Judge, told
 from tests.integration.madeplan import made_plan, options_for, saved
 from tests.integration.placement import commit_densely
@@ -138,12 +138,11 @@ def judged(scene: Scene, commands: CommandLine, name: str) -> dict[tuple[str, st
     score = Judge(scene, scene.truth(), all_syncs(scene.lab), whole=True).score(rows)
     assert score.judged["loss"] == len(rows) == GROUPS * len(scene.partitions) and score.judged["best"] > 0
     assert not score.complaints, told(score.complaints)
-    return {(r["group"], r["target_topic"], r["partition"]): r["target_offset"] for r in rows}
+    return planned_offsets(rows)
 
 
 def held(scene: Scene) -> dict[tuple[str, str, int], int]:
-    found = commits_on(scene.lab.target_bootstrap, scene.commits)
-    return {(g, t, p): offset for g, at in found.items() for (t, p), offset in at.items()}
+    return by_place(commits_on(scene.lab.target_bootstrap, scene.commits))
 
 
 def test_with_one_of_three_brokers_gone_the_whole_way_goes_as_ever(

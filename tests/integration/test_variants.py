@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.integration import oracle
-from tests.integration.cli import CommandLine
-from tests.integration.clusters import Partition, all_syncs, commits_on
+from tests.integration.cli import CommandLine, planned_offsets
+from tests.integration.clusters import Partition, all_syncs, by_place, commits_on
 from tests.integration.judge import Judge, told
 from tests.integration.killedscene import kill_mid_stream
 from tests.integration.scene import Scene
@@ -125,9 +125,9 @@ def test_a_cutover_is_loss_free(name: str, lab_factory: Any, tmp_path: Path) -> 
     assert any(row["checkpoint_target_offset"] is not None for row in rows)
 
     commands.execute("c.plan").expect(0)
-    planned = {(r["group"], r["target_topic"], r["partition"]): r["target_offset"] for r in rows}
+    planned = planned_offsets(rows)
     found = commits_on(lab.target_bootstrap, scene.commits)
-    assert {(g, t, p): offset for g, at in found.items() for (t, p), offset in at.items()} == planned
+    assert by_place(found) == planned
     commands.verify("c.plan", "--records").expect(0)
     commands.undo("c.plan").expect(0)
     assert not commits_on(lab.target_bootstrap, scene.commits)

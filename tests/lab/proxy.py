@@ -6,13 +6,11 @@ import asyncio
 import socket
 import struct
 import threading
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from tests.lab.cluster import HOST, Broker, Cluster, free_ports
-from tests.lab.jars import DEFAULT_VERSION
 
 CHUNK_BYTES = 65_536
 START_SECONDS = 10.0
@@ -139,16 +137,8 @@ class ProxiedCluster(Cluster):
 
     outer_host = HOST
 
-    def __init__(
-        self,
-        name: str,
-        folder: Path,
-        version: str = DEFAULT_VERSION,
-        brokers: int = 1,
-        overrides: Mapping[str, str] | None = None,
-        controllers: int = 1,
-    ) -> None:
-        super().__init__(name, folder, version, brokers, overrides, controllers)
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
         self.network = Network()
         self._ports: dict[int, tuple[int, int]] = {}
 

@@ -35,7 +35,7 @@ def test_spark_starts_works_and_stops_without_a_word_on_the_terminal():
     assert done.stdout == "5 UTC None\nFalse\n"
 
 
-SIX_FIRST = """
+PREFER_IPV6 = """
 from migrate.spark.session import spark_session, stop_session
 session = spark_session("local[1]")
 # Rows that come back through a socket of the JVM's, and through a Python worker's.
@@ -47,7 +47,7 @@ stop_session(session)
 def test_a_java_that_prefers_ipv6_is_found_by_python():
     environment = with_our_package() | {"JAVA_TOOL_OPTIONS": "-Djava.net.preferIPv6Addresses=true"}
     done = subprocess.run(
-        [sys.executable, "-c", SIX_FIRST], capture_output=True, text=True, timeout=180, env=environment
+        [sys.executable, "-c", PREFER_IPV6], capture_output=True, text=True, timeout=180, env=environment
     )
     assert (done.returncode, done.stdout) == (0, "[1, 2, 3]\n"), done.stderr
 

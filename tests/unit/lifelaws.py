@@ -3,7 +3,7 @@
 `ALWAYS` are those that hold at any moment, `OF_A_COMMAND` those that a command that has just ended must keep.
 """
 
-from migrate.apply.drift import stands
+from migrate.apply.drift import is_committed_as_planned
 from migrate.apply.history import APPLY, ROLLBACK
 from migrate.apply.row_results import RowResult, RowStatus
 from migrate.model import Commit, Decision, Failure, Row
@@ -94,7 +94,7 @@ def a_row_called_set_was_seen_there(life: Life, ran: Ran) -> None:
     for result, row in _results(ran):
         if result.status in (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY):
             assert ran.seen_after_writing(row.group), row.key
-            assert stands(row, ran.seen(row.group) or {}), row.key
+            assert is_committed_as_planned(row, ran.seen(row.group) or {}), row.key
         elif result.status is RowStatus.MOVED_ON:
             seen, claims = ran.seen_at(row), life.brought_back if ran.restores else life.stood
             assert (row.group, row.target_partition) in claims[ran.folder], row.key
@@ -123,7 +123,7 @@ def what_is_said_not_to_be_written_was_not(life: Life, ran: Ran) -> None:
             late = life.unseen((row.group, row.target_partition))
             assert (ran.folder, row.target_commit) not in late, row.key
             if ran.seen(row.group) is not None and row.decision is not Decision.KEEP:
-                assert row.needs_acknowledgement or not stands(row, ran.seen(row.group) or {}), row.key
+                assert row.needs_acknowledgement or not is_committed_as_planned(row, ran.seen(row.group) or {}), row.key
 
 
 def who_refuses_has_written_nothing(life: Life, ran: Ran) -> None:

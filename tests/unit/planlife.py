@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from migrate.apply.drift import stands, to_write
+from migrate.apply.drift import is_committed_as_planned, to_write
 from migrate.apply.engine import ApplyResult
 from migrate.apply.history import JournalState, read_history
 from migrate.apply.row_results import RowStatus
@@ -300,7 +300,7 @@ class Life:
         status = {r.key: r.status for r in ran.result.rows} if ran.result else {}
         for row in to_write(ran.plan.rows) if ran.execute else ():
             # A run that was killed may have noted in the journal what it read back.
-            read = stands(row, ran.seen(row.group) or {}) and ran.seen_after_writing(row.group)
+            read = is_committed_as_planned(row, ran.seen(row.group) or {}) and ran.seen_after_writing(row.group)
             if status.get(row.key) in DONE if status else read:
                 claims.add((row.group, row.target_partition))
         if ran.restores and ran.code == 0 and ran.execute:
