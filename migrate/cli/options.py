@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from migrate.checks.registry import ACCEPTABLE_CHECKS, parse_waiver
+from migrate.cli.console import one_paragraph
 from migrate.errors import UsageError
 from migrate.mm2.flow import Flow
 from migrate.model import Side
@@ -44,11 +45,12 @@ def together(*decorators: Callable[[Command], Command]) -> Callable[[Command], C
     return lambda command: reduce(lambda decorated, decorate: decorate(decorated), reversed(decorators), command)
 
 
-# What every command has: logging and debugging.
-common_options = together(
+# What every command has, nearest to its function: logging, debugging, and one paragraph for every error.
+command_options = together(
     option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
            help="Format of progress and log lines on stderr."),
     option("--debug", is_flag=True, help="Show stack traces."),
+    one_paragraph,
 )  # fmt: skip
 # What `apply` and `rollback` share.
 writing_options = together(
