@@ -10,8 +10,9 @@ from migrate.plan.diff import diff
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
 from migrate.show.diff import diff_document, diff_lines
-from migrate.show.formats import render, select
+from migrate.show.formats import FORMATS, select
 from migrate.show.plan_export import kcg_companion, refuse_unprintable
+from migrate.show.plan_table import Page
 from migrate.show.waves import wave_document, wave_lines
 
 
@@ -40,13 +41,9 @@ def run_show(paths: Sequence[Path], options: ShowOptions) -> tuple[Iterable[str]
         refuse_unprintable(plan.rows)
     if options.other is not None:
         return _difference(plan, path, options.other, options), ""
-    lines = render(
-        plan, options.form, str(path), groups=options.groups, only=options.only, width=options.width,
-        colour=options.colour,
-    )  # fmt: skip
-    if options.form != "kcg":
-        return lines, ""
-    return lines, kcg_companion(plan, str(path), select(plan.rows, options.groups, options.only))
+    rows = select(plan.rows, options.groups, options.only)
+    lines = FORMATS[options.form](plan, rows, Page(str(path), options.width, options.colour))
+    return lines, kcg_companion(plan, str(path), rows) if options.form == "kcg" else ""
 
 
 def _difference(now: Plan, path: Path, other: Path, options: ShowOptions) -> Iterable[str]:

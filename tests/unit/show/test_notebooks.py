@@ -13,13 +13,12 @@ from migrate.model import Decision, Row
 from migrate.plan.file import write_plan
 from migrate.plan.totals import totals
 from migrate.show import review
-from migrate.show.formats import render
 from migrate.show.report_outcome import Aftermath
 from migrate.show.report_page import report
 from tests.builders import make_plan, make_row
 from tests.notebooks import NOTEBOOKS, facts, outputs, run
 from tests.unit.goldenplan import golden_plan
-from tests.unit.pages import squeezed
+from tests.unit.pages import render, squeezed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

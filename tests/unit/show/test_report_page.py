@@ -17,7 +17,6 @@ from migrate.model import Decision
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import group_totals, lag, totals
-from migrate.show.formats import render
 from migrate.show.plan_table import identity, next_steps, totals_told, verdict
 from migrate.show.report_data import (
     GAP,
@@ -28,7 +27,7 @@ from migrate.show.report_page import ROWS_EMBEDDED, report
 from migrate.text import safe
 from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
-from tests.unit.pages import squeezed
+from tests.unit.pages import render, squeezed
 
 NOTHING = Aftermath()
 HOSTILE = "</script><img src=x onerror=alert(1)>&amp;\"'`\x1b[2J\u202e{{7*7}}<!--"
