@@ -45,7 +45,7 @@ class Page:
 class NextSteps:
     """What to do with a plan that was read: sentences, and the commands to copy, "" where there are none."""
 
-    told: tuple[str, ...]
+    sentences: tuple[str, ...]
     dry_run: str = ""
     execute: str = ""
 
@@ -254,20 +254,20 @@ def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...
     if not t.groups_to_write or plan.cluster_blocked():
         clean = plan.is_clean()
         return NextSteps(("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",))
-    told, partial = [], "" if plan.is_clean() else " --allow-partial"
+    lines, partial = [], "" if plan.is_clean() else " --allow-partial"
     if partial:
-        told.append("Fix what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")
+        lines.append("Fix what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")
     if not cluster_options:
-        told.append(OPTIONS_TO_ADD)
+        lines.append(OPTIONS_TO_ADD)
     command = " ".join(["mm2-migrate apply", shell_word(path), *map(shell_word, cluster_options)]) + partial
-    return NextSteps(tuple(told), command, f"{command} --approve {plan.fingerprint} --execute")
+    return NextSteps(tuple(lines), command, f"{command} --approve {plan.fingerprint} --execute")
 
 
 def _next(plan: Plan, t: Totals, page: Page) -> Iterator[str]:
     """Yield the commands to type next, whole on one line each: they are copied."""
     yield paint("NEXT", Colour.BOLD, page.colour)
     steps = next_steps(plan, t, page.path, page.cluster_options)
-    for sentence in steps.told:
+    for sentence in steps.sentences:
         yield from wrapped(sentence, page.width)
     if steps.dry_run:
         yield f"  {steps.dry_run}"

@@ -82,20 +82,19 @@ def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
     Whole groups only. Beyond the cap, groups that need attention come first, then in the plan's order.
     """
     words, groups, states = _Words(), plan.groups(), states_told(plan)
-    embedded = _embedded(groups, after, cap)
-    described = [
-        _group(group, rows, after, states.get(group, ""), path, group in embedded, words)
-        for group, rows in groups.items()
-    ]
-    documents = tuple(_rows(rows, after, words) if group in embedded else "" for group, rows in groups.items())
+    described = {group: _group(rows, after, states.get(group, ""), words) for group, rows in groups.items()}
+    embedded = _embedded(described, cap)
     left = groups.keys() - embedded
+    for group in left:
+        described[group]["show"] = f"mm2-migrate show {shell_word(path)} --group {shell_word(re.escape(group))}"
+    documents = tuple(_rows(rows, after, words) if group in embedded else "" for group, rows in groups.items())
     page = {
         "columns": COLUMNS,
         "source": name(plan.header.source_alias),
         "target": name(plan.header.target_alias),
         "after": bool(after),
         "verified": bool(after.standings),
-        "groups": described,
+        "groups": list(described.values()),
         "words": words.listed,
     }
     return Data(page, documents, sum(len(groups[g]) for g in left), len(left))
@@ -107,35 +106,26 @@ def as_json(document: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _embedded(groups: Mapping[str, Sequence[Row]], after: Aftermath, cap: int) -> frozenset[str]:
+def _embedded(groups: Mapping[str, Mapping[str, Any]], cap: int) -> frozenset[str]:
+    calm = {g for g, d in groups.items() if d["word"] != "BLOCK" and not d["risk"] and not d["bad"]}
     room, chosen = cap, set()
-    for group in sorted(groups, key=lambda g: not _needs_attention(groups[g], after)):  # otherwise in the plan's order
-        if len(groups[group]) <= room:
-            room -= len(groups[group])
+    for group in sorted(groups, key=lambda g: g in calm):  # otherwise in the plan's order
+        if groups[group]["rows"] <= room:
+            room -= groups[group]["rows"]
             chosen.add(group)
     return frozenset(chosen)
-
-
-def _needs_attention(rows: Sequence[Row], after: Aftermath) -> bool:
-    return (
-        group_word(rows)[0] == "BLOCK"
-        or any(map(_risk, rows))
-        or any(_is_bad(after.rows[r.key]) for r in rows if r.key in after.rows)
-    )
 
 
 def _is_bad(after: RowAfter) -> bool:
     return after.status not in AS_PLANNED or bool(after.standing and after.standing not in GOOD)
 
 
-def _group(
-    group: str, rows: Sequence[Row], after: Aftermath, states: str, path: str, embedded: bool, words: _Words
-) -> dict[str, Any]:
+def _group(rows: Sequence[Row], after: Aftermath, states: str, words: _Words) -> dict[str, Any]:
     t, mm2 = group_totals(rows), compare_with_mm2(rows)
-    afters = [after.rows[row.key] for row in rows if after and row.key in after.rows]
-    statuses = Counter(told.standing or told.status for told in afters)
+    afters = [after.rows[row.key] for row in rows if row.key in after.rows]
+    statuses = Counter(own.standing or own.status for own in afters)
     return {
-        "name": name(group),
+        "name": name(rows[0].group),
         "word": group_word(rows)[0],
         "rows": len(rows),
         "decisions": ", ".join(f"{n} {d}" for d, n in t.decisions.items()),
@@ -150,7 +140,7 @@ def _group(
         "risk": any(map(_risk, rows)),
         "bad": any(map(_is_bad, afters)),
         "results": ", ".join(f"{n} {word}" for word, n in statuses.items()),
-        "show": "" if embedded else f"mm2-migrate show {shell_word(path)} --group {shell_word(re.escape(group))}",
+        "show": "",
     }
 
 
@@ -168,7 +158,7 @@ def _rows(rows: Sequence[Row], after: Aftermath, words: _Words) -> str:
     columns.append([int(_risk(row)) for row in rows])
     nothing = RowAfter("")
     afters = [after.rows.get(row.key, nothing) for row in rows]
-    columns += [[words.of(getattr(told, part)) for told in afters] for part in AFTER]
+    columns += [[words.of(getattr(own, part)) for own in afters] for part in AFTER]
     return as_json([_folded(column) for column in columns])
 
 

@@ -21,7 +21,6 @@ from migrate.text import many
 
 Key = tuple[str, str, int]
 NOT_WRITTEN, RESTORED = "not-written", "restored"
-OPEN = (RowStatus.FAILED, RowStatus.UNKNOWN, NOT_WRITTEN, RowStatus.LEFT_OUT)
 UNDO_FAILED, UNDO_UNKNOWN = "not-restored", "undo-unknown"
 DONE = (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY)
 AS_PLANNED = frozenset({*DONE, RowStatus.KEPT, RowStatus.SKIPPED, RESTORED})

@@ -81,7 +81,7 @@ def test_every_number_of_the_notebook_is_that_of_json_and_of_the_table(reviewed)
 
 def test_the_report_has_the_numbers_of_the_notebook(reviewed):
     made, notebook = reviewed
-    told, page = facts(notebook), squeezed(report(made, "cutover.plan", Aftermath()).html)
+    told, page = facts(notebook), squeezed(report(made, "cutover.plan", Aftermath())[0])
     bounded, rows = told["re-reads at most"].removesuffix(" rows").split(" on ")
     mm2, mm2_rows = told["MM2 would re-read more"].removesuffix(" rows").split(" on ")
     for said in (
