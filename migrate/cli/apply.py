@@ -15,11 +15,11 @@ from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
 from migrate.apply.journal import Journal, journal_to_read
 from migrate.apply.record_proof import LogSide, prove
 from migrate.apply.run import ApplyClusters, ApplyOptions
-from migrate.apply.signatures import Signature
+from migrate.apply.signatures import Signature, signatures_beside
 from migrate.apply.undo import undo_plan
 from migrate.apply.verify import Known, joint_exit_code, verify, with_members
 from migrate.apply.write import Interruption
-from migrate.cli.sign import refusal, signatures_beside
+from migrate.cli.sign import refusal
 from migrate.cli.wiring import apply_edges
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError

@@ -7,7 +7,7 @@ from pathlib import Path
 from migrate.apply.history import JournalState, read_history
 from migrate.apply.journal import journal_content, journal_to_read
 from migrate.apply.past_runs import PastRuns, past_runs
-from migrate.cli.sign import signatures_beside
+from migrate.apply.signatures import signatures_beside
 from migrate.errors import MigrateError, Refused, UsageError
 from migrate.plan.file import read_plan, reporting_unwritable
 from migrate.plan.plan import Plan

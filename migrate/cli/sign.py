@@ -9,7 +9,6 @@ from migrate.apply.signatures import (
     add_signature,
     names_of,
     person,
-    read_signatures,
     signature_of,
     signatures_path,
     signatures_required,
@@ -57,8 +56,3 @@ def refusal(plan: Plan, path: Path, signatures: Sequence[Signature]) -> Refused 
         f"{standing(plan, names)} in {signatures_path(path, plan.fingerprint).name}.",
         f"Whoever has read it signs with: mm2-migrate sign {shell_word(str(path))} --by NAME --note TEXT",
     )
-
-
-def signatures_beside(plan: Plan, path: Path) -> tuple[Signature, ...]:
-    """Return the signatures in the file beside the plan."""
-    return read_signatures(signatures_path(path, plan.fingerprint), plan.fingerprint)

@@ -101,7 +101,9 @@ def test_the_tables_add_up_to_the_totals_and_their_rows_are_those_of_json():
     counted, rows = totals(made), review.rows_table(made)
     document = json.loads("\n".join(render(made, "json", "cutover.plan")))
     for column in Row.__dataclass_fields__:
-        values = [None if value is review.pandas_module().NA or value != value else value for value in rows[column]]
+        values = [
+            None if value is review.extra_module("pandas").NA or value != value else value for value in rows[column]
+        ]
         assert values == [row[column] for row in document["rows"]], column
     groups = review.groups_table(made)
     assert len(groups) == counted.groups and groups["blocked"].sum() == counted.groups_blocked
