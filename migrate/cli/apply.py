@@ -30,8 +30,7 @@ from migrate.plan.companions import journal_path, journals_under_any_name, real_
 from migrate.plan.file import read_plan, refuse_out, write_plan
 from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, Plan, approves
 from migrate.ports import ClusterAdmin, Progress
-from migrate.show.apply import Typed, apply_lines
-from migrate.show.elsewhere import elsewhere_lines
+from migrate.show.apply import Typed, apply_lines, elsewhere_lines
 from migrate.show.formats import select
 from migrate.show.verify import proof_lines, verify_document, verify_lines
 from migrate.text import shell_word

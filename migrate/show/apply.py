@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from migrate.apply.assess import Assessment, Fate
 from migrate.apply.drift import UNDO
+from migrate.apply.elsewhere import Elsewhere
 from migrate.apply.engine import ApplyResult
 from migrate.apply.row_results import RowStatus
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
 from migrate.plan.attention import failback_text
-from migrate.show.table import at_most, columns, layout, number, wrapped
+from migrate.show.table import at_most, columns, layout, names, number, wrapped
 from migrate.text import Colour, many, name, paint, safe, shell_word
 
 ROWS_SHOWN = 200
@@ -230,3 +231,28 @@ def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Itera
         yield "  " + typed.line("--approve", approval, "--execute", "--allow-partial")
     elif not assessment.is_clean:
         yield from wrapped("Nothing was written. Fix the above, then run the same command again or plan anew.", width)
+
+
+def elsewhere_lines(elsewhere: Elsewhere, width: int, colour: bool) -> Iterator[str]:
+    """Yield what a rollback cannot take back, to be said before its outcome; nothing where there is none."""
+    if elsewhere.rows:
+        groups = len({row.group for row in elsewhere.rows})
+        verdict = (
+            f"NOT ALL OF IT: {many(len(elsewhere.rows), 'offset')} of {many(groups, 'group')} "
+            f"{'is' if len(elsewhere.rows) == 1 else 'are'} as planned, and this journal did not write "
+            f"{'it' if len(elsewhere.rows) == 1 else 'them'}"
+        )
+        yield from wrapped(paint(verdict, Colour.YELLOW, colour), width, "", "  ")
+        places = [f"{name(r.group)} {name(r.target_topic)}:{r.partition}: at {r.target_offset}" for r in elsewhere.rows]
+        yield from at_most(places, NAMED, width)
+        yield from wrapped(
+            "Was the plan applied from a copy in another folder? Roll back there too: that journal has what was there "
+            "before. Another plan, or MM2, may have written them as well.", width, "  > ",
+        )  # fmt: skip
+    if elsewhere.unread:
+        verdict = f"NOT LOOKED AT: {many(len(elsewhere.unread), 'group')} that this journal did not write"
+        yield from wrapped(paint(verdict, Colour.YELLOW, colour), width, "", "  ")
+        yield from wrapped(f"{names(elsewhere.unread, NAMED)}: {safe(elsewhere.why)}", width, "  ", "    ")
+        yield from wrapped("Run the same command again to know whether they are as planned.", width, "  > ")
+    if elsewhere:
+        yield ""
