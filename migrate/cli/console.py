@@ -165,8 +165,8 @@ def terminal_width() -> int:
     """Return the terminal's columns; where stdout is none, $COLUMNS, or 200: a pipe has no edge to cut at."""
     if sys.stdout.isatty():
         return shutil.get_terminal_size((80, 24)).columns
-    told = os.environ.get("COLUMNS", "")
-    return int(told) if told.isdecimal() and int(told) else 200
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() and int(columns) else 200
 
 
 def coloured() -> bool:

@@ -147,8 +147,8 @@ def status(watch: bool, **options: Any) -> int:
     flow = resolve_flow(_clusters(options))
     policies = resolve_policies(options)
     progress = progress_on_stderr(options.pop("log_format"))
-    seen = {"width": terminal_width, "colour": coloured(), "on_terminal": sys.stdout.isatty()}
-    return run_status(flow, policies, progress, print_lines, watch=watch, **seen, **options)
+    terminal = {"width": terminal_width, "colour": coloured(), "on_terminal": sys.stdout.isatty()}
+    return run_status(flow, policies, progress, print_lines, watch=watch, **terminal, **options)
 
 
 @cli.command(short_help="Show a plan, what changed since another, or the sum of several waves.")

@@ -56,7 +56,7 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
 
 def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
     """Return the choices as the header tells them: text by option name, without what was left at nothing."""
-    told = {
+    choices = {
         **{
             name: ", ".join(options[name.replace("-", "_") + "s"])
             for name in ("group", "exclude-group", "topic", "exclude-topic")
@@ -75,7 +75,7 @@ def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
         REQUIRED_SETTING: str(options["require_signatures"] or ""),
         **_matching_settings(options),
     }
-    return {name: text for name, text in told.items() if text}
+    return {name: text for name, text in choices.items() if text}
 
 
 def _matching_settings(options: Mapping[str, Any]) -> dict[str, str]:

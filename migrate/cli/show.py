@@ -49,13 +49,13 @@ def run_show(paths: Sequence[Path], options: ShowOptions) -> tuple[Iterable[str]
 def _difference(now: Plan, path: Path, other: Path, options: ShowOptions) -> Iterable[str]:
     _refuse_form("--diff", options.form)
     before = read_plan(other)
-    found = diff(before, now)
+    changes = diff(before, now)
     if options.groups or options.only:
         # A group may be gone, or a word be known to one of the two plans only.
-        found = found.of(select((*now.rows, *before.rows), options.groups, options.only))
+        changes = changes.of(select((*now.rows, *before.rows), options.groups, options.only))
     if options.form == "json":
-        return diff_document(found)
-    return diff_lines(found, (str(other), str(path)), options.width, options.colour)
+        return diff_document(changes)
+    return diff_lines(changes, (str(other), str(path)), options.width, options.colour)
 
 
 def _waves(paths: Sequence[Path], options: ShowOptions) -> Iterable[str]:

@@ -150,7 +150,7 @@ def _refused(assessment: Assessment, width: int, colour: bool) -> Iterator[str]:
 
 def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     """Yield what `--moved restore` costs: consumers ran since the apply, and stand elsewhere than it set them."""
-    again, skipped, told = 0, 0, []
+    again, skipped, moves = 0, 0, []
     for group in result.assessment.writable if result.assessment.plan.header.kind == UNDO else ():
         commits = result.assessment.target_commits.get(group.group, {})
         for row in group.pending:
@@ -161,13 +161,13 @@ def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
             if now is not None and row.target_offset is not None:
                 again += max(0, now - row.target_offset)
                 skipped += max(0, row.target_offset - now)
-            told.append(f"{name(row.group)} {name(row.target_topic)}:{row.partition}: {_way_back(row, now)}")
-    if not told:
+            moves.append(f"{name(row.group)} {name(row.target_topic)}:{row.partition}: {_way_back(row, now)}")
+    if not moves:
         return
     sums = [f"{again} records are read again"] * bool(again) + [f"{skipped} ARE SKIPPED"] * bool(skipped)
     title = f"Moved since the apply, and restored all the same: {', '.join(sums) or 'see below'}"
     yield from wrapped(paint(title, Colour.RED if skipped else Colour.YELLOW, colour), width, "", "  ")
-    yield from at_most(told, NAMED, width)
+    yield from at_most(moves, NAMED, width)
     yield ""
 
 

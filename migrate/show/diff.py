@@ -1,6 +1,6 @@
 """`show --diff`: what changed between two plans, as text and as JSON. Pure.
 
-What was decided otherwise stands row by row; offsets that merely moved are added up per group, and groups that one
+What was decided otherwise is listed row by row; offsets that merely moved are added up per group, and groups that one
 plan alone has are counted.
 """
 
@@ -20,28 +20,28 @@ from migrate.show.table import aligned, number, wrapped
 from migrate.text import Colour, many, name, paint, safe
 
 
-def diff_lines(found: PlanDiff, paths: tuple[str, str], width: int = 80, colour: bool = False) -> Iterator[str]:
+def diff_lines(diff: PlanDiff, paths: tuple[str, str], width: int = 80, colour: bool = False) -> Iterator[str]:
     """Yield the differences as text; `paths` are the earlier plan's file and the later one's."""
-    yield paint(_verdict(found), Colour.GREEN if found.is_empty else Colour.BOLD, colour)
+    yield paint(_verdict(diff), Colour.GREEN if diff.is_empty else Colour.BOLD, colour)
     yield from aligned(
         [
             (label, f"{name(path)}, {plan.short_fingerprint}, made {iso(plan.header.created_at_ms)}, {_counted(plan)}")
-            for label, path, plan in zip(("Before", "Now"), paths, (found.before, found.now), strict=True)
+            for label, path, plan in zip(("Before", "Now"), paths, (diff.before, diff.now), strict=True)
         ],
         width,
     )
-    new_rows, new_groups = _split(found.new, found.before)
-    gone_rows, gone_groups = _split(found.gone, found.now)
+    new_rows, new_groups = _split(diff.new, diff.before)
+    gone_rows, gone_groups = _split(diff.gone, diff.now)
     sections = (
-        ("CHOSEN OTHERWISE", _settings(found, width)),
-        ("NEW BLOCKS AND WARNINGS", _checks(found.found, width, colour)),
-        ("NO LONGER THERE", _checks(found.mended, width, False)),
-        ("DECIDED OTHERWISE", _judged(found.judged, width, colour)),
+        ("CHOSEN OTHERWISE", _settings(diff, width)),
+        ("NEW BLOCKS AND WARNINGS", _checks(diff.found, width, colour)),
+        ("NO LONGER THERE", _checks(diff.mended, width, False)),
+        ("DECIDED OTHERWISE", _judged(diff.judged, width, colour)),
         ("NEW GROUPS", _whole(new_groups, width)),
         ("NEW ROWS", _rows(new_rows, width, colour)),
         ("GROUPS THAT ARE GONE", _whole(gone_groups, width)),
         ("ROWS THAT ARE GONE", _rows(gone_rows, width, False)),
-        ("OFFSETS THAT MOVED, BY GROUP", _moved(found.moved, width)),
+        ("OFFSETS THAT MOVED, BY GROUP", _moved(diff.moved, width)),
     )
     for title, lines in sections:
         if (first := next(lines, None)) is not None:
@@ -51,33 +51,33 @@ def diff_lines(found: PlanDiff, paths: tuple[str, str], width: int = 80, colour:
             yield from lines
 
 
-def diff_document(found: PlanDiff) -> Iterator[str]:
-    """Yield one JSON document; rows stand as `show --format json` has them, changes with the fields that differ."""
+def diff_document(diff: PlanDiff) -> Iterator[str]:
+    """Yield one JSON document; rows are as `show --format json` has them, changes with the fields that differ."""
     yield json.dumps(
         {
-            "before": found.before.fingerprint,
-            "now": found.now.fingerprint,
-            "same_rows": found.same_rows,
-            "settings": [fields_of(s, "name", "before", "now") for s in found.settings],
-            "found": [fields_of(c, "check", "subject", "counts_as", "seen") for c in found.found],
-            "mended": [fields_of(c, "check", "subject", "counts_as", "seen") for c in found.mended],
-            "changed": [_change_document(c) for c in sorted((*found.judged, *found.moved), key=lambda c: c.now.key)],
-            "new": [row_document(row) for row in found.new],
-            "gone": [row_document(row) for row in found.gone],
+            "before": diff.before.fingerprint,
+            "now": diff.now.fingerprint,
+            "same_rows": diff.same_rows,
+            "settings": [fields_of(s, "name", "before", "now") for s in diff.settings],
+            "found": [fields_of(c, "check", "subject", "counts_as", "seen") for c in diff.found],
+            "mended": [fields_of(c, "check", "subject", "counts_as", "seen") for c in diff.mended],
+            "changed": [_change_document(c) for c in sorted((*diff.judged, *diff.moved), key=lambda c: c.now.key)],
+            "new": [row_document(row) for row in diff.new],
+            "gone": [row_document(row) for row in diff.gone],
         },
         indent=1,
     )
 
 
-def _verdict(found: PlanDiff) -> str:
-    if found.is_empty:
-        return f"NOTHING CHANGED: {many(found.same_rows, 'row')} the same"
+def _verdict(diff: PlanDiff) -> str:
+    if diff.is_empty:
+        return f"NOTHING CHANGED: {many(diff.same_rows, 'row')} the same"
     counts = (
-        (len(found.judged), "decided otherwise"),
-        (len(found.moved), "only moved"),
-        (len(found.new), "new"),
-        (len(found.gone), "gone"),
-        (found.same_rows, "the same"),
+        (len(diff.judged), "decided otherwise"),
+        (len(diff.moved), "only moved"),
+        (len(diff.new), "new"),
+        (len(diff.gone), "gone"),
+        (diff.same_rows, "the same"),
     )
     return f"CHANGED: {', '.join(f'{n} {word}' for n, word in counts if n) or 'no row'}"
 
@@ -88,8 +88,8 @@ def _counted(plan: Plan) -> str:
     return f"{many(counted.groups, 'group')}: {rows or 'no row'}"
 
 
-def _settings(found: PlanDiff, width: int) -> Iterator[str]:
-    for setting in found.settings:
+def _settings(diff: PlanDiff, width: int) -> Iterator[str]:
+    for setting in diff.settings:
         values = " -> ".join(safe(value) or "(none)" for value in (setting.before, setting.now))
         yield from wrapped(f"{safe(setting.name)}: {values}", width, "  ", "    ")
 
@@ -105,22 +105,21 @@ def _checks(checks: Sequence[CheckResult], width: int, colour: bool) -> Iterator
 def _judged(changes: Sequence[RowChange], width: int, colour: bool) -> Iterator[str]:
     for change in changes:
         before, now = change.before, change.now
-        told = [f"{_decided(before)} -> {_decided(now)}"]
+        parts = [f"{_decided(before)} -> {_decided(now)}"]
         if "grade" in change.judged:
-            told.append(f"{before.grade or 'no grade'} -> {now.grade or 'no grade'}")
-        told += [
+            parts.append(f"{before.grade or 'no grade'} -> {now.grade or 'no grade'}")
+        parts += [
             f"{field.replace('_', ' ')} {_value(before, field)} -> {_value(now, field)}"
             for field in ("reason", "method", "equality", "target_topic")
             if field in change.judged
         ]
         if "source_metadata" in change.judged:
-            told.append("other commit metadata")
+            parts.append("other commit metadata")
         if "source_committed" in change.moved:
-            told.append(f"committed {_value(before, 'source_committed')} -> {_value(now, 'source_committed')}")
+            parts.append(f"committed {_value(before, 'source_committed')} -> {_value(now, 'source_committed')}")
         grave = now.decision is Decision.BLOCK and before.decision is not Decision.BLOCK
-        yield from wrapped(
-            f"{_place(now)}  {'; '.join(told)}", width, "  ", "    ", Colour.RED if colour and grave else None
-        )
+        text = f"{_place(now)}  {'; '.join(parts)}"
+        yield from wrapped(text, width, "  ", "    ", Colour.RED if colour and grave else None)
 
 
 def _split(rows: Sequence[Row], other: Plan) -> tuple[list[Row], list[Row]]:
@@ -133,8 +132,8 @@ def _whole(rows: Sequence[Row], width: int) -> Iterator[str]:
     """Yield a line for each group, as a wave leaves out most of them."""
     for group, listed in groupby(sorted(rows, key=lambda row: row.key), key=lambda row: row.group):
         decided = Counter(row.decision for row in listed)
-        told = ", ".join(f"{decided[d]} {d}" for d in Decision if decided[d])
-        yield from wrapped(f"{name(group)}  {many(decided.total(), 'row')}: {told}", width, "  ", "    ")
+        counts = ", ".join(f"{decided[d]} {d}" for d in Decision if decided[d])
+        yield from wrapped(f"{name(group)}  {many(decided.total(), 'row')}: {counts}", width, "  ", "    ")
 
 
 def _rows(rows: Sequence[Row], width: int, colour: bool) -> Iterator[str]:
@@ -148,7 +147,7 @@ def _rows(rows: Sequence[Row], width: int, colour: bool) -> Iterator[str]:
 def _moved(changes: Sequence[RowChange], width: int) -> Iterator[str]:
     for group, listed in groupby(changes, key=lambda c: c.now.group):
         rows = list(listed)
-        told = [
+        sums = [
             f"{word} {total:+}"
             for field, word in (
                 ("source_committed", "committed"),
@@ -159,7 +158,7 @@ def _moved(changes: Sequence[RowChange], width: int) -> Iterator[str]:
             )
             if (total := sum(moved_by(c, field) or 0 for c in rows))
         ]
-        text = f"{name(group)}  {many(len(rows), 'row')}: {', '.join(told) or 're-reads or starts of logs'}"
+        text = f"{name(group)}  {many(len(rows), 'row')}: {', '.join(sums) or 're-reads or starts of logs'}"
         yield from wrapped(text, width, "  ", "    ")
 
 

@@ -68,11 +68,11 @@ def group_word(rows: Sequence[Row]) -> tuple[str, Colour]:
 def states_told(plan: Plan) -> dict[str, str]:
     """Return "Empty on A, Absent on B" per group, as the coordinators said when the plan was made."""
     aliases = {"source": plan.header.source_alias, "target": plan.header.target_alias}
-    told: dict[str, list[str]] = {}
+    states: dict[str, list[str]] = {}
     for s in plan.header.group_states:
         members = f" ({many(s.member_count, 'member')})" if s.member_count else ""
-        told.setdefault(s.group, []).append(f"{safe(s.state)}{members} on {name(aliases.get(s.side, s.side))}")
-    return {group: ", ".join(states) for group, states in told.items()}
+        states.setdefault(s.group, []).append(f"{safe(s.state)}{members} on {name(aliases.get(s.side, s.side))}")
+    return {group: ", ".join(listed) for group, listed in states.items()}
 
 
 def _numbers(row: Row) -> list[str]:

@@ -84,14 +84,14 @@ def kcg_companion(plan: Plan, path: str, rows: Sequence[Row]) -> str:
     file = shell_word(f"{path}.csv")
     brokers = shell_word(plan.header.flow.get("target_bootstrap") or "HOST:PORT")
     base = f"kafka-consumer-groups --bootstrap-server {brokers} --reset-offsets --from-file {file}"
-    told = (
+    advice = (
         f"{len(setting)} rows of {len(groups)} groups. This way drops commit metadata ({lost} of the rows have "
         "some), keeps no prior state to roll back to, clamps offsets that lie outside the log, and exits 0 even "
         "when it fails: read what it prints. A group that does not exist on the target yet is taken only if "
         f"--group names it. With the file saved as {file} (and --command-config FILE if the cluster asks for a "
         "login):"
     )
-    lines = [*left_out.splitlines(), *wrapped(told, 80), ""]
+    lines = [*left_out.splitlines(), *wrapped(advice, 80), ""]
     if len(groups) <= MANY_GROUPS:
         named = "".join(f" --group {shell_word(group)}" for group in groups)
         lines.append(f"  {base}{named} --dry-run")

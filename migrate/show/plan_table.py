@@ -106,9 +106,9 @@ def _top(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
         for text in aligned([(label, line)], page.width, LABELS):
             yield paint(text, Colour.RED, page.colour and label == "MISSING")
     yield ""
-    found, everything = findings(plan), f"mm2-migrate show {shell_word(page.path)} --format json"
-    yield paint("NEEDS ATTENTION" if found else "NOTHING NEEDS ATTENTION", Colour.BOLD, page.colour)
-    yield from attention_lines(found, plan.header.checks, page, everything)
+    attention, everything = findings(plan), f"mm2-migrate show {shell_word(page.path)} --format json"
+    yield paint("NEEDS ATTENTION" if attention else "NOTHING NEEDS ATTENTION", Colour.BOLD, page.colour)
+    yield from attention_lines(attention, plan.header.checks, page, everything)
     yield ""
 
 
@@ -205,14 +205,14 @@ def _beside_mm2(mm2: Mm2Comparison) -> list[str]:
 
 
 def attention_lines(
-    found: Iterable[Attention],
+    attention: Iterable[Attention],
     checks: Sequence[CheckResult],
     page: Page,
     command: str,
     most_names: int = SUBJECTS_NAMED,
 ) -> Iterator[str]:
     """Yield findings, then the checks that passed and those that say nothing; `command` prints what is left out."""
-    for finding in found:
+    for finding in attention:
         yield from _finding_lines(finding, page, command, most_names)
     for label, those in (("Passed", passed(checks)), ("Not ruled out", not_ruled_out(checks))):
         if those:

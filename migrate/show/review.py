@@ -175,7 +175,7 @@ def outliers(plan: Plan, count: int = 10) -> "pd.DataFrame":
 def comparison_table(before: Plan, now: Plan) -> "pd.DataFrame":
     """Return every row that is not the same in both plans; raises `ReviewStopped` for plans of other clusters."""
     with review_errors():
-        found = diff(before, now)
+        changes = diff(before, now)
     lines = [
         {
             "change": "decided otherwise" if change.judged else "moved",
@@ -185,10 +185,10 @@ def comparison_table(before: Plan, now: Plan) -> "pd.DataFrame":
             "committed_by": moved_by(change, "source_committed"),
             "planned_by": moved_by(change, "target_offset"),
         }
-        for change in (*found.judged, *found.moved)
+        for change in (*changes.judged, *changes.moved)
     ]
-    lines += [{"change": "new", **fields_of(row, *PLACE), "before": "", "now": _decided(row)} for row in found.new]
-    lines += [{"change": "gone", **fields_of(row, *PLACE), "before": _decided(row), "now": ""} for row in found.gone]
+    lines += [{"change": "new", **fields_of(row, *PLACE), "before": "", "now": _decided(row)} for row in changes.new]
+    lines += [{"change": "gone", **fields_of(row, *PLACE), "before": _decided(row), "now": ""} for row in changes.gone]
     columns = ["change", *PLACE, "before", "now", "committed_by", "planned_by"]
     return data_frame(lines, columns, ["committed_by", "planned_by"])
 

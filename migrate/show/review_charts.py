@@ -81,8 +81,8 @@ def places_chart(plan: Plan, topic: str, partition: int, most: int = MOST_BARS) 
           ("checkpoint_target_offset", "MM2's checkpoint", MM2_COLOUR, "x"))),
     ):  # fmt: skip
         logs = [(i, getattr(r, starts), getattr(r, ends)) for i, r in enumerate(shown)]
-        told = [(i, start, end) for i, start, end in logs if start is not None and end is not None]
-        axes.hlines([i for i, _, _ in told], [s for _, s, _ in told], [e for _, _, e in told], color=LOG_COLOUR,
+        pinned = [(i, start, end) for i, start, end in logs if start is not None and end is not None]
+        axes.hlines([i for i, _, _ in pinned], [s for _, s, _ in pinned], [e for _, _, e in pinned], color=LOG_COLOUR,
                     linewidth=6, alpha=0.4, label="log")  # fmt: skip
         for field, label, colour, marker in sets:
             points = [(getattr(r, field), i) for i, r in enumerate(shown) if getattr(r, field) is not None]

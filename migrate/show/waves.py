@@ -24,8 +24,8 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
     arrows = {counted.wave.flow: _arrow(counted.wave.plan) for counted in sums}
     for flow, groups in flows.items():
         counts = Counter(groups.values())
-        told = ", ".join(f"{counts[s]} {s}" for s in GroupStanding if counts[s]) or "none"
-        head = f"{safe(arrows[flow])}: {many(len(groups), 'group')}: {told}"
+        standings = ", ".join(f"{counts[s]} {s}" for s in GroupStanding if counts[s]) or "none"
+        head = f"{safe(arrows[flow])}: {many(len(groups), 'group')}: {standings}"
         good = Colour.YELLOW if counts[GroupStanding.LEFT] else Colour.GREEN
         shade = Colour.RED if counts[GroupStanding.UNCERTAIN] else good
         yield from wrapped(head, width, "", "  ", shade if colour else None)
