@@ -130,7 +130,6 @@ def _complain(problem: str, todo: str) -> None:
 
 def progress_on_stderr(log_format: str) -> Any:
     """Return a command's progress, which ends by itself when results or an error are printed."""
-
     from migrate.clock import SystemClock
     from migrate.progress import Heart, LineProgress
 

@@ -188,8 +188,8 @@ class ClusterOptions:
     @property
     def says_where(self) -> bool:
         """True if some option tells where the clusters are."""
-        files = (self.mm2_config, self.strimzi, self.source_config, self.target_config)
-        return self.connect_url is not None or any(file is not None for file in files)
+        options = (self.mm2_config, self.connect_url, self.strimzi, self.source_config, self.target_config)
+        return any(option is not None for option in options)
 
     def words(self) -> tuple[str, ...]:
         """Return the options as they would be typed, for the next command to copy."""

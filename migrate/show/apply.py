@@ -149,7 +149,7 @@ def _refused(assessment: Assessment, width: int, colour: bool) -> Iterator[str]:
 
 
 def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
-    """Yield what `--moved restore` costs: consumers ran since the apply, and stand elsewhere than it set them."""
+    """Yield what `--moved restore` costs: consumers ran since the apply, and are elsewhere than it set them."""
     again, skipped, moves = 0, 0, []
     for group in result.assessment.writable if result.assessment.plan.header.kind == UNDO else ():
         commits = result.assessment.target_commits.get(group.group, {})

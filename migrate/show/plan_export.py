@@ -50,7 +50,7 @@ def csv_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
 def kcg_lines(rows: Iterable[Row]) -> Iterator[str]:
     """Yield `group,topic,partition,offset` for each `set` row, by the target's topic names, without a heading.
 
-    What `kafka-consumer-groups --reset-offsets --from-file` reads (KIP-122, KIP-379). Names stand exactly; rows of a
+    What `kafka-consumer-groups --reset-offsets --from-file` reads (KIP-122, KIP-379). Names are exact; rows of a
     group with a line feed in its name are left out, for that tool cuts the file at every one (Kafka's OffsetsUtils).
     """
     for row in rows:
@@ -188,7 +188,7 @@ def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def totals_document(counted: Totals) -> dict[str, Any]:
-    """Return the totals as plain values; rows without a grade stand under "none"."""
+    """Return the totals as plain values; rows without a grade are under "none"."""
     document = asdict(counted)
     document["decisions"] = {str(d): counted.decisions.get(d, 0) for d in Decision}
     document["grades"] = {str(g): counted.grades.get(g, 0) for g in Grade} | {"none": counted.grades.get(None, 0)}

@@ -23,7 +23,7 @@ from migrate.show.group_table import group_word, states_told
 from migrate.show.report_outcome import AS_PLANNED, Aftermath, RowAfter
 from migrate.text import many, name, safe, shell_word
 
-GAP = "\x01"  # where a number stood in a sentence: safe text has no control characters
+GAP = "\x01"  # where a number was in a sentence: safe text has no control characters
 EXACT_IN_JAVASCRIPT = 2**53
 _NUMBER = re.compile(r"([0-9]+)")
 NUMBERS = (
@@ -101,7 +101,7 @@ def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
 
 
 def as_json(document: Any) -> str:
-    """Return the JSON that may stand inside an HTML `script`: ASCII, and nothing that could end it."""
+    """Return the JSON that may be inside an HTML `script`: ASCII, and nothing that could end it."""
     text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

@@ -56,7 +56,7 @@ def lag_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
 
 
 def places_chart(plan: Plan, topic: str, partition: int, most: int = MOST_BARS) -> "Figure":
-    """Draw where each group stands in both logs of one partition: committed, planned, and by MM2's checkpoint.
+    """Draw where each group is in both logs of one partition: committed, planned, and by MM2's checkpoint.
 
     `topic` is the source's name. Raises `ReviewStopped` if no row of the plan is on that partition.
     """
