@@ -164,10 +164,10 @@ def show(plans: tuple[Path, ...], log_format: str, **options: Any) -> int:
 
     Several plans are waves: their groups are added up, with what their journals say was moved, left and undone.
     """
-    from migrate.cli.show import ShowOptions, run_show
+    from migrate.cli.show import run_show
 
     say_reading(progress_on_stderr(log_format), *plans)
-    lines, beside = run_show(plans, ShowOptions(**options, **_terminal(), on_terminal=sys.stdout.isatty()))
+    lines, beside = run_show(plans, **options, **_terminal(), on_terminal=sys.stdout.isatty())
     if options["form"] in ("csv", "kcg"):
         print_in_utf8()
     print_lines(lines)
