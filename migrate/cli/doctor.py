@@ -1,7 +1,6 @@
 """`doctor`: find out weeks before the night what would stop a cutover on the night.
 
-Each examination is a line: what was looked at, what was seen, what to do. Nothing here is written but the cache
-of jars.
+Each examination is a line: what was looked at, what was seen, what to do. Only the cache of jars is written.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,16 +19,18 @@ from migrate.kafka.rights import ConfluentRights
 from migrate.mm2.flow import Flow
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import Progress
-from migrate.show.table import wrapped
+from migrate.show.table import headed, wrapped
 from migrate.spark.background import Session, background_spark
 from migrate.spark.hosted_topics import hosted_topics
+from migrate.spark.jars import connector_coordinate, connector_jars
+from migrate.spark.java import java_executable, java_version
 from migrate.spark.java_settings import JAVA_ADDRESSES
 from migrate.survey.connect_topics import read_connect_topics, without_copy
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED, GroupFactsReader
 from migrate.survey.records import ASK_FOR_TOPIC
 from migrate.survey.take import in_full
-from migrate.text import Colour, capital, many, paint
+from migrate.text import Colour, capital, many
 
 CONNECT_TOPICS = "Connect's own topics"
 OWN_POSITIONS = "MM2's own positions"
@@ -165,14 +166,10 @@ def _try(what: str, examination: Callable[[], Iterator[Examined]]) -> list[Exami
 
 
 def _java() -> Iterator[Examined]:
-    from migrate.spark.java import java_executable, java_version
-
     yield Examined(Health.OK, "Java", f"{java_version()} at {java_executable()}")
 
 
 def _jars(conf: dict[str, str]) -> Iterator[Examined]:
-    from migrate.spark.jars import connector_coordinate, connector_jars
-
     jars = connector_jars(conf)
     where = f"{len(jars)} jars in {jars[0].parent}" if jars else "brought by your own Spark settings"
     yield Examined(Health.OK, "Spark's jars", f"{connector_coordinate()}, {where}")
@@ -250,8 +247,8 @@ _COLOURS = {Health.OK: Colour.GREEN, Health.WARN: Colour.YELLOW, Health.FAIL: Co
 def _report(lines: list[Examined], colour: bool, width: int) -> Iterator[str]:
     for line in lines:
         word = f"{line.health:<4}"
-        for text in wrapped(f"{line.what}: {line.seen}", width, f"{word}  "):
-            yield text.replace(word, paint(word, _COLOURS[line.health], colour), 1) if text.startswith(word) else text
+        text = wrapped(f"{line.what}: {line.seen}", width, f"{word}  ")
+        yield from headed(word, _COLOURS[line.health] if colour else None, text)
         if line.todo:
             yield from wrapped(line.todo, width, "      > ", "        ")
     failed = sum(e.health is Health.FAIL for e in lines)

@@ -15,6 +15,7 @@ from migrate.errors import UsageError
 from migrate.mm2.flow import Flow
 from migrate.model import Side
 from migrate.survey.policies import UNTRANSLATABLE_REASONS, Policies, Rewind, Uncommitted, parse_untranslatable
+from migrate.text import parse_bytes
 
 if TYPE_CHECKING:
     from migrate.mm2.connectors import Described
@@ -141,8 +142,6 @@ policy_options = together(
 
 
 def _byte_count(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    from migrate.text import parse_bytes
-
     try:
         return None if value is None else parse_bytes(value)
     except ValueError as error:
