@@ -12,7 +12,7 @@ from migrate.apply.row_results import RowStatus
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
 from migrate.plan.attention import failback_text
-from migrate.show.table import at_most, columns, layout, names, number, wrapped
+from migrate.show.table import at_most, columns, layout, names, number, tally, wrapped
 from migrate.text import Colour, many, name, paint, safe, shell_word
 
 ROWS_SHOWN = 200
@@ -49,8 +49,7 @@ def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, co
     yield paint(verdict, shade, colour)
     label = "Undoes plan" if typed.command == "rollback" else "Fingerprint"
     yield f"{label:<13}{paint(approval, Colour.BOLD, colour)}"
-    counts = ", ".join(f"{count} {status}" for status, count in sorted(result.counts().items()))
-    yield f"Rows         {counts or 'none'}"
+    yield f"Rows         {tally(result.counts(), sorted(RowStatus)) or 'none'}"
     yield f"Groups       {_fates(result.assessment)}"
     if result.trouble:
         yield from wrapped(paint(f"Ended early: {safe(result.trouble)}", Colour.RED, colour), width, "", "  ")

@@ -16,7 +16,7 @@ from migrate.plan.diff import PlanDiff, RowChange, moved_by
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import totals
 from migrate.show.streamed_json import fields_of
-from migrate.show.table import aligned, number, wrapped
+from migrate.show.table import aligned, number, tally, wrapped
 from migrate.text import Colour, many, name, paint, safe
 
 
@@ -84,8 +84,7 @@ def _verdict(diff: PlanDiff) -> str:
 
 def _counted(plan: Plan) -> str:
     counted = totals(plan)
-    rows = ", ".join(f"{counted.decisions[d]} {d}" for d in Decision if counted.decisions.get(d))
-    return f"{many(counted.groups, 'group')}: {rows or 'no row'}"
+    return f"{many(counted.groups, 'group')}: {tally(counted.decisions, Decision) or 'no row'}"
 
 
 def _settings(diff: PlanDiff, width: int) -> Iterator[str]:
@@ -132,8 +131,8 @@ def _whole(rows: Sequence[Row], width: int) -> Iterator[str]:
     """Yield a line for each group, as a wave leaves out most of them."""
     for group, listed in groupby(sorted(rows, key=lambda row: row.key), key=lambda row: row.group):
         decided = Counter(row.decision for row in listed)
-        counts = ", ".join(f"{decided[d]} {d}" for d in Decision if decided[d])
-        yield from wrapped(f"{name(group)}  {many(decided.total(), 'row')}: {counts}", width, "  ", "    ")
+        text = f"{name(group)}  {many(decided.total(), 'row')}: {tally(decided, Decision)}"
+        yield from wrapped(text, width, "  ", "    ")
 
 
 def _rows(rows: Sequence[Row], width: int, colour: bool) -> Iterator[str]:

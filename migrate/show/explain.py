@@ -1,8 +1,4 @@
-"""Why a plan's row is what it is, in a few sentences with numbers, from the plan alone. Pure.
-
-Where the group was, which of MM2's syncs surround that, what was compared, what MM2's own checkpoint says, what
-applying does, what else was considered; and MM2's own commands.
-"""
+"""Why a plan's row is what it is, in a few sentences with numbers, and MM2's own commands: by the plan alone. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -11,7 +11,7 @@ from migrate.match.protocol import Why
 from migrate.model import Decision, Grade, Row, lag, may_skip, rewinds
 from migrate.plan.plan import Plan
 from migrate.plan.totals import group_totals
-from migrate.show.table import Column, Layout, headed, layout, number, wrapped
+from migrate.show.table import Column, Layout, headed, layout, number, tally, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
 
 LEGEND = (
@@ -46,7 +46,7 @@ def _group_line(group: str, rows: Sequence[Row], states: str, width: int, colour
     word, shade = group_word(rows)
     t = group_totals(rows)
     parts = [
-        ", ".join(f"{n} {d}" for d, n in t.decisions.items()),
+        tally(t.decisions),
         "lag unknown" if t.lag is None else f"lag {t.lag}",
         "re-reads unknown" if t.rereads is None else f"re-reads {t.sign}{t.rereads}",
         *[states] * bool(states),

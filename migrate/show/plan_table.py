@@ -14,7 +14,7 @@ from migrate.plan.forecast import forecast
 from migrate.plan.plan import Header, Plan
 from migrate.plan.totals import Mm2Comparison, Totals, totals
 from migrate.show.group_table import group_lines
-from migrate.show.table import aligned, headed, wrapped
+from migrate.show.table import aligned, headed, tally, wrapped
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
 
 # A finding on 300 groups must not push the next one off the screen: so many lines of it are shown, and so many names.
@@ -143,7 +143,7 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     yield "Commits", f"{sums} ({by_filter})" if by_filter else sums
     if not t.add_up:
         yield "MISSING", "These do not add up: commits are missing from this plan. Do not apply it; report this."
-    yield "Rows", ", ".join(f"{t.decisions[d]} {d}" for d in Decision if t.decisions.get(d)) or "none"
+    yield "Rows", tally(t.decisions, Decision) or "none"
     left = t.groups - t.groups_to_write - t.groups_blocked
     yield "Groups", f"{t.groups_to_write} to write, {t.groups_blocked} blocked, {left} left as they are"
     if not t.rows:

@@ -21,6 +21,7 @@ from migrate.plan.totals import compare_with_mm2, group_totals
 from migrate.show.charts import GroupBar
 from migrate.show.group_table import group_word, states_told
 from migrate.show.report_outcome import AS_PLANNED, Aftermath, RowAfter
+from migrate.show.table import tally
 from migrate.text import many, name, safe, shell_word
 
 GAP = "\x01"  # where a number was in a sentence: safe text has no control characters
@@ -53,34 +54,21 @@ class Data:
 
 @dataclass
 class _Words:
-    """Gives each text a number; `listed` are the texts, made safe."""
+    """Gives each text a number, in the order in which they come."""
 
-    listed: list[str] = field(default_factory=list)
     numbers: dict[object, int] = field(default_factory=dict)
 
     def of(self, value: object) -> int:
-        """Return the number of a text, or of a value's text; None is ""."""
-        if value not in self.numbers:
-            self._add(value, "" if value is None else safe(str(value)))
-        return self.numbers[value]
+        """Return the number of a text, or of a value's text; None is "". A tuple has a sentence's wording."""
+        return self.numbers.setdefault(value, len(self.numbers))
 
-    def of_wording(self, wording: str) -> int:
-        """Return the number of a sentence's wording: safe text, but for the gaps in it."""
-        key = (GAP, wording)
-        if key not in self.numbers:
-            self._add(key, wording)
-        return self.numbers[key]
-
-    def _add(self, key: object, text: str) -> None:
-        self.numbers[key] = len(self.listed)
-        self.listed.append(text)
+    def listed(self) -> list[str]:
+        """Return the texts, made safe; wordings are, but for the gaps in them."""
+        return [key[0] if isinstance(key, tuple) else safe(str(key or "")) for key in self.numbers]
 
 
 def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
-    """Return the page's data with at most `cap` rows in it.
-
-    Whole groups only. Beyond the cap, groups that need attention come first, then in the plan's order.
-    """
+    """Return the page's data with at most `cap` rows, of whole groups: first those that need attention."""
     words, groups, states = _Words(), plan.groups(), states_told(plan)
     described = {group: _group(rows, after, states.get(group, ""), words) for group, rows in groups.items()}
     embedded = _embedded(described, cap)
@@ -95,7 +83,7 @@ def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
         "after": bool(after),
         "verified": bool(after.standings),
         "groups": list(described.values()),
-        "words": words.listed,
+        "words": words.listed(),
     }
     return Data(page, documents, sum(len(groups[g]) for g in left), len(left))
 
@@ -128,7 +116,7 @@ def _group(rows: Sequence[Row], after: Aftermath, states: str, words: _Words) ->
         "name": name(rows[0].group),
         "word": group_word(rows)[0],
         "rows": len(rows),
-        "decisions": ", ".join(f"{n} {d}" for d, n in t.decisions.items()),
+        "decisions": tally(t.decisions),
         "lag": t.lag,
         "rereads": t.rereads,
         "sign": t.sign,
@@ -139,7 +127,7 @@ def _group(rows: Sequence[Row], after: Aftermath, states: str, words: _Words) ->
         "topics": sorted({words.of(r.source_topic) for r in rows}),
         "risk": any(map(_risk, rows)),
         "bad": any(map(_is_bad, afters)),
-        "results": ", ".join(f"{n} {word}" for word, n in statuses.items()),
+        "results": tally(statuses),
         "show": "",
     }
 
@@ -152,7 +140,7 @@ def _rows(rows: Sequence[Row], after: Aftermath, words: _Words) -> str:
     columns: list[Sequence[Any]] = [_exact([getattr(row, name) for row in rows]) for name in NUMBERS]
     columns += [[words.of(getattr(row, name)) for row in rows] for name in WORDS]
     sentences = [split_sentence(safe(row.sentence)) for row in rows]
-    columns.append([words.of_wording(wording) for wording, _ in sentences])
+    columns.append([words.of((wording,)) for wording, _ in sentences])
     columns.append([numbers for _, numbers in sentences])
     columns.append(_exact([lag(row) for row in rows]))
     columns.append([int(_risk(row)) for row in rows])

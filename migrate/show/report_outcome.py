@@ -16,7 +16,7 @@ from migrate.apply.verify import GOOD
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, UsageError
 from migrate.model import Decision, Row
 from migrate.plan.plan import Plan
-from migrate.show.table import number
+from migrate.show.table import number, tally
 from migrate.text import many
 
 Key = tuple[str, str, int]
@@ -223,7 +223,7 @@ def _is_complete(past: PastRuns, counts: Mapping[str, int]) -> bool:
 
 
 def _verified_verdict(verified: Verified, standings: Mapping[str, int]) -> Headline:
-    counted = ", ".join(f"{n} {standing}" for standing, n in sorted(standings.items())) or "no rows"
+    counted = tally(standings, sorted(standings)) or "no rows"
     good = all(standing in GOOD for standing in standings)
     if verified.exit_code == EXIT_DONE and good:
         return Headline(f"VERIFIED: {counted}", "good")

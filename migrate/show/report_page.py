@@ -34,6 +34,7 @@ from migrate.show.plan_table import (
 )
 from migrate.show.report_data import Data, as_json, grades_bar, lanes_of, report_data
 from migrate.show.report_outcome import Aftermath, Headline
+from migrate.show.table import tally
 from migrate.text import Colour, bytes_text, many, name, safe, shell_word
 
 ROWS_EMBEDDED = 100_000
@@ -159,8 +160,8 @@ def _checks(plan: Plan) -> list[tuple[str, str, list[_Line]]]:
         named.setdefault(result.check, []).append(result)
     entries = []
     for check, results in named.items():
-        counts = ", ".join(f"{n} {word}" for word, n in Counter(map(_verdict, results)).items())
-        entries.append((check, counts, _lines([r for r in results if r.level is not Level.PASS])))
+        lines = _lines([result for result in results if result.level is not Level.PASS])
+        entries.append((check, tally(Counter(map(_verdict, results))), lines))
     return sorted(entries, key=lambda entry: not entry[2])
 
 

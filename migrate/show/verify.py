@@ -17,7 +17,7 @@ from migrate.match.next_record import NextRecord
 from migrate.model import Failure
 from migrate.plan.plan import Plan
 from migrate.show.streamed_json import document_lines, fields_of
-from migrate.show.table import Column, Layout, at_most, layout, names, wrapped
+from migrate.show.table import Column, Layout, at_most, columns, layout, names, tally, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
 
 ROWS_SHOWN = 200
@@ -136,7 +136,7 @@ def proof_lines(proof: RecordProof, plan: Plan, width: int, colour: bool) -> Ite
         text = f"RECORDS: {same} of {many(total, 'row')} read the same next record on both sides"
         shade = Colour.GREEN if same == total else Colour.YELLOW
     yield paint(text, shade, colour)
-    yield from wrapped(", ".join(f"{counts[v]} {v}" for v in RecordVerdict if counts[v]), width, "", "  ")
+    yield from wrapped(tally(counts, RecordVerdict), width, "", "  ")
     for verdict, text in _LEGEND.items():
         if counts[verdict]:
             yield from wrapped(text, width, "  ", "    ")
@@ -234,12 +234,10 @@ def _time(record: NextRecord) -> str | None:
 
 
 def _wide(proofs: Iterable[RowProof], aliases: tuple[str, str], width: int) -> Layout:
-    columns = [Column("GROUP", right=False), Column("TOPIC:PARTITION", right=False)]
-    for alias in aliases:
-        for heading, right in (("OFFSET", True), ("TIME", False), ("BYTES", True), ("FINGERPRINT", False)):
-            columns.append(Column(f"{alias}-{heading}", right=right))
-    columns.append(Column("RECORDS", right=False))
-    return layout(columns, (line for proof in proofs for line in _lines(proof)), width)
+    headings = (("OFFSET", True), ("TIME", False), ("BYTES", True), ("FINGERPRINT", False))
+    sides = [Column(f"{alias}-{heading}", right=right) for alias in aliases for heading, right in headings]
+    fields = [*columns("GROUP", "TOPIC:PARTITION", right=False), *sides, Column("RECORDS", right=False)]
+    return layout(fields, (line for proof in proofs for line in _lines(proof)), width)
 
 
 def _lines(proof: RowProof) -> Iterator[list[str]]:
