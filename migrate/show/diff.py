@@ -19,6 +19,9 @@ from migrate.show.streamed_json import fields_of
 from migrate.show.table import aligned, number, tally, wrapped
 from migrate.text import Colour, many, name, paint, safe
 
+# A text, and whether it is red.
+Entry = tuple[str, bool]
+
 
 def diff_lines(diff: PlanDiff, paths: tuple[str, str], width: int = 80, colour: bool = False) -> Iterator[str]:
     """Yield the differences as text; `paths` are the earlier plan's file and the later one's."""
@@ -33,22 +36,21 @@ def diff_lines(diff: PlanDiff, paths: tuple[str, str], width: int = 80, colour: 
     new_rows, new_groups = _split(diff.new, diff.before)
     gone_rows, gone_groups = _split(diff.gone, diff.now)
     sections = (
-        ("CHOSEN OTHERWISE", _settings(diff, width)),
-        ("NEW BLOCKS AND WARNINGS", _checks(diff.found, width, colour)),
-        ("NO LONGER THERE", _checks(diff.mended, width, False)),
-        ("DECIDED OTHERWISE", _judged(diff.judged, width, colour)),
-        ("NEW GROUPS", _whole(new_groups, width)),
-        ("NEW ROWS", _rows(new_rows, width, colour)),
-        ("GROUPS THAT ARE GONE", _whole(gone_groups, width)),
-        ("ROWS THAT ARE GONE", _rows(gone_rows, width, False)),
-        ("OFFSETS THAT MOVED, BY GROUP", _moved(diff.moved, width)),
+        ("CHOSEN OTHERWISE", _settings(diff)),
+        ("NEW BLOCKS AND WARNINGS", _checks(diff.found)),
+        ("NO LONGER THERE", ((text, False) for text, _ in _checks(diff.mended))),
+        ("DECIDED OTHERWISE", _judged(diff.judged)),
+        ("NEW GROUPS", _whole(new_groups)),
+        ("NEW ROWS", _rows(new_rows)),
+        ("GROUPS THAT ARE GONE", _whole(gone_groups)),
+        ("ROWS THAT ARE GONE", ((text, False) for text, _ in _rows(gone_rows))),
+        ("OFFSETS THAT MOVED, BY GROUP", _moved(diff.moved)),
     )
-    for title, lines in sections:
-        if (first := next(lines, None)) is not None:
-            yield ""
-            yield paint(title, Colour.BOLD, colour)
-            yield first
-            yield from lines
+    for title, entries in sections:
+        for i, (text, is_grave) in enumerate(entries):
+            if i == 0:
+                yield from ("", paint(title, Colour.BOLD, colour))
+            yield from wrapped(text, width, "  ", "    ", Colour.RED if colour and is_grave else None)
 
 
 def diff_document(diff: PlanDiff) -> Iterator[str]:
@@ -87,21 +89,20 @@ def _counted(plan: Plan) -> str:
     return f"{many(counted.groups, 'group')}: {tally(counted.decisions, Decision) or 'no row'}"
 
 
-def _settings(diff: PlanDiff, width: int) -> Iterator[str]:
+def _settings(diff: PlanDiff) -> Iterator[Entry]:
     for setting in diff.settings:
         values = " -> ".join(safe(value) or "(none)" for value in (setting.before, setting.now))
-        yield from wrapped(f"{safe(setting.name)}: {values}", width, "  ", "    ")
+        yield f"{safe(setting.name)}: {values}", False
 
 
-def _checks(checks: Sequence[CheckResult], width: int, colour: bool) -> Iterator[str]:
+def _checks(checks: Sequence[CheckResult]) -> Iterator[Entry]:
     for check in checks:
-        grave = check.counts_as is Level.BLOCK
-        word = "BLOCK" if grave else "ACCEPTED" if check.accepted else "WARN"
-        text = f"{word}  {safe(check.check)}, {name(check.subject)}: {safe(check.seen)}"
-        yield from wrapped(text, width, "  ", "    ", Colour.RED if colour and grave else None)
+        is_grave = check.counts_as is Level.BLOCK
+        word = "BLOCK" if is_grave else "ACCEPTED" if check.accepted else "WARN"
+        yield f"{word}  {safe(check.check)}, {name(check.subject)}: {safe(check.seen)}", is_grave
 
 
-def _judged(changes: Sequence[RowChange], width: int, colour: bool) -> Iterator[str]:
+def _judged(changes: Sequence[RowChange]) -> Iterator[Entry]:
     for change in changes:
         before, now = change.before, change.now
         parts = [f"{_decided(before)} -> {_decided(now)}"]
@@ -116,9 +117,8 @@ def _judged(changes: Sequence[RowChange], width: int, colour: bool) -> Iterator[
             parts.append("other commit metadata")
         if "source_committed" in change.moved:
             parts.append(f"committed {_value(before, 'source_committed')} -> {_value(now, 'source_committed')}")
-        grave = now.decision is Decision.BLOCK and before.decision is not Decision.BLOCK
-        text = f"{_place(now)}  {'; '.join(parts)}"
-        yield from wrapped(text, width, "  ", "    ", Colour.RED if colour and grave else None)
+        is_grave = now.decision is Decision.BLOCK and before.decision is not Decision.BLOCK
+        yield f"{_place(now)}  {'; '.join(parts)}", is_grave
 
 
 def _split(rows: Sequence[Row], other: Plan) -> tuple[list[Row], list[Row]]:
@@ -127,23 +127,20 @@ def _split(rows: Sequence[Row], other: Plan) -> tuple[list[Row], list[Row]]:
     return [row for row in rows if row.group in groups], [row for row in rows if row.group not in groups]
 
 
-def _whole(rows: Sequence[Row], width: int) -> Iterator[str]:
-    """Yield a line for each group, as a wave leaves out most of them."""
+def _whole(rows: Sequence[Row]) -> Iterator[Entry]:
+    """Yield an entry for each group, as a wave leaves out most of them."""
     for group, listed in groupby(sorted(rows, key=lambda row: row.key), key=lambda row: row.group):
         decided = Counter(row.decision for row in listed)
-        text = f"{name(group)}  {many(decided.total(), 'row')}: {tally(decided, Decision)}"
-        yield from wrapped(text, width, "  ", "    ")
+        yield f"{name(group)}  {many(decided.total(), 'row')}: {tally(decided, Decision)}", False
 
 
-def _rows(rows: Sequence[Row], width: int, colour: bool) -> Iterator[str]:
+def _rows(rows: Sequence[Row]) -> Iterator[Entry]:
     for row in rows:
         grade = f", {row.grade}" if row.grade else ""
-        text = f"{_place(row)}  {_decided(row)}, {safe(row.reason)}{grade}"
-        blocked = row.decision is Decision.BLOCK
-        yield from wrapped(text, width, "  ", "    ", Colour.RED if colour and blocked else None)
+        yield f"{_place(row)}  {_decided(row)}, {safe(row.reason)}{grade}", row.decision is Decision.BLOCK
 
 
-def _moved(changes: Sequence[RowChange], width: int) -> Iterator[str]:
+def _moved(changes: Sequence[RowChange]) -> Iterator[Entry]:
     for group, listed in groupby(changes, key=lambda c: c.now.group):
         rows = list(listed)
         sums = [
@@ -157,8 +154,7 @@ def _moved(changes: Sequence[RowChange], width: int) -> Iterator[str]:
             )
             if (total := sum(moved_by(c, field) or 0 for c in rows))
         ]
-        text = f"{name(group)}  {many(len(rows), 'row')}: {', '.join(sums) or 're-reads or starts of logs'}"
-        yield from wrapped(text, width, "  ", "    ")
+        yield f"{name(group)}  {many(len(rows), 'row')}: {', '.join(sums) or 're-reads or starts of logs'}", False
 
 
 def _place(row: Row) -> str:

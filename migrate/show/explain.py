@@ -45,15 +45,11 @@ _PROBLEM = {"Block": Colour.RED, "Blocked": Colour.RED, "Warning": Colour.YELLOW
 def explanation(
     plan: Plan, group: str, place: str | None = None, *, width: int = 80, colour: bool = False
 ) -> Iterator[str]:
-    """Return the lines that explain a group, or its one row at `place` ("topic:partition", either side's name).
+    """Yield the lines that explain a group, or its one row at `place` ("topic:partition", either side's name).
 
-    Raises `UsageError` at once, before the first line, where the plan has no such group or row; it names some.
+    Raises `UsageError` before the first line where the plan has no such group or row; it names some.
     """
-    return _lines(plan, _chosen_rows(plan, group, place), place is not None, width, colour)
-
-
-def _lines(plan: Plan, rows: Sequence[Row], single: bool, width: int, colour: bool) -> Iterator[str]:
-    header = plan.header
+    rows, header = _chosen_rows(plan, group, place), plan.header
     yield paint(f"{name(rows[0].group)}, in plan {plan.short_fingerprint}", Colour.BOLD, colour)
     yield from _paragraph(_group_told(plan, rows), width, colour)
     for row in rows:
@@ -64,7 +60,7 @@ def _lines(plan: Plan, rows: Sequence[Row], single: bool, width: int, colour: bo
     yield ""
     yield paint("MM2 ITSELF, which this tool never touches", Colour.BOLD, colour)
     yield from _commands("To stop it", stopping(site_of(header)), width)
-    if not single:
+    if place is None:
         yield from wrapped("How to make it copy a partition again: name TOPIC:PARTITION.", width, INDENT)
         return
     # on a failback, MM2 reads the plan's target
