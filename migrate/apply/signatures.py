@@ -115,6 +115,11 @@ def read_signatures(path: Path, fingerprint: str) -> tuple[Signature, ...]:
     return tuple(_parsed(line, number, path, fingerprint) for number, line in enumerate(lines, 1))
 
 
+def signatures_beside(plan: Plan, plan_path: Path) -> tuple[Signature, ...]:
+    """Return the signatures in the file beside the plan; raises as `read_signatures` does."""
+    return read_signatures(signatures_path(plan_path, plan.fingerprint), plan.fingerprint)
+
+
 def add_signature(path: Path, signature: Signature) -> tuple[Signature, ...]:
     """Append a signature durably (the file has mode 0600) and return all of them, it included.
 

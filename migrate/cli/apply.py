@@ -15,11 +15,11 @@ from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
 from migrate.apply.journal import Journal, journal_to_read
 from migrate.apply.record_proof import LogSide, prove
 from migrate.apply.run import ApplyClusters, ApplyOptions
-from migrate.apply.signatures import Signature
+from migrate.apply.signatures import Signature, signatures_beside
 from migrate.apply.undo import undo_plan
 from migrate.apply.verify import Known, joint_exit_code, verify, with_members
 from migrate.apply.write import Interruption
-from migrate.cli.sign import refusal, signatures_beside
+from migrate.cli.sign import refusal
 from migrate.cli.wiring import apply_edges
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
@@ -30,16 +30,15 @@ from migrate.plan.companions import journal_path, journals_under_any_name, real_
 from migrate.plan.file import read_plan, refuse_out, write_plan
 from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, Plan, approves
 from migrate.ports import ClusterAdmin, Progress
-from migrate.show.apply import Typed, apply_lines
-from migrate.show.elsewhere import elsewhere_lines
+from migrate.show.apply import Typed, apply_lines, elsewhere_lines
 from migrate.show.formats import select
 from migrate.show.verify import proof_lines, verify_document, verify_lines
 from migrate.text import shell_word
 
-Told = tuple[list[str], int]
+Printed = tuple[list[str], int]
 
 
-def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Told:
+def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Printed:
     """Apply a plan file, or show what applying it would do; return the lines to print and the exit code."""
     get_ready()
     plan = read_plan(path)
@@ -69,8 +68,8 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Tol
         )
         lines, code = _told(result, "apply", path, plan, options)
         if code != EXIT_REFUSED:
-            found = _look_elsewhere(plan, loose, target, clock, options["group_timeout"], progress)
-            lines, code = _with_elsewhere(lines, code, found, options)
+            elsewhere = _look_elsewhere(plan, loose, target, clock, options["group_timeout"], progress)
+            lines, code = _with_elsewhere(lines, code, elsewhere, options)
     lines += [note] * bool(note)
     if unsigned is None:
         return lines, code
@@ -78,7 +77,7 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Tol
     return [f"REFUSED: {unsigned.problem}", unsigned.todo, "", *lines], EXIT_REFUSED
 
 
-def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> Told:
+def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> Printed:
     """Undo what the journal beside a plan says was written; return the lines to print and the exit code."""
     plan = read_plan(path)
     if plan.header.kind == UNDO:
@@ -124,10 +123,10 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
             lines, code = _told(result, "rollback", path, plan, options)
         if code == EXIT_REFUSED:
             return lines, code
-        found = _look_elsewhere(plan, loose, target, clock, options["group_timeout"], progress)
+        elsewhere = _look_elsewhere(plan, loose, target, clock, options["group_timeout"], progress)
     if undo.rows and options["out"] is not None:
         write_plan(undo, options["out"])
-    return _with_elsewhere(lines, code, found, options)
+    return _with_elsewhere(lines, code, elsewhere, options)
 
 
 def _look_elsewhere(
@@ -144,10 +143,10 @@ def _look_elsewhere(
         return Elsewhere(unread=tuple(sorted({row.group for row in rows})), why=f"{type(error).__name__}: {error}")
 
 
-def _with_elsewhere(lines: list[str], code: int, found: Elsewhere, options: dict[str, Any]) -> Told:
+def _with_elsewhere(lines: list[str], code: int, elsewhere: Elsewhere, options: dict[str, Any]) -> Printed:
     """Say first what the journal does not know: with that left, nothing is done."""
-    lines = [*elsewhere_lines(found, options["width"], options["colour"]), *lines]
-    return lines, EXIT_PARTLY if found and code == EXIT_DONE else code
+    lines = [*elsewhere_lines(elsewhere, options["width"], options["colour"]), *lines]
+    return lines, EXIT_PARTLY if elsewhere and code == EXIT_DONE else code
 
 
 def _loose_rows(undone: Journal) -> tuple[tuple[Row, ...], str]:
@@ -167,7 +166,7 @@ def _other_undos(plan: Plan, state: JournalState, folder: Path) -> dict[str, Map
 
     Raises `Refused` where the journal of one is gone: what a later plan has set must not be taken for what it left.
     """
-    found: dict[str, Mapping[str, GroupTrace]] = {}
+    undos: dict[str, Mapping[str, GroupTrace]] = {}
     for fingerprint in dict.fromkeys(by for by in state.spends if by != ROLLBACK):
         journals = journals_under_any_name(folder, fingerprint)
         if not journals:
@@ -178,8 +177,8 @@ def _other_undos(plan: Plan, state: JournalState, folder: Path) -> dict[str, Map
             )
         for journal in journals:
             traces = Journal(journal, fingerprint, lambda: 0).read().applied
-            found[fingerprint] = {**found.get(fingerprint, {}), **traces}
-    return found
+            undos[fingerprint] = {**undos.get(fingerprint, {}), **traces}
+    return undos
 
 
 def _nothing_to_undo(plan: Plan, state: JournalState) -> str:
@@ -197,7 +196,7 @@ def _saved(plan: Plan, undo: Plan, out: Path) -> list[str]:
     ]
 
 
-def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Told:
+def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Printed:
     """Compare the target with a plan file; return the lines to print and the exit code."""
     plan = read_plan(path)
     if plan.header.kind == UNDO and options["records"]:
@@ -213,13 +212,13 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> To
     with apply_edges(flow, progress, bool(exact), options) as edges:
         target = edges.exact_admin(edges.target, exact)
         _refuse_other_cluster(target, plan.header.target_cluster_id)
-        found = verify(plan, target, progress, rows if selected else None, known)
+        verification = verify(plan, target, progress, rows if selected else None, known)
         if options["settle"]:
             progress.step(f"waiting {options['settle']:g} s for a second reading")
             clock.wait(options["settle"])
             again = target.renewed()
             alive = partial(with_members, again, known)
-            found = verify(plan, again, progress, rows if selected else None, known).after(found, alive)
+            verification = verify(plan, again, progress, rows if selected else None, known).after(verification, alive)
         proof = None
         if options["records"]:
             source = edges.source.admin()
@@ -228,11 +227,11 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> To
                 LogSide(source, edges.source.next_records()),
                 LogSide(target, edges.target.next_records(flow.target_isolation_level)),
             )
-            proof = prove(rows, found.findings, *sides, progress, options["limit"])
-    code = joint_exit_code(found.exit_code, proof.exit_code if proof else EXIT_DONE)
+            proof = prove(rows, verification.findings, *sides, progress, options["limit"])
+    code = joint_exit_code(verification.exit_code, proof.exit_code if proof else EXIT_DONE)
     if options["form"] == "json":
-        return list(verify_document(found, plan, proof)), code
-    lines = list(verify_lines(found, plan, options["width"], options["colour"]))
+        return list(verify_document(verification, plan, proof)), code
+    lines = list(verify_lines(verification, plan, options["width"], options["colour"]))
     if len(rows) != len(plan.rows):
         lines.append(f"{len(rows)} of {len(plan.rows)} rows were looked at, as --group and --only say.")
     if proof is not None:
@@ -247,10 +246,10 @@ def _roles(flow: Flow, plan: Plan) -> Flow:
 
 def _refuse_other_cluster(admin: ClusterAdmin, planned_id: str) -> None:
     """Raise `Refused` if this is not the cluster of the plan; a plan made without it ("") cannot tell."""
-    seen = admin.facts().cluster_id
-    if planned_id and seen != planned_id:
+    cluster_id = admin.facts().cluster_id
+    if planned_id and cluster_id != planned_id:
         raise Refused(
-            f"The plan is for {admin.side} cluster {planned_id}, and {admin.alias} is {seen}.",
+            f"The plan is for {admin.side} cluster {planned_id}, and {admin.alias} is {cluster_id}.",
             "Name the clusters that the plan was made for.",
         )
 
@@ -333,7 +332,7 @@ def _journal_undone(undo: Plan, path: Path, clock: SystemClock) -> Journal:
     return Journal(journals[0], undo.header.undoes, clock.now_ms)
 
 
-def _told(result: ApplyResult, command: str, path: Path, plan: Plan, options: dict[str, Any]) -> Told:
+def _told(result: ApplyResult, command: str, path: Path, plan: Plan, options: dict[str, Any]) -> Printed:
     typed = Typed(command, str(path), options["typed"])
     lines = list(apply_lines(result, typed, plan.fingerprint, options["width"], options["colour"]))
     return lines, result.exit_code

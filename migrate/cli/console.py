@@ -130,7 +130,6 @@ def _complain(problem: str, todo: str) -> None:
 
 def progress_on_stderr(log_format: str) -> Any:
     """Return a command's progress, which ends by itself when results or an error are printed."""
-
     from migrate.clock import SystemClock
     from migrate.progress import Heart, LineProgress
 
@@ -165,8 +164,8 @@ def terminal_width() -> int:
     """Return the terminal's columns; where stdout is none, $COLUMNS, or 200: a pipe has no edge to cut at."""
     if sys.stdout.isatty():
         return shutil.get_terminal_size((80, 24)).columns
-    told = os.environ.get("COLUMNS", "")
-    return int(told) if told.isdecimal() and int(told) else 200
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() and int(columns) else 200
 
 
 def coloured() -> bool:

@@ -1,7 +1,6 @@
 """`doctor`: find out weeks before the night what would stop a cutover on the night.
 
-Each examination is a line: what was looked at, what was seen, what to do. Nothing here is written but the cache
-of jars.
+Each examination is a line: what was looked at, what was seen, what to do. Only the cache of jars is written.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,16 +19,18 @@ from migrate.kafka.rights import ConfluentRights
 from migrate.mm2.flow import Flow
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import Progress
-from migrate.show.table import wrapped
+from migrate.show.table import headed, wrapped
 from migrate.spark.background import Session, background_spark
 from migrate.spark.hosted_topics import hosted_topics
+from migrate.spark.jars import connector_coordinate, connector_jars
+from migrate.spark.java import java_executable, java_version
 from migrate.spark.java_settings import JAVA_ADDRESSES
 from migrate.survey.connect_topics import read_connect_topics, without_copy
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED, GroupFactsReader
 from migrate.survey.records import ASK_FOR_TOPIC
 from migrate.survey.take import in_full
-from migrate.text import Colour, capital, many, paint
+from migrate.text import Colour, capital, many
 
 CONNECT_TOPICS = "Connect's own topics"
 OWN_POSITIONS = "MM2's own positions"
@@ -52,61 +53,62 @@ def examine(
     given: ClusterOptions, progress: Progress, colour: bool, width: int, **options: Any
 ) -> tuple[list[str], int]:
     """Examine everything that the other commands need; return the report and the exit code."""
-    found: list[Examined] = []
+    lines: list[Examined] = []
     progress.step("looking for Java")
-    found += _try("Java", _java)
+    lines += _try("Java", _java)
     progress.step("looking for Spark's Kafka connector (fetched once into the cache)")
-    found += _try("Spark's jars", lambda: _jars(parse_spark_conf(options["spark_conf"])))
+    lines += _try("Spark's jars", lambda: _jars(parse_spark_conf(options["spark_conf"])))
     if given.says_where:
         flow = resolve_flow(given)
         with ExitStack() as running:
             session = None
-            if all(line.health is Health.OK for line in found):
+            if all(line.health is Health.OK for line in lines):
                 conf = parse_spark_conf(options["spark_conf"])
                 session = running.enter_context(background_spark(options["master"], conf))
-            found += _clusters(flow, session, progress, options)
+            lines += _clusters(flow, session, progress, options)
     else:
-        found.append(
+        lines.append(
             Examined(
                 Health.WARN, "clusters", "not asked",
                 "Give --mm2-config FILE --source ALIAS --target ALIAS to examine them too.",
             )
         )  # fmt: skip
-    return list(_report(found, colour, width)), (
-        EXIT_FAILED if any(e.health is Health.FAIL for e in found) else EXIT_DONE
-    )
+    failed = any(line.health is Health.FAIL for line in lines)
+    return list(_report(lines, colour, width)), EXIT_FAILED if failed else EXIT_DONE
 
 
 def _clusters(flow: Flow, session: Session | None, progress: Progress, options: dict[str, Any]) -> list[Examined]:
     """Examine both clusters: reached by both clients, rights per command, MM2's topics."""
-    found: list[Examined] = []
+    lines: list[Examined] = []
     views = ClusterViews()
     source, target = endpoints(flow, options["request_timeout"])
     sides = [target] if options["source_down"] else [source, target]
     for side in sides:
         progress.step(f"asking {side.cluster.alias}")
-        found += _try(f"{side.cluster.side} {side.cluster.alias}", partial(_cluster, side, views))
-    for side in sides if session else ():
-        assert session is not None
-        progress.step(f"asking {side.cluster.alias} by Kafka's Java client")
-        found += _try(_by_java(side), partial(_java_client, session, side, views))
+        what = f"{side.cluster.side} {side.cluster.alias}"
+        lines += _try(what, partial(_cluster, what, side, views))
+    for side in sides:
+        if session is not None:
+            progress.step(f"asking {side.cluster.alias} by Kafka's Java client")
+            what = f"{side.cluster.side} {side.cluster.alias}, by Kafka's Java client"
+            lines += _try(what, partial(_java_client, what, session, side, views))
     progress.step("asking what we may do")
-    found += _try("rights", lambda: _rights(flow, views, filters_of(options)))
-    found += _mm2_topics(flow, views)
-    found += _own_positions(flow, views, target.deadline_seconds)
+    lines += _try("rights", lambda: _rights(flow, views, filters_of(options)))
+    lines += _mm2_topics(flow, views)
+    lines += _own_positions(flow, views, target.deadline_seconds)
     if len(views.topics) == len(list(Side)):
         progress.step("looking for Connect's own topics")
-        found += _try(CONNECT_TOPICS, lambda: _connect_topics(flow, views, source.group_facts()))
-    return found
+        lines += _try(CONNECT_TOPICS, lambda: _connect_topics(flow, views, source.group_facts()))
+    return lines
 
 
 def _connect_topics(flow: Flow, views: ClusterViews, reader: GroupFactsReader) -> Iterator[Examined]:
     """Name what source connectors take up from and the target lacks, weeks before one is started there."""
-    there = {side: set(views.topics[side]) for side in views.topics}
-    for side, told in views.hosted.items():  # also what is not shown to us
-        there[side] |= told if isinstance(told, frozenset) else frozenset()
-    found = read_connect_topics(reader, there[Side.SOURCE], views.groups[Side.SOURCE], flow.runtime.offsets_topic)
-    missing = without_copy(found, there[Side.TARGET])
+    names = {side: set(topics) for side, topics in views.topics.items()}
+    for side, hosted in views.hosted.items():  # also what is not shown to us
+        names[side] |= hosted if isinstance(hosted, frozenset) else frozenset()
+    topics = read_connect_topics(reader, names[Side.SOURCE], views.groups[Side.SOURCE], flow.runtime.offsets_topic)
+    missing = without_copy(topics, names[Side.TARGET])
     for each in missing:
         yield Examined(
             Health.WARN, CONNECT_TOPICS, f"{each.topic} on {flow.source.alias} is {each}; {flow.target.alias} has no "
@@ -117,26 +119,21 @@ def _connect_topics(flow: Flow, views: ClusterViews, reader: GroupFactsReader) -
         seen = f"{flow.source.alias} may have more of them: it does not tell which topics it hides ({hidden.code})"
         yield Examined(Health.WARN, CONNECT_TOPICS, seen, HIDDEN_TODO)
     elif not missing:
-        seen = f"{many(len(found), 'topic')} on {flow.source.alias}, all of that name on {flow.target.alias} too"
-        seen = seen if found else f"none is known by its name on {flow.source.alias}"
+        seen = f"{many(len(topics), 'topic')} on {flow.source.alias}, all of that name on {flow.target.alias} too"
+        seen = seen if topics else f"none is known by its name on {flow.source.alias}"
         yield Examined(Health.OK, CONNECT_TOPICS, seen)
 
 
-def _by_java(side: Endpoint) -> str:
-    return f"{side.cluster.side} {side.cluster.alias}, by Kafka's Java client"
-
-
-def _java_client(session: Session, side: Endpoint, views: ClusterViews) -> Iterator[Examined]:
-    what = _by_java(side)
-    found = views.hosted[side.cluster.side] = hosted_topics(session, side.java, side.deadline_seconds)
-    if not isinstance(found, Failure):
-        yield Examined(Health.OK, what, f"reached, with {many(len(found), 'topic')}")
-    elif found.code == "CLUSTER_AUTHORIZATION_FAILED":
+def _java_client(what: str, session: Session, side: Endpoint, views: ClusterViews) -> Iterator[Examined]:
+    topics = views.hosted[side.cluster.side] = hosted_topics(session, side.java, side.deadline_seconds)
+    if not isinstance(topics, Failure):
+        yield Examined(Health.OK, what, f"reached, with {many(len(topics), 'topic')}")
+    elif topics.code == "CLUSTER_AUTHORIZATION_FAILED":
         yield Examined(Health.OK, what, "reached; without DESCRIBE on the cluster it does not tell all its topics")
     else:
         todo = "plan reads through this client: check the settings that only Java reads (stores, callback handlers)."
-        todo += f" {JAVA_ADDRESSES}" if found.code == "REQUEST_TIMED_OUT" else ""
-        yield Examined(Health.FAIL, what, f"{found.code}: {found.message}", todo)
+        todo += f" {JAVA_ADDRESSES}" if topics.code == "REQUEST_TIMED_OUT" else ""
+        yield Examined(Health.FAIL, what, str(topics), todo)
 
 
 def _rights(flow: Flow, views: ClusterViews, filters: Filters) -> Iterator[Examined]:
@@ -146,46 +143,40 @@ def _rights(flow: Flow, views: ClusterViews, filters: Filters) -> Iterator[Exami
         listed = [group for group in views.groups[Side.SOURCE] if filters.group_verdict(group) is None]
         subjects = subjects_of(listed, views.clients[Side.SOURCE].commits(listed, require_stable=False), filters)
     for side, shown in views.topics.items():
-        told = in_full(views.hosted[side], shown) if side in views.hosted else None
-        everything = told if isinstance(told, frozenset) else None
-        resources = names_to_ask(flow, side, subjects, everything if everything is not None else shown)
+        hosted = in_full(views.hosted.get(side, NOT_ASKED), shown)
+        resources = names_to_ask(flow, side, subjects, shown if isinstance(hosted, Failure) else hosted)
         client = views.clients[side]
-        seen = client.rights(
+        rights = client.rights(
             resources[Resources.GROUPS], [n for kind, names in resources.items() if kind.is_topic for n in names]
         )
-        if everything is not None:
-            hidden = everything - shown.keys()
-            seen = replace(seen, hidden=frozenset(t for t in hidden if not is_infrastructure(t)))
-        yield from examine_rights(side, client.alias, resources, seen)
+        if not isinstance(hosted, Failure):
+            hidden = (topic for topic in hosted - shown.keys() if not is_infrastructure(topic))
+            rights = replace(rights, hidden=frozenset(hidden))
+        yield from examine_rights(side, client.alias, resources, rights)
 
 
 def _try(what: str, examination: Callable[[], Iterator[Examined]]) -> list[Examined]:
     """Turn what an examination raises into its line, so that one fault does not hide the next."""
-    found: list[Examined] = []
+    lines: list[Examined] = []
     try:
-        found.extend(examination())
+        lines.extend(examination())  # what it yields before it raises is kept
     except MigrateError as error:
-        found.append(Examined(Health.FAIL, what, error.problem, error.todo))
-    return found
+        lines.append(Examined(Health.FAIL, what, error.problem, error.todo))
+    return lines
 
 
 def _java() -> Iterator[Examined]:
-    from migrate.spark.java import java_executable, java_version
-
     yield Examined(Health.OK, "Java", f"{java_version()} at {java_executable()}")
 
 
 def _jars(conf: dict[str, str]) -> Iterator[Examined]:
-    from migrate.spark.jars import connector_coordinate, connector_jars
-
     jars = connector_jars(conf)
     where = f"{len(jars)} jars in {jars[0].parent}" if jars else "brought by your own Spark settings"
     yield Examined(Health.OK, "Spark's jars", f"{connector_coordinate()}, {where}")
 
 
-def _cluster(side: Endpoint, views: ClusterViews) -> Iterator[Examined]:
+def _cluster(what: str, side: Endpoint, views: ClusterViews) -> Iterator[Examined]:
     admin = views.clients[side.cluster.side] = ConfluentRights(side.kafka, side.deadline_seconds)
-    what = f"{admin.side} {admin.alias}"
     facts = admin.facts()
     yield Examined(Health.OK, what, f"cluster {facts.cluster_id}, {many(facts.brokers, 'broker')}")
     if facts.may_describe:
@@ -240,25 +231,25 @@ def _told_by_worker(flow: Flow, deadline_seconds: float) -> Iterator[Examined]:
 
 
 def _log_of(admin: ConfluentRights, topic: str, what: str) -> Iterator[Examined]:
-    found = admin.log_ranges([TopicPartition(topic, 0)]).get(TopicPartition(topic, 0))
-    if isinstance(found, LogRange):
-        health = Health.OK if found.end > found.start else Health.WARN
-        seen = f"{topic} on {admin.alias}, offsets {found.start} to {found.end}"
+    log = admin.log_ranges([TopicPartition(topic, 0)]).get(TopicPartition(topic, 0))
+    if isinstance(log, LogRange):
+        health = Health.OK if log.end > log.start else Health.WARN
+        seen = f"{topic} on {admin.alias}, offsets {log.start} to {log.end}"
         yield Examined(health, f"MM2's {what}", seen, "" if health is Health.OK else "It is empty.")
     else:
-        why = "no answer" if found is None else f"{found.code}: {found.message}"
+        why = log or "no answer"
         yield Examined(Health.FAIL, f"MM2's {what}", f"{topic} on {admin.alias}: {why}", "Grant DESCRIBE on it.")
 
 
 _COLOURS = {Health.OK: Colour.GREEN, Health.WARN: Colour.YELLOW, Health.FAIL: Colour.RED}
 
 
-def _report(found: list[Examined], colour: bool, width: int) -> Iterator[str]:
-    for line in found:
+def _report(lines: list[Examined], colour: bool, width: int) -> Iterator[str]:
+    for line in lines:
         word = f"{line.health:<4}"
-        for text in wrapped(f"{line.what}: {line.seen}", width, f"{word}  "):
-            yield text.replace(word, paint(word, _COLOURS[line.health], colour), 1) if text.startswith(word) else text
+        text = wrapped(f"{line.what}: {line.seen}", width, f"{word}  ")
+        yield from headed(word, _COLOURS[line.health] if colour else None, text)
         if line.todo:
             yield from wrapped(line.todo, width, "      > ", "        ")
-    failed = sum(e.health is Health.FAIL for e in found)
-    yield f"{failed} of {len(found)} examinations failed." if failed else "All is well."
+    failed = sum(e.health is Health.FAIL for e in lines)
+    yield f"{failed} of {len(lines)} examinations failed." if failed else "All is well."

@@ -15,7 +15,6 @@ from migrate import __version__
 from migrate.cli.console import (
     coloured,
     exit_code_of,
-    one_paragraph,
     print_lines,
     progress_on_stderr,
     say_reading,
@@ -25,7 +24,7 @@ from migrate.cli.options import (
     FILE,
     ClusterOptions,
     cluster_options,
-    common_options,
+    command_options,
     filter_options,
     matching_options,
     option,
@@ -99,8 +98,7 @@ def _clusters(options: dict[str, Any]) -> ClusterOptions:
 @option("--out", type=FILE, default=Path("cutover.plan"), show_default=True, metavar="PLAN",
         help="File to write the plan to.")  # fmt: skip
 @spark_options
-@common_options
-@one_paragraph
+@command_options
 def plan(out: Path, **options: Any) -> int:
     """Read both clusters and MM2's topics, translate every commit, check, and write a plan.
 
@@ -136,8 +134,7 @@ def plan(out: Path, **options: Any) -> int:
         help="Estimate from this plan how long plan, apply and verify will take.")  # fmt: skip
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
         help="json: one document; with --watch one line per look.")  # fmt: skip
-@common_options
-@one_paragraph
+@command_options
 def status(watch: bool, **options: Any) -> int:
     """Show the state of a cutover: how far MM2 is, who still writes and reads, and what keeps `plan` from being clean.
 
@@ -150,8 +147,8 @@ def status(watch: bool, **options: Any) -> int:
     flow = resolve_flow(_clusters(options))
     policies = resolve_policies(options)
     progress = progress_on_stderr(options.pop("log_format"))
-    seen = {"width": terminal_width, "colour": coloured(), "on_terminal": sys.stdout.isatty()}
-    return run_status(flow, policies, progress, print_lines, watch=watch, **seen, **options)
+    terminal = {"width": terminal_width, "colour": coloured(), "on_terminal": sys.stdout.isatty()}
+    return run_status(flow, policies, progress, print_lines, watch=watch, **terminal, **options)
 
 
 @cli.command(short_help="Show a plan, what changed since another, or the sum of several waves.")
@@ -161,17 +158,16 @@ def status(watch: bool, **options: Any) -> int:
 @row_options
 @option("--diff", "other", type=FILE, metavar="OTHER",
         help="Show what changed since this earlier plan, such as the rehearsal.")  # fmt: skip
-@common_options
-@one_paragraph
+@command_options
 def show(plans: tuple[Path, ...], log_format: str, **options: Any) -> int:
     """Show a plan: verdict and totals first, then what needs attention, then every group.
 
     Several plans are waves: their groups are added up, with what their journals say was moved, left and undone.
     """
-    from migrate.cli.show import ShowOptions, run_show
+    from migrate.cli.show import run_show
 
     say_reading(progress_on_stderr(log_format), *plans)
-    lines, beside = run_show(plans, ShowOptions(**options, **_terminal(), on_terminal=sys.stdout.isatty()))
+    lines, beside = run_show(plans, **options, **_terminal(), on_terminal=sys.stdout.isatty())
     if options["form"] in ("csv", "kcg"):
         print_in_utf8()
     print_lines(lines)
@@ -184,8 +180,7 @@ def show(plans: tuple[Path, ...], log_format: str, **options: Any) -> int:
 @click.argument("plan", type=FILE)
 @option("--by", required=True, metavar="NAME", help="Who has reviewed the plan. A claim: nothing checks who you are.")
 @option("--note", default="", metavar="TEXT", help="The reviewer's comment; goes into the journal with the name.")
-@common_options
-@one_paragraph
+@command_options
 def sign(plan: Path, by: str, note: str, log_format: str) -> int:
     """Sign a plan that you have reviewed: its fingerprint, a name and the time go into a file next to it.
 
@@ -206,8 +201,7 @@ def sign(plan: Path, by: str, note: str, log_format: str) -> int:
              "cluster that they leave, and those that remove them.")  # fmt: skip
 @option("--principal", "principals", multiple=True, metavar="TYPE:NAME",
         help="With --fence: whom to keep out; repeatable.  [default: User:*, everybody]")  # fmt: skip
-@common_options
-@one_paragraph
+@command_options
 def explain(plan: Path, group: str | None, place: str | None, log_format: str, **options: Any) -> int:
     """Say in a few sentences why the rows of a group, or one of them, are what they are.
 
@@ -226,8 +220,7 @@ def explain(plan: Path, group: str | None, place: str | None, log_format: str, *
         help="File to write the page to; replaces an older report.")  # fmt: skip
 @option("--verification", type=FILE, metavar="FILE", help="Output of `verify --format json`, to be shown too.")
 @printed_cluster_options
-@common_options
-@one_paragraph
+@command_options
 def report(plan: Path, out: Path, verification: Path | None, log_format: str, **options: Any) -> int:
     """Write a plan as one self-contained HTML page: to read, to print, to send to the people who approve.
 
@@ -257,8 +250,7 @@ def _with_plan(run: Callable[..., tuple[list[str], int]], plan: Path, options: d
 @option("--source-unreachable", is_flag=True,
         help="Proceed although the source does not answer, without checking whether its groups are stopped or were "
              "reset since the plan.")  # fmt: skip
-@common_options
-@one_paragraph
+@command_options
 def apply(plan: Path, **options: Any) -> int:
     """Set the planned offsets on the target: exactly the plan you approved, or nothing.
 
@@ -281,8 +273,7 @@ def apply(plan: Path, **options: Any) -> int:
              "what is re-read or skipped.")  # fmt: skip
 @option("--out", type=FILE, metavar="PLAN",
         help="Instead of restoring, save the undo as a separate plan for apply, with its own fingerprint.")  # fmt: skip
-@common_options
-@one_paragraph
+@command_options
 def rollback(plan: Path, **options: Any) -> int:
     """Restore what was on the target before `apply` ran, from the journal next to the plan.
 
@@ -308,8 +299,7 @@ def rollback(plan: Path, **options: Any) -> int:
 @row_options
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
         help="json: one document with every row.")  # fmt: skip
-@common_options
-@one_paragraph
+@command_options
 def verify(plan: Path, **options: Any) -> int:
     """Read the target afresh, and report whether each planned offset is there or consumers have moved on.
 
@@ -327,8 +317,7 @@ def verify(plan: Path, **options: Any) -> int:
 @option("--source-down", is_flag=True, help="Do not contact the source.")
 @filter_options
 @spark_options
-@common_options
-@one_paragraph
+@command_options
 def doctor(**options: Any) -> int:
     """Check, now and not on the night: Java, Spark's jars (fetched into the cache), both clusters, MM2's topics.
 
@@ -355,8 +344,7 @@ def mm2() -> None:
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
         help="json: one document with every number.")  # fmt: skip
 @spark_options
-@common_options
-@one_paragraph
+@command_options
 def offsets(**options: Any) -> int:
     """Show MM2's own positions per source partition: how far it has copied, and where it goes on.
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from migrate.checks.registry import ACCEPTABLE_CHECKS, parse_waiver
+from migrate.cli.console import one_paragraph
 from migrate.errors import UsageError
 from migrate.mm2.flow import Flow
 from migrate.model import Side
 from migrate.survey.policies import UNTRANSLATABLE_REASONS, Policies, Rewind, Uncommitted, parse_untranslatable
+from migrate.text import parse_bytes
 
 if TYPE_CHECKING:
     from migrate.mm2.connectors import Described
@@ -44,11 +46,12 @@ def together(*decorators: Callable[[Command], Command]) -> Callable[[Command], C
     return lambda command: reduce(lambda decorated, decorate: decorate(decorated), reversed(decorators), command)
 
 
-# What every command has: logging and debugging.
-common_options = together(
+# What every command has, nearest to its function: logging, debugging, and one paragraph for every error.
+command_options = together(
     option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
            help="Format of progress and log lines on stderr."),
     option("--debug", is_flag=True, help="Show stack traces."),
+    one_paragraph,
 )  # fmt: skip
 # What `apply` and `rollback` share.
 writing_options = together(
@@ -139,8 +142,6 @@ policy_options = together(
 
 
 def _byte_count(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    from migrate.text import parse_bytes
-
     try:
         return None if value is None else parse_bytes(value)
     except ValueError as error:
@@ -186,8 +187,8 @@ class ClusterOptions:
     @property
     def says_where(self) -> bool:
         """True if some option tells where the clusters are."""
-        files = (self.mm2_config, self.strimzi, self.source_config, self.target_config)
-        return self.connect_url is not None or any(file is not None for file in files)
+        options = (self.mm2_config, self.connect_url, self.strimzi, self.source_config, self.target_config)
+        return any(option is not None for option in options)
 
     def words(self) -> tuple[str, ...]:
         """Return the options as they would be typed, for the next command to copy."""

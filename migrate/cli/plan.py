@@ -55,8 +55,9 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
 
 
 def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the choices as the header tells them: text by option name, without what was left at nothing."""
-    told = {
+    """Return the choices as the header has them: text by option name, without what was left at nothing."""
+    compared = not (options["no_match"] or options["source_down"])
+    choices = {
         **{
             name: ", ".join(options[name.replace("-", "_") + "s"])
             for name in ("group", "exclude-group", "topic", "exclude-topic")
@@ -73,12 +74,8 @@ def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
         "source-down": "yes" if options["source_down"] else "",
         "failback": "yes" if options["failback"] else "",
         REQUIRED_SETTING: str(options["require_signatures"] or ""),
-        **_matching_settings(options),
+        "no-match": "yes" if options["no_match"] else "",
+        "match-limit": str(options["match_limit"]) if compared else "",
+        "max-fetch": str(options["max_fetch"] or "") if compared else "",
     }
-    return {name: text for name, text in told.items() if text}
-
-
-def _matching_settings(options: Mapping[str, Any]) -> dict[str, str]:
-    if options["no_match"] or options["source_down"]:
-        return {"no-match": "yes" if options["no_match"] else ""}
-    return {"match-limit": str(options["match_limit"]), "max-fetch": str(options["max_fetch"] or "")}
+    return {name: text for name, text in choices.items() if text}

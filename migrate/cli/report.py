@@ -7,7 +7,7 @@ from pathlib import Path
 from migrate.apply.history import JournalState, read_history
 from migrate.apply.journal import journal_content, journal_to_read
 from migrate.apply.past_runs import PastRuns, past_runs
-from migrate.cli.sign import signatures_beside
+from migrate.apply.signatures import signatures_beside
 from migrate.errors import MigrateError, Refused, UsageError
 from migrate.plan.file import read_plan, reporting_unwritable
 from migrate.plan.plan import Plan
@@ -25,17 +25,18 @@ def run_report(path: Path, out: Path, verification: Path | None, options: tuple[
     plan = read_plan(path)
     state, past, journal = _told_by_journal(path, plan)
     verified = None if verification is None else _verified(verification, plan)
-    made = report(plan, str(path), aftermath(plan, state, past, verified), options, signatures_beside(plan, path))
-    size = _write(made.html, out)
-    told = [
+    after = aftermath(plan, state, past, verified)
+    html, data = report(plan, str(path), after, options, signatures_beside(plan, path))
+    size = _write(html, out)
+    lines = [
         f"Wrote {name(str(out))}: {bytes_text(size)}, {many(len(plan.rows), 'row')}, plan {plan.short_fingerprint}."
     ]
     if journal is not None:
-        told.append(f"With what was done, from {name(journal.name)}.")
-    if made.rows_left_out:
-        rows, groups = many(made.rows_left_out, "row"), many(made.groups_left_out, "group")
-        told.append(f"{rows} of {groups} are counted in it but not listed: {name(str(path))} has them.")
-    return told
+        lines.append(f"With what was done, from {name(journal.name)}.")
+    if data.rows_left_out:
+        rows, groups = many(data.rows_left_out, "row"), many(data.groups_left_out, "group")
+        lines.append(f"{rows} of {groups} are counted in it but not listed: {name(str(path))} has them.")
+    return lines
 
 
 def _told_by_journal(path: Path, plan: Plan) -> tuple[JournalState, PastRuns, Path | None]:

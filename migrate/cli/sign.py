@@ -9,7 +9,6 @@ from migrate.apply.signatures import (
     add_signature,
     names_of,
     person,
-    read_signatures,
     signature_of,
     signatures_path,
     signatures_required,
@@ -48,7 +47,7 @@ def run_sign(path: Path, by: str, note: str) -> list[str]:
 
 
 def refusal(plan: Plan, path: Path, signatures: Sequence[Signature]) -> Refused | None:
-    """Return why `apply` must not write this plan yet; None where enough different names stand."""
+    """Return why `apply` must not write this plan yet; None where enough different names are there."""
     names = names_of(signatures)
     if len(names) >= signatures_required(plan):
         return None
@@ -57,8 +56,3 @@ def refusal(plan: Plan, path: Path, signatures: Sequence[Signature]) -> Refused 
         f"{standing(plan, names)} in {signatures_path(path, plan.fingerprint).name}.",
         f"Whoever has read it signs with: mm2-migrate sign {shell_word(str(path))} --by NAME --note TEXT",
     )
-
-
-def signatures_beside(plan: Plan, path: Path) -> tuple[Signature, ...]:
-    """Return the signatures in the file beside the plan."""
-    return read_signatures(signatures_path(path, plan.fingerprint), plan.fingerprint)

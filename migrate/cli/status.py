@@ -39,7 +39,7 @@ def run_status(flow: Flow, policies: Policies, progress: Lines, show: Print, **o
     if options["timeout"] is not None and not options["watch"]:
         raise UsageError("--timeout says how long to watch.", "Give --watch too, or omit it.")
     rehearsal: Path | None = options["rehearsal"]
-    told = Teller(
+    teller = Teller(
         forecast=forecast(read_plan(rehearsal)) if rehearsal else None,
         as_json=options["form"] == "json",
         on_terminal=options["on_terminal"] and options["watch"],
@@ -57,26 +57,19 @@ def run_status(flow: Flow, policies: Policies, progress: Lines, show: Print, **o
         limits=Limits(MOST_PER_PARTITION, None),
     )
     clock = SystemClock()
-    if not options["watch"]:
+    if options["watch"]:
+        asking = Asking(clock)
+        with status_edges(flow, asking, options) as edges, teller.screen():
+            lookout = Lookout(request, edges, asking, asking, watches=True)
+
+            def begin(settle_seconds: float) -> BackgroundLook:
+                return BackgroundLook(lambda: lookout.look(settle_seconds), asking)
+
+            status = watch_until_ready(begin, options["settle"], options["timeout"], clock, teller)
+    else:
         with status_edges(flow, clock, options) as edges:
             status = Lookout(request, edges, progress, clock).look(options["settle"])
-        told.finally_(status, None)
-        return exit_code(status)
-    last: list[Told] = []
-
-    def tell(said: Told) -> None:
-        last[:] = [said]
-        told(said)
-
-    asking = Asking(clock)
-    with status_edges(flow, asking, options) as edges, told.screen():
-        lookout = Lookout(request, edges, asking, asking, watches=True)
-
-        def begin(settle_seconds: float) -> BackgroundLook:
-            return BackgroundLook(lambda: lookout.look(settle_seconds), asking)
-
-        status = watch_until_ready(begin, options["settle"], options["timeout"], clock, tell)
-    told.finally_(status, last[-1])
+    teller.finally_(status)
     return exit_code(status)
 
 
@@ -149,6 +142,7 @@ class Teller:
     show: Print
     progress: Lines
     _screen: Screen | None = None
+    _last: Told | None = None  # in a watch
 
     @contextmanager
     def screen(self) -> Iterator[None]:
@@ -162,6 +156,7 @@ class Teller:
 
     def __call__(self, told: Told) -> None:
         """Say what a watch sees: what is new, and on a screen every second how old it is."""
+        self._last = told
         if self._screen:
             self._screen.draw(self._drawn(told))
         elif told.is_tick:
@@ -169,14 +164,14 @@ class Teller:
         elif told.status is None or not self.as_json:
             self.progress.say(self._line(told))
         else:
-            left = told.watch.time_left()
-            document = status_document(told.status, self.forecast, told.watch.bars, left, told.sight)
+            watch = told.watch
+            document = status_document(told.status, self.forecast, watch.bars, watch.time_left(), told.sight)
             self.show([json.dumps(document | {"note": told.note or None})])
 
     def _drawn(self, told: Told) -> list[str]:
         if told.status is None:
             return list(first_look_lines(told.sight, self.page()))
-        lines = self._lines(told.status, told, left_text(told.watch.time_left(), told.status.lag), told.sight)
+        lines = self._lines(told.status, told.sight)
         if told.note and told.sight.is_current:  # else the verdict itself says it; below, it would leave the screen
             lines.insert(lines.index(""), told.note)
         return lines
@@ -190,15 +185,15 @@ class Teller:
             return told.note + (age if told.sight.problem else "")
         return progress_line(told.status, told.watch.bars, left_text(told.watch.time_left(), told.status.lag))
 
-    def finally_(self, status: Status, last: Told | None) -> None:
+    def finally_(self, status: Status) -> None:
         """Say how it ended; a watch in JSON has said it."""
         if not self.as_json:
-            left = left_text(last.watch.time_left(), status.lag) if last else ""
-            self.show(self._lines(status, last, left))
-        elif last is None:
+            self.show(self._lines(status))
+        elif self._last is None:
             self.show([json.dumps(status_document(status, self.forecast), indent=2)])
 
-    def _lines(self, status: Status, told: Told | None, left: str, sight: Sight | None = None) -> list[str]:
-        said = self.forecast.text if self.forecast else ""
-        bars = told.watch.bars if told else None
-        return list(status_lines(status, self.page(), said, bars, left, sight))
+    def _lines(self, status: Status, sight: Sight | None = None) -> list[str]:
+        watch = self._last.watch if self._last else None
+        left = left_text(watch.time_left(), status.lag) if watch else ""
+        forecasted = self.forecast.text if self.forecast else ""
+        return list(status_lines(status, self.page(), forecasted, watch.bars if watch else None, left, sight))

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from migrate.apply.assess import Assessment, Fate
 from migrate.apply.drift import UNDO
+from migrate.apply.elsewhere import Elsewhere
 from migrate.apply.engine import ApplyResult
 from migrate.apply.row_results import RowStatus
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
 from migrate.plan.attention import failback_text
-from migrate.show.table import at_most, columns, layout, number, wrapped
+from migrate.show.table import at_most, columns, layout, names, number, tally, wrapped
 from migrate.text import Colour, many, name, paint, safe, shell_word
 
 ROWS_SHOWN = 200
@@ -48,8 +49,7 @@ def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, co
     yield paint(verdict, shade, colour)
     label = "Undoes plan" if typed.command == "rollback" else "Fingerprint"
     yield f"{label:<13}{paint(approval, Colour.BOLD, colour)}"
-    counts = ", ".join(f"{count} {status}" for status, count in sorted(result.counts().items()))
-    yield f"Rows         {counts or 'none'}"
+    yield f"Rows         {tally(result.counts(), sorted(RowStatus)) or 'none'}"
     yield f"Groups       {_fates(result.assessment)}"
     if result.trouble:
         yield from wrapped(paint(f"Ended early: {safe(result.trouble)}", Colour.RED, colour), width, "", "  ")
@@ -148,8 +148,8 @@ def _refused(assessment: Assessment, width: int, colour: bool) -> Iterator[str]:
 
 
 def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
-    """Yield what `--moved restore` costs: consumers ran since the apply, and stand elsewhere than it set them."""
-    again, skipped, told = 0, 0, []
+    """Yield what `--moved restore` costs: consumers ran since the apply, and are elsewhere than it set them."""
+    again, skipped, moves = 0, 0, []
     for group in result.assessment.writable if result.assessment.plan.header.kind == UNDO else ():
         commits = result.assessment.target_commits.get(group.group, {})
         for row in group.pending:
@@ -160,13 +160,13 @@ def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
             if now is not None and row.target_offset is not None:
                 again += max(0, now - row.target_offset)
                 skipped += max(0, row.target_offset - now)
-            told.append(f"{name(row.group)} {name(row.target_topic)}:{row.partition}: {_way_back(row, now)}")
-    if not told:
+            moves.append(f"{name(row.group)} {name(row.target_topic)}:{row.partition}: {_way_back(row, now)}")
+    if not moves:
         return
     sums = [f"{again} records are read again"] * bool(again) + [f"{skipped} ARE SKIPPED"] * bool(skipped)
     title = f"Moved since the apply, and restored all the same: {', '.join(sums) or 'see below'}"
     yield from wrapped(paint(title, Colour.RED if skipped else Colour.YELLOW, colour), width, "", "  ")
-    yield from at_most(told, NAMED, width)
+    yield from at_most(moves, NAMED, width)
     yield ""
 
 
@@ -230,3 +230,28 @@ def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Itera
         yield "  " + typed.line("--approve", approval, "--execute", "--allow-partial")
     elif not assessment.is_clean:
         yield from wrapped("Nothing was written. Fix the above, then run the same command again or plan anew.", width)
+
+
+def elsewhere_lines(elsewhere: Elsewhere, width: int, colour: bool) -> Iterator[str]:
+    """Yield what a rollback cannot take back, to be said before its outcome; nothing where there is none."""
+    if elsewhere.rows:
+        groups = len({row.group for row in elsewhere.rows})
+        verdict = (
+            f"NOT ALL OF IT: {many(len(elsewhere.rows), 'offset')} of {many(groups, 'group')} "
+            f"{'is' if len(elsewhere.rows) == 1 else 'are'} as planned, and this journal did not write "
+            f"{'it' if len(elsewhere.rows) == 1 else 'them'}"
+        )
+        yield from wrapped(paint(verdict, Colour.YELLOW, colour), width, "", "  ")
+        places = [f"{name(r.group)} {name(r.target_topic)}:{r.partition}: at {r.target_offset}" for r in elsewhere.rows]
+        yield from at_most(places, NAMED, width)
+        yield from wrapped(
+            "Was the plan applied from a copy in another folder? Roll back there too: that journal has what was there "
+            "before. Another plan, or MM2, may have written them as well.", width, "  > ",
+        )  # fmt: skip
+    if elsewhere.unread:
+        verdict = f"NOT LOOKED AT: {many(len(elsewhere.unread), 'group')} that this journal did not write"
+        yield from wrapped(paint(verdict, Colour.YELLOW, colour), width, "", "  ")
+        yield from wrapped(f"{names(elsewhere.unread, NAMED)}: {safe(elsewhere.why)}", width, "  ", "    ")
+        yield from wrapped("Run the same command again to know whether they are as planned.", width, "  > ")
+    if elsewhere:
+        yield ""

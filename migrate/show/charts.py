@@ -1,7 +1,4 @@
-"""The charts by group as values: which group, how many records. The report and the notebook only draw them.
-
-Pure. Groups are in the order of the bars, the longest first.
-"""
+"""The charts by group as values, the longest bar first. The report and the notebook only draw them. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """`show --diff`: what changed between two plans, as text and as JSON. Pure.
 
-What was decided otherwise stands row by row; offsets that merely moved are added up per group, and groups that one
+What was decided otherwise is listed row by row; offsets that merely moved are added up per group, and groups that one
 plan alone has are counted.
 """
 
@@ -16,111 +16,109 @@ from migrate.plan.diff import PlanDiff, RowChange, moved_by
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import totals
 from migrate.show.streamed_json import fields_of
-from migrate.show.table import aligned, number, wrapped
+from migrate.show.table import aligned, number, tally, wrapped
 from migrate.text import Colour, many, name, paint, safe
 
+# A text, and whether it is red.
+Entry = tuple[str, bool]
 
-def diff_lines(found: PlanDiff, paths: tuple[str, str], width: int = 80, colour: bool = False) -> Iterator[str]:
+
+def diff_lines(diff: PlanDiff, paths: tuple[str, str], width: int = 80, colour: bool = False) -> Iterator[str]:
     """Yield the differences as text; `paths` are the earlier plan's file and the later one's."""
-    yield paint(_verdict(found), Colour.GREEN if found.is_empty else Colour.BOLD, colour)
+    yield paint(_verdict(diff), Colour.GREEN if diff.is_empty else Colour.BOLD, colour)
     yield from aligned(
         [
             (label, f"{name(path)}, {plan.short_fingerprint}, made {iso(plan.header.created_at_ms)}, {_counted(plan)}")
-            for label, path, plan in zip(("Before", "Now"), paths, (found.before, found.now), strict=True)
+            for label, path, plan in zip(("Before", "Now"), paths, (diff.before, diff.now), strict=True)
         ],
         width,
     )
-    new_rows, new_groups = _split(found.new, found.before)
-    gone_rows, gone_groups = _split(found.gone, found.now)
+    new_rows, new_groups = _split(diff.new, diff.before)
+    gone_rows, gone_groups = _split(diff.gone, diff.now)
     sections = (
-        ("CHOSEN OTHERWISE", _settings(found, width)),
-        ("NEW BLOCKS AND WARNINGS", _checks(found.found, width, colour)),
-        ("NO LONGER THERE", _checks(found.mended, width, False)),
-        ("DECIDED OTHERWISE", _judged(found.judged, width, colour)),
-        ("NEW GROUPS", _whole(new_groups, width)),
-        ("NEW ROWS", _rows(new_rows, width, colour)),
-        ("GROUPS THAT ARE GONE", _whole(gone_groups, width)),
-        ("ROWS THAT ARE GONE", _rows(gone_rows, width, False)),
-        ("OFFSETS THAT MOVED, BY GROUP", _moved(found.moved, width)),
+        ("CHOSEN OTHERWISE", _settings(diff)),
+        ("NEW BLOCKS AND WARNINGS", _checks(diff.found)),
+        ("NO LONGER THERE", ((text, False) for text, _ in _checks(diff.mended))),
+        ("DECIDED OTHERWISE", _judged(diff.judged)),
+        ("NEW GROUPS", _whole(new_groups)),
+        ("NEW ROWS", _rows(new_rows)),
+        ("GROUPS THAT ARE GONE", _whole(gone_groups)),
+        ("ROWS THAT ARE GONE", ((text, False) for text, _ in _rows(gone_rows))),
+        ("OFFSETS THAT MOVED, BY GROUP", _moved(diff.moved)),
     )
-    for title, lines in sections:
-        if (first := next(lines, None)) is not None:
-            yield ""
-            yield paint(title, Colour.BOLD, colour)
-            yield first
-            yield from lines
+    for title, entries in sections:
+        for i, (text, is_grave) in enumerate(entries):
+            if i == 0:
+                yield from ("", paint(title, Colour.BOLD, colour))
+            yield from wrapped(text, width, "  ", "    ", Colour.RED if colour and is_grave else None)
 
 
-def diff_document(found: PlanDiff) -> Iterator[str]:
-    """Yield one JSON document; rows stand as `show --format json` has them, changes with the fields that differ."""
+def diff_document(diff: PlanDiff) -> Iterator[str]:
+    """Yield one JSON document; rows are as `show --format json` has them, changes with the fields that differ."""
     yield json.dumps(
         {
-            "before": found.before.fingerprint,
-            "now": found.now.fingerprint,
-            "same_rows": found.same_rows,
-            "settings": [fields_of(s, "name", "before", "now") for s in found.settings],
-            "found": [fields_of(c, "check", "subject", "counts_as", "seen") for c in found.found],
-            "mended": [fields_of(c, "check", "subject", "counts_as", "seen") for c in found.mended],
-            "changed": [_change_document(c) for c in sorted((*found.judged, *found.moved), key=lambda c: c.now.key)],
-            "new": [row_document(row) for row in found.new],
-            "gone": [row_document(row) for row in found.gone],
+            "before": diff.before.fingerprint,
+            "now": diff.now.fingerprint,
+            "same_rows": diff.same_rows,
+            "settings": [fields_of(s, "name", "before", "now") for s in diff.settings],
+            "found": [fields_of(c, "check", "subject", "counts_as", "seen") for c in diff.found],
+            "mended": [fields_of(c, "check", "subject", "counts_as", "seen") for c in diff.mended],
+            "changed": [_change_document(c) for c in sorted((*diff.judged, *diff.moved), key=lambda c: c.now.key)],
+            "new": [row_document(row) for row in diff.new],
+            "gone": [row_document(row) for row in diff.gone],
         },
         indent=1,
     )
 
 
-def _verdict(found: PlanDiff) -> str:
-    if found.is_empty:
-        return f"NOTHING CHANGED: {many(found.same_rows, 'row')} the same"
+def _verdict(diff: PlanDiff) -> str:
+    if diff.is_empty:
+        return f"NOTHING CHANGED: {many(diff.same_rows, 'row')} the same"
     counts = (
-        (len(found.judged), "decided otherwise"),
-        (len(found.moved), "only moved"),
-        (len(found.new), "new"),
-        (len(found.gone), "gone"),
-        (found.same_rows, "the same"),
+        (len(diff.judged), "decided otherwise"),
+        (len(diff.moved), "only moved"),
+        (len(diff.new), "new"),
+        (len(diff.gone), "gone"),
+        (diff.same_rows, "the same"),
     )
     return f"CHANGED: {', '.join(f'{n} {word}' for n, word in counts if n) or 'no row'}"
 
 
 def _counted(plan: Plan) -> str:
     counted = totals(plan)
-    rows = ", ".join(f"{counted.decisions[d]} {d}" for d in Decision if counted.decisions.get(d))
-    return f"{many(counted.groups, 'group')}: {rows or 'no row'}"
+    return f"{many(counted.groups, 'group')}: {tally(counted.decisions, Decision) or 'no row'}"
 
 
-def _settings(found: PlanDiff, width: int) -> Iterator[str]:
-    for setting in found.settings:
+def _settings(diff: PlanDiff) -> Iterator[Entry]:
+    for setting in diff.settings:
         values = " -> ".join(safe(value) or "(none)" for value in (setting.before, setting.now))
-        yield from wrapped(f"{safe(setting.name)}: {values}", width, "  ", "    ")
+        yield f"{safe(setting.name)}: {values}", False
 
 
-def _checks(checks: Sequence[CheckResult], width: int, colour: bool) -> Iterator[str]:
+def _checks(checks: Sequence[CheckResult]) -> Iterator[Entry]:
     for check in checks:
-        grave = check.counts_as is Level.BLOCK
-        word = "BLOCK" if grave else "ACCEPTED" if check.accepted else "WARN"
-        text = f"{word}  {safe(check.check)}, {name(check.subject)}: {safe(check.seen)}"
-        yield from wrapped(text, width, "  ", "    ", Colour.RED if colour and grave else None)
+        is_grave = check.counts_as is Level.BLOCK
+        word = "BLOCK" if is_grave else "ACCEPTED" if check.accepted else "WARN"
+        yield f"{word}  {safe(check.check)}, {name(check.subject)}: {safe(check.seen)}", is_grave
 
 
-def _judged(changes: Sequence[RowChange], width: int, colour: bool) -> Iterator[str]:
+def _judged(changes: Sequence[RowChange]) -> Iterator[Entry]:
     for change in changes:
         before, now = change.before, change.now
-        told = [f"{_decided(before)} -> {_decided(now)}"]
+        parts = [f"{_decided(before)} -> {_decided(now)}"]
         if "grade" in change.judged:
-            told.append(f"{before.grade or 'no grade'} -> {now.grade or 'no grade'}")
-        told += [
+            parts.append(f"{before.grade or 'no grade'} -> {now.grade or 'no grade'}")
+        parts += [
             f"{field.replace('_', ' ')} {_value(before, field)} -> {_value(now, field)}"
             for field in ("reason", "method", "equality", "target_topic")
             if field in change.judged
         ]
         if "source_metadata" in change.judged:
-            told.append("other commit metadata")
+            parts.append("other commit metadata")
         if "source_committed" in change.moved:
-            told.append(f"committed {_value(before, 'source_committed')} -> {_value(now, 'source_committed')}")
-        grave = now.decision is Decision.BLOCK and before.decision is not Decision.BLOCK
-        yield from wrapped(
-            f"{_place(now)}  {'; '.join(told)}", width, "  ", "    ", Colour.RED if colour and grave else None
-        )
+            parts.append(f"committed {_value(before, 'source_committed')} -> {_value(now, 'source_committed')}")
+        is_grave = now.decision is Decision.BLOCK and before.decision is not Decision.BLOCK
+        yield f"{_place(now)}  {'; '.join(parts)}", is_grave
 
 
 def _split(rows: Sequence[Row], other: Plan) -> tuple[list[Row], list[Row]]:
@@ -129,26 +127,23 @@ def _split(rows: Sequence[Row], other: Plan) -> tuple[list[Row], list[Row]]:
     return [row for row in rows if row.group in groups], [row for row in rows if row.group not in groups]
 
 
-def _whole(rows: Sequence[Row], width: int) -> Iterator[str]:
-    """Yield a line for each group, as a wave leaves out most of them."""
+def _whole(rows: Sequence[Row]) -> Iterator[Entry]:
+    """Yield an entry for each group, as a wave leaves out most of them."""
     for group, listed in groupby(sorted(rows, key=lambda row: row.key), key=lambda row: row.group):
         decided = Counter(row.decision for row in listed)
-        told = ", ".join(f"{decided[d]} {d}" for d in Decision if decided[d])
-        yield from wrapped(f"{name(group)}  {many(decided.total(), 'row')}: {told}", width, "  ", "    ")
+        yield f"{name(group)}  {many(decided.total(), 'row')}: {tally(decided, Decision)}", False
 
 
-def _rows(rows: Sequence[Row], width: int, colour: bool) -> Iterator[str]:
+def _rows(rows: Sequence[Row]) -> Iterator[Entry]:
     for row in rows:
         grade = f", {row.grade}" if row.grade else ""
-        text = f"{_place(row)}  {_decided(row)}, {safe(row.reason)}{grade}"
-        blocked = row.decision is Decision.BLOCK
-        yield from wrapped(text, width, "  ", "    ", Colour.RED if colour and blocked else None)
+        yield f"{_place(row)}  {_decided(row)}, {safe(row.reason)}{grade}", row.decision is Decision.BLOCK
 
 
-def _moved(changes: Sequence[RowChange], width: int) -> Iterator[str]:
+def _moved(changes: Sequence[RowChange]) -> Iterator[Entry]:
     for group, listed in groupby(changes, key=lambda c: c.now.group):
         rows = list(listed)
-        told = [
+        sums = [
             f"{word} {total:+}"
             for field, word in (
                 ("source_committed", "committed"),
@@ -159,8 +154,7 @@ def _moved(changes: Sequence[RowChange], width: int) -> Iterator[str]:
             )
             if (total := sum(moved_by(c, field) or 0 for c in rows))
         ]
-        text = f"{name(group)}  {many(len(rows), 'row')}: {', '.join(told) or 're-reads or starts of logs'}"
-        yield from wrapped(text, width, "  ", "    ")
+        yield f"{name(group)}  {many(len(rows), 'row')}: {', '.join(sums) or 're-reads or starts of logs'}", False
 
 
 def _place(row: Row) -> str:

@@ -1,8 +1,4 @@
-"""Why a plan's row is what it is, in a few sentences with numbers, from the plan alone. Pure.
-
-Where the group was, which of MM2's syncs surround that, what was compared, what MM2's own checkpoint says, what
-applying does, what else was considered; and MM2's own commands.
-"""
+"""Why a plan's row is what it is, in a few sentences with numbers, and MM2's own commands: by the plan alone. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -33,7 +29,7 @@ from migrate.show.table import aligned, headed, wrapped
 from migrate.survey.policies import UNTRANSLATABLE_REASONS
 from migrate.text import Colour, many, name, paint, safe
 
-Told = tuple[str, str]
+Labelled = tuple[str, str]
 _COMPARED_BY = {
     Equality.ALL: "timestamp, key, value and headers",
     Equality.WITHOUT_HEADERS: "timestamp, key and value (headers are changed on the way)",
@@ -49,15 +45,11 @@ _PROBLEM = {"Block": Colour.RED, "Blocked": Colour.RED, "Warning": Colour.YELLOW
 def explanation(
     plan: Plan, group: str, place: str | None = None, *, width: int = 80, colour: bool = False
 ) -> Iterator[str]:
-    """Return the lines that explain a group, or its one row at `place` ("topic:partition", either side's name).
+    """Yield the lines that explain a group, or its one row at `place` ("topic:partition", either side's name).
 
-    Raises `UsageError` at once, before the first line, where the plan has no such group or row; it names some.
+    Raises `UsageError` before the first line where the plan has no such group or row; it names some.
     """
-    return _lines(plan, _chosen_rows(plan, group, place), place is not None, width, colour)
-
-
-def _lines(plan: Plan, rows: Sequence[Row], single: bool, width: int, colour: bool) -> Iterator[str]:
-    header = plan.header
+    rows, header = _chosen_rows(plan, group, place), plan.header
     yield paint(f"{name(rows[0].group)}, in plan {plan.short_fingerprint}", Colour.BOLD, colour)
     yield from _paragraph(_group_told(plan, rows), width, colour)
     for row in rows:
@@ -68,7 +60,7 @@ def _lines(plan: Plan, rows: Sequence[Row], single: bool, width: int, colour: bo
     yield ""
     yield paint("MM2 ITSELF, which this tool never touches", Colour.BOLD, colour)
     yield from _commands("To stop it", stopping(site_of(header)), width)
-    if not single:
+    if place is None:
         yield from wrapped("How to make it copy a partition again: name TOPIC:PARTITION.", width, INDENT)
         return
     # on a failback, MM2 reads the plan's target
@@ -90,8 +82,8 @@ def _commands(what: str, lines: Iterable[str], width: int) -> Iterator[str]:
             yield from wrapped(line, width, INDENT * 2)
 
 
-def _paragraph(told: Iterable[Told], width: int, colour: bool) -> Iterator[str]:
-    for label, text in told:
+def _paragraph(sentences: Iterable[Labelled], width: int, colour: bool) -> Iterator[str]:
+    for label, text in sentences:
         shade = _PROBLEM.get(label) if colour else None
         yield from headed(label, shade, aligned([(INDENT + label, text)], width, len(INDENT) + 10))
 
@@ -111,17 +103,17 @@ def _chosen_rows(plan: Plan, group: str, place: str | None) -> Sequence[Row]:
     topic, colon, partition = place.rpartition(":")
     if not colon:
         topic, colon, partition = place.rpartition("-")
-    found = [r for r in rows if str(r.partition) == partition and topic in (r.source_topic, r.target_topic)]
-    if not found:
+    chosen = [r for r in rows if str(r.partition) == partition and topic in (r.source_topic, r.target_topic)]
+    if not chosen:
         have = ", ".join(f"{name(r.source_topic)}:{r.partition}" for r in rows[:10])
         raise UsageError(
             f"Group {name(group)} has no row {name(place)} in this plan.",
             f"It has {have}{' ...' if len(rows) > 10 else ''}. Write TOPIC:PARTITION.",
         )
-    return found
+    return chosen
 
 
-def _group_told(plan: Plan, chosen: Sequence[Row]) -> Iterator[Told]:
+def _group_told(plan: Plan, chosen: Sequence[Row]) -> Iterator[Labelled]:
     """Yield what holds for more than one row of a group: its state on both sides, what blocks it, the checks.
 
     `chosen` are the rows to be explained, at least one; checks on topics are those of their topics.
@@ -156,7 +148,7 @@ def _row_title(row: Row, header: Header) -> str:
     return f"{where} ({name(header.source_alias)} -> {name(header.target_alias)}): {', '.join(words)}"
 
 
-def _row_told(row: Row, header: Header) -> Iterator[Told]:
+def _row_told(row: Row, header: Header) -> Iterator[Labelled]:
     yield "Stood", _stood(row, header)
     if syncs := _syncs(row, header):
         yield "Syncs", syncs
@@ -228,19 +220,20 @@ def _beside_mm2(row: Row, header: Header) -> str:
         return "It makes no checkpoints for the way back."
     if row.checkpoint_target_offset is None:
         return "It has no checkpoint here: consumers that follow it would start where auto.offset.reset says."
-    said = f"Its newest checkpoint says {row.checkpoint_target_offset}"
+    checkpoint = f"Its newest checkpoint says {row.checkpoint_target_offset}"
     if row.checkpoint_source_offset is not None:
-        said += f", made when the group stood at {row.checkpoint_source_offset}"
+        checkpoint += f", made when the group stood at {row.checkpoint_source_offset}"
     if row.target_offset is None:
-        return said + "."
+        return checkpoint + "."
     difference = row.checkpoint_target_offset - row.target_offset
     if difference == 0:
-        return f"{said}: the same offset."
+        return f"{checkpoint}: the same offset."
     if difference < 0:
-        return f"{said}: {many(-difference, 'offset')} before this one, so following it would read as many more twice."
+        less = many(-difference, "offset")
+        return f"{checkpoint}: {less} before this one, so following it would read as many more twice."
     proven = "and this one is proven: following MM2 would skip records"
     risk = proven if is_proven_best(row) else "which may skip records"
-    return f"{said}: {many(difference, 'offset')} beyond this one, {risk}."
+    return f"{checkpoint}: {many(difference, 'offset')} beyond this one, {risk}."
 
 
 def _applying(row: Row, header: Header) -> str:
@@ -297,7 +290,7 @@ def _considered(row: Row) -> Iterator[str]:
         yield f"the log's end {log.end} would skip up to {many(log.end - at, 'offset')}"
 
 
-def _checks(checks: Iterable[CheckResult]) -> Iterator[Told]:
+def _checks(checks: Iterable[CheckResult]) -> Iterator[Labelled]:
     for check in checks:
         if check.counts_as in _SHOWN:
             word = "Accepted" if check.accepted else "Block" if check.counts_as is Level.BLOCK else "Warning"

@@ -10,7 +10,7 @@ from migrate.show.plan_export import csv_lines, json_document, json_lines, kcg_l
 from migrate.show.plan_table import Page, table
 from migrate.text import name
 
-# What `--format` may be; the command line has the same words.
+# What `--format` may be; the command line has the same words. Lines are made as they are taken, and have no ends.
 FORMATS: Mapping[str, Callable[[Plan, Sequence[Row], Page], Iterator[str]]] = {
     "table": table,
     "json": lambda plan, rows, _: json_document(plan, rows),
@@ -18,27 +18,6 @@ FORMATS: Mapping[str, Callable[[Plan, Sequence[Row], Page], Iterator[str]]] = {
     "csv": lambda plan, rows, _: csv_lines(plan, rows),
     "kcg": lambda plan, rows, _: kcg_lines(rows),
 }
-
-
-def render(
-    plan: Plan,
-    form: str,
-    path: str,
-    *,
-    groups: Sequence[str] = (),
-    only: Sequence[str] = (),
-    width: int = 80,
-    colour: bool = False,
-) -> Iterator[str]:
-    """Return the lines of a plan in one of `FORMATS`, without their ends; made as they are taken.
-
-    `path` is the plan file as it was typed, `width` the columns of the table. Raises `UsageError` at once,
-    before the first line, as `select` does.
-    """
-    rows = select(plan.rows, groups, only)
-    if form not in FORMATS:
-        raise UsageError(f"There is no format {form!r}.", f"Choose {', '.join(FORMATS)}.")
-    return FORMATS[form](plan, rows, Page(path, width, colour))
 
 
 def select(rows: Sequence[Row], groups: Sequence[str] = (), only: Sequence[str] = ()) -> tuple[Row, ...]:

@@ -1,20 +1,19 @@
 """Every group of a plan as text: one line per group, then its rows under the headings of kafka-consumer-groups.
 
 Two layouts: on a wide page every row names its group and topic (so that `grep` finds them); on a narrow one,
-or beside long names, the topic stands above its rows and the words behind the numbers wrap.
+or beside long names, the topic is above its rows and the words behind the numbers wrap.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from migrate.match.protocol import Why
 from migrate.model import Decision, Grade, Row, lag, may_skip, rewinds
 from migrate.plan.plan import Plan
 from migrate.plan.totals import group_totals
-from migrate.show.table import Column, Layout, columns, headed, layout, number, wrapped
+from migrate.show.table import Column, Layout, headed, layout, number, tally, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
 
-NUMBERS = columns("PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "TARGET-OFFSET", "MM2-OFFSET", "RE-READS")
 LEGEND = (
     "CURRENT-OFFSET, LOG-END-OFFSET and LAG are the source's. TARGET-OFFSET is this plan's, MM2-OFFSET what "
     "MM2's newest checkpoint says. RE-READS: a bare number is proven, <= a proven bound, ~ an estimate."
@@ -30,14 +29,15 @@ def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> It
         return
     yield from wrapped(LEGEND, width)
     renamed = any(row.source_topic != row.target_topic for row in rows)
-    wide = layout(_wide_columns(renamed), (_wide_values(row, renamed) for row in rows), width)
-    narrow = None if wide.width <= width else layout(NUMBERS, map(_numbers, rows), width - NARROW_TEXT - 4, gap=1)
+    fields = _wide_fields(renamed)
+    wide = _laid_out(fields, rows, width)
+    narrow = None if wide.width <= width else _laid_out(NUMBERS, rows, width - NARROW_TEXT - 4, gap=1)
     whole, states = plan.groups(), states_told(plan)
     for group, listed in groupby(rows, key=lambda r: r.group):
         yield ""
         yield from _group_line(group, whole[group], states.get(group, ""), width, colour)
         if narrow is None:
-            yield from _wide_rows(listed, wide, renamed, colour)
+            yield from _wide_rows(listed, wide, fields, colour)
         else:
             yield from _narrow_rows(listed, narrow, width, colour)
 
@@ -46,7 +46,7 @@ def _group_line(group: str, rows: Sequence[Row], states: str, width: int, colour
     word, shade = group_word(rows)
     t = group_totals(rows)
     parts = [
-        ", ".join(f"{n} {d}" for d, n in t.decisions.items()),
+        tally(t.decisions),
         "lag unknown" if t.lag is None else f"lag {t.lag}",
         "re-reads unknown" if t.rereads is None else f"re-reads {t.sign}{t.rereads}",
         *[states] * bool(states),
@@ -68,23 +68,11 @@ def group_word(rows: Sequence[Row]) -> tuple[str, Colour]:
 def states_told(plan: Plan) -> dict[str, str]:
     """Return "Empty on A, Absent on B" per group, as the coordinators said when the plan was made."""
     aliases = {"source": plan.header.source_alias, "target": plan.header.target_alias}
-    told: dict[str, list[str]] = {}
+    states: dict[str, list[str]] = {}
     for s in plan.header.group_states:
         members = f" ({many(s.member_count, 'member')})" if s.member_count else ""
-        told.setdefault(s.group, []).append(f"{safe(s.state)}{members} on {name(aliases.get(s.side, s.side))}")
-    return {group: ", ".join(states) for group, states in told.items()}
-
-
-def _numbers(row: Row) -> list[str]:
-    return [
-        str(row.partition),
-        number(row.source_committed),
-        number(row.source_log_end),
-        number(lag(row)),
-        number(row.target_offset),
-        number(row.checkpoint_target_offset),
-        _rereads(row),
-    ]
+        states.setdefault(s.group, []).append(f"{safe(s.state)}{members} on {name(aliases.get(s.side, s.side))}")
+    return {group: ", ".join(listed) for group, listed in states.items()}
 
 
 def _rereads(row: Row) -> str:
@@ -93,41 +81,48 @@ def _rereads(row: Row) -> str:
     return "-" if row.rereads_estimate is None else f"~{row.rereads_estimate}"
 
 
-def _wide_columns(renamed: bool) -> list[Column]:
-    return [
-        *columns("GROUP", "TOPIC", right=False),
+# A column and what a row has in it.
+Field = tuple[Column, Callable[[Row], str]]
+NUMBERS: tuple[Field, ...] = (
+    (Column("PARTITION"), lambda row: str(row.partition)),
+    (Column("CURRENT-OFFSET"), lambda row: number(row.source_committed)),
+    (Column("LOG-END-OFFSET"), lambda row: number(row.source_log_end)),
+    (Column("LAG"), lambda row: number(lag(row))),
+    (Column("TARGET-OFFSET"), lambda row: number(row.target_offset)),
+    (Column("MM2-OFFSET"), lambda row: number(row.checkpoint_target_offset)),
+    (Column("RE-READS"), _rereads),
+)
+
+
+def _wide_fields(renamed: bool) -> tuple[Field, ...]:
+    target_topic: Field = (Column("TARGET-TOPIC", right=False), lambda row: name(row.target_topic))
+    return (
+        (Column("GROUP", right=False), lambda row: name(row.group)),
+        (Column("TOPIC", right=False), lambda row: name(row.source_topic)),
         *NUMBERS[:4],
-        *columns(*["TARGET-TOPIC"] * renamed, right=False),
-        *columns("PRIOR-OFFSET"),
+        *[target_topic] * renamed,
+        (Column("PRIOR-OFFSET"), lambda row: number(row.target_prior)),
         *NUMBERS[4:],
-        *columns("DECISION", right=False),
-        Column("METHOD", len("checkpoint"), right=False),
-        Column("GRADE", len("estimated"), right=False),
-        Column("REASON", right=False),
-    ]
+        (Column("DECISION", right=False), lambda row: str(row.decision)),
+        (Column("METHOD", len("checkpoint"), right=False), lambda row: str(row.method or "-")),
+        (Column("GRADE", len("estimated"), right=False), lambda row: str(row.grade or "-")),
+        (Column("REASON", right=False), lambda row: safe(row.reason)),
+    )
 
 
-def _wide_values(row: Row, renamed: bool) -> list[str]:
-    numbers = _numbers(row)
-    return [
-        name(row.group),
-        name(row.source_topic),
-        *numbers[:4],
-        *[name(row.target_topic)] * renamed,
-        number(row.target_prior),
-        *numbers[4:],
-        str(row.decision),
-        str(row.method or "-"),
-        str(row.grade or "-"),
-        safe(row.reason),
-    ]
+def _values(fields: Sequence[Field], row: Row) -> list[str]:
+    return [value(row) for _, value in fields]
 
 
-def _wide_rows(rows: Iterable[Row], wide: Layout, renamed: bool, colour: bool) -> Iterator[str]:
+def _laid_out(fields: Sequence[Field], rows: Iterable[Row], width: int, gap: int = 2) -> Layout:
+    return layout([column for column, _ in fields], (_values(fields, row) for row in rows), width, gap)
+
+
+def _wide_rows(rows: Iterable[Row], wide: Layout, fields: Sequence[Field], colour: bool) -> Iterator[str]:
     for heading in wide.headings:
         yield paint(heading, Colour.DIM, colour)
     for row in rows:
-        yield _painted(wide.line(_wide_values(row, renamed)), row, colour)
+        yield _painted(wide.line(_values(fields, row)), row, colour)
 
 
 def _narrow_rows(rows: Iterable[Row], narrow: Layout, width: int, colour: bool) -> Iterator[str]:
@@ -137,7 +132,7 @@ def _narrow_rows(rows: Iterable[Row], narrow: Layout, width: int, colour: bool) 
     for (source, target), listed in groupby(rows, key=lambda r: (r.source_topic, r.target_topic)):
         yield f"  {name(source)}" + (f" -> {name(target)}" if target != source else "")
         for row in listed:
-            numbers = "  " + narrow.line(_numbers(row)) + "  "
+            numbers = "  " + narrow.line(_values(NUMBERS, row)) + "  "
             for line in _beside(numbers, _words(row), room, width):
                 yield _painted(line, row, colour)
 

@@ -50,7 +50,7 @@ def csv_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
 def kcg_lines(rows: Iterable[Row]) -> Iterator[str]:
     """Yield `group,topic,partition,offset` for each `set` row, by the target's topic names, without a heading.
 
-    What `kafka-consumer-groups --reset-offsets --from-file` reads (KIP-122, KIP-379). Names stand exactly; rows of a
+    What `kafka-consumer-groups --reset-offsets --from-file` reads (KIP-122, KIP-379). Names are exact; rows of a
     group with a line feed in its name are left out, for that tool cuts the file at every one (Kafka's OffsetsUtils).
     """
     for row in rows:
@@ -69,29 +69,26 @@ def refuse_unprintable(rows: Iterable[Row]) -> None:
 
 
 def kcg_companion(plan: Plan, path: str, rows: Sequence[Row]) -> str:
-    """Return what a person must know to use the kcg file, with the commands; `path` is the plan's.
-
-    `rows` are those of the file. For stderr: the file itself has no room for it.
-    """
+    """Return what a person must know to use the kcg file of `rows`, with the commands; `path` is the plan's."""
     setting = [row for row in rows if row.decision is Decision.SET]
     cut = sorted({row.group for row in setting if "\n" in row.group})
     setting = [row for row in setting if "\n" not in row.group]
     groups = list(dict.fromkeys(row.group for row in setting))
-    left_out = "".join(f"LEFT OUT: {name(g)}: that tool cannot read a line feed in a name; use apply.\n" for g in cut)
+    lines = [f"LEFT OUT: {name(g)}: that tool cannot read a line feed in a name; use apply." for g in cut]
     if not groups:
-        return f"{left_out}There is no row to set: the file is empty."
+        return "\n".join([*lines, "There is no row to set: the file is empty."])
     lost = sum(bool(row.target_metadata) for row in setting)
     file = shell_word(f"{path}.csv")
     brokers = shell_word(plan.header.flow.get("target_bootstrap") or "HOST:PORT")
     base = f"kafka-consumer-groups --bootstrap-server {brokers} --reset-offsets --from-file {file}"
-    told = (
+    advice = (
         f"{len(setting)} rows of {len(groups)} groups. This way drops commit metadata ({lost} of the rows have "
         "some), keeps no prior state to roll back to, clamps offsets that lie outside the log, and exits 0 even "
         "when it fails: read what it prints. A group that does not exist on the target yet is taken only if "
         f"--group names it. With the file saved as {file} (and --command-config FILE if the cluster asks for a "
         "login):"
     )
-    lines = [*left_out.splitlines(), *wrapped(told, 80), ""]
+    lines += [*wrapped(advice, 80), ""]
     if len(groups) <= MANY_GROUPS:
         named = "".join(f" --group {shell_word(group)}" for group in groups)
         lines.append(f"  {base}{named} --dry-run")
@@ -168,9 +165,7 @@ def _csv_line(values: Iterable[Value]) -> str:
 def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
     """Return the lines of one JSON document: fingerprint, verdict, totals, header, checks, rows; a row to a line.
 
-    Its schema is published as schema/plan.schema.json. Verdict and totals are the whole plan's.
-
-    `rows_in_plan` is more than the length of `rows` where a selection left some out.
+    Its schema is published as schema/plan.schema.json. Verdict, totals and `rows_in_plan` are the whole plan's.
     """
     header = asdict(plan.header)
     checks = header.pop("checks")
@@ -188,7 +183,7 @@ def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def totals_document(counted: Totals) -> dict[str, Any]:
-    """Return the totals as plain values; rows without a grade stand under "none"."""
+    """Return the totals as plain values; rows without a grade are under "none"."""
     document = asdict(counted)
     document["decisions"] = {str(d): counted.decisions.get(d, 0) for d in Decision}
     document["grades"] = {str(g): counted.grades.get(g, 0) for g in Grade} | {"none": counted.grades.get(None, 0)}

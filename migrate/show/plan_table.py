@@ -14,7 +14,7 @@ from migrate.plan.forecast import forecast
 from migrate.plan.plan import Header, Plan
 from migrate.plan.totals import Mm2Comparison, Totals, totals
 from migrate.show.group_table import group_lines
-from migrate.show.table import aligned, headed, wrapped
+from migrate.show.table import aligned, headed, tally, wrapped
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
 
 # A finding on 300 groups must not push the next one off the screen: so many lines of it are shown, and so many names.
@@ -45,7 +45,7 @@ class Page:
 class NextSteps:
     """What to do with a plan that was read: sentences, and the commands to copy, "" where there are none."""
 
-    told: tuple[str, ...]
+    sentences: tuple[str, ...]
     dry_run: str = ""
     execute: str = ""
 
@@ -106,9 +106,9 @@ def _top(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
         for text in aligned([(label, line)], page.width, LABELS):
             yield paint(text, Colour.RED, page.colour and label == "MISSING")
     yield ""
-    found, everything = findings(plan), f"mm2-migrate show {shell_word(page.path)} --format json"
-    yield paint("NEEDS ATTENTION" if found else "NOTHING NEEDS ATTENTION", Colour.BOLD, page.colour)
-    yield from attention_lines(found, plan.header.checks, page, everything)
+    attention, everything = findings(plan), f"mm2-migrate show {shell_word(page.path)} --format json"
+    yield paint("NEEDS ATTENTION" if attention else "NOTHING NEEDS ATTENTION", Colour.BOLD, page.colour)
+    yield from attention_lines(attention, plan.header.checks, page, everything)
     yield ""
 
 
@@ -143,7 +143,7 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     yield "Commits", f"{sums} ({by_filter})" if by_filter else sums
     if not t.add_up:
         yield "MISSING", "These do not add up: commits are missing from this plan. Do not apply it; report this."
-    yield "Rows", ", ".join(f"{t.decisions[d]} {d}" for d in Decision if t.decisions.get(d)) or "none"
+    yield "Rows", tally(t.decisions, Decision) or "none"
     left = t.groups - t.groups_to_write - t.groups_blocked
     yield "Groups", f"{t.groups_to_write} to write, {t.groups_blocked} blocked, {left} left as they are"
     if not t.rows:
@@ -205,14 +205,14 @@ def _beside_mm2(mm2: Mm2Comparison) -> list[str]:
 
 
 def attention_lines(
-    found: Iterable[Attention],
+    attention: Iterable[Attention],
     checks: Sequence[CheckResult],
     page: Page,
     command: str,
     most_names: int = SUBJECTS_NAMED,
 ) -> Iterator[str]:
     """Yield findings, then the checks that passed and those that say nothing; `command` prints what is left out."""
-    for finding in found:
+    for finding in attention:
         yield from _finding_lines(finding, page, command, most_names)
     for label, those in (("Passed", passed(checks)), ("Not ruled out", not_ruled_out(checks))):
         if those:
@@ -254,20 +254,20 @@ def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...
     if not t.groups_to_write or plan.cluster_blocked():
         clean = plan.is_clean()
         return NextSteps(("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",))
-    told, partial = [], "" if plan.is_clean() else " --allow-partial"
+    lines, partial = [], "" if plan.is_clean() else " --allow-partial"
     if partial:
-        told.append("Fix what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")
+        lines.append("Fix what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")
     if not cluster_options:
-        told.append(OPTIONS_TO_ADD)
+        lines.append(OPTIONS_TO_ADD)
     command = " ".join(["mm2-migrate apply", shell_word(path), *map(shell_word, cluster_options)]) + partial
-    return NextSteps(tuple(told), command, f"{command} --approve {plan.fingerprint} --execute")
+    return NextSteps(tuple(lines), command, f"{command} --approve {plan.fingerprint} --execute")
 
 
 def _next(plan: Plan, t: Totals, page: Page) -> Iterator[str]:
     """Yield the commands to type next, whole on one line each: they are copied."""
     yield paint("NEXT", Colour.BOLD, page.colour)
     steps = next_steps(plan, t, page.path, page.cluster_options)
-    for sentence in steps.told:
+    for sentence in steps.sentences:
         yield from wrapped(sentence, page.width)
     if steps.dry_run:
         yield f"  {steps.dry_run}"

@@ -21,9 +21,10 @@ from migrate.plan.totals import compare_with_mm2, group_totals
 from migrate.show.charts import GroupBar
 from migrate.show.group_table import group_word, states_told
 from migrate.show.report_outcome import AS_PLANNED, Aftermath, RowAfter
+from migrate.show.table import tally
 from migrate.text import many, name, safe, shell_word
 
-GAP = "\x01"  # where a number stood in a sentence: safe text has no control characters
+GAP = "\x01"  # where a number was in a sentence: safe text has no control characters
 EXACT_IN_JAVASCRIPT = 2**53
 _NUMBER = re.compile(r"([0-9]+)")
 NUMBERS = (
@@ -53,92 +54,69 @@ class Data:
 
 @dataclass
 class _Words:
-    """Gives each text a number; `listed` are the texts, made safe."""
+    """Gives each text a number, in the order in which they come."""
 
-    listed: list[str] = field(default_factory=list)
     numbers: dict[object, int] = field(default_factory=dict)
 
     def of(self, value: object) -> int:
-        """Return the number of a text, or of a value's text; None is ""."""
-        if value not in self.numbers:
-            self._add(value, "" if value is None else safe(str(value)))
-        return self.numbers[value]
+        """Return the number of a text, or of a value's text; None is "". A tuple has a sentence's wording."""
+        return self.numbers.setdefault(value, len(self.numbers))
 
-    def of_wording(self, wording: str) -> int:
-        """Return the number of a sentence's wording: safe text, but for the gaps in it."""
-        key = (GAP, wording)
-        if key not in self.numbers:
-            self._add(key, wording)
-        return self.numbers[key]
-
-    def _add(self, key: object, text: str) -> None:
-        self.numbers[key] = len(self.listed)
-        self.listed.append(text)
+    def listed(self) -> list[str]:
+        """Return the texts, made safe; wordings are, but for the gaps in them."""
+        return [key[0] if isinstance(key, tuple) else safe(str(key or "")) for key in self.numbers]
 
 
 def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
-    """Return the page's data with at most `cap` rows in it.
-
-    Whole groups only. Beyond the cap, groups that need attention come first, then in the plan's order.
-    """
+    """Return the page's data with at most `cap` rows, of whole groups: first those that need attention."""
     words, groups, states = _Words(), plan.groups(), states_told(plan)
-    embedded = _embedded(groups, after, cap)
-    described = [
-        _group(group, rows, after, states.get(group, ""), path, group in embedded, words)
-        for group, rows in groups.items()
-    ]
-    documents = tuple(_rows(rows, after, words) if group in embedded else "" for group, rows in groups.items())
+    described = {group: _group(rows, after, states.get(group, ""), words) for group, rows in groups.items()}
+    embedded = _embedded(described, cap)
     left = groups.keys() - embedded
+    for group in left:
+        described[group]["show"] = f"mm2-migrate show {shell_word(path)} --group {shell_word(re.escape(group))}"
+    documents = tuple(_rows(rows, after, words) if group in embedded else "" for group, rows in groups.items())
     page = {
         "columns": COLUMNS,
         "source": name(plan.header.source_alias),
         "target": name(plan.header.target_alias),
         "after": bool(after),
         "verified": bool(after.standings),
-        "groups": described,
-        "words": words.listed,
+        "groups": list(described.values()),
+        "words": words.listed(),
     }
     return Data(page, documents, sum(len(groups[g]) for g in left), len(left))
 
 
 def as_json(document: Any) -> str:
-    """Return the JSON that may stand inside an HTML `script`: ASCII, and nothing that could end it."""
+    """Return the JSON that may be inside an HTML `script`: ASCII, and nothing that could end it."""
     text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _embedded(groups: Mapping[str, Sequence[Row]], after: Aftermath, cap: int) -> frozenset[str]:
+def _embedded(groups: Mapping[str, Mapping[str, Any]], cap: int) -> frozenset[str]:
+    calm = {g for g, d in groups.items() if d["word"] != "BLOCK" and not d["risk"] and not d["bad"]}
     room, chosen = cap, set()
-    for group in sorted(groups, key=lambda g: not _needs_attention(groups[g], after)):  # otherwise in the plan's order
-        if len(groups[group]) <= room:
-            room -= len(groups[group])
+    for group in sorted(groups, key=lambda g: g in calm):  # otherwise in the plan's order
+        if groups[group]["rows"] <= room:
+            room -= groups[group]["rows"]
             chosen.add(group)
     return frozenset(chosen)
-
-
-def _needs_attention(rows: Sequence[Row], after: Aftermath) -> bool:
-    return (
-        group_word(rows)[0] == "BLOCK"
-        or any(map(_risk, rows))
-        or any(_is_bad(after.rows[r.key]) for r in rows if r.key in after.rows)
-    )
 
 
 def _is_bad(after: RowAfter) -> bool:
     return after.status not in AS_PLANNED or bool(after.standing and after.standing not in GOOD)
 
 
-def _group(
-    group: str, rows: Sequence[Row], after: Aftermath, states: str, path: str, embedded: bool, words: _Words
-) -> dict[str, Any]:
+def _group(rows: Sequence[Row], after: Aftermath, states: str, words: _Words) -> dict[str, Any]:
     t, mm2 = group_totals(rows), compare_with_mm2(rows)
-    afters = [after.rows[row.key] for row in rows if after and row.key in after.rows]
-    statuses = Counter(told.standing or told.status for told in afters)
+    afters = [after.rows[row.key] for row in rows if row.key in after.rows]
+    statuses = Counter(own.standing or own.status for own in afters)
     return {
-        "name": name(group),
+        "name": name(rows[0].group),
         "word": group_word(rows)[0],
         "rows": len(rows),
-        "decisions": ", ".join(f"{n} {d}" for d, n in t.decisions.items()),
+        "decisions": tally(t.decisions),
         "lag": t.lag,
         "rereads": t.rereads,
         "sign": t.sign,
@@ -149,8 +127,8 @@ def _group(
         "topics": sorted({words.of(r.source_topic) for r in rows}),
         "risk": any(map(_risk, rows)),
         "bad": any(map(_is_bad, afters)),
-        "results": ", ".join(f"{n} {word}" for word, n in statuses.items()),
-        "show": "" if embedded else f"mm2-migrate show {shell_word(path)} --group {shell_word(re.escape(group))}",
+        "results": tally(statuses),
+        "show": "",
     }
 
 
@@ -162,13 +140,13 @@ def _rows(rows: Sequence[Row], after: Aftermath, words: _Words) -> str:
     columns: list[Sequence[Any]] = [_exact([getattr(row, name) for row in rows]) for name in NUMBERS]
     columns += [[words.of(getattr(row, name)) for row in rows] for name in WORDS]
     sentences = [split_sentence(safe(row.sentence)) for row in rows]
-    columns.append([words.of_wording(wording) for wording, _ in sentences])
+    columns.append([words.of((wording,)) for wording, _ in sentences])
     columns.append([numbers for _, numbers in sentences])
     columns.append(_exact([lag(row) for row in rows]))
     columns.append([int(_risk(row)) for row in rows])
     nothing = RowAfter("")
     afters = [after.rows.get(row.key, nothing) for row in rows]
-    columns += [[words.of(getattr(told, part)) for told in afters] for part in AFTER]
+    columns += [[words.of(getattr(own, part)) for own in afters] for part in AFTER]
     return as_json([_folded(column) for column in columns])
 
 

@@ -16,12 +16,11 @@ from migrate.apply.verify import GOOD
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, UsageError
 from migrate.model import Decision, Row
 from migrate.plan.plan import Plan
-from migrate.show.table import number
+from migrate.show.table import number, tally
 from migrate.text import many
 
 Key = tuple[str, str, int]
 NOT_WRITTEN, RESTORED = "not-written", "restored"
-OPEN = (RowStatus.FAILED, RowStatus.UNKNOWN, NOT_WRITTEN, RowStatus.LEFT_OUT)
 UNDO_FAILED, UNDO_UNKNOWN = "not-restored", "undo-unknown"
 DONE = (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY)
 AS_PLANNED = frozenset({*DONE, RowStatus.KEPT, RowStatus.SKIPPED, RESTORED})
@@ -130,11 +129,11 @@ def _after(row: Row, state: JournalState, past: PastRuns) -> RowAfter:
     undone = state.rolled_back.get(row.group)
     if undone is not None and row.target_partition in undone.planned:
         return _undone(row, undone, state.applied.get(row.group), past)
-    seen = past.seen.get((APPLY, row.group), {})
+    read_back = past.seen.get((APPLY, row.group), {})
     partition = row.target_partition
-    shown = number(seen[partition], "none") if partition in seen else ""
+    shown = number(read_back[partition], "none") if partition in read_back else ""
     trace = state.applied.get(row.group)
-    as_planned = partition in seen and seen[partition] == row.target_offset
+    as_planned = partition in read_back and read_back[partition] == row.target_offset
     if trace is not None and (partition in trace.planned or partition in trace.results):
         answer, error = trace.results.get(partition, UNKNOWN), past.errors.get((APPLY, row.group, partition), "")
         status = what_became(row, answer, as_planned if shown else None)
@@ -146,7 +145,7 @@ def _after(row: Row, state: JournalState, past: PastRuns) -> RowAfter:
             error = error or "It may have been written: no answer was noted."
         return RowAfter(status, shown, error)
     confirmed = trace is not None and trace.read_back
-    if row.decision is Decision.KEEP and shown and seen[partition] != row.target_prior and not confirmed:
+    if row.decision is Decision.KEEP and shown and read_back[partition] != row.target_prior and not confirmed:
         return RowAfter(RowStatus.FAILED, shown, f"Was to be kept at {row.target_prior}, and was read back at {shown}.")
     if row.decision in _DECIDED:
         return RowAfter(_DECIDED[row.decision], shown)
@@ -160,10 +159,10 @@ def _undone(row: Row, trace: GroupTrace, applied: GroupTrace | None, past: PastR
     partition = row.target_partition
     # Where apply got no certain answer, its offset may appear after a reading that shows the prior one.
     proven = trace.is_certain(partition) or (applied is not None and applied.is_certain(partition))
-    seen = past.seen.get((ROLLBACK, row.group), {})
+    read_back = past.seen.get((ROLLBACK, row.group), {})
     error = past.errors.get((ROLLBACK, row.group, partition), "")
-    shown = number(seen[partition], "none") if partition in seen else ""
-    if proven and partition in seen and seen[partition] == trace.planned[partition]:
+    shown = number(read_back[partition], "none") if partition in read_back else ""
+    if proven and partition in read_back and read_back[partition] == trace.planned[partition]:
         return RowAfter(RESTORED, shown)
     if trace.results.get(partition, UNKNOWN) == FAILED:
         return RowAfter(UNDO_FAILED, shown, error)
@@ -180,11 +179,11 @@ def _with_verified(row: Row, after: RowAfter, verified: Verified | None) -> RowA
         unwritten = verified.left_out.get(place)
         # No standing: there was nothing to compare, and the row's status says already whether that is trouble.
         return after if unwritten is None else replace(after, verified=f"not verified: {unwritten['sentence']}")
-    told = [str(offset["sentence"])]
+    sentences = [str(offset["sentence"])]
     record = verified.records.get(place)
     if record is not None:
-        told.append(f"next records: {record.get('verdict', '?')}")
-    return RowAfter(after.status, after.seen, after.told, str(offset["standing"]), "; ".join(told))
+        sentences.append(f"next records: {record.get('verdict', '?')}")
+    return RowAfter(after.status, after.seen, after.told, str(offset["standing"]), "; ".join(sentences))
 
 
 def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, int]) -> Headline:
@@ -199,10 +198,10 @@ def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, i
         unseen = any(run.source_not_seen for run in past.runs if run.command == APPLY)
         word, colour = ("APPLIED, SOURCE NOT SEEN", "warn") if unseen else ("APPLIED", "good")
         return Headline(f"{word}: {many(done, 'offset')} {'is' if done == 1 else 'are'} as planned, read back", colour)
-    told = f"{done} as planned" + _counted(counts, RowStatus.FAILED, RowStatus.UNKNOWN, NOT_WRITTEN, RowStatus.LEFT_OUT)
+    rows = f"{done} as planned" + _counted(counts, RowStatus.FAILED, RowStatus.UNKNOWN, NOT_WRITTEN, RowStatus.LEFT_OUT)
     if last is not None and last.exit_code is None:
-        return Headline(f"NOT FINISHED: the last run noted no end; {told}", "bad")
-    return Headline(f"PARTLY APPLIED: {told}" if done else f"NOT APPLIED: {told}", "bad")
+        return Headline(f"NOT FINISHED: the last run noted no end; {rows}", "bad")
+    return Headline(f"PARTLY APPLIED: {rows}" if done else f"NOT APPLIED: {rows}", "bad")
 
 
 def _rollback_verdict(past: PastRuns, counts: Mapping[str, int]) -> Headline:
@@ -224,15 +223,15 @@ def _is_complete(past: PastRuns, counts: Mapping[str, int]) -> bool:
 
 
 def _verified_verdict(verified: Verified, standings: Mapping[str, int]) -> Headline:
-    told = ", ".join(f"{n} {standing}" for standing, n in sorted(standings.items())) or "no rows"
+    counted = tally(standings, sorted(standings)) or "no rows"
     good = all(standing in GOOD for standing in standings)
     if verified.exit_code == EXIT_DONE and good:
-        return Headline(f"VERIFIED: {told}", "good")
+        return Headline(f"VERIFIED: {counted}", "good")
     if verified.exit_code == EXIT_PARTLY and good:
         rest = [f"{many(len(verified.left_out), 'row')} not written"] * bool(verified.left_out)
         rest += [f"{many(verified.blocks, 'block')} of the plan open"] * bool(verified.blocks)
-        return Headline(f"VERIFIED IN PART: {told}; {', '.join(rest) or 'exit code 4'}", "warn")
-    return Headline(f"VERIFY FOUND TROUBLE: {told}; exit code {verified.exit_code}", "bad")
+        return Headline(f"VERIFIED IN PART: {counted}; {', '.join(rest) or 'exit code 4'}", "warn")
+    return Headline(f"VERIFY FOUND TROUBLE: {counted}; exit code {verified.exit_code}", "bad")
 
 
 def _place(entry: Mapping[str, Any]) -> Key:

@@ -8,7 +8,7 @@ import base64
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -34,6 +34,7 @@ from migrate.show.plan_table import (
 )
 from migrate.show.report_data import Data, as_json, grades_bar, lanes_of, report_data
 from migrate.show.report_outcome import Aftermath, Headline
+from migrate.show.table import tally
 from migrate.text import Colour, bytes_text, many, name, safe, shell_word
 
 ROWS_EMBEDDED = 100_000
@@ -43,23 +44,6 @@ _KINDS = {Colour.GREEN: "good", Colour.YELLOW: "warn", Colour.RED: "bad"}
 _IN_SETTINGS = ("MM2", "Settings", "Waivers")
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A command to copy, and what it is for."""
-
-    what: str
-    command: str
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The page, and how many rows and groups it only counts because they are beyond `ROWS_EMBEDDED`."""
-
-    html: str
-    rows_left_out: int
-    groups_left_out: int
-
-
 def report(
     plan: Plan,
     path: str,
@@ -67,15 +51,15 @@ def report(
     options: tuple[str, ...] = (),
     signatures: Sequence[Signature] = (),
     cap: int = ROWS_EMBEDDED,
-) -> Report:
-    """Return the page of a plan and of what became of it.
+) -> tuple[str, Data]:
+    """Return the page of a plan and of what became of it, and the data in it.
 
     `path` is the plan's file as it was typed, `options` the cluster options for the commands to copy, where known,
     `signatures` those in the file beside it. The same plan, journal, signatures and options give the same bytes.
     """
     counted, groups = totals(plan), plan.groups()
     data = report_data(plan, after, path, cap)
-    told, steps = _next(plan, path, counted, after, options)
+    sentences, steps = _next(plan, path, counted, after, options)
     style, script = _asset("report.css"), _asset("report.js")
     text = _template().render(
         plan=plan,
@@ -94,7 +78,7 @@ def report(
         after=after,
         signed=standing(plan, names_of(signatures)) if signatures or signatures_required(plan) else "",
         signatures=signatures,
-        told=told,
+        sentences=sentences,
         steps=steps,
         rereads=lanes_of(rereads_bars(groups), "plan", " by this plan", not plan.header.failback),
         grades=grades_bar(counted.grades),
@@ -111,7 +95,7 @@ def report(
         script=Markup(script),
         policy=_policy(style, script),
     )
-    return Report(MARK + text, data.rows_left_out, data.groups_left_out)
+    return MARK + text, data
 
 
 _GRADES = {
@@ -129,34 +113,33 @@ def _title(plan: Plan) -> str:
 
 def _verdicts(plan: Plan, counted: Totals, after: Aftermath) -> list[Headline]:
     text, colour = verdict(plan, counted)
-    made = Headline(text, _KINDS.get(colour, "warn"))
     if not after:
-        return [made]
-    # What was true before the apply is not today's verdict any more: it stands last, and is no longer coloured.
-    return [*after.verdicts, replace(made, text=f"The plan was: {text}", kind="past")]
+        return [Headline(text, _KINDS[colour])]
+    # What was true before the apply is not today's verdict any more: it is last, and no longer coloured.
+    return [*after.verdicts, Headline(f"The plan was: {text}", "past")]
 
 
 def _next(
     plan: Plan, path: str, counted: Totals, after: Aftermath, options: tuple[str, ...]
-) -> tuple[tuple[str, ...], list[Step]]:
-    """Return what there is to do next, in sentences and as commands."""
+) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+    """Return what there is to do next, in sentences, and as commands with what each is for."""
     steps = next_steps(plan, counted, path, options)
-    told = steps.told
+    sentences = steps.sentences
     if after.runs:
-        told = () if options else (OPTIONS_TO_ADD,)
+        sentences = () if options else (OPTIONS_TO_ADD,)
         if after.spent:
-            told = ("This plan is spent: to go forward again, make a new one.",)
+            sentences = ("This plan is spent: to go forward again, make a new one.",)
     if after.spent or not steps.dry_run:
-        return told, []
-    execute = Step("Apply what was approved", steps.execute)
+        return sentences, []
     if not after.runs:
-        return told, [Step("Dry run: every check, nothing written", steps.dry_run), execute]
+        dry_run = ("Dry run: every check, nothing written", steps.dry_run)
+        return sentences, [dry_run, ("Apply what was approved", steps.execute)]
     rest = " ".join(["", shell_word(path), *map(shell_word, options)])
-    verify = Step("Read the target afresh, and compare", f"mm2-migrate verify{rest}")
-    # an undo is not undone: forward again is a new plan
-    back = [] if plan.header.kind == UNDO else [Step("The way back, as a dry run", f"mm2-migrate rollback{rest}")]
-    again = [] if after.complete else [replace(execute, what="Take up what is left: the same command again")]
-    return told, [*again, verify, *back]
+    commands = [] if after.complete else [("Take up what is left: the same command again", steps.execute)]
+    commands.append(("Read the target afresh, and compare", f"mm2-migrate verify{rest}"))
+    if plan.header.kind != UNDO:  # an undo is not undone: forward again is a new plan
+        commands.append(("The way back, as a dry run", f"mm2-migrate rollback{rest}"))
+    return sentences, commands
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +158,11 @@ def _checks(plan: Plan) -> list[tuple[str, str, list[_Line]]]:
     named: dict[str, list[CheckResult]] = {}
     for result in plan.header.checks:
         named.setdefault(result.check, []).append(result)
-    told = []
+    entries = []
     for check, results in named.items():
-        counts = ", ".join(f"{n} {word}" for word, n in Counter(map(_verdict, results)).items())
-        told.append((check, counts, _lines([r for r in results if r.level is not Level.PASS])))
-    return sorted(told, key=lambda entry: not entry[2])
+        lines = _lines([result for result in results if result.level is not Level.PASS])
+        entries.append((check, tally(Counter(map(_verdict, results))), lines))
+    return sorted(entries, key=lambda entry: not entry[2])
 
 
 def _verdict(result: CheckResult) -> str:

@@ -7,11 +7,11 @@ Needs `pip install 'mm2-migrate[notebook]'`, and neither a broker nor Spark. Eve
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from migrate.apply.signatures import names_of, read_signatures, signatures_path, standing
+from migrate.apply.signatures import names_of, signatures_beside, standing
 from migrate.clock import iso
 from migrate.errors import MigrateError, UsageError
 from migrate.model import Decision, Method, Row, lag, may_skip, rereads, rewinds
@@ -53,7 +53,7 @@ def open_plan(path: str | Path) -> Plan:
     Raises `ReviewStopped` with one line for a plan that is missing or damaged, or where pandas is missing.
     """
     with review_errors():
-        pandas = pandas_module()
+        pandas = extra_module("pandas")
         pandas.set_option("display.max_columns", None)
         pandas.set_option("display.max_colwidth", None)
         pandas.set_option("display.html.use_mathjax", False)  # a name with two dollar signs is no formula
@@ -88,7 +88,7 @@ def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
         "waivers": ", ".join(h.waivers) or "none",
         "signatures": _signed(plan, path),
     }
-    return pandas_module().DataFrame({"": facts}, dtype=object)
+    return extra_module("pandas").DataFrame({"": facts}, dtype=object)
 
 
 def rows_table(plan: Plan) -> "pd.DataFrame":
@@ -139,7 +139,7 @@ def groups_table(plan: Plan) -> "pd.DataFrame":
 def grades_table(plan: Plan) -> "pd.DataFrame":
     """Return rows by decision (down) and grade (across)."""
     table = rows_table(plan)
-    return pandas_module().crosstab(table["decision"], table["grade"].fillna("no grade"))
+    return extra_module("pandas").crosstab(table["decision"], table["grade"].fillna("no grade"))
 
 
 def attention_table(plan: Plan) -> "pd.DataFrame":
@@ -175,7 +175,7 @@ def outliers(plan: Plan, count: int = 10) -> "pd.DataFrame":
 def comparison_table(before: Plan, now: Plan) -> "pd.DataFrame":
     """Return every row that is not the same in both plans; raises `ReviewStopped` for plans of other clusters."""
     with review_errors():
-        found = diff(before, now)
+        changes = diff(before, now)
     lines = [
         {
             "change": "decided otherwise" if change.judged else "moved",
@@ -185,10 +185,10 @@ def comparison_table(before: Plan, now: Plan) -> "pd.DataFrame":
             "committed_by": moved_by(change, "source_committed"),
             "planned_by": moved_by(change, "target_offset"),
         }
-        for change in (*found.judged, *found.moved)
+        for change in (*changes.judged, *changes.moved)
     ]
-    lines += [{"change": "new", **fields_of(row, *PLACE), "before": "", "now": _decided(row)} for row in found.new]
-    lines += [{"change": "gone", **fields_of(row, *PLACE), "before": _decided(row), "now": ""} for row in found.gone]
+    lines += [{"change": "new", **fields_of(row, *PLACE), "before": "", "now": _decided(row)} for row in changes.new]
+    lines += [{"change": "gone", **fields_of(row, *PLACE), "before": _decided(row), "now": ""} for row in changes.gone]
     columns = ["change", *PLACE, "before", "now", "committed_by", "planned_by"]
     return data_frame(lines, columns, ["committed_by", "planned_by"])
 
@@ -216,23 +216,21 @@ def _decided(row: Row) -> str:
 
 def _signed(plan: Plan, path: str | Path) -> str:
     try:
-        signed = read_signatures(signatures_path(Path(path), plan.fingerprint), plan.fingerprint)
+        return standing(plan, names_of(signatures_beside(plan, Path(path))))
     except MigrateError as error:
         return error.problem
-    return standing(plan, names_of(signed))
 
 
 def data_frame(
     lines: Sequence[Mapping[str, Any]], columns: Sequence[str], numbers: Sequence[str] = ()
 ) -> "pd.DataFrame":
     """Return a table of these columns, also without lines; `numbers` are those of nullable integers."""
-    return pandas_module().DataFrame(lines, columns=list(columns)).astype(dict.fromkeys(numbers, "Int64"))
+    return extra_module("pandas").DataFrame(lines, columns=list(columns)).astype(dict.fromkeys(numbers, "Int64"))
 
 
-def pandas_module() -> ModuleType:
-    """Return pandas; raises `UsageError` with the line to type where the extra is not installed."""
+def extra_module(name: str) -> Any:
+    """Return pandas or a module of matplotlib; raises `UsageError` with the line to type where it is not installed."""
     try:
-        import pandas
+        return import_module(name)
     except ImportError as error:
         raise UsageError("The notebooks need pandas and matplotlib, which are not installed.", EXTRA) from error
-    return pandas  # type: ignore[no-any-return]

@@ -1,13 +1,12 @@
 """The notebooks' charts, drawn with matplotlib. Each returns its figure; nothing is shown or saved here."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from migrate.errors import UsageError
 from migrate.model import Grade
 from migrate.plan.plan import Plan
 from migrate.show.charts import GroupBar, lag_bars, rereads_bars
-from migrate.show.review import EXTRA, ReviewStopped
+from migrate.show.review import ReviewStopped, extra_module
 from migrate.text import safe
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def lag_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
 
 
 def places_chart(plan: Plan, topic: str, partition: int, most: int = MOST_BARS) -> "Figure":
-    """Draw where each group stands in both logs of one partition: committed, planned, and by MM2's checkpoint.
+    """Draw where each group is in both logs of one partition: committed, planned, and by MM2's checkpoint.
 
     `topic` is the source's name. Raises `ReviewStopped` if no row of the plan is on that partition.
     """
@@ -69,7 +68,9 @@ def places_chart(plan: Plan, topic: str, partition: int, most: int = MOST_BARS) 
         )
     shown = rows[:most]
     size = (11, 1.6 + 0.3 * max(len(shown), 2))
-    figure, (left, right) = _pyplot().subplots(1, 2, figsize=size, sharey=True, layout="constrained")
+    figure, (left, right) = extra_module("matplotlib.pyplot").subplots(
+        1, 2, figsize=size, sharey=True, layout="constrained"
+    )
     figure.suptitle(f"{_label(topic)}, partition {partition}")
     names = [_label(row.group) for row in shown]
     for axes, title, starts, ends, sets in (
@@ -80,8 +81,8 @@ def places_chart(plan: Plan, topic: str, partition: int, most: int = MOST_BARS) 
           ("checkpoint_target_offset", "MM2's checkpoint", MM2_COLOUR, "x"))),
     ):  # fmt: skip
         logs = [(i, getattr(r, starts), getattr(r, ends)) for i, r in enumerate(shown)]
-        told = [(i, start, end) for i, start, end in logs if start is not None and end is not None]
-        axes.hlines([i for i, _, _ in told], [s for _, s, _ in told], [e for _, _, e in told], color=LOG_COLOUR,
+        pinned = [(i, start, end) for i, start, end in logs if start is not None and end is not None]
+        axes.hlines([i for i, _, _ in pinned], [s for _, s, _ in pinned], [e for _, _, e in pinned], color=LOG_COLOUR,
                     linewidth=6, alpha=0.4, label="log")  # fmt: skip
         for field, label, colour, marker in sets:
             points = [(getattr(r, field), i) for i, r in enumerate(shown) if getattr(r, field) is not None]
@@ -102,7 +103,9 @@ def _bars(title: str, bars: Sequence[GroupBar], most: int) -> "tuple[Figure, Axe
 
 
 def _figure(title: str, bars: int) -> "tuple[Figure, Axes]":
-    figure, axes = _pyplot().subplots(figsize=(9, 1.2 + 0.3 * max(bars, 2)), layout="constrained")
+    figure, axes = extra_module("matplotlib.pyplot").subplots(
+        figsize=(9, 1.2 + 0.3 * max(bars, 2)), layout="constrained"
+    )
     axes.set_title(title)
     return figure, axes
 
@@ -116,11 +119,3 @@ def _label(text: str) -> str:
     text = safe(text)
     shown = text if len(text) <= 40 else f"{text[:25]}...{text[-12:]}"
     return shown.replace("$", r"\$")
-
-
-def _pyplot() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise UsageError("The notebooks need pandas and matplotlib, which are not installed.", EXTRA) from error
-    return pyplot

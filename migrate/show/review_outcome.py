@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from migrate.apply.journal import journal_to_read
-from migrate.apply.signatures import read_signatures, signatures_path
+from migrate.apply.signatures import signatures_beside
 from migrate.apply.waves import GroupStanding, Wave, wave_of, wave_sum
 from migrate.model import Decision
 from migrate.plan.plan import Plan
-from migrate.show.review import PLACE, ReviewStopped, data_frame, pandas_module, review_errors
+from migrate.show.review import PLACE, ReviewStopped, data_frame, extra_module, review_errors
 from migrate.show.streamed_json import fields_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def outcome_table(wave: Wave) -> "pd.DataFrame":
 def standings_table(wave: Wave) -> "pd.DataFrame":
     """Return how many groups have moved, are uncertain, undone, left or as they were (`GroupStanding`)."""
     counts = wave_sum(wave).counts()
-    return pandas_module().DataFrame({"groups": {str(standing): counts[standing] for standing in GroupStanding}})
+    return extra_module("pandas").DataFrame({"groups": {str(standing): counts[standing] for standing in GroupStanding}})
 
 
 def events_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
@@ -105,8 +105,8 @@ def _verification(path: str | Path, plan: Plan) -> dict[str, Any]:
 def signatures_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
     """Return who has signed the plan: time, name, note. Names are claims."""
     with review_errors():
-        signed = read_signatures(signatures_path(Path(path), plan.fingerprint), plan.fingerprint)
-    return data_frame([asdict(s) for s in signed], ["time", "name", "note"])
+        signatures = signatures_beside(plan, Path(path))
+    return data_frame([asdict(s) for s in signatures], ["time", "name", "note"])
 
 
 def _journal(path: str | Path, plan: Plan) -> Path:

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from shutil import get_terminal_size
 
 from migrate.text import cells, many
@@ -22,16 +23,13 @@ def fitting(lines: Sequence[str], width: int, height: int) -> Sequence[str]:
     rows = [max(1, -(-cells(_PAINT.sub("", line)) // max(1, width))) for line in lines]
     if sum(rows) <= height:
         return lines
-    kept, used = 0, 0
-    while used + rows[kept] < height:
-        used += rows[kept]
-        kept += 1
+    kept = sum(used < height for used in accumulate(rows))
     rest = f"... {many(len(lines) - kept, 'line')} more: without --watch all are shown"
     return [*lines[:kept], rest[:width]]
 
 
 class Screen:
-    """The alternate screen of stdout's terminal; what stood there before comes back when it is left."""
+    """The alternate screen of stdout's terminal; what was there before comes back when it is left."""
 
     def __enter__(self) -> "Screen":
         sys.stdout.write(_ENTER)

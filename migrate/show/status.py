@@ -83,7 +83,7 @@ def _late(sight: Sight, page: Page) -> Iterator[str]:
         yield from wrapped(text, page.width, colour=Colour.RED if page.colour else None)
 
 
-def left_text(told: TimeLeft, lag: Lag) -> str:
+def left_text(time: TimeLeft, lag: Lag) -> str:
     """Return what is said of the time left: "about 40 s left (1200/s)", or why nobody can tell."""
     if lag.records == 0:
         return "everything is copied"
@@ -91,9 +91,9 @@ def left_text(told: TimeLeft, lag: Lag) -> str:
     if lag.records is None:
         # What an earlier look knew says nothing of what this one could not see.
         return left
-    if told.seconds is None or told.per_second is None:
-        return f"{left}: {_WHY_NO_ESTIMATE[told.pace]}"
-    return f"{left}: about {duration_text(told.seconds)} ({rate_text(told.per_second).removeprefix('about ')})"
+    if time.seconds is None or time.per_second is None:
+        return f"{left}: {_WHY_NO_ESTIMATE[time.pace]}"
+    return f"{left}: about {duration_text(time.seconds)} ({rate_text(time.per_second).removeprefix('about ')})"
 
 
 def progress_line(status: Status, progress: Mapping[str, CopyProgress], left: str) -> str:

@@ -26,15 +26,15 @@ def status_document(
     `sight` says how fresh the status is. Where it is not that of the newest look, or that of a
     glance which the look over the settle time has not confirmed yet (`settling`), nothing is `ready`.
     """
-    seen = sight or Sight()
+    sight = sight or Sight()
     bars = progress or {}
     return {
         "time_ms": status.time_ms,
-        "ready": status.is_ready and seen.is_current and not seen.settling,
-        "age_seconds": round(seen.age_seconds, 1),
-        "waiting": None if seen.waiting is None else asdict(seen.waiting),
-        "problem": seen.problem or None,
-        "settling": seen.settling,
+        "ready": status.is_ready and sight.is_current and not sight.settling,
+        "age_seconds": round(sight.age_seconds, 1),
+        "waiting": None if sight.waiting is None else asdict(sight.waiting),
+        "problem": sight.problem or None,
+        "settling": sight.settling,
         "source": status.source_alias,
         "target": status.target_alias,
         "source_down": status.source_down or None,

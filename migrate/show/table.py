@@ -1,7 +1,8 @@
 """Columns of text: sized to their content, never cut. What does not fit goes on the next line, at a word's end."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from migrate.text import Colour, cells, name, paint
 
@@ -61,7 +62,7 @@ def wrapped(
     """Yield the text in lines of at most `width`, broken between words and never inside one, each in the colour.
 
     The first line begins with `first`, the others with `rest` (by default as many blanks). A word that is
-    longer than a line stands on its own, uncut: names are copied from here.
+    longer than a line has one of its own, uncut: names are copied from here.
     """
     begin = " " * cells(first) if rest is None else rest
     words = text.split(" ")
@@ -95,6 +96,11 @@ def at_most(texts: Sequence[str], most: int, width: int, more: str = "more", ind
 def number(value: int | None, without: str = "-") -> str:
     """Return a number, or the sign for none."""
     return without if value is None else str(value)
+
+
+def tally(counts: Mapping[Any, int], order: Iterable[Any] | None = None) -> str:
+    """Return "3 set, 1 keep": what there is some of, in this order, else in that of the counts."""
+    return ", ".join(f"{counts[word]} {word}" for word in order or counts if counts.get(word))
 
 
 def names(texts: Sequence[str], most: int) -> str:

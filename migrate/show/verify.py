@@ -17,7 +17,7 @@ from migrate.match.next_record import NextRecord
 from migrate.model import Failure
 from migrate.plan.plan import Plan
 from migrate.show.streamed_json import document_lines, fields_of
-from migrate.show.table import Column, Layout, at_most, layout, names, wrapped
+from migrate.show.table import Column, Layout, at_most, columns, layout, names, tally, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
 
 ROWS_SHOWN = 200
@@ -30,63 +30,64 @@ _WORDS = {
 _EMPTY = frozenset({Standing.AHEAD_EMPTY, Standing.METADATA_EMPTY})
 
 
-def verify_lines(found: Verification, plan: Plan, width: int, colour: bool) -> Iterator[str]:
+def verify_lines(verification: Verification, plan: Plan, width: int, colour: bool) -> Iterator[str]:
     """Yield a verification: verdict, findings by how bad they are, and what there was nothing to verify of."""
-    text, shade = verdict(found)
+    text, shade = verdict(verification)
     yield from wrapped(paint(text, shade, colour), width, "", "  ")
-    counts = [f"{count} {standing}" for standing, count in sorted(found.counts().items())]
-    unwritten = Counter(row.why for row in found.not_written)
+    counts = [f"{count} {standing}" for standing, count in sorted(verification.counts().items())]
+    unwritten = Counter(row.why for row in verification.not_written)
     counts += [f"{count} {why}" for why, count in sorted(unwritten.items())]
     yield from wrapped(
         f"Plan {plan.short_fingerprint} on {safe(plan.header.target_alias)}: {', '.join(counts) or 'no rows'}",
         width, "", "  ",
     )  # fmt: skip
-    if found.spent:
+    if verification.spent:
         yield "This plan was rolled back, so its offsets are not expected to be there: make a new plan."
-    if found.moving:
-        yield from wrapped(f"Moving now: {names(sorted(found.moving), NAMED)}", width, "", "  ")
-    moved = [f for f in found.findings if f.is_good and f.standing is not Standing.EQUAL]
-    yield from _section("Not as planned:", map(_sentence, found.bad), width)
-    if any(f.standing in _EMPTY for f in found.bad):
+    if verification.moving:
+        yield from wrapped(f"Moving now: {names(sorted(verification.moving), NAMED)}", width, "", "  ")
+    moved = [f for f in verification.findings if f.is_good and f.standing is not Standing.EQUAL]
+    yield from _section("Not as planned:", map(_sentence, verification.bad), width)
+    if any(f.standing in _EMPTY for f in verification.bad):
         yield from wrapped(
             "Somebody commits for a group without members, such as MM2's group sync, or its consumers have run and "
             "stopped since: only if you know that they have, say --consumers-ran.", width,
         )  # fmt: skip
     yield from _section("Moved on by consumers:", map(_sentence, moved), width)
-    rows = Counter((row.group, row.why, row.reason) for row in found.not_written)
+    rows = Counter((row.group, row.why, row.reason) for row in verification.not_written)
     those = (
         f"{name(group)}: {many(count, 'row')} {_WORDS[why]}{f': {safe(reason)}' if reason else ''}"
         for (group, why, reason), count in rows.items()
     )
     yield from _section("Not written, so not verified:", those, width)
-    blocks = (f"{b.check} {name(b.subject)}: {safe(b.seen)}. {safe(b.todo)}".rstrip() for b in found.blocks)
+    blocks = (f"{b.check} {name(b.subject)}: {safe(b.seen)}. {safe(b.todo)}".rstrip() for b in verification.blocks)
     yield from _section("Blocks of the plan that no row shows:", blocks, width, NAMED, "all")
 
 
-def verdict(found: Verification) -> tuple[str, Colour]:
+def verdict(verification: Verification) -> tuple[str, Colour]:
     """Return the first line, and its colour: green only where everything that the plan has was verified."""
-    total, rest = len(found.findings), _rest(found)
-    if found.spent:
-        equal = found.counts()[Standing.EQUAL]
+    total, rest = len(verification.findings), _rest(verification)
+    if verification.spent:
+        equal = verification.counts()[Standing.EQUAL]
         return f"ROLLED BACK: this plan is spent, and {equal} of {total} offsets are as it says", Colour.RED
-    if found.bad:
+    if verification.bad:
         tail = f"; and {rest}" if rest else ""
-        return f"NOT AS PLANNED: {len(found.bad)} of {total} offsets{tail}", Colour.RED
-    text = f"VERIFIED: {total} offsets of {len({f.group for f in found.findings})} groups"
+        return f"NOT AS PLANNED: {len(verification.bad)} of {total} offsets{tail}", Colour.RED
+    text = f"VERIFIED: {total} offsets of {len({f.group for f in verification.findings})} groups"
     if rest:
         return f"{text}, BUT {rest}" if total else f"NOTHING VERIFIED: {rest}", Colour.YELLOW
     return (text, Colour.GREEN) if total else ("NOTHING TO VERIFY: the plan sets no offset", Colour.YELLOW)
 
 
-def _rest(found: Verification) -> str:
-    told = []
-    if found.not_written:
-        groups = many(len({row.group for row in found.not_written}), "group")
-        verb = "was" if len(found.not_written) == 1 else "were"
-        told.append(f"{many(len(found.not_written), 'row')} of {groups} {verb} not written")
-    if found.blocks:
-        told.append(f"{many(len(found.blocks), 'block')} of the plan {'is' if len(found.blocks) == 1 else 'are'} open")
-    return " and ".join(told)
+def _rest(verification: Verification) -> str:
+    parts = []
+    if verification.not_written:
+        groups = many(len({row.group for row in verification.not_written}), "group")
+        verb = "was" if len(verification.not_written) == 1 else "were"
+        parts.append(f"{many(len(verification.not_written), 'row')} of {groups} {verb} not written")
+    if verification.blocks:
+        verb = "is" if len(verification.blocks) == 1 else "are"
+        parts.append(f"{many(len(verification.blocks), 'block')} of the plan {verb} open")
+    return " and ".join(parts)
 
 
 def _sentence(finding: VerifyFinding) -> str:
@@ -135,7 +136,7 @@ def proof_lines(proof: RecordProof, plan: Plan, width: int, colour: bool) -> Ite
         text = f"RECORDS: {same} of {many(total, 'row')} read the same next record on both sides"
         shade = Colour.GREEN if same == total else Colour.YELLOW
     yield paint(text, shade, colour)
-    yield from wrapped(", ".join(f"{counts[v]} {v}" for v in RecordVerdict if counts[v]), width, "", "  ")
+    yield from wrapped(tally(counts, RecordVerdict), width, "", "  ")
     for verdict, text in _LEGEND.items():
         if counts[verdict]:
             yield from wrapped(text, width, "  ", "    ")
@@ -160,7 +161,7 @@ def proof_lines(proof: RecordProof, plan: Plan, width: int, colour: bool) -> Ite
             yield from wrapped(f"{differing}{safe(row.sentence)}", width, "    ", "      ")
 
 
-def verify_document(found: Verification, plan: Plan, proof: RecordProof | None) -> Iterator[str]:
+def verify_document(verification: Verification, plan: Plan, proof: RecordProof | None) -> Iterator[str]:
     """Return one JSON document in lines: what is committed beside what was planned, and the records if they were read.
 
     `left_out` are the rows that were not written, by the plan or by apply, `blocks` the open blocks without a row.
@@ -169,14 +170,15 @@ def verify_document(found: Verification, plan: Plan, proof: RecordProof | None) 
         "fingerprint": plan.fingerprint,
         "source": plan.header.source_alias,
         "target": plan.header.target_alias,
-        "exit_code": joint_exit_code(found.exit_code, proof.exit_code if proof else EXIT_DONE),
-        "rolled_back": found.spent,
-        "counts": found.counts(),
-        "moving": sorted(found.moving),
-        "blocks": [fields_of(c, "check", "subject", "expected", "seen", "todo") for c in found.blocks],
+        "exit_code": joint_exit_code(verification.exit_code, proof.exit_code if proof else EXIT_DONE),
+        "rolled_back": verification.spent,
+        "counts": verification.counts(),
+        "moving": sorted(verification.moving),
+        "blocks": [fields_of(c, "check", "subject", "expected", "seen", "todo") for c in verification.blocks],
     }
-    findings = (_place(f) | fields_of(f, "expected", "seen", "standing", "sentence", "journal") for f in found.findings)
-    unwritten = (_place(row) | fields_of(row, "why", "reason", "sentence") for row in found.not_written)
+    fields = ("expected", "seen", "standing", "sentence", "journal")
+    findings = (_place(finding) | fields_of(finding, *fields) for finding in verification.findings)
+    unwritten = (_place(row) | fields_of(row, "why", "reason", "sentence") for row in verification.not_written)
     lists: dict[str, Iterable[dict[str, Any]]] = {"offsets": findings, "left_out": unwritten}
     if proof is not None:
         head |= {"record_counts": proof.counts(), "record_rows_left_out": proof.left_out}
@@ -202,13 +204,13 @@ def _document(proof: RowProof) -> dict[str, Any]:
     }
 
 
-def _side(proof: RowProof, seen: Next | Failure) -> dict[str, Any]:
-    if isinstance(seen, Failure):
-        return {"error": f"{seen.code}: {seen.message}"}
-    record = seen.record
+def _side(proof: RowProof, answer: Next | Failure) -> dict[str, Any]:
+    if isinstance(answer, Failure):
+        return {"error": str(answer)}
+    record = answer.record
     return {
-        "looked_from": seen.offset,
-        "log_start": seen.log_start,
+        "looked_from": answer.offset,
+        "log_start": answer.log_start,
         "record": None
         if record is None
         else {
@@ -232,12 +234,10 @@ def _time(record: NextRecord) -> str | None:
 
 
 def _wide(proofs: Iterable[RowProof], aliases: tuple[str, str], width: int) -> Layout:
-    columns = [Column("GROUP", right=False), Column("TOPIC:PARTITION", right=False)]
-    for alias in aliases:
-        for heading, right in (("OFFSET", True), ("TIME", False), ("BYTES", True), ("FINGERPRINT", False)):
-            columns.append(Column(f"{alias}-{heading}", right=right))
-    columns.append(Column("RECORDS", right=False))
-    return layout(columns, (line for proof in proofs for line in _lines(proof)), width)
+    headings = (("OFFSET", True), ("TIME", False), ("BYTES", True), ("FINGERPRINT", False))
+    sides = [Column(f"{alias}-{heading}", right=right) for alias in aliases for heading, right in headings]
+    fields = [*columns("GROUP", "TOPIC:PARTITION", right=False), *sides, Column("RECORDS", right=False)]
+    return layout(fields, (line for proof in proofs for line in _lines(proof)), width)
 
 
 def _lines(proof: RowProof) -> Iterator[list[str]]:
@@ -249,12 +249,11 @@ def _lines(proof: RowProof) -> Iterator[list[str]]:
         yield [*[""] * 6, *_record(proof, proof.planned), PLANNED]
 
 
-def _record(proof: RowProof, seen: Next | Failure) -> tuple[str, str, str, str]:
-    if isinstance(seen, Failure):
-        return "-", safe(seen.code), "-", "-"
-    if seen.record is None:
-        return str(seen.offset), "end of log", "-", "-"
-    record = seen.record
+def _record(proof: RowProof, answer: Next | Failure) -> tuple[str, str, str, str]:
+    if isinstance(answer, Failure):
+        return "-", safe(answer.code), "-", "-"
+    if (record := answer.record) is None:
+        return str(answer.offset), "end of log", "-", "-"
     return str(record.offset), _time(record) or "no time", str(record.size), record.fingerprint(proof.parts)
 
 
@@ -262,10 +261,10 @@ def _one_above_the_other(proof: RowProof, aliases: tuple[str, str]) -> Iterator[
     row = proof.row
     yield f"{name(row.group)}  {name(row.source_topic)}:{row.partition}  {proof.verdict}"
     widest = max(map(cells, aliases))
-    seen = [(aliases[0], proof.source, ""), (aliases[1], proof.target, "")]
+    sides = [(aliases[0], proof.source, ""), (aliases[1], proof.target, "")]
     if proof.planned is not None:
-        seen.append((aliases[1], proof.planned, f"  {PLANNED}"))
-    for alias, record, end in seen:
-        offset, time, size, fingerprint = _record(proof, record)
+        sides.append((aliases[1], proof.planned, f"  {PLANNED}"))
+    for alias, answer, end in sides:
+        offset, time, size, fingerprint = _record(proof, answer)
         blanks = " " * (widest - cells(alias))
         yield f"  {alias}{blanks}  {offset:>12}  {time:<24}  {size:>9}  {fingerprint}{end}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from migrate.apply.waves import GroupStanding, Wave, WaveSum, of_flows, wave_sum
 from migrate.clock import iso
 from migrate.plan.plan import Plan
-from migrate.show.table import columns, layout, names, wrapped
+from migrate.show.table import columns, layout, names, tally, wrapped
 from migrate.text import Colour, many, name, safe
 
 NAMED = 20
@@ -24,8 +24,8 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
     arrows = {counted.wave.flow: _arrow(counted.wave.plan) for counted in sums}
     for flow, groups in flows.items():
         counts = Counter(groups.values())
-        told = ", ".join(f"{counts[s]} {s}" for s in GroupStanding if counts[s]) or "none"
-        head = f"{safe(arrows[flow])}: {many(len(groups), 'group')}: {told}"
+        standings = tally(counts, GroupStanding) or "none"
+        head = f"{safe(arrows[flow])}: {many(len(groups), 'group')}: {standings}"
         good = Colour.YELLOW if counts[GroupStanding.LEFT] else Colour.GREEN
         shade = Colour.RED if counts[GroupStanding.UNCERTAIN] else good
         yield from wrapped(head, width, "", "  ", shade if colour else None)

@@ -251,7 +251,7 @@ SAYING = (
         "migrate/cli/options.py",
         '"--accept", "--rewind", ',
         '"--accept", ',
-        ("tests/unit/cli/test_main.py::test_the_reference_names_what_the_environment_does_not_set",),
+        ("tests/unit/cli/test_options.py::test_the_reference_names_what_the_environment_does_not_set",),
     ),
     Mutant(
         "kcg-in-the-terminals-encoding",
@@ -259,7 +259,7 @@ SAYING = (
         "migrate/cli/main.py",
         '    if options["form"] in ("csv", "kcg"):\n',
         '    if options["form"] == "csv":\n',
-        ("tests/unit/cli/test_locale.py::test_what_programs_read_is_utf_8_whatever_the_output_has",),
+        ("tests/unit/cli/test_utf8.py::test_what_programs_read_is_utf_8_whatever_the_output_has",),
     ),
     Mutant(
         "shell-word-in-the-terminals-encoding",
@@ -267,7 +267,7 @@ SAYING = (
         "migrate/text.py",
         "    if text.isprintable() and _printed(text):\n",
         "    if text.isprintable():\n",
-        ("tests/unit/cli/test_locale.py::test_what_is_printed_escaped_takes_the_columns_of_its_escape",),
+        ("tests/unit/cli/test_utf8.py::test_what_is_printed_escaped_takes_the_columns_of_its_escape",),
     ),
     Mutant(
         "locale-c-is-ascii",
@@ -275,6 +275,6 @@ SAYING = (
         "migrate/cli/main.py",
         "    take_utf8()\n",
         "",
-        ("tests/unit/cli/test_locale.py::test_a_signature_has_the_name_and_the_note_as_they_were_typed",),
+        ("tests/unit/cli/test_utf8.py::test_a_signature_has_the_name_and_the_note_as_they_were_typed",),
     ),
 )

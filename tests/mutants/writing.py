@@ -67,7 +67,7 @@ WRITING = (
         "migrate/cli/console.py",
         "            code = error.exit_code\n",
         "            code = 0\n",
-        ("tests/unit/cli/test_main.py::test_wrong_use_exits_2_with_one_paragraph",),
+        ("tests/unit/cli/test_options.py::test_wrong_use_exits_2_with_one_paragraph",),
     ),
     Mutant(
         "partial-without-being-asked",

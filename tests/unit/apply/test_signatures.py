@@ -15,11 +15,12 @@ from migrate.apply.signatures import (
     person,
     read_signatures,
     signature_of,
+    signatures_beside,
     signatures_path,
     signatures_required,
 )
 from migrate.cli.main import cli
-from migrate.cli.sign import refusal, signatures_beside
+from migrate.cli.sign import refusal
 from migrate.errors import UnreadablePlan, UsageError
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan

@@ -173,7 +173,7 @@ def test_where_javas_client_alone_gets_no_answer_the_doctor_names_the_addresses_
 ):
     flow = client_flow({"bootstrap.servers": "x:1"}, {"bootstrap.servers": "x:1"}, "A", "B")
     monkeypatch.setattr(doctor, "hosted_topics", lambda *_: Failure(code, "no answer"))
-    (line,) = doctor._java_client(None, Endpoint(flow.source, 5), doctor.ClusterViews())
+    (line,) = doctor._java_client("source A", None, Endpoint(flow.source, 5), doctor.ClusterViews())
     assert line.health is Health.FAIL and code in line.seen
     assert ("-Djava.net.preferIPv6Addresses=true" in line.todo) is said
 

@@ -1,4 +1,4 @@
-"""The command line: options, environment, exit codes, and errors that are one paragraph."""
+"""The command line: what every command has, and what the commands on a plan file refuse."""
 
 import os
 import re
@@ -6,18 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 from click import Group
-from click.testing import CliRunner, Result
 
-from migrate.cli.console import exit_code_of
 from migrate.cli.main import cli
 from migrate.cli.options import NEVER_FROM_ENVIRONMENT
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import approves
 from tests.builders import make_plan, make_row
+from tests.unit.commands import clusters, run
 
 # A group's commands go by both words.
 COMMANDS = dict(
@@ -29,17 +27,6 @@ COMMANDS = dict(
 )
 ROOT = Path(__file__).parents[3]
 README, REFERENCE = ((ROOT / page).read_text() for page in ("README.md", "docs/commands.md"))
-
-
-def run(*words: str, **environment: str) -> Result:
-    return CliRunner().invoke(cli, list(words), env=environment or None)
-
-
-@pytest.fixture
-def plan_file(tmp_path):
-    path = tmp_path / "cutover.plan"
-    write_plan(make_plan([make_row(group="billing"), make_row(group="refunds")]), path)
-    return path
 
 
 @pytest.mark.parametrize("page", [README, REFERENCE], ids=["README.md", "docs/commands.md"])
@@ -63,45 +50,6 @@ def test_what_decides_over_data_is_never_taken_from_the_environment(command):
         for name in parameter.opts:
             if name in NEVER_FROM_ENVIRONMENT:
                 assert parameter.envvar is None, name
-
-
-def test_the_reference_names_what_the_environment_does_not_set():
-    named = re.search(r"those\s+that affect data \(([^)]+)\)", REFERENCE)
-    assert named and set(re.findall(r"`(--[a-z-]+)`", named[1])) == NEVER_FROM_ENVIRONMENT
-    assert {"--source-unreachable", "--consumers-ran"} <= NEVER_FROM_ENVIRONMENT
-
-
-def test_any_other_option_is(tmp_path):
-    wanted = tmp_path / "absent.properties"
-    shown = run("doctor", MM2_MIGRATE_MM2_CONFIG=str(wanted), MM2_MIGRATE_SOURCE="A", MM2_MIGRATE_TARGET="B")
-    assert shown.exit_code == 2 and str(wanted) in shown.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["plan"], "Where are the clusters?"),
-        (["plan", "--mm2-config", "x.properties"], "Which flow?"),
-        (["plan", "--mm2-config", "x.properties", "--source", "A", "--target", "A"], "are both 'A'"),
-        (["plan", "--mm2-config", "x.properties", "--source", "A", "--target", "B"], "x.properties"),
-        (["plan", "--accept", "nonsense"], "Where are the clusters?"),
-        (["apply", "x.plan", "--execute"], "Where are the clusters?"),
-    ],
-)
-def test_wrong_use_exits_2_with_one_paragraph(words, said):
-    shown = run(*words)
-    assert shown.exit_code == 2
-    assert said in shown.stderr and "Traceback" not in shown.stderr
-    assert len(shown.stderr.strip().splitlines()) == 1
-
-
-def clusters(tmp_path) -> list[str]:
-    (tmp_path / "a.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
-    (tmp_path / "b.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
-    return [
-        "--source-config", str(tmp_path / "a.properties"), "--target-config", str(tmp_path / "b.properties"),
-        "--source", "A", "--target", "B",
-    ]  # fmt: skip
 
 
 def test_executing_needs_the_fingerprint_and_the_right_one(plan_file, tmp_path):
@@ -131,17 +79,6 @@ def test_thirty_two_digits_or_more_approve_in_either_case_of_letters(plan_file, 
     assert approves(approval, plan) and approves(approval.upper(), plan)
     other = approval[:-1] + ("0" if approval[-1] != "0" else "1")
     assert not approves(other, plan) and not approves(plan.fingerprint + "0", plan)
-
-
-def test_a_misspelt_waiver_is_refused_before_anything_is_read(tmp_path):
-    shown = run("plan", *clusters(tmp_path), "--accept", "source-group-stoped")
-    assert shown.exit_code == 2 and "source-group-stopped" in shown.stderr
-
-
-@pytest.mark.parametrize("given", ["lots", "-5M", "1e9"])
-def test_a_budget_that_is_no_number_of_bytes_is_refused_with_examples(given):
-    shown = run("plan", "--max-fetch", given)
-    assert shown.exit_code == 2 and "500M" in shown.stderr
 
 
 def test_an_unreachable_broker_is_named_with_the_reason_and_the_next_step(plan_file, tmp_path):
@@ -174,23 +111,6 @@ def test_an_unreadable_plan_is_one_paragraph(tmp_path, content):
     assert shown.exit_code == 1 and str(path) in shown.stderr and "Traceback" not in shown.stderr
 
 
-def test_a_stack_trace_is_shown_only_with_debug(tmp_path):
-    assert "Traceback" not in run("show", str(tmp_path / "no.plan")).stderr
-    assert "Traceback" in run("show", str(tmp_path / "no.plan"), "--debug").stderr
-
-
-@pytest.mark.parametrize("form", ["table", "json", "jsonl", "csv", "kcg"])
-def test_show_writes_results_to_stdout_in_every_format(plan_file, form):
-    shown = run("show", str(plan_file), "--format", form)
-    assert shown.exit_code == 0 and "billing" in shown.stdout and "refunds" in shown.stdout
-    assert ("kafka-consumer-groups" in shown.stderr) == (form == "kcg")
-
-
-def test_show_of_one_group_shows_only_that_group(plan_file):
-    shown = run("show", str(plan_file), "--format", "csv", "--group", "billing")
-    assert "billing" in shown.stdout and "refunds" not in shown.stdout
-
-
 def test_a_fence_is_printed_for_the_whole_plan_or_a_group_and_only_there_a_principal_makes_sense(plan_file):
     everybody = run("explain", str(plan_file), "--fence").stdout
     assert "--group billing --group refunds" in everybody and "'User:*'" in everybody
@@ -198,37 +118,6 @@ def test_a_fence_is_printed_for_the_whole_plan_or_a_group_and_only_there_a_princ
     assert "--group billing" not in one and "--deny-principal User:app" in one
     for wrong in ((), ("billing", "--principal", "User:app"), ("billing", "orders:0", "--fence")):
         assert run("explain", str(plan_file), *wrong).exit_code == 2
-
-
-@pytest.mark.parametrize(("columns", "widest"), [("60", 60), ("", 200), ("many", 200)])
-def test_where_the_output_is_no_terminal_columns_says_how_wide_it_is(plan_file, columns, widest):
-    words = [sys.executable, "-m", "migrate", "explain", str(plan_file), "billing"]
-    told = subprocess.run(words, env=os.environ | {"COLUMNS": columns}, capture_output=True, text=True, check=True)
-    assert widest // 2 < max(map(len, told.stdout.splitlines())) <= widest
-
-
-def test_a_closed_pipe_hides_no_failure():
-    command = f"set -o pipefail; {sys.executable} -m migrate doctor 2>&1 | true"
-    environment = {**os.environ, "JAVA_HOME": "/nonexistent"}
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, env=environment)
-    assert done.returncode == 1 and done.stderr == ""
-
-
-def test_a_terminal_that_has_closed_hides_no_exit_code(plan_file):
-    master, slave = os.openpty()
-    os.close(master)  # writing gets EIO from now on
-    try:
-        command = [sys.executable, "-m", "migrate", "show", str(plan_file)]
-        done = subprocess.run(command, stdout=slave, stderr=subprocess.PIPE, text=True, timeout=60)
-    finally:
-        os.close(slave)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_a_closed_pipe_is_no_error(plan_file):
-    command = f"{sys.executable} -m migrate show {plan_file} | head -1"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60)
-    assert done.stderr == "" and done.stdout.count("\n") == 1
 
 
 def test_no_command_can_dump_its_memory():
@@ -262,23 +151,3 @@ def test_a_timeout_without_a_watch_is_wrong_use(tmp_path):
     config.write_text("clusters = A, B\nA.bootstrap.servers = a:1\nB.bootstrap.servers = b:1\nA->B.enabled = true\n")
     shown = run("status", "--mm2-config", str(config), "--source", "A", "--target", "B", "--timeout", "5")
     assert shown.exit_code == 2 and "--watch" in shown.stderr
-
-
-def test_reading_a_large_plan_is_announced_and_a_small_one_is_not(tmp_path, plan_file):
-    path = tmp_path / "large.plan"
-    write_plan(make_plan([make_row(f"g{os.urandom(8).hex()}", partition=i) for i in range(4000)]), path)
-    shown = run("show", str(path), "--format", "kcg")
-    assert f"reading {path}" in shown.stderr and f"reading {path}" not in shown.stdout
-    assert "reading" not in run("show", str(plan_file)).stderr
-
-
-@pytest.mark.parametrize("code", [0, 3])
-def test_the_code_that_a_command_leaves_with_is_the_exit_code(code):
-    @click.command()
-    @click.pass_context
-    def leaving(context):
-        context.exit(code)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["leaving"])
-        assert exit_code_of(leaving) == code

@@ -27,7 +27,6 @@ from migrate.plan.build import plan_of
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from migrate.show.apply import Typed, apply_lines
-from migrate.show.formats import render
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Untranslatable, Waiver
 from migrate.survey.survey import Clusters, PlanRequest
@@ -35,6 +34,7 @@ from migrate.survey.take import take_survey
 from tests.builders import make_plan
 from tests.fakes import ALIVE, FakeClock, FakeCluster, FakeComparer, NoProgress
 from tests.unit.names import POLICIES, TOPICS
+from tests.unit.pages import render
 from tests.unit.planscene import SYNCS, FakeMirror, checks_of
 
 WAY_THERE = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")

@@ -4,9 +4,9 @@ import pytest
 
 from migrate.model import Decision
 from migrate.plan.forecast import forecast
-from migrate.show.formats import render
 from migrate.text import duration_text
 from tests.builders import make_plan, make_row, make_untranslated
+from tests.unit.pages import render
 
 TIMINGS = {"reach": 1.0, "commits": 2.0, "states": 2.0, "pin": 1.0, "compare": 60.0, "settle": 15.0}
 

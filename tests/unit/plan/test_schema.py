@@ -13,10 +13,10 @@ from jsonschema import Draft202012Validator
 
 from migrate.model import Grade
 from migrate.plan.file import ROW_SCHEMA, write_plan
-from migrate.show.formats import render
 from tests.builders import make_check, make_plan, make_row
 from tests.documentschema import plan_document_schema
 from tests.unit.goldenplan import golden_plan
+from tests.unit.pages import render
 
 PUBLISHED = Path(__file__).parents[3] / "schema"
 

@@ -1,10 +1,12 @@
-"""Results of writing: the verdict, each row, and the command that comes next."""
+"""Results of writing: the verdict, each row, what a rollback cannot take back, and the command that comes next."""
 
 from pathlib import Path
 
 import pytest
 
-from migrate.show.apply import Typed, apply_lines
+from migrate.apply.elsewhere import Elsewhere
+from migrate.show.apply import NAMED, Typed, apply_lines, elsewhere_lines
+from tests.builders import make_row
 from tests.unit.applyscene import Scene, three_groups
 
 
@@ -28,3 +30,21 @@ def test_what_was_written_is_a_row_each_and_is_verified_next(scene):
     told = said(result)
     assert told.startswith("APPLIED: ") and told.endswith("Next: mm2-migrate verify 'my plan'")
     assert all(row.key[0] in told for row in result.rows) and "PRIOR-OFFSET" in told
+
+
+def cannot_take_back(elsewhere):
+    return "\n".join(elsewhere_lines(elsewhere, 100, False))
+
+
+def test_nothing_found_says_nothing():
+    assert cannot_take_back(Elsewhere()) == ""
+
+
+def test_rows_beyond_the_limit_are_counted():
+    told = cannot_take_back(Elsewhere(rows=tuple(make_row(f"g{i}") for i in range(NAMED + 3))))
+    assert f"{NAMED + 3} offsets of {NAMED + 3} groups are as planned" in told and "and 3 more" in told
+
+
+def test_groups_that_could_not_be_read_are_named_with_the_reason():
+    told = cannot_take_back(Elsewhere(unread=("a", "b"), why="it timed out"))
+    assert "NOT LOOKED AT: 2 groups" in told and "a, b: it timed out" in told

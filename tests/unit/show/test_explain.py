@@ -102,9 +102,9 @@ def test_one_row_is_picked_by_either_sides_name_and_a_wrong_name_is_told_with_th
     assert "orders:2 ->" not in told(plan, place="orders:1")
     assert told(plan, place="A.orders:1") == told(plan, place="orders-1")
     with pytest.raises(UsageError, match=r"no row orders:7.*orders:0, orders:1"):
-        explanation(plan, "billing", "orders:7")
+        list(explanation(plan, "billing", "orders:7"))
     with pytest.raises(UsageError, match=r"no group BILL.*billing"):
-        explanation(plan, "BILL")
+        list(explanation(plan, "BILL"))
 
 
 def test_checks_on_a_topic_and_a_row_are_told_once_each():

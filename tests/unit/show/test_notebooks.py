@@ -13,13 +13,12 @@ from migrate.model import Decision, Row
 from migrate.plan.file import write_plan
 from migrate.plan.totals import totals
 from migrate.show import review
-from migrate.show.formats import render
 from migrate.show.report_outcome import Aftermath
 from migrate.show.report_page import report
 from tests.builders import make_plan, make_row
 from tests.notebooks import NOTEBOOKS, facts, outputs, run
 from tests.unit.goldenplan import golden_plan
-from tests.unit.pages import squeezed
+from tests.unit.pages import render, squeezed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -82,7 +81,7 @@ def test_every_number_of_the_notebook_is_that_of_json_and_of_the_table(reviewed)
 
 def test_the_report_has_the_numbers_of_the_notebook(reviewed):
     made, notebook = reviewed
-    told, page = facts(notebook), squeezed(report(made, "cutover.plan", Aftermath()).html)
+    told, page = facts(notebook), squeezed(report(made, "cutover.plan", Aftermath())[0])
     bounded, rows = told["re-reads at most"].removesuffix(" rows").split(" on ")
     mm2, mm2_rows = told["MM2 would re-read more"].removesuffix(" rows").split(" on ")
     for said in (
@@ -102,7 +101,9 @@ def test_the_tables_add_up_to_the_totals_and_their_rows_are_those_of_json():
     counted, rows = totals(made), review.rows_table(made)
     document = json.loads("\n".join(render(made, "json", "cutover.plan")))
     for column in Row.__dataclass_fields__:
-        values = [None if value is review.pandas_module().NA or value != value else value for value in rows[column]]
+        values = [
+            None if value is review.extra_module("pandas").NA or value != value else value for value in rows[column]
+        ]
         assert values == [row[column] for row in document["rows"]], column
     groups = review.groups_table(made)
     assert len(groups) == counted.groups and groups["blocked"].sum() == counted.groups_blocked

@@ -17,7 +17,6 @@ from migrate.model import Decision
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan, row_document
 from migrate.plan.totals import group_totals, lag, totals
-from migrate.show.formats import render
 from migrate.show.plan_table import identity, next_steps, totals_told, verdict
 from migrate.show.report_data import (
     GAP,
@@ -28,7 +27,7 @@ from migrate.show.report_page import ROWS_EMBEDDED, report
 from migrate.text import safe
 from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
-from tests.unit.pages import squeezed
+from tests.unit.pages import render, squeezed
 
 NOTHING = Aftermath()
 HOSTILE = "</script><img src=x onerror=alert(1)>&amp;\"'`\x1b[2J\u202e{{7*7}}<!--"
@@ -53,7 +52,7 @@ class Elements(HTMLParser):
 
 
 def page(plan: Plan, **options: Any) -> str:
-    return report(plan, "cutover.plan", NOTHING, **options).html
+    return report(plan, "cutover.plan", NOTHING, **options)[0]
 
 
 def rows_in(made: str) -> list[dict[str, Any]]:
@@ -83,7 +82,7 @@ def test_the_page_says_what_show_says():
     for label, text in [*[*identity(plan, "cutover.plan")][:3], *totals_told(plan, counted)]:
         assert squeezed(f"{label}{text}") in told.replace("\n", ""), label
     steps = next_steps(plan, counted, "cutover.plan", ())
-    for line in (*steps.told, steps.dry_run, steps.execute, plan.fingerprint):
+    for line in (*steps.sentences, steps.dry_run, steps.execute, plan.fingerprint):
         assert line in told
 
 
@@ -177,23 +176,23 @@ def test_an_empty_plan_has_a_page_too():
 
 
 def test_commands_carry_the_cluster_options_and_survive_the_shell():
-    made = report(make_plan([make_row()]), "my plan", NOTHING, ("--mm2-config", "a b.properties"))
-    assert "mm2-migrate apply 'my plan' --mm2-config 'a b.properties' --approve" in squeezed(made.html)
+    made, _ = report(make_plan([make_row()]), "my plan", NOTHING, ("--mm2-config", "a b.properties"))
+    assert "mm2-migrate apply 'my plan' --mm2-config 'a b.properties' --approve" in squeezed(made)
 
 
 def test_rows_beyond_the_cap_are_counted_and_blocked_groups_are_listed_first():
     rows = [make_row(f"g{i}", partition=p) for i in range(5) for p in range(4)]
     rows += [make_row("zz", decision=Decision.BLOCK, reason="x")]
     plan = make_plan(rows)
-    made = report(plan, "cutover.plan", NOTHING, cap=9)
-    assert (made.rows_left_out, made.groups_left_out) == (12, 3)
-    assert "12 rows of 3 groups are not in this page" in squeezed(made.html)
-    assert {row["group"] for row in rows_in(made.html)} == {"zz", "g0", "g1"}
-    data = report_data(plan, NOTHING, "cutover.plan", 9)
+    made, data = report(plan, "cutover.plan", NOTHING, cap=9)
+    assert (data.rows_left_out, data.groups_left_out) == (12, 3)
+    assert "12 rows of 3 groups are not in this page" in squeezed(made)
+    assert {row["group"] for row in rows_in(made)} == {"zz", "g0", "g1"}
+    assert data == report_data(plan, NOTHING, "cutover.plan", 9)
     assert [g["show"] for g in data.page["groups"] if g["show"]] == [
         f"mm2-migrate show cutover.plan --group g{i}" for i in (2, 3, 4)
     ]
-    assert report(plan, "p", NOTHING, cap=len(rows)).rows_left_out == 0
+    assert report(plan, "p", NOTHING, cap=len(rows))[1].rows_left_out == 0
     assert ROWS_EMBEDDED >= 1000 * 100
 
 

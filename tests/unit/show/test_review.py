@@ -21,7 +21,7 @@ def test_a_groups_line_has_the_sums_of_show():
         sums = group_totals(rows)
         line = table.loc[group]
         for column, number in (("lag", sums.lag), ("rereads", sums.rereads)):
-            assert line[column] is review.pandas_module().NA if number is None else line[column] == number
+            assert line[column] is review.extra_module("pandas").NA if number is None else line[column] == number
         assert line[str(Decision.SET)] == sums.decisions.get(Decision.SET, 0)
 
 

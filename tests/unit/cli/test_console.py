@@ -1,0 +1,101 @@
+"""The terminal: results on stdout, one paragraph and an exit code for every error, whoever reads them."""
+
+import os
+import subprocess
+import sys
+
+import click
+import pytest
+
+from migrate.cli.console import exit_code_of, one_paragraph
+from migrate.errors import Refused
+from migrate.plan.file import write_plan
+from tests.builders import make_plan, make_row
+from tests.unit.commands import run
+
+
+def test_an_error_of_ours_is_one_paragraph_with_its_own_exit_code(capsys):
+    @one_paragraph
+    def refusing() -> int:
+        raise Refused("The plan is spent.", "Make a new\nplan.")
+
+    with pytest.raises(SystemExit) as ended:
+        refusing()
+    said = capsys.readouterr()
+    assert ended.value.code == 3 and said.out == ""
+    assert said.err == "mm2-migrate: The plan is spent. Make a new\\nplan.\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("first\nsecond"), "Unexpected ValueError: first This is a fault of mm2-migrate."),
+        (ValueError(), "Unexpected ValueError: (no message)"),
+        (KeyboardInterrupt(), "Interrupted. Run the same command again"),
+    ],
+)
+def test_what_nobody_expected_is_a_sentence_and_exit_code_1(error, said, capsys):
+    @one_paragraph
+    def failing() -> int:
+        raise error
+
+    with pytest.raises(SystemExit) as ended:
+        failing()
+    shown = capsys.readouterr().err
+    assert ended.value.code == 1 and said in shown and shown.count("\n") == 1
+
+
+def test_a_stack_trace_is_shown_only_with_debug(tmp_path):
+    assert "Traceback" not in run("show", str(tmp_path / "no.plan")).stderr
+    assert "Traceback" in run("show", str(tmp_path / "no.plan"), "--debug").stderr
+
+
+@pytest.mark.parametrize(("columns", "widest"), [("60", 60), ("", 200), ("many", 200)])
+def test_where_the_output_is_no_terminal_columns_says_how_wide_it_is(plan_file, columns, widest):
+    words = [sys.executable, "-m", "migrate", "explain", str(plan_file), "billing"]
+    told = subprocess.run(words, env=os.environ | {"COLUMNS": columns}, capture_output=True, text=True, check=True)
+    assert widest // 2 < max(map(len, told.stdout.splitlines())) <= widest
+
+
+def test_a_closed_pipe_hides_no_failure():
+    command = f"set -o pipefail; {sys.executable} -m migrate doctor 2>&1 | true"
+    environment = {**os.environ, "JAVA_HOME": "/nonexistent"}
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 1 and done.stderr == ""
+
+
+def test_a_terminal_that_has_closed_hides_no_exit_code(plan_file):
+    master, slave = os.openpty()
+    os.close(master)  # writing gets EIO from now on
+    try:
+        command = [sys.executable, "-m", "migrate", "show", str(plan_file)]
+        done = subprocess.run(command, stdout=slave, stderr=subprocess.PIPE, text=True, timeout=60)
+    finally:
+        os.close(slave)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_closed_pipe_is_no_error(plan_file):
+    command = f"{sys.executable} -m migrate show {plan_file} | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60)
+    assert done.stderr == "" and done.stdout.count("\n") == 1
+
+
+def test_reading_a_large_plan_is_announced_and_a_small_one_is_not(tmp_path, plan_file):
+    path = tmp_path / "large.plan"
+    write_plan(make_plan([make_row(f"g{os.urandom(8).hex()}", partition=i) for i in range(4000)]), path)
+    shown = run("show", str(path), "--format", "kcg")
+    assert f"reading {path}" in shown.stderr and f"reading {path}" not in shown.stdout
+    assert "reading" not in run("show", str(plan_file)).stderr
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_the_code_that_a_command_leaves_with_is_the_exit_code(code):
+    @click.command()
+    @click.pass_context
+    def leaving(context):
+        context.exit(code)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["leaving"])
+        assert exit_code_of(leaving) == code

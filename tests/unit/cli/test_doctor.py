@@ -1,0 +1,137 @@
+"""`doctor`: a line for each examination, whose fault hides no other, and exit code 1 if one failed."""
+
+from contextlib import nullcontext
+
+import pytest
+
+from migrate.checks.rights import Seen
+from migrate.checks.rights_check import Examined, Health
+from migrate.cli import doctor
+from migrate.cli.wiring import Endpoint
+from migrate.errors import ClusterError, MigrateError
+from migrate.model import Failure, LogRange, Side, TopicPartition
+from tests.facts import options as cluster_options
+from tests.fakes import FakeCluster, FakeGroupFacts, NoProgress
+from tests.unit.planscene import CHECKPOINTS, SYNCS, world
+
+ALL = frozenset({"DESCRIBE", "READ", "ALTER", "DELETE"})
+OPTIONS = {
+    "groups": (), "exclude_groups": (), "topics": (), "exclude_topics": (), "groups_file": None, "source_down": False,
+    "request_timeout": 5.0, "master": None, "spark_conf": (),
+}  # fmt: skip
+
+
+class FakeRights(FakeCluster):
+    """A cluster that grants us everything."""
+
+    def rights(self, groups, topics):
+        return Seen(ALL, dict.fromkeys(groups, ALL), dict.fromkeys(topics, ALL))
+
+
+def side_of(sides, java):
+    return sides[Side(java.name.split()[0])]
+
+
+@pytest.fixture
+def clusters(monkeypatch):
+    """Two clusters with all that MM2 leaves behind; Java and Spark are there."""
+    source, target, _ = world()
+    source.states, target.states = {}, {}
+    for cluster in (source, target):
+        cluster.__class__ = FakeRights
+    sides = {Side.SOURCE: source, Side.TARGET: target}
+    monkeypatch.setattr(doctor, "ConfluentRights", lambda settings, _: sides[settings.side])
+    monkeypatch.setattr(Endpoint, "group_facts", lambda _: FakeGroupFacts())
+    monkeypatch.setattr(doctor, "background_spark", lambda *_: nullcontext(lambda: None))
+    monkeypatch.setattr(doctor, "hosted_topics", lambda _, java, __: frozenset(side_of(sides, java).topics()))
+    for name in ("_java", "_jars"):
+        monkeypatch.setattr(doctor, name, lambda *_, n=name: iter([Examined(Health.OK, n, "there")]))
+    return sides
+
+
+@pytest.fixture
+def properties(tmp_path):
+    path = tmp_path / "client.properties"
+    path.write_text("bootstrap.servers=127.0.0.1:1\nssl.key.password=x\n")
+    return path
+
+
+def examined(properties, **changes):
+    given = cluster_options(source="A", target="B", source_config=properties, target_config=properties)
+    lines, code = doctor.examine(given, NoProgress(), False, 400, **(OPTIONS | changes))
+    return "\n".join(lines), code
+
+
+def test_where_all_is_well_every_examination_says_so(clusters, properties):
+    said, code = examined(properties)
+    assert code == 0, said
+    assert "FAIL" not in said and said.endswith("All is well.")
+    for part in ("source A: cluster id-a", "target B, by Kafka's Java client: reached", "rights for apply on target B",
+                 "MM2's checkpoints topic: " + CHECKPOINTS, "MM2's offset-syncs topic: " + SYNCS):  # fmt: skip
+        assert part in said
+
+
+def test_without_clusters_java_is_examined_all_the_same(clusters):
+    lines, code = doctor.examine(cluster_options(), NoProgress(), False, 80, **OPTIONS)
+    assert code == 0 and lines[0] == "ok    _java: there" and any("clusters: not asked" in line for line in lines)
+
+
+def test_a_fault_is_a_line_of_its_own_and_the_next_examination_is_made(clusters, properties, monkeypatch):
+    def missing():
+        raise MigrateError("There is no Java.", "Install one.")
+
+    monkeypatch.setattr(doctor, "_java", missing)
+    said, code = examined(properties)
+    assert code == 1 and "FAIL  Java: There is no Java." in said and "> Install one." in said
+    assert "target B: cluster id-b" in said and "by Kafka's Java client" not in said
+    assert said.splitlines()[-1].startswith("1 of ")
+
+
+def test_a_cluster_that_does_not_answer_hides_nothing_of_the_other(clusters, properties, monkeypatch):
+    def silent(settings, _):
+        if settings.side is Side.SOURCE:
+            raise ClusterError("source A (x:1) cannot be reached.")
+        return clusters[settings.side]
+
+    monkeypatch.setattr(doctor, "ConfluentRights", silent)
+    said, code = examined(properties)
+    assert code == 1 and "FAIL  source A: source A (x:1) cannot be reached." in said
+    assert "rights for apply on target B" in said and "MM2's offset-syncs topic" not in said
+    assert "Connect's own topics" not in said
+
+
+def test_a_source_that_is_said_to_be_down_is_not_asked(clusters, properties):
+    said, code = examined(properties, source_down=True)
+    assert code == 0 and "source A" not in said
+
+
+def test_mm2s_topics_are_failures_where_they_are_missing_and_warnings_where_they_are_empty(clusters, properties):
+    clusters[Side.TARGET].ranges[TopicPartition(CHECKPOINTS, 0)] = LogRange(0, 0)
+    del clusters[Side.SOURCE].ranges[TopicPartition(SYNCS, 0)]
+    said, code = examined(properties)
+    assert code == 1 and f"FAIL  MM2's offset-syncs topic: A shows us no topic {SYNCS}" in said
+    assert "warn  MM2's checkpoints topic" in said and "It is empty." in said
+
+
+@pytest.mark.parametrize(
+    ("code", "health", "said"),
+    [
+        ("CLUSTER_AUTHORIZATION_FAILED", "ok  ", "without DESCRIBE on the cluster"),
+        ("REQUEST_TIMED_OUT", "FAIL", "REQUEST_TIMED_OUT: no answer"),
+    ],
+)
+def test_what_javas_client_is_refused_is_told_from_what_it_cannot_reach(
+    clusters, properties, monkeypatch, code, health, said
+):
+    monkeypatch.setattr(doctor, "hosted_topics", lambda *_: Failure(code, "no answer"))
+    shown, _ = examined(properties)
+    (line,) = [line for line in shown.splitlines() if "source A, by Kafka's Java client" in line]
+    assert line.startswith(health) and said in line
+
+
+def test_topics_that_the_cluster_has_and_does_not_show_are_named(clusters, properties, monkeypatch):
+    monkeypatch.setattr(
+        doctor, "hosted_topics", lambda _, java, __: frozenset({*side_of(clusters, java).topics(), "secret"})
+    )
+    said, code = examined(properties)
+    assert code == 0 and "warn  topics of source A: 1 topic that it has and does not show us: secret" in said

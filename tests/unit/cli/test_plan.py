@@ -1,0 +1,75 @@
+"""`plan`: what it refuses before it reads, what it writes, and its choices as the plan's header has them."""
+
+from contextlib import nullcontext
+
+import pytest
+
+from migrate.cli import plan as command
+from migrate.errors import Refused, UsageError
+from migrate.mm2.config_file import client_flow
+from migrate.plan.file import read_plan
+from migrate.survey.policies import Policies, Untranslatable
+from migrate.survey.survey import Clusters
+from tests.fakes import FakeClock, NoProgress
+from tests.unit.planscene import world
+
+PROPERTIES = {"bootstrap.servers": "x:1"}
+OPTIONS = {
+    "groups": (), "exclude_groups": (), "topics": (), "exclude_topics": (), "groups_file": None, "settle": 15.0,
+    "source_down": False, "failback": False, "require_signatures": 0, "no_match": True, "match_limit": 100,
+    "max_fetch": None,
+}  # fmt: skip
+
+
+@pytest.fixture
+def flows(monkeypatch):
+    """Plans are made of a world in memory; the flows that its clusters were asked for by."""
+    source, target, mirror = world()
+    asked = []
+    clusters = Clusters(source, target, source, target, mirror)
+    monkeypatch.setattr(command, "plan_edges", lambda flow, *_: asked.append(flow) or nullcontext(clusters))
+    monkeypatch.setattr(command, "SystemClock", FakeClock)
+    return asked
+
+
+def made(out, policies=None, **options):
+    flow = client_flow(PROPERTIES, PROPERTIES, "A", "B")
+    return command.run_plan(flow, policies or Policies(), out, NoProgress(), **(OPTIONS | options))
+
+
+def test_the_plan_that_is_made_is_the_one_in_the_file(flows, tmp_path):
+    plan = made(tmp_path / "c.plan")
+    assert plan.rows and read_plan(tmp_path / "c.plan").fingerprint == plan.fingerprint
+
+
+def test_a_failback_is_planned_from_both_clusters(flows, tmp_path):
+    with pytest.raises(UsageError, match="exclude each other"):
+        made(tmp_path / "c.plan", failback=True, source_down=True)
+    assert not flows
+
+
+def test_a_file_that_is_no_plan_is_refused_before_any_cluster_is_asked(flows, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(Refused):
+        made(tmp_path / "notes.txt")
+    assert not flows and (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_choices_are_in_the_header_by_the_names_of_their_options_and_those_not_made_are_not(flows, tmp_path):
+    policies = Policies(untranslatable_by_reason={"topic-not-replicated": Untranslatable.SKIP}, max_rereads=7)
+    settings = made(tmp_path / "c.plan", policies, groups=("g", "h"), require_signatures=2).header.settings
+    assert settings == {
+        "group": "g, h", "rewind": "block", "uncommitted": "ignore",
+        "untranslatable": "block, topic-not-replicated=skip", "max-rereads": "7", "settle": "15",
+        "require-signatures": "2", "no-match": "yes",
+    }  # fmt: skip
+
+
+def test_the_limits_of_comparing_are_settings_only_where_records_are_compared(flows, tmp_path):
+    def limits(**options):
+        settings = made(tmp_path / "c.plan", **options).header.settings
+        return {name: settings[name] for name in ("no-match", "match-limit", "max-fetch") if name in settings}
+
+    assert limits(no_match=False) == {"match-limit": "100"}
+    assert limits(no_match=False, max_fetch=5) == {"match-limit": "100", "max-fetch": "5"}
+    assert limits(no_match=False, max_fetch=5, source_down=True) == {}

@@ -1,0 +1,41 @@
+"""`sign` says what was signed and how many names there are; `apply` refuses a plan with too few."""
+
+from pathlib import Path
+
+import pytest
+
+from migrate.apply.signatures import signatures_beside
+from migrate.cli.sign import refusal, run_sign
+from migrate.plan.file import read_plan, write_plan
+from tests.builders import make_plan, make_row
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    path = tmp_path / "my cutover.plan"
+    write_plan(make_plan([make_row()], settings={"require-signatures": "2"}), path)
+    return path
+
+
+def test_a_signature_is_confirmed_with_the_fingerprint_and_with_what_is_still_missing(plan_file):
+    lines = run_sign(plan_file, "Ada", "read it")
+    assert lines[0] == "SIGNED by Ada" and lines[1].endswith(read_plan(plan_file).fingerprint)
+    assert "1 of 2" in lines[3]
+
+
+def test_a_name_that_signs_again_learns_that_it_counts_once(plan_file):
+    run_sign(plan_file, "Ada", "")
+    assert run_sign(plan_file, "ADA", "")[0] == "SIGNED by ADA (again: a name counts once)"
+
+
+def test_a_plan_with_too_few_names_is_refused_with_the_command_that_signs_it(plan_file):
+    plan = read_plan(plan_file)
+    for name in ("Ada", "Bob"):
+        refused = refusal(plan, plan_file, signatures_beside(plan, plan_file))
+        assert refused is not None and f"mm2-migrate sign '{plan_file}'" in refused.todo
+        run_sign(plan_file, name, "")
+    assert refusal(plan, plan_file, signatures_beside(plan, plan_file)) is None
+
+
+def test_a_plan_that_asks_for_no_signature_is_not_refused(tmp_path):
+    assert refusal(make_plan([make_row()]), tmp_path / "p", ()) is None
