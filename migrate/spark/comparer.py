@@ -281,7 +281,7 @@ def question_of(row: Any, equality: Equality, match_limit: int) -> PartitionQues
         source_committed=tuple(document["committed"]),
         equality=equality,
         has_open_transaction=document["open"],
-        last_copied_offset=document["copied_to"],
+        last_copied_offset=document["last_copied_offset"],
         match_limit=match_limit,
         failback=document["failback"],
         compacted=document["compacted"],
@@ -298,7 +298,7 @@ def _document(work: Work, failback: bool) -> str:
             "logs": logs,
             "committed": committed,
             "open": work.has_open_transaction,
-            "copied_to": work.last_copied_offset,
+            "last_copied_offset": work.last_copied_offset,
             "failback": failback,
             "compacted": work.compacted,
         }

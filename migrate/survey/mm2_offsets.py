@@ -27,16 +27,16 @@ _BEYOND = 2**63 - 1  # no offset is greater
 class PartitionStores:
     """What MM2 keeps of one source partition; None where it keeps nothing, or that was not told.
 
-    `copied_to` is its own position: the last source offset copied, inclusive. `sync` is the newest sync that fits both
-    logs, `furthest` the checkpoint of the group that has come furthest, both (source, target); `groups` counts those
-    that have a checkpoint.
+    `last_copied_offset` is its own position: the last source offset copied, inclusive. `sync` is the newest sync that
+    fits both logs, `furthest` the checkpoint of the group that has come furthest, both (source, target); `groups`
+    counts those that have a checkpoint.
     """
 
     source: TopicPartition
     target_topic: str
     source_log: LogRange | None
     target_log: LogRange | None
-    copied_to: int | None
+    last_copied_offset: int | None
     sync: OffsetPair | None
     groups: int
     furthest: OffsetPair | None
@@ -47,10 +47,10 @@ class PartitionStores:
 
         Negative if the position lies at or beyond the end: it is of another log, or the log was truncated.
         """
-        if self.copied_to is None or self.source_log is None:
+        if self.last_copied_offset is None or self.source_log is None:
             return None
         # What retention removed before it was copied is not left to copy.
-        return self.source_log.end - max(self.copied_to + 1, self.source_log.start)
+        return self.source_log.end - max(self.last_copied_offset + 1, self.source_log.start)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def read_stores(flow: Flow, clusters: Clusters, filters: Filters, timer: Timer) 
                 copies[tp].topic,
                 source_logs.get(tp),
                 target_logs.get(copies[tp]),
-                positions.copied_to.get(tp),
+                positions.last_copied_offset.get(tp),
                 syncs.get(tp),
                 *_of_groups(checkpoints.get(copies[tp], [])),
             )
@@ -125,7 +125,7 @@ def _places(
         if not flow.why_not_replicated(topic) and flow.policy.target_topic(topic) in target_topics
         for partition in range(count)
     }
-    return {tp for tp in copied | set(positions.copied_to) if filters.topic_verdict(tp.topic) is None}
+    return {tp for tp in copied | set(positions.last_copied_offset) if filters.topic_verdict(tp.topic) is None}
 
 
 def _logs(admin: ClusterAdmin, partitions: list[TopicPartition], timer: Timer) -> dict[TopicPartition, LogRange]:

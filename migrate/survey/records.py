@@ -54,7 +54,7 @@ def _ask_worker(worker: PositionReader | None, timer: Timer) -> Positions:
         read = timer.run("positions", f"asking {worker.where} for MM2's own positions", worker.positions)
     except ClusterError as error:
         return Positions(unknown=f"{error.problem.rstrip('.')}; {ASK_FOR_TOPIC}")
-    return Positions(copied_to=read)
+    return Positions(last_copied_offset=read)
 
 
 def read_watermarks(clusters: Clusters, logs: Logs, timer: Timer) -> Watermarks:
@@ -77,7 +77,7 @@ def works_of(
     keys: Mapping[GroupPartition, Commit | None],
     logs: Logs,
     watermarks: Watermarks,
-    copied_to: Mapping[TopicPartition, int],
+    last_copied_offset: Mapping[TopicPartition, int],
     compacted: Collection[str] = (),
 ) -> tuple[Work, ...]:
     """Return one work per partition that has a commit which the laws translate, in order of the source's names.
@@ -103,7 +103,7 @@ def works_of(
                     target_log,
                     tuple(sorted(committed[source])),
                     has_open_transaction=watermarks.is_open(source, source_log),
-                    last_copied_offset=copied_to.get(source),
+                    last_copied_offset=last_copied_offset.get(source),
                     compacted=target.topic in compacted,
                 )
             )

@@ -197,7 +197,7 @@ def _read_records(
     syncs = read_syncs_topic(clusters, flow, questions.values(), listed.topics, by.timer)
     compares = clusters.comparer is not None and by.request.limits.match_records > 0 and not flow.failback
     compacted = _compacted(clusters, logs, by.timer) if compares else frozenset[str]()
-    works = works_of(flow, pinned.keys, logs, pinned.watermarks, pinned.positions.copied_to, compacted)
+    works = works_of(flow, pinned.keys, logs, pinned.watermarks, pinned.positions.last_copied_offset, compacted)
     comparison = compare(clusters, flow, works, by.request.limits, by.timer)
     checkpoints = first.checkpoints or read_checkpoints_topic(clusters, flow, first.target.topics, by.timer)
     return questions, Mm2Records(*checkpoints, *syncs, pinned.positions), comparison

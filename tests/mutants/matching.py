@@ -305,8 +305,8 @@ MATCHING = (
         "drained-by-the-last-but-one",
         "MM2's own position proves a partition drained only from the last record on.",
         "migrate/survey/drain.py",
-        "last <= copied_to < end:",
-        "last - 1 <= copied_to < end:",
+        "last <= position < end:",
+        "last - 1 <= position < end:",
         (
             "tests/unit/survey/test_drain.py::test_mm2s_own_position_on_the_last_offset_is_a_proof_and_one_below_is_none",
         ),
