@@ -143,13 +143,12 @@ class Unmatched:
     `guard_offset` is the y of Law 2: the target's first offset whose timestamp is at or after that of the first source
     record at or after the commit; the target's pinned end where the source has no such record left, None where
     timestamps cannot tell (LogAppendTime, a log that cannot be read). `lower` is the nearest proven sync at or below
-    the commit, if any. `rereads_at_most` is a bound for a row at the smaller of the two, None where Law 2 has none.
+    the commit, if any.
     """
 
     reason: str
     guard_offset: int | None = None
     lower: OffsetPair | None = None
-    rereads_at_most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
