@@ -16,7 +16,7 @@ from migrate.errors import MigrateError
 from migrate.match.equality import Content, Equality, calibrated
 from migrate.match.log_reader import LogReader
 from migrate.match.protocol import OffsetPair, Unreadable
-from migrate.match.task import Failed, OpenReaders
+from migrate.match.task import OpenReaders
 from migrate.model import LogRange, TopicPartition
 
 # Records read from the end of either log where no sync serves; a copy's log is often longer, by markers and replays.
@@ -67,21 +67,17 @@ class Calibration:
     target_size: float | None
 
 
-class CalibrationTask:
-    """Calibrates topics; call it with those of one Spark partition."""
-
-    def __init__(self, open_readers: OpenReaders) -> None:
-        self._open_readers = open_readers
-
-    def __call__(self, questions: Iterable[TopicQuestion]) -> Iterator[Calibration | Failed]:
-        """Yield one calibration per topic."""
-        try:
-            with self._open_readers() as readers, ThreadPoolExecutor(2) as pool:
-                waiting = iter(questions)
-                while some := list(islice(waiting, TOPICS_AT_ONCE)):
-                    yield from _calibrations(some, *readers, pool)
-        except MigrateError as error:
-            yield Failed.of(error)
+def calibrate_topics(
+    open_readers: OpenReaders, questions: Iterable[TopicQuestion]
+) -> Iterator[Calibration | MigrateError]:
+    """Yield one calibration per topic of one Spark partition; the error that ends a task is its last value."""
+    try:
+        with open_readers() as readers, ThreadPoolExecutor(2) as pool:
+            waiting = iter(questions)
+            while some := list(islice(waiting, TOPICS_AT_ONCE)):
+                yield from _calibrations(some, *readers, pool)
+    except MigrateError as error:
+        yield error
 
 
 def _calibrations(

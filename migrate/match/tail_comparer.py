@@ -8,11 +8,12 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from migrate.match.calibration import AnchorPartition, CalibrationTask, TopicQuestion
+from migrate.errors import MigrateError
+from migrate.match.calibration import AnchorPartition, TopicQuestion, calibrate_topics
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener, Work
 from migrate.match.equality import Equality
 from migrate.match.protocol import OffsetPair, PartitionAnswer, PartitionQuestion, Tail
-from migrate.match.task import Failed, Fetched, MatchTask, OpenReaders
+from migrate.match.task import Fetched, OpenReaders, match_partitions
 from migrate.model import TopicPartition
 
 # Offsets of either log that are read of all partitions in one round, and of each at least and at most.
@@ -59,9 +60,9 @@ class TailComparer:
             if (equality := equalities[work.source.topic]) is not None
         ]  # fmt: skip
         fetched = Fetched(0, 0)
-        for outcome in MatchTask(self._open_readers)(questions):
-            if isinstance(outcome, Failed):
-                raise outcome.error()
+        for outcome in match_partitions(self._open_readers, questions):
+            if isinstance(outcome, MigrateError):
+                raise outcome
             if isinstance(outcome, Fetched):
                 fetched = outcome
             else:
@@ -96,12 +97,12 @@ class TailComparer:
                     AnchorPartition(work.source, work.target, work.source_log, work.target_log, newest)
                 )
         questions = [TopicQuestion(topic, tuple(partitions)) for topic, partitions in chosen.items()]
-        for found in CalibrationTask(self._open_readers)(questions) if questions else ():
-            if isinstance(found, Failed):
-                raise found.error()
-            equalities[found.topic] = found.equality
-            if found.anchors and found.equality is not None:
-                self._equalities[found.topic] = found.equality
+        for calibration in calibrate_topics(self._open_readers, questions) if questions else ():
+            if isinstance(calibration, MigrateError):
+                raise calibration
+            equalities[calibration.topic] = calibration.equality
+            if calibration.anchors and calibration.equality is not None:
+                self._equalities[calibration.topic] = calibration.equality
         return equalities
 
 

@@ -18,15 +18,15 @@ from functools import partial
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from migrate.errors import ClusterError, EnvironmentLacks
-from migrate.match.calibration import AnchorPartition, Calibration, CalibrationTask, TopicQuestion
+from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
+from migrate.match.calibration import AnchorPartition, Calibration, TopicQuestion, calibrate_topics
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener, Work
 from migrate.match.equality import Equality
 from migrate.match.fetch_plan import Cost, cost_of, plan_fetch
 from migrate.match.matcher import matching
 from migrate.match.protocol import PartitionAnswer, PartitionQuestion
 from migrate.match.sync_only import guarding
-from migrate.match.task import Failed, Fetched, Matching, MatchTask, OpenReaders
+from migrate.match.task import Fetched, Matching, OpenReaders, match_partitions
 from migrate.mm2.wire import encode_sync_key
 from migrate.model import LogRange, TopicPartition
 from migrate.spark.background import Session
@@ -229,7 +229,7 @@ class SparkComparer:
                 )
         topics = [TopicQuestion(topic, tuple(partitions)) for topic, partitions in chosen.items()]
         tasks = min(len(topics), self._spark.sparkContext.defaultParallelism)
-        task = CalibrationTask(self._open_readers)
+        task = partial(calibrate_topics, self._open_readers)
         _stays_in_memory(self._spark, task)
         found: list[Calibration] = _collected(self._spark.sparkContext.parallelize(topics, tasks).mapPartitions(task))
         return {calibration.topic: calibration for calibration in found}
@@ -237,7 +237,7 @@ class SparkComparer:
     def _run(
         self, rows: "RDD[Any]", equalities: Mapping[str, Equality], job: "_Job", limit: int
     ) -> list[tuple[TopicPartition, PartitionAnswer] | Fetched]:
-        task = MatchTask(self._open_readers, job.match)
+        task = partial(match_partitions, self._open_readers, match=job.match)
         _stays_in_memory(self._spark, task)
         # By place: which task, and what records must agree in.
         places = self._spark.sparkContext.broadcast(
@@ -305,7 +305,7 @@ def _document(work: Work, failback: bool) -> str:
     )
 
 
-def _stays_in_memory(spark: "SparkSession", task: MatchTask | CalibrationTask) -> None:
+def _stays_in_memory(spark: "SparkSession", task: object) -> None:
     """Raise `EnvironmentLacks` if a task is so large that PySpark would write it to a file, secrets and all."""
     from pyspark.serializers import CloudPickleSerializer
 
@@ -330,8 +330,8 @@ def _collected(results: "RDD[Any]") -> list[Any]:
     with _spark_told():
         outcomes = results.collect()
     for outcome in outcomes:
-        if isinstance(outcome, Failed):
-            raise outcome.error()
+        if isinstance(outcome, MigrateError):
+            raise outcome
     return list(outcomes)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Work
 from migrate.match.equality import Content, Equality
 from migrate.match.protocol import PartitionAnswer, PartitionQuestion
-from migrate.match.task import MatchTask
+from migrate.match.task import match_partitions
 from migrate.mm2.chain import chain
 from migrate.mm2.wire import SyncRecord
 from migrate.model import OffsetSync, TopicPartition
@@ -125,7 +125,7 @@ def compare(
 
 def alone(readers: MemoryReaders, question: PartitionQuestion) -> PartitionAnswer:
     """What one matching answers without Spark, and without others beside it."""
-    outcome, _ = MatchTask(readers)([question])
+    outcome, _ = match_partitions(readers, [question])
     assert isinstance(outcome, tuple)
     return outcome[1]
 
