@@ -3,7 +3,7 @@
 Pure. `migrate.spark.comparer` is the adapter. A *work* is one partition with its copy.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -70,14 +70,12 @@ class Comparison:
     target_bytes: int
 
 
-class Listener(Protocol):
-    """Hears what a comparison is about to read, and how far it has come."""
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Hears once what a comparison is about to read, and then that about `done` of `total` partitions are compared."""
 
-    def expects(self, estimate: FetchEstimate) -> None:
-        """Said once, before the first window is read."""
-
-    def advance(self, done: int, total: int) -> None:
-        """About `done` of `total` partitions are compared."""
+    expects: Callable[[FetchEstimate], None]
+    advance: Callable[[int, int], None]
 
 
 class RecordComparer(Protocol):

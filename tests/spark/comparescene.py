@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass, field
 
-from migrate.match.comparison import Comparison, FetchEstimate, Limits, Work
+from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener, Work
 from migrate.match.equality import Content, Equality
 from migrate.match.protocol import PartitionAnswer, PartitionQuestion
 from migrate.match.task import match_partitions
@@ -96,12 +96,7 @@ class Heard:
     def __init__(self) -> None:
         self.estimates: list[FetchEstimate] = []
         self.advances: list[tuple[int, int]] = []
-
-    def expects(self, estimate: FetchEstimate) -> None:
-        self.estimates.append(estimate)
-
-    def advance(self, done: int, total: int) -> None:
-        self.advances.append((done, total))
+        self.listener = Listener(self.estimates.append, lambda done, total: self.advances.append((done, total)))
 
 
 def compare(
@@ -116,7 +111,7 @@ def compare(
     syncs = Syncs(frame(spark, pairs), inverted) if pairs else None
     try:
         return SparkComparer(lambda: spark, lambda: syncs, readers or scene.readers()).compare(
-            scene.works, limits, heard or Heard(), inverted
+            scene.works, limits, (heard or Heard()).listener, inverted
         )
     finally:
         if syncs:
