@@ -15,10 +15,13 @@ from statistics import fmean
 from migrate.errors import MigrateError
 from migrate.match.equality import Content, Equality, calibrated
 from migrate.match.log_reader import LogReader
-from migrate.match.protocol import OffsetPair, Unreadable
+from migrate.match.protocol import OffsetPair, Unreadable, Work
 from migrate.match.task import OpenReaders
 from migrate.model import LogRange, TopicPartition
 
+# Anchors per partition and partitions per topic that a topic is calibrated on.
+ANCHORS = 16
+ANCHOR_PARTITIONS = 4
 # Records read from the end of either log where no sync serves; a copy's log is often longer, by markers and replays.
 SOURCE_TAIL = 50
 TARGET_TAIL = 100
@@ -65,6 +68,17 @@ class Calibration:
     anchors: int
     source_size: float | None
     target_size: float | None
+
+
+def topic_questions(works: Iterable[tuple[Work, tuple[OffsetPair, ...]]]) -> list[TopicQuestion]:
+    """Return what to calibrate the topics of these works on: the newest syncs of the partitions that have most."""
+    chosen: dict[str, list[AnchorPartition]] = defaultdict(list)
+    for work, pairs in sorted(works, key=lambda each: (-len(each[1]), each[0].source)):
+        partitions = chosen[work.source.topic]
+        if len(partitions) < ANCHOR_PARTITIONS:
+            newest = pairs[-ANCHORS:]
+            partitions.append(AnchorPartition(work.source, work.target, work.source_log, work.target_log, newest))
+    return [TopicQuestion(topic, tuple(partitions)) for topic, partitions in chosen.items()]
 
 
 def calibrate_topics(

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from migrate.checks.registry import CHECKS
 from migrate.checks.topics import NOT_JUDGED
-from migrate.match.protocol import OffsetPair
+from migrate.match.protocol import ChainOf
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import News
@@ -146,7 +146,6 @@ class Status:
 
 
 NewsOf = Callable[[Side, str], News]
-LinksOf = Callable[[TopicPartition, int, int], tuple[OffsetPair, ...]]
 
 
 def status_of(
@@ -154,7 +153,7 @@ def status_of(
     survey: Survey,
     positions: Positions,
     news: NewsOf,
-    links: LinksOf,
+    links: ChainOf,
     now_ms: int,
     source_down: str = "",
 ) -> Status:
@@ -202,7 +201,7 @@ def _partition(
     source: TopicPartition,
     drains: Mapping[TopicPartition, Drained],
     positions: Positions,
-    links: LinksOf,
+    links: ChainOf,
 ) -> PartitionStatus:
     target = copy_of(flow, source)
     source_log, target_log = survey.logs.source.get(source), survey.logs.target.get(target)

@@ -10,7 +10,6 @@ grows with the number of topics travels as data, apart from them.
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,12 +18,12 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
-from migrate.match.calibration import AnchorPartition, Calibration, TopicQuestion, calibrate_topics
-from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener, Work
+from migrate.match.calibration import ANCHORS, Calibration, calibrate_topics, topic_questions
+from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.equality import Equality
 from migrate.match.fetch_plan import Cost, cost_of, plan_fetch
 from migrate.match.matcher import matching
-from migrate.match.protocol import PartitionAnswer, PartitionQuestion
+from migrate.match.protocol import PartitionAnswer, PartitionQuestion, Work
 from migrate.match.sync_only import guarding
 from migrate.match.task import Fetched, Matching, OpenReaders, match_partitions
 from migrate.mm2.wire import encode_sync_key
@@ -90,9 +89,6 @@ class JobProgress:
         return float(newest.numCompletedTasks / newest.numTasks)
 
 
-# Anchors per partition and partitions per topic that a topic is calibrated on.
-ANCHORS = 16
-ANCHOR_PARTITIONS = 4
 # Less is not worth a task and its connections, in offsets of both logs.
 LEAST_PER_TASK = 100_000
 TASKS_PER_CORE = 2
@@ -219,15 +215,7 @@ class SparkComparer:
         return joined.persist(StorageLevel.MEMORY_AND_DISK)
 
     def _calibrate(self, works: Mapping[TopicPartition, Work], costs: Collection[Cost]) -> dict[str, Calibration]:
-        chosen: dict[str, list[AnchorPartition]] = defaultdict(list)
-        # Partitions with most syncs first: those without have nothing to calibrate on.
-        for cost in sorted(costs, key=lambda cost: (-len(cost.newest), cost.source)):
-            work = works[cost.source]
-            if len(chosen[cost.source.topic]) < ANCHOR_PARTITIONS:
-                chosen[cost.source.topic].append(
-                    AnchorPartition(work.source, work.target, work.source_log, work.target_log, cost.newest)
-                )
-        topics = [TopicQuestion(topic, tuple(partitions)) for topic, partitions in chosen.items()]
+        topics = topic_questions((works[cost.source], cost.newest) for cost in costs)
         tasks = min(len(topics), self._spark.sparkContext.defaultParallelism)
         task = partial(calibrate_topics, self._open_readers)
         _stays_in_memory(self._spark, task)

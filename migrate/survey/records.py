@@ -8,7 +8,8 @@ a transaction that opens in between still shows.
 from collections.abc import Collection, Mapping
 
 from migrate.errors import ClusterError
-from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener, Work
+from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
+from migrate.match.protocol import Work
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.flow import Flow, Mm2Home
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition

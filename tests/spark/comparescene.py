@@ -3,9 +3,9 @@
 import random
 from dataclasses import dataclass, field
 
-from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener, Work
+from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.equality import Content, Equality
-from migrate.match.protocol import PartitionAnswer, PartitionQuestion
+from migrate.match.protocol import PartitionAnswer, PartitionQuestion, Work
 from migrate.match.task import match_partitions
 from migrate.mm2.chain import chain
 from migrate.mm2.wire import SyncRecord
@@ -58,8 +58,9 @@ class Scene:
         assert equality is not None
         committed = tuple(sorted(set(work.source_committed)))
         return PartitionQuestion(
-            work.source, work.target, work.source_log, work.target_log, links, committed, equality,
-            work.has_open_transaction, work.last_copied_offset, NO_LIMITS.match_records, inverted,
+            work.source, work.target, work.source_log, work.target_log, committed, work.has_open_transaction,
+            work.last_copied_offset, sync_pairs=links, equality=equality, match_limit=NO_LIMITS.match_records,
+            failback=inverted,
         )  # fmt: skip
 
 

@@ -5,8 +5,9 @@ from contextlib import nullcontext
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.match.comparison import Limits, Listener, Work
+from migrate.match.comparison import Limits, Listener
 from migrate.match.equality import Equality
+from migrate.match.protocol import Work
 from migrate.match.tail_comparer import LEAST_PER_PARTITION, MOST_PER_PARTITION, TailComparer, _limit
 from migrate.model import LogRange, TopicPartition
 from tests.memorylogs import MemoryReader, record
@@ -22,7 +23,7 @@ class Flow:
         self.place, self.copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
         self.reads, self.reader, self.syncs = 0, reader, syncs
         self.grow(written, copied)
-        self.comparer = TailComparer(self, self.open)
+        self.comparer = TailComparer(self.links, self.open)
 
     def grow(self, written, copied):
         self.written, self.copied = written, copied

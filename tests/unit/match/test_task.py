@@ -20,7 +20,7 @@ LENGTH = 100
 def question(number: int, width: int = LENGTH) -> PartitionQuestion:
     log = LogRange(0, width)
     places = (TopicPartition("t", number), TopicPartition("A.t", number))
-    return PartitionQuestion(*places, log, log, (), (number,), Equality.ALL)
+    return PartitionQuestion(*places, log, log, (number,), sync_pairs=(), equality=Equality.ALL)
 
 
 class Rounds(MemoryReader):
