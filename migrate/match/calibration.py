@@ -128,9 +128,11 @@ def _calibrations(
         yield _calibration(question, [pair for pairs in alike for pair in pairs], ours, theirs)
 
 
-def _contents(reader: LogReader, wanted: Mapping[TopicPartition, Collection[int]]) -> dict[TopicPartition, Contents]:
+def _contents(
+    reader: LogReader, offsets_of: Mapping[TopicPartition, Collection[int]]
+) -> dict[TopicPartition, Contents]:
     """Read single records; a partition that cannot be read has none: its matching will say why."""
-    read = reader.contents({place: offsets for place, offsets in wanted.items() if offsets})
+    read = reader.contents({place: offsets for place, offsets in offsets_of.items() if offsets})
     return defaultdict(dict, {place: each for place, each in read.items() if not isinstance(each, Unreadable)})
 
 

@@ -19,9 +19,9 @@ from migrate.text import many
 class DrainFacts:
     """What is known of one partition and its copy.
 
-    `source_top` and `target_top` are the high watermarks, None or a `Failure` where they were not told.
+    `source_top` and `target_top` are the high watermarks, None or a `Failure` where they were not reported.
     `last_copied_offset` is MM2's own committed source offset (the last record copied, inclusive), None if unknown.
-    `tail` is what comparing the records told, None where they were not compared.
+    `tail` is what comparing the records showed, None where they were not compared.
     """
 
     source_log: LogRange
@@ -66,10 +66,12 @@ def drained(facts: DrainFacts, source_alias: str, target_alias: str) -> Drained:
         return Drained(None, "neither MM2's own position nor the records tell")
     if position >= end:
         return Drained(False, f"MM2's own position {position} lies beyond the end {end}: it is of another log, or old")
-    seen = f"MM2's own position is {position}"
+    position_text = f"MM2's own position is {position}"
     if tail.last_record is None:
-        return Drained(None, f"{seen} and the log ends at {end}: whether there are records between was not read")
-    return Drained(False, f"{seen} and the last record is {tail.last_record}")
+        return Drained(
+            None, f"{position_text} and the log ends at {end}: whether there are records between was not read"
+        )
+    return Drained(False, f"{position_text} and the last record is {tail.last_record}")
 
 
 @dataclass(frozen=True, slots=True)

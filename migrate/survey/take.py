@@ -264,11 +264,11 @@ def _with_hidden(by: _Surveyor, source: ClusterSurvey, target: ClusterSurvey) ->
     for side, hosted in by.clusters.hosted.items():
         admin = by.clusters.target if side is Side.TARGET else by.clusters.source
         assert admin is not None, "who is not asked is not in `hosted`"
-        found = by.timer.run("topics", f"looking for topics that {admin.alias} does not show us", hosted)
+        topics = by.timer.run("topics", f"looking for topics that {admin.alias} does not show us", hosted)
         # Listed after as well: what was created in between is not hidden, what was deleted in between not lacking.
         now = admin.topics().keys()
-        found = in_full(found, now & sides[side].topics.keys())
-        sides[side] = replace(sides[side], hidden=found if isinstance(found, Failure) else found - now)
+        topics = in_full(topics, now & sides[side].topics.keys())
+        sides[side] = replace(sides[side], hidden=topics if isinstance(topics, Failure) else topics - now)
     return sides[Side.SOURCE], sides[Side.TARGET]
 
 
