@@ -18,7 +18,7 @@ from migrate.model import TopicPartition
 OFFSETS_PER_ROUND = 2_000_000
 LEAST_PER_PARTITION = 5_000
 MOST_PER_PARTITION = 50_000
-UNTOLD = PartitionAnswer({}, Tail(None), 0, 0)
+UNKNOWN = PartitionAnswer({}, Tail(None), 0, 0)
 
 
 class TailComparer:
@@ -36,7 +36,7 @@ class TailComparer:
         """Compare the tails; raises `ClusterError` if a cluster does not answer."""
         assert not inverted, "nothing is copied the way that a failback goes"
         answers = {work.source: self._remembered(work) for work in works}
-        moved = [work for work in works if answers[work.source] is UNTOLD]
+        moved = [work for work in works if answers[work.source] is UNKNOWN]
         chains = {w.source: self._chain_of(w.source, w.source_log.end, w.target_log.end) for w in moved}
         remembered = {work.source.topic: self._equalities.get(work.source.topic) for work in works}
         equalities = remembered | self._calibrate([(work, chains[work.source]) for work in moved])
@@ -63,11 +63,9 @@ class TailComparer:
 
     def _remembered(self, work: Work) -> PartitionAnswer:
         """Return the answer about a partition that was drained, if both its logs are as they were."""
-        before = self._drained.get(work.source)
-        if before is None:
-            return UNTOLD
-        same = (before[0].source_log.end, before[0].target_log.end) == (work.source_log.end, work.target_log.end)
-        return before[1] if same and before[0].has_open_transaction == work.has_open_transaction else UNTOLD
+        before, answer = self._drained.get(work.source, (work, UNKNOWN))
+        same = (before.source_log.end, before.target_log.end) == (work.source_log.end, work.target_log.end)
+        return answer if same and before.has_open_transaction == work.has_open_transaction else UNKNOWN
 
     def _calibrate(self, works: Collection[tuple[Work, tuple[OffsetPair, ...]]]) -> dict[str, Equality | None]:
         """Return how each topic's records compare that is not remembered; where anchors agree, it is from now on."""

@@ -103,13 +103,12 @@ def _answers(
 
 def _round(partitions: Sequence[_Partition], readers: tuple[LogReader, LogReader], pool: ThreadPoolExecutor) -> None:
     """Read what all of them need, from both clusters at the same time."""
-    source, target = [], []
-    for question, needs in ((p.question, p.needs) for p in partitions):
-        of_source = Wanted(needs.source, question.equality, question.compacted)
-        source.append(_Asked(question.source, question.source_log, of_source, needs.source_times))
-        of_target = Wanted(needs.target, question.equality)
-        target.append(_Asked(question.target, question.target_log, of_target, needs.target_times))
-    reading = [pool.submit(_read, *each) for each in zip(readers, (source, target), strict=True)]
+    asked = [(p.question, p.needs) for p in partitions]
+    by_side = (
+        [_Asked(q.source, q.source_log, Wanted(n.source, q.equality, q.compacted), n.source_times) for q, n in asked],
+        [_Asked(q.target, q.target_log, Wanted(n.target, q.equality), n.target_times) for q, n in asked],
+    )
+    reading = [pool.submit(_read, *each) for each in zip(readers, by_side, strict=True)]
     for partition, originals, copies in zip(partitions, *(each.result() for each in reading), strict=True):
         if isinstance(originals, Unreadable):
             partition.supply(originals)

@@ -120,12 +120,8 @@ def lag_of(
 
 def total(lags: Iterable[Lag]) -> Lag:
     """Return the lag of several partitions together; unknown if one of them is."""
-    records, is_counted, since = 0, True, []
-    for lag in lags:
-        if lag.records is None:
-            return UNKNOWN
-        records += lag.records
-        is_counted = is_counted and lag.is_counted
-        if lag.waiting_since is not None:
-            since.append(lag.waiting_since)
-    return Lag(records, is_counted, min(since, default=None))
+    parts = list(lags)
+    if any(lag.records is None for lag in parts):
+        return UNKNOWN
+    since = [lag.waiting_since for lag in parts if lag.waiting_since is not None]
+    return Lag(sum(lag.records or 0 for lag in parts), all(lag.is_counted for lag in parts), min(since, default=None))

@@ -97,11 +97,7 @@ class RememberedGroupFacts:
     def note(self, premises: object) -> None:
         """End a look at `premises`, all that group records depend on; drop those read when these were different."""
         if premises != self._noted:
-            self._kept = {
-                question: answer
-                for question, answer in self._kept.items()
-                if question[0] != _RECORDS or answer.look == self._look
-            }
+            self._kept = {q: a for q, a in self._kept.items() if q[0] != _RECORDS or a.look == self._look}
         self._noted = premises
         self._look += 1
 

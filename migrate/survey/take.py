@@ -310,10 +310,8 @@ def _look_again(
     merged: dict[str, GroupState | Failure] = {}
     for group in groups:
         first = before.states.get(group)
-        livelier = now.get(group) if isinstance(first, GroupState) and first.is_stopped else first
-        if livelier is None:
-            livelier = NO_ANSWER
-        elif isinstance(livelier, GroupState) and livelier.is_stopped and group not in listed:
+        livelier = (now.get(group) if isinstance(first, GroupState) and first.is_stopped else first) or NO_ANSWER
+        if isinstance(livelier, GroupState) and livelier.is_stopped and group not in listed:
             livelier = replace(livelier, state="Absent")
         merged[group] = livelier
     return replace(before, states=merged, seconds_apart=seconds_apart)
