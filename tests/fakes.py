@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from migrate.errors import ClusterError
-from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener, Work
+from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.equality import Equality
-from migrate.match.protocol import Matched, PartitionAnswer, Tail, Unmatched, Why
+from migrate.match.protocol import Matched, PartitionAnswer, Tail, Unmatched, Why, Work
 from migrate.model import (
     ClusterFacts,
     Commit,

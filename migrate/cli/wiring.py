@@ -201,7 +201,7 @@ def status_edges(flow: Flow, clock: Clock, options: Mapping[str, Any]) -> Iterat
         source,
         target,
         mirror,
-        None if options["no_match"] else TailComparer(mirror, lambda: nullcontext((readers[0], readers[1]))),
+        None if options["no_match"] else TailComparer(mirror.links, lambda: nullcontext((readers[0], readers[1]))),
         {side.cluster.side: RememberedGroupFacts(side.group_facts(), clock) for side in sides},
         position_reader_of(flow, deadline),
         task_reader_of(flow, deadline),

@@ -15,10 +15,13 @@ from statistics import fmean
 from migrate.errors import MigrateError
 from migrate.match.equality import Content, Equality, calibrated
 from migrate.match.log_reader import LogReader
-from migrate.match.protocol import OffsetPair, Unreadable
-from migrate.match.task import Failed, OpenReaders
+from migrate.match.protocol import OffsetPair, Unreadable, Work
+from migrate.match.task import OpenReaders
 from migrate.model import LogRange, TopicPartition
 
+# Anchors per partition and partitions per topic that a topic is calibrated on.
+ANCHORS = 16
+ANCHOR_PARTITIONS = 4
 # Records read from the end of either log where no sync serves; a copy's log is often longer, by markers and replays.
 SOURCE_TAIL = 50
 TARGET_TAIL = 100
@@ -67,21 +70,28 @@ class Calibration:
     target_size: float | None
 
 
-class CalibrationTask:
-    """Calibrates topics; call it with those of one Spark partition."""
+def topic_questions(works: Iterable[tuple[Work, tuple[OffsetPair, ...]]]) -> list[TopicQuestion]:
+    """Return what to calibrate the topics of these works on: the newest syncs of the partitions that have most."""
+    chosen: dict[str, list[AnchorPartition]] = defaultdict(list)
+    for work, pairs in sorted(works, key=lambda each: (-len(each[1]), each[0].source)):
+        partitions = chosen[work.source.topic]
+        if len(partitions) < ANCHOR_PARTITIONS:
+            newest = pairs[-ANCHORS:]
+            partitions.append(AnchorPartition(work.source, work.target, work.source_log, work.target_log, newest))
+    return [TopicQuestion(topic, tuple(partitions)) for topic, partitions in chosen.items()]
 
-    def __init__(self, open_readers: OpenReaders) -> None:
-        self._open_readers = open_readers
 
-    def __call__(self, questions: Iterable[TopicQuestion]) -> Iterator[Calibration | Failed]:
-        """Yield one calibration per topic."""
-        try:
-            with self._open_readers() as readers, ThreadPoolExecutor(2) as pool:
-                waiting = iter(questions)
-                while some := list(islice(waiting, TOPICS_AT_ONCE)):
-                    yield from _calibrations(some, *readers, pool)
-        except MigrateError as error:
-            yield Failed.of(error)
+def calibrate_topics(
+    open_readers: OpenReaders, questions: Iterable[TopicQuestion]
+) -> Iterator[Calibration | MigrateError]:
+    """Yield one calibration per topic of one Spark partition; the error that ends a task is its last value."""
+    try:
+        with open_readers() as readers, ThreadPoolExecutor(2) as pool:
+            waiting = iter(questions)
+            while some := list(islice(waiting, TOPICS_AT_ONCE)):
+                yield from _calibrations(some, *readers, pool)
+    except MigrateError as error:
+        yield error
 
 
 def _calibrations(
@@ -118,9 +128,11 @@ def _calibrations(
         yield _calibration(question, [pair for pairs in alike for pair in pairs], ours, theirs)
 
 
-def _contents(reader: LogReader, wanted: Mapping[TopicPartition, Collection[int]]) -> dict[TopicPartition, Contents]:
+def _contents(
+    reader: LogReader, offsets_of: Mapping[TopicPartition, Collection[int]]
+) -> dict[TopicPartition, Contents]:
     """Read single records; a partition that cannot be read has none: its matching will say why."""
-    read = reader.contents({place: offsets for place, offsets in wanted.items() if offsets})
+    read = reader.contents({place: offsets for place, offsets in offsets_of.items() if offsets})
     return defaultdict(dict, {place: each for place, each in read.items() if not isinstance(each, Unreadable)})
 
 

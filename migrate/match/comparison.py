@@ -1,32 +1,15 @@
 """Comparing the records of both clusters, seen from the plan: what is asked, what is answered, and the port.
 
-Pure. `migrate.spark.comparer` is the adapter. A *work* is one partition with its copy.
+Pure. `migrate.spark.comparer` is the adapter.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from migrate.match.equality import Equality
-from migrate.match.protocol import PartitionAnswer
-from migrate.model import LogRange, TopicPartition
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """One partition to compare with its copy; fields as in `migrate.match.protocol.PartitionQuestion`.
-
-    `source` and `target` are the plan's: with --failback the groups leave MM2's target, which is the source here.
-    """
-
-    source: TopicPartition
-    target: TopicPartition
-    source_log: LogRange
-    target_log: LogRange
-    source_committed: tuple[int, ...]
-    has_open_transaction: bool = False
-    last_copied_offset: int | None = None
-    compacted: bool = False
+from migrate.match.protocol import PartitionAnswer, Work
+from migrate.model import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +53,12 @@ class Comparison:
     target_bytes: int
 
 
-class Listener(Protocol):
-    """Hears what a comparison is about to read, and how far it has come."""
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Hears once what a comparison is about to read, and then that about `done` of `total` partitions are compared."""
 
-    def expects(self, estimate: FetchEstimate) -> None:
-        """Said once, before the first window is read."""
-
-    def advance(self, done: int, total: int) -> None:
-        """About `done` of `total` partitions are compared."""
+    expects: Callable[[FetchEstimate], None]
+    advance: Callable[[int, int], None]
 
 
 class RecordComparer(Protocol):

@@ -225,18 +225,18 @@ class _Assigner:
 class Runs:
     """The last copies of source records that look like others, as far as the order of the copies tells them apart.
 
-    `wanted` are the fingerprints of the source's records in a row, without gaps; `there` those of the target's.
-    `written` counts each fingerprint of `wanted`. Places are indexes into `wanted` and `there`.
+    `originals` are the fingerprints of the source's records in a row, without gaps; `copies` those of the target's.
+    `written` counts each fingerprint of `originals`. Places are indexes into `originals` and `copies`.
     """
 
-    def __init__(self, wanted: "array[int]", there: "array[int]", written: Mapping[int, int]) -> None:
-        self._wanted = wanted
+    def __init__(self, originals: "array[int]", copies: "array[int]", written: Mapping[int, int]) -> None:
+        self._originals = originals
         self._last: dict[int, int] = {}
         self._doubts_of_record: dict[int, int] = {}
         self._doubts_of_look: dict[int, int] = {}
-        only = {fingerprint: i for i, fingerprint in enumerate(wanted) if written[fingerprint] == 1}
-        self._prints = there
-        landmarks = [(at, only[fingerprint]) for at, fingerprint in enumerate(there) if fingerprint in only]
+        only = {fingerprint: i for i, fingerprint in enumerate(originals) if written[fingerprint] == 1}
+        self._prints = copies
+        landmarks = [(at, only[fingerprint]) for at, fingerprint in enumerate(copies) if fingerprint in only]
         before: tuple[int, int] | None = None
         for landmark in landmarks:
             self._between(before, landmark)
@@ -249,7 +249,7 @@ class Runs:
 
     def is_doubtful(self, i: int) -> bool:
         """True if a copy behind the last known one may be that of record `i` as well."""
-        doubt = max(self._doubts_of_record.get(i, -1), self._doubts_of_look.get(self._wanted[i], -1))
+        doubt = max(self._doubts_of_record.get(i, -1), self._doubts_of_look.get(self._originals[i], -1))
         return doubt > self._last.get(i, -1)
 
     def _between(self, before: tuple[int, int] | None, behind: tuple[int, int] | None) -> None:
@@ -276,8 +276,8 @@ class Runs:
         at, i = landmark
         while (
             at + step in places
-            and 0 <= i + step < len(self._wanted)
-            and self._prints[at + step] == self._wanted[i + step]
+            and 0 <= i + step < len(self._originals)
+            and self._prints[at + step] == self._originals[i + step]
         ):
             at, i = at + step, i + step
         return range(min(at, landmark[0]), max(at, landmark[0]) + 1)

@@ -12,6 +12,8 @@ from enum import StrEnum
 from itertools import repeat
 
 Headers = Sequence[tuple[str, bytes | None]]
+# One anchor in this many may be unlike by chance: a stale sync that names two records which look alike.
+RARE = 10
 
 
 class Part(StrEnum):
@@ -108,7 +110,8 @@ def calibrated(anchors: Iterable[tuple[Content, Content]]) -> Equality | None:
         return None
     # Headers without a value tell nothing: a converter leaves them as they are.
     with_headers = [(a, b) for a, b in same if any(value for _, value in (*a.headers, *b.headers))]
-    keeps_time = _most(a.timestamp == b.timestamp for a, b in same)
+    # Half suffice: two records are far less often equal by chance than unlike by a stale sync.
+    keeps_time = 2 * sum(a.timestamp == b.timestamp for a, b in same) >= len(same)
     # A converter may change some headers only. Those that are alike in all else are hardly so by chance.
     certain = [(a, b) for a, b in with_headers if a.timestamp == b.timestamp] if keeps_time else with_headers
     unlike = sum(tuple(a.headers) != tuple(b.headers) for a, b in certain)
@@ -116,13 +119,3 @@ def calibrated(anchors: Iterable[tuple[Content, Content]]) -> Equality | None:
     if keeps_time:
         return Equality.ALL if keeps_headers else Equality.WITHOUT_HEADERS
     return Equality.WITHOUT_TIMESTAMP if keeps_headers else Equality.KEY_AND_VALUE
-
-
-# One anchor in this many may be unlike by chance: a stale sync that names two records which look alike.
-RARE = 10
-
-
-def _most(votes: Iterable[bool]) -> bool:
-    """True if at least half are: two records are far less often equal by chance than unlike by a stale sync."""
-    counted = list(votes)
-    return 2 * sum(counted) >= len(counted)

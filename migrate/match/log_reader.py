@@ -44,17 +44,17 @@ class LogReader(Protocol):
     """
 
     def read(
-        self, wanted: Mapping[TopicPartition, Wanted]
+        self, requests: Mapping[TopicPartition, Wanted]
     ) -> Mapping[TopicPartition, tuple[LogSlice, ...] | Unreadable]:
         """Return one stretch per range, in the order of the ranges."""
 
     def contents(
-        self, wanted: Mapping[TopicPartition, Collection[int]]
+        self, offsets: Mapping[TopicPartition, Collection[int]]
     ) -> Mapping[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return the records at single offsets; offsets without a record are left out."""
 
     def first_offsets(
-        self, wanted: Mapping[TopicPartition, Collection[int]]
+        self, times: Mapping[TopicPartition, Collection[int]]
     ) -> Mapping[TopicPartition, Mapping[int, int | None] | Unreadable]:
         """Return for each timestamp (ms) the first offset with that timestamp or a later one, None where none has."""
 

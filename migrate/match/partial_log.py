@@ -39,7 +39,7 @@ class PartialLog:
     `offsets`, `times` and `prints` run in parallel over all records that were read, in log order; `keys` too, where
     they were asked for. An *index* is a position in these arrays.
     `start` rises above the pinned start where retention deleted records before they could be read. `width` is how
-    many offsets were read, and `limit` how many may be.
+    many offsets were read, and `limit` how many may be. `first` are first offsets by timestamp, as they were read.
     """
 
     def __init__(self, side: Side, log: LogRange, limit: int) -> None:
@@ -53,7 +53,7 @@ class PartialLog:
         self.keys = array("q")
         self.width = 0
         self._covered: list[OffsetRange] = []
-        self._first: dict[int, int] = {}
+        self.first: dict[int, int] = {}
 
     def add(self, stretch: LogSlice) -> None:
         """Take in a stretch; it must not overlap what is known."""
@@ -64,10 +64,6 @@ class PartialLog:
         if stretch.readable_from > stretch.start:
             self.start = max(self.start, min(stretch.readable_from, self.end))
         self._covered = _merged([*self._covered, OffsetRange(stretch.start, stretch.end)])
-
-    def add_first(self, first: Mapping[int, int]) -> None:
-        """Take in first offsets by timestamp."""
-        self._first.update(first)
 
     @property
     def has_unseen(self) -> bool:
@@ -101,9 +97,9 @@ class PartialLog:
 
     def first_at(self, time: int) -> int:
         """Return the first offset at which a record has this timestamp (ms) or a later one; else the log's end."""
-        if time not in self._first:
+        if time not in self.first:
             raise MissingRanges(times={self.side: time})
-        return min(max(self._first[time], self.start), self.end)
+        return min(max(self.first[time], self.start), self.end)
 
     def index(self, offset: int) -> int:
         """Return the index of the first known record at or after an offset."""
@@ -187,7 +183,7 @@ class LogPair:
         ):
             for stretch in stretches:
                 log.add(stretch)
-            log.add_first(first or {})
+            log.first.update(first or {})
 
 
 def _merged(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:

@@ -3,7 +3,7 @@
 Records are offset, timestamp and fingerprint. Pure. `migrate.match.matcher.matching` holds the conversation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -44,32 +44,44 @@ class OffsetRange:
 
 # A sync of the chain, or another original and its copy: (source offset, target offset).
 OffsetPair = tuple[int, int]
+# Returns the chain of a source partition (Law 1), given the ends of its log and of its copy's.
+ChainOf = Callable[[TopicPartition, int, int], tuple[OffsetPair, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionQuestion:
-    """A partition and its copy, the chain between them, and the distinct committed offsets to place.
+class Work:
+    """A partition to compare with its copy, and the distinct committed offsets to place.
 
-    `sync_pairs` is the chain of Law 1 in log order. `source_committed` are sorted, each within
-    [0, source_log.end]. `has_open_transaction` is True where the source's log reaches beyond its last stable offset.
-    `last_copied_offset` is MM2's own committed source offset (the last record it has copied for sure), None if unknown.
-    `match_limit` is how many offsets of either log may be read for this partition. `failback` is True where the
-    copying goes the other way: the source holds the copies, perhaps twice, and what the target lacks never comes.
-    `compacted` is True where a cleaner may take superseded records from the target.
+    `source` and `target` are the plan's: with --failback the groups leave MM2's target, which is the source here.
+    `source_committed` are sorted, each within [0, source_log.end]. `has_open_transaction` is True where the source's
+    log reaches beyond its last stable offset. `last_copied_offset` is MM2's own committed source offset (the last
+    record it has copied for sure), None if unknown. `compacted` is True where a cleaner may take superseded records
+    from the target.
     """
 
     source: TopicPartition
     target: TopicPartition
     source_log: LogRange
     target_log: LogRange
-    sync_pairs: tuple[OffsetPair, ...]
     source_committed: tuple[int, ...]
-    equality: Equality
     has_open_transaction: bool = False
     last_copied_offset: int | None = None
+    compacted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionQuestion(Work):
+    """A work with the chain between both logs, and how to compare them.
+
+    `sync_pairs` is the chain of Law 1 in log order. `match_limit` is how many offsets of either log may be read for
+    this partition. `failback` is True where the copying goes the other way: the source holds the copies, perhaps
+    twice, and what the target lacks never comes.
+    """
+
+    sync_pairs: tuple[OffsetPair, ...]
+    equality: Equality
     match_limit: int = 1_000_000
     failback: bool = False
-    compacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +155,12 @@ class Unmatched:
     `guard_offset` is the y of Law 2: the target's first offset whose timestamp is at or after that of the first source
     record at or after the commit; the target's pinned end where the source has no such record left, None where
     timestamps cannot tell (LogAppendTime, a log that cannot be read). `lower` is the nearest proven sync at or below
-    the commit, if any. `rereads_at_most` is a bound for a row at the smaller of the two, None where Law 2 has none.
+    the commit, if any.
     """
 
     reason: str
     guard_offset: int | None = None
     lower: OffsetPair | None = None
-    rereads_at_most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

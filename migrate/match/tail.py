@@ -45,14 +45,14 @@ def read_tail(anchors: Anchors, logs: LogPair) -> TailFacts:
 
 
 def _judge(logs: LogPair, i: int, j: int) -> TailFacts:
-    source, written, there = logs.source, logs.source.prints[i:], logs.target.prints[j:]
+    source, written, copied = logs.source, logs.source.prints[i:], logs.target.prints[j:]
     is_distinct = len(set(written)) == len(written)
-    if written == there and is_distinct:
+    if written == copied and is_distinct:
         return TailFacts(0, True)
-    if is_distinct and len(there) < len(written) and written[: len(there)] == there:
-        first = i + len(there)
+    if is_distinct and len(copied) < len(written) and written[: len(copied)] == copied:
+        first = i + len(copied)
         is_plain = not _copied_before(logs, first)
-        return TailFacts(len(written) - len(there), is_plain, source.offsets[first])
+        return TailFacts(len(written) - len(copied), is_plain, source.offsets[first])
     return _ragged(logs, i, j)
 
 
@@ -75,25 +75,25 @@ def _ragged(logs: LogPair, i: int, j: int) -> TailFacts:
     What is last on the target tells how far the newest run came: after a replay that was stopped midway the
     last source record has a copy, and yet not everything was copied by that run.
     """
-    source, written, there = logs.source, logs.source.prints[i:], logs.target.prints[j:]
+    source, written, copied = logs.source, logs.source.prints[i:], logs.target.prints[j:]
     place_of = {fingerprint: at for at, fingerprint in enumerate(written)}
-    last_known = next((at for at in range(len(there) - 1, -1, -1) if there[at] in place_of), -1)
+    last_known = next((at for at in range(len(copied) - 1, -1, -1) if copied[at] in place_of), -1)
     older = _copied_again(logs, i, j + last_known + 1)
     known = set(source.prints)
-    # Where the source has gaps, copies of records that were aborted or compacted there would look foreign.
+    # Where the source has gaps, copies of records that were aborted or compacted copied would look foreign.
     has_gaps = i < len(source.offsets) and source.offsets[-1] - source.offsets[i] != len(written) - 1
-    foreign = 0 if has_gaps else sum(fingerprint not in known for fingerprint in there)
+    foreign = 0 if has_gaps else sum(fingerprint not in known for fingerprint in copied)
     if older is None:
         return replace(UNKNOWN, foreign=foreign if logs.keeps_time else 0)
     if older:
         return TailFacts(
             len(source.offsets) - older, False, source.offsets[older] if older < len(source.offsets) else None
         )
-    newest = place_of[there[last_known]] if last_known >= 0 else -1
+    newest = place_of[copied[last_known]] if last_known >= 0 else -1
     copies: dict[int, list[int]] = {}
-    for at, fingerprint in enumerate(there):
+    for at, fingerprint in enumerate(copied):
         copies.setdefault(fingerprint, []).append(at)
-    position, unmatched = len(there), 0
+    position, unmatched = len(copied), 0
     for fingerprint in reversed(written):
         places = copies.get(fingerprint, [])
         below = bisect_left(places, position)
@@ -120,12 +120,12 @@ def _copied_again(logs: LogPair, i: int, j: int) -> int | None:
         if not source.affords(start, top):
             return None
         source.require(start, top)
-    there = set(target.prints[j:])
-    found = next((at + 1 for at in range(i - 1, -1, -1) if source.prints[at] in there), 0)
+    copied = set(target.prints[j:])
+    behind = next((at + 1 for at in range(i - 1, -1, -1) if source.prints[at] in copied), 0)
     oldest, before = min(target.times[j:]), target.times[j - 1] if j else 0
     is_older = oldest < before or (oldest == before and source.has_unseen)
-    if not found and j and (is_older or not there.isdisjoint(target.prints[:j])):
+    if not behind and j and (is_older or not copied.isdisjoint(target.prints[:j])):
         # Older than what is before it, or there already: perhaps a replay of what the source has deleted, or never
         # committed.
         return None
-    return found
+    return behind

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
+from migrate.errors import MigrateError
 from migrate.match.log_reader import LogReader, Wanted
 from migrate.match.matcher import matching
 from migrate.match.protocol import LogSlice, Needs, PartitionAnswer, PartitionQuestion, Supply, Unreadable
@@ -25,24 +25,6 @@ OpenReaders = Callable[[], AbstractContextManager[tuple[LogReader, LogReader]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """Why a task could not go on: the parts of a `MigrateError`."""
-
-    problem: str
-    todo: str
-    lacks: bool
-
-    @staticmethod
-    def of(error: MigrateError) -> "Failed":
-        """Return the value of an error."""
-        return Failed(error.problem, error.todo, isinstance(error, EnvironmentLacks))
-
-    def error(self) -> MigrateError:
-        """Return the error again."""
-        return (EnvironmentLacks if self.lacks else ClusterError)(self.problem, self.todo)
-
-
-@dataclass(frozen=True, slots=True)
 class Fetched:
     """How many bytes a task received from either cluster."""
 
@@ -50,23 +32,19 @@ class Fetched:
     target_bytes: int
 
 
-class MatchTask:
-    """Answers partition questions; call it with those of one Spark partition."""
+def match_partitions(
+    open_readers: OpenReaders, questions: Iterable[PartitionQuestion], match: Matching = matching
+) -> Iterator[tuple[TopicPartition, PartitionAnswer] | Fetched | MigrateError]:
+    """Yield each question's source partition with its answer, in any order, and what was fetched at the end.
 
-    def __init__(self, open_readers: OpenReaders, match: Matching = matching) -> None:
-        self._open_readers = open_readers
-        self._match = match
-
-    def __call__(
-        self, questions: Iterable[PartitionQuestion]
-    ) -> Iterator[tuple[TopicPartition, PartitionAnswer] | Fetched | Failed]:
-        """Yield each question's source partition with its answer, in any order, and what was fetched at the end."""
-        try:
-            with _fewer_collections(), self._open_readers() as readers, ThreadPoolExecutor(2) as pool:
-                yield from _Drive(readers, pool, self._match).answers(questions)
-                yield Fetched(readers[0].fetched_bytes, readers[1].fetched_bytes)
-        except MigrateError as error:
-            yield Failed.of(error)
+    `questions` are those of one Spark partition. The error that ends a task is its last value.
+    """
+    try:
+        with _fewer_collections(), open_readers() as readers, ThreadPoolExecutor(2) as pool:
+            yield from _answers(questions, match, readers, pool)
+            yield Fetched(readers[0].fetched_bytes, readers[1].fetched_bytes)
+    except MigrateError as error:
+        yield error
 
 
 @contextmanager
@@ -100,49 +78,44 @@ class _Partition:
             self.answer = done.value
 
 
-class _Drive:
-    """Partitions under way in one task, and the readers that they share."""
+def _answers(
+    questions: Iterable[PartitionQuestion],
+    match: Matching,
+    readers: tuple[LogReader, LogReader],
+    pool: ThreadPoolExecutor,
+) -> Iterator[tuple[TopicPartition, PartitionAnswer]]:
+    coming = (_Partition(question, match) for question in questions)
+    next_up = next(coming, None)
+    active: list[_Partition] = []
+    while next_up is not None or active:
+        while next_up is not None and len(active) < PARTITIONS_AT_ONCE:
+            held = sum(partition.width for partition in active)
+            if active and held + next_up.width > OFFSETS_AT_ONCE:
+                break
+            active.append(next_up)
+            next_up = next(coming, None)
+        _round([partition for partition in active if partition.answer is None], readers, pool)
+        for partition in active:
+            if partition.answer is not None:
+                yield partition.question.source, partition.answer
+        active = [partition for partition in active if partition.answer is None]
 
-    def __init__(self, readers: tuple[LogReader, LogReader], pool: ThreadPoolExecutor, match: Matching) -> None:
-        self._readers = readers
-        self._pool = pool
-        self._match = match
 
-    def answers(self, questions: Iterable[PartitionQuestion]) -> Iterator[tuple[TopicPartition, PartitionAnswer]]:
-        coming = (_Partition(question, self._match) for question in questions)
-        next_up = next(coming, None)
-        active: list[_Partition] = []
-        while True:
-            while next_up is not None and len(active) < PARTITIONS_AT_ONCE:
-                held = sum(partition.width for partition in active)
-                if active and held + next_up.width > OFFSETS_AT_ONCE:
-                    break
-                active.append(next_up)
-                next_up = next(coming, None)
-            if not active:
-                return
-            self._round([partition for partition in active if partition.answer is None])
-            for partition in active:
-                if partition.answer is not None:
-                    yield partition.question.source, partition.answer
-            active = [partition for partition in active if partition.answer is None]
-
-    def _round(self, partitions: Sequence[_Partition]) -> None:
-        """Read what all of them need, from both clusters at the same time."""
-        source, target = [], []
-        for question, needs in ((p.question, p.needs) for p in partitions):
-            of_source = Wanted(needs.source, question.equality, question.compacted)
-            source.append(_Asked(question.source, question.source_log, of_source, needs.source_times))
-            of_target = Wanted(needs.target, question.equality)
-            target.append(_Asked(question.target, question.target_log, of_target, needs.target_times))
-        reading = [self._pool.submit(_read, *each) for each in zip(self._readers, (source, target), strict=True)]
-        for partition, mine, copies in zip(partitions, *(each.result() for each in reading), strict=True):
-            if isinstance(mine, Unreadable):
-                partition.supply(mine)
-            elif isinstance(copies, Unreadable):
-                partition.supply(copies)
-            else:
-                partition.supply(Supply(mine.slices, copies.slices, mine.first_offsets, copies.first_offsets))
+def _round(partitions: Sequence[_Partition], readers: tuple[LogReader, LogReader], pool: ThreadPoolExecutor) -> None:
+    """Read what all of them need, from both clusters at the same time."""
+    asked = [(p.question, p.needs) for p in partitions]
+    by_side = (
+        [_Asked(q.source, q.source_log, Wanted(n.source, q.equality, q.compacted), n.source_times) for q, n in asked],
+        [_Asked(q.target, q.target_log, Wanted(n.target, q.equality), n.target_times) for q, n in asked],
+    )
+    reading = [pool.submit(_read, *each) for each in zip(readers, by_side, strict=True)]
+    for partition, originals, copies in zip(partitions, *(each.result() for each in reading), strict=True):
+        if isinstance(originals, Unreadable):
+            partition.supply(originals)
+        elif isinstance(copies, Unreadable):
+            partition.supply(copies)
+        else:
+            partition.supply(Supply(originals[0], copies[0], originals[1], copies[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,26 +128,19 @@ class _Asked:
     times: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Got:
-    """What was read of one log; the first offset for a timestamp is the pinned end where there is none below it."""
-
-    slices: tuple[LogSlice, ...]
-    first_offsets: dict[int, int]
-
-
-def _read(reader: LogReader, asked: Sequence[_Asked]) -> list[_Got | Unreadable]:
+def _read(reader: LogReader, asked: Sequence[_Asked]) -> list[tuple[tuple[LogSlice, ...], dict[int, int]] | Unreadable]:
+    """Return what was read of each log, and first offsets by timestamp: the pinned end where there is none below it."""
     read = reader.read({a.place: a.wanted for a in asked if a.wanted.ranges})
     first = reader.first_offsets(
         {a.place: a.times for a in asked if a.times and not isinstance(read.get(a.place), Unreadable)}
     )
-    got: list[_Got | Unreadable] = []
+    answers: list[tuple[tuple[LogSlice, ...], dict[int, int]] | Unreadable] = []
     for each in asked:
         slices, offsets, end = read.get(each.place, ()), first.get(each.place, {}), each.log.end
         if isinstance(slices, Unreadable):
-            got.append(slices)
+            answers.append(slices)
         elif isinstance(offsets, Unreadable):
-            got.append(offsets)
+            answers.append(offsets)
         else:
-            got.append(_Got(slices, {t: end if at is None else min(at, end) for t, at in offsets.items()}))
-    return got
+            answers.append((slices, {t: end if at is None else min(at, end) for t, at in offsets.items()}))
+    return answers

@@ -22,7 +22,7 @@ class Positions:
     """
 
     topic: str = ""
-    copied_to: Mapping[TopicPartition, int] = field(default_factory=dict)
+    last_copied_offset: Mapping[TopicPartition, int] = field(default_factory=dict)
     pinned: Mapping[int, LogRange] = field(default_factory=dict)
     unknown: str = ""
 

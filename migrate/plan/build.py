@@ -225,7 +225,7 @@ def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:
                 target_log,
                 survey.watermarks.source.get(source),
                 survey.watermarks.target.get(target),
-                survey.mm2.positions.copied_to.get(source),
+                survey.mm2.positions.last_copied_offset.get(source),
                 answer.tail if answer else None,
             )
             found[source] = drained(facts, flow.source.alias, flow.target.alias)

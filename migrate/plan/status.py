@@ -10,7 +10,7 @@ from itertools import groupby
 
 from migrate.checks.registry import CHECKS
 from migrate.checks.topics import NOT_JUDGED
-from migrate.match.protocol import OffsetPair
+from migrate.match.protocol import ChainOf
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import News
@@ -27,14 +27,14 @@ ONLY_PLAN_TELLS = frozenset(check.name for check in CHECKS if check.needs_record
 class PartitionStatus:
     """One partition and its copy; logs are None where that cluster is down, or did not tell.
 
-    `copied_to` is MM2's own position (the last source record copied), None where it has none.
+    `last_copied_offset` is MM2's own position (the last source record copied), None where it has none.
     """
 
     source: TopicPartition
     target: TopicPartition
     source_log: LogRange | None
     target_log: LogRange | None
-    copied_to: int | None
+    last_copied_offset: int | None
     lag: Lag
     drained: Drained
     growth: Growth | Failure | None
@@ -69,7 +69,7 @@ class TopicStatus:
         if self.source_end is not None and self.lag.records is not None:
             return self.source_end - self.lag.records
         if self.source_end is None:
-            return _sum(None if p.copied_to is None else p.copied_to + 1 for p in self.partitions)
+            return _sum(None if p.last_copied_offset is None else p.last_copied_offset + 1 for p in self.partitions)
         return None
 
     @property
@@ -146,7 +146,6 @@ class Status:
 
 
 NewsOf = Callable[[Side, str], News]
-LinksOf = Callable[[TopicPartition, int, int], tuple[OffsetPair, ...]]
 
 
 def status_of(
@@ -154,7 +153,7 @@ def status_of(
     survey: Survey,
     positions: Positions,
     news: NewsOf,
-    links: LinksOf,
+    links: ChainOf,
     now_ms: int,
     source_down: str = "",
 ) -> Status:
@@ -202,23 +201,23 @@ def _partition(
     source: TopicPartition,
     drains: Mapping[TopicPartition, Drained],
     positions: Positions,
-    links: LinksOf,
+    links: ChainOf,
 ) -> PartitionStatus:
     target = copy_of(flow, source)
     source_log, target_log = survey.logs.source.get(source), survey.logs.target.get(target)
-    drained, copied_to, lag = drains.get(source, NOT_JUDGED), positions.copied_to.get(source), UNKNOWN
+    drained, last_copied_offset, lag = drains.get(source, NOT_JUDGED), positions.last_copied_offset.get(source), UNKNOWN
     if isinstance(source_log, LogRange) and isinstance(target_log, LogRange):
         answer = survey.answers.get(source)
         chain = links(source, source_log.end, target_log.end)
         newest = chain[-1] if chain else None
         tail = answer.tail if answer else None
-        lag = lag_of(source_log, target_log, bool(drained.verdict), tail, newest, copied_to)
+        lag = lag_of(source_log, target_log, bool(drained.verdict), tail, newest, last_copied_offset)
     return PartitionStatus(
         source=source,
         target=target,
         source_log=source_log if isinstance(source_log, LogRange) else None,
         target_log=target_log if isinstance(target_log, LogRange) else None,
-        copied_to=copied_to,
+        last_copied_offset=last_copied_offset,
         lag=lag,
         drained=drained,
         growth=survey.growth.get(source),

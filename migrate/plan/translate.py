@@ -235,8 +235,6 @@ def _by_guarded_window(facts: RowFacts, answer: Unmatched, source_committed: int
             lower_kind="timestamp",
             rereads_estimate=(placed.rereads_estimate or 0) + below,
         )
-    if answer.rereads_at_most is not None:
-        placed = replace(placed, grade=Grade.BOUNDED, rereads_at_most=answer.rereads_at_most, rereads_estimate=None)
     unmatched = _UNMATCHED.get(code, NOT_COMPARED)
     sentence = f"{unmatched}{f' ({detail})' if detail else ''}. {placed.sentence}"
     return replace(placed, reason=code, why=code, sentence=sentence)

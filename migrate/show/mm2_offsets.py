@@ -59,7 +59,7 @@ def stores_document(stores: Stores, flow: Flow) -> Iterator[str]:
                 "source_log_end": s.source_log.end if s.source_log else None,
                 "target_log_start": s.target_log.start if s.target_log else None,
                 "target_log_end": s.target_log.end if s.target_log else None,
-                "position": s.copied_to,
+                "position": s.last_copied_offset,
                 "left": s.left,
                 "newest_sync": _document(s.sync),
                 "groups_with_checkpoint": s.groups,
@@ -82,7 +82,8 @@ def _unknown(stores: Stores) -> list[tuple[str, str]]:
 
 def _values(row: PartitionStores) -> list[str]:
     log = row.source_log
-    numbers = [row.source.partition, log.start if log else None, log.end if log else None, row.copied_to, row.left]
+    start, end = (log.start, log.end) if log else (None, None)
+    numbers = [row.source.partition, start, end, row.last_copied_offset, row.left]
     return [*map(number, numbers), _link(row.sync), str(row.groups), _link(row.furthest)]
 
 
@@ -93,7 +94,7 @@ def _link(link: OffsetPair | None) -> str:
 def _verdict(stores: Stores) -> str:
     if stores.positions_unknown:
         return "How far MM2 is, nobody told."
-    without = sum(s.copied_to is None and not _is_empty(s) for s in stores.partitions)
+    without = sum(s.last_copied_offset is None and not _is_empty(s) for s in stores.partitions)
     beyond = sum(s.left is not None and s.left < 0 for s in stores.partitions)
     left = sum(s.left for s in stores.partitions if s.left is not None and s.left > 0)
     parts = [f"{many(len(stores.partitions), 'partition')}, {many(left, 'offset')} left"]

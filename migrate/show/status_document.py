@@ -78,7 +78,7 @@ def _partition(partition: PartitionStatus) -> dict[str, Any]:
         "partition": partition.source.partition,
         "source_log": _log(partition.source_log),
         "target_log": _log(partition.target_log),
-        "mm2_copied_to": partition.copied_to,
+        "mm2_copied_to": partition.last_copied_offset,
         "lag": _lag(partition.lag),
         "drained": partition.drained.verdict,
         "why_not_drained": partition.drained.seen or None,

@@ -10,7 +10,6 @@ grows with the number of topics travels as data, apart from them.
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,15 +17,15 @@ from functools import partial
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from migrate.errors import ClusterError, EnvironmentLacks
-from migrate.match.calibration import AnchorPartition, Calibration, CalibrationTask, TopicQuestion
-from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener, Work
+from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
+from migrate.match.calibration import ANCHORS, Calibration, calibrate_topics, topic_questions
+from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.equality import Equality
 from migrate.match.fetch_plan import Cost, cost_of, plan_fetch
 from migrate.match.matcher import matching
-from migrate.match.protocol import PartitionAnswer, PartitionQuestion
+from migrate.match.protocol import PartitionAnswer, PartitionQuestion, Work
 from migrate.match.sync_only import guarding
-from migrate.match.task import Failed, Fetched, Matching, MatchTask, OpenReaders
+from migrate.match.task import Fetched, Matching, OpenReaders, match_partitions
 from migrate.mm2.wire import encode_sync_key
 from migrate.model import LogRange, TopicPartition
 from migrate.spark.background import Session
@@ -90,9 +89,6 @@ class JobProgress:
         return float(newest.numCompletedTasks / newest.numTasks)
 
 
-# Anchors per partition and partitions per topic that a topic is calibrated on.
-ANCHORS = 16
-ANCHOR_PARTITIONS = 4
 # Less is not worth a task and its connections, in offsets of both logs.
 LEAST_PER_TASK = 100_000
 TASKS_PER_CORE = 2
@@ -219,17 +215,9 @@ class SparkComparer:
         return joined.persist(StorageLevel.MEMORY_AND_DISK)
 
     def _calibrate(self, works: Mapping[TopicPartition, Work], costs: Collection[Cost]) -> dict[str, Calibration]:
-        chosen: dict[str, list[AnchorPartition]] = defaultdict(list)
-        # Partitions with most syncs first: those without have nothing to calibrate on.
-        for cost in sorted(costs, key=lambda cost: (-len(cost.newest), cost.source)):
-            work = works[cost.source]
-            if len(chosen[cost.source.topic]) < ANCHOR_PARTITIONS:
-                chosen[cost.source.topic].append(
-                    AnchorPartition(work.source, work.target, work.source_log, work.target_log, cost.newest)
-                )
-        topics = [TopicQuestion(topic, tuple(partitions)) for topic, partitions in chosen.items()]
+        topics = topic_questions((works[cost.source], cost.newest) for cost in costs)
         tasks = min(len(topics), self._spark.sparkContext.defaultParallelism)
-        task = CalibrationTask(self._open_readers)
+        task = partial(calibrate_topics, self._open_readers)
         _stays_in_memory(self._spark, task)
         found: list[Calibration] = _collected(self._spark.sparkContext.parallelize(topics, tasks).mapPartitions(task))
         return {calibration.topic: calibration for calibration in found}
@@ -237,7 +225,7 @@ class SparkComparer:
     def _run(
         self, rows: "RDD[Any]", equalities: Mapping[str, Equality], job: "_Job", limit: int
     ) -> list[tuple[TopicPartition, PartitionAnswer] | Fetched]:
-        task = MatchTask(self._open_readers, job.match)
+        task = partial(match_partitions, self._open_readers, match=job.match)
         _stays_in_memory(self._spark, task)
         # By place: which task, and what records must agree in.
         places = self._spark.sparkContext.broadcast(
@@ -281,7 +269,7 @@ def question_of(row: Any, equality: Equality, match_limit: int) -> PartitionQues
         source_committed=tuple(document["committed"]),
         equality=equality,
         has_open_transaction=document["open"],
-        last_copied_offset=document["copied_to"],
+        last_copied_offset=document["last_copied_offset"],
         match_limit=match_limit,
         failback=document["failback"],
         compacted=document["compacted"],
@@ -298,14 +286,14 @@ def _document(work: Work, failback: bool) -> str:
             "logs": logs,
             "committed": committed,
             "open": work.has_open_transaction,
-            "copied_to": work.last_copied_offset,
+            "last_copied_offset": work.last_copied_offset,
             "failback": failback,
             "compacted": work.compacted,
         }
     )
 
 
-def _stays_in_memory(spark: "SparkSession", task: MatchTask | CalibrationTask) -> None:
+def _stays_in_memory(spark: "SparkSession", task: object) -> None:
     """Raise `EnvironmentLacks` if a task is so large that PySpark would write it to a file, secrets and all."""
     from pyspark.serializers import CloudPickleSerializer
 
@@ -330,8 +318,8 @@ def _collected(results: "RDD[Any]") -> list[Any]:
     with _spark_told():
         outcomes = results.collect()
     for outcome in outcomes:
-        if isinstance(outcome, Failed):
-            raise outcome.error()
+        if isinstance(outcome, MigrateError):
+            raise outcome
     return list(outcomes)
 
 

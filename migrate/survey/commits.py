@@ -33,8 +33,8 @@ def from_source(clusters: Clusters, listed: frozenset[str], request: PlanRequest
         if not isinstance(answer, Failure)
         for partition, commit in sorted(answer.items())
     )
-    seen = frozenset(g for g, answer in answers.items() if answer)
-    return _selected(commits, request, frozenset(g for g in unstable if request.filters.group_verdict(g) is None), seen)
+    unstable = frozenset(group for group in unstable if request.filters.group_verdict(group) is None)
+    return _selected(commits, request, unstable, frozenset(group for group, answer in answers.items() if answer))
 
 
 def from_checkpoints(reading: CheckpointReading, request: PlanRequest) -> SelectedCommits:
@@ -54,7 +54,7 @@ def _selected(
     commits: Iterable[tuple[GroupPartition, Commit]],
     request: PlanRequest,
     unstable: frozenset[str],
-    seen: frozenset[str],
+    groups_seen: frozenset[str],
 ) -> SelectedCommits:
     """Sort commits into those inside the filters and what the filters take."""
     kept: dict[GroupPartition, Commit] = {}
@@ -67,7 +67,7 @@ def _selected(
             kept[place] = commit
         else:
             filtered[taken_by] += 1
-    return SelectedCommits(kept, read, filtered, unstable, seen)
+    return SelectedCommits(kept, read, filtered, unstable, groups_seen)
 
 
 def read_priors(
@@ -103,11 +103,8 @@ def with_uncommitted(
     keys: dict[GroupPartition, Commit | None] = dict(commits)
     if request.source_down or request.policies.uncommitted is Uncommitted.EARLIEST:
         for group, topic in {(key.group, key.topic) for key in commits}:
-            if request.source_down:
-                count = target_topics.get(request.flow.policy.target_topic(topic), 0)
-            else:
-                count = source_topics.get(topic, 0)
-            for partition in range(count):
+            copy = request.flow.policy.target_topic(topic)
+            for partition in range(target_topics.get(copy, 0) if request.source_down else source_topics.get(topic, 0)):
                 keys.setdefault(GroupPartition(group, topic, partition), None)
     return dict(sorted(keys.items()))
 

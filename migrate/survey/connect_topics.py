@@ -58,7 +58,7 @@ _OTHERS = re.compile(r".*[-.]internal|__consumer_offsets|mirrormaker2-cluster-.*
 
 def candidates(topics: Iterable[str]) -> tuple[str, ...]:
     """Return the topics whose names allow of it: those to ask for their `cleanup.policy`."""
-    return tuple(sorted(topic for topic in topics if _named(topic)))
+    return tuple(sorted(filter(_is_candidate, topics)))
 
 
 def connect_topics(
@@ -66,38 +66,38 @@ def connect_topics(
 ) -> tuple[ConnectTopic, ...]:
     """Return the topics of Connect workers and of Debezium among these.
 
-    `groups` are the groups of the cluster, `cleanup` the topics' `cleanup.policy` as far as it was told: what is not
-    compacted is no worker's topic. `own` is the offsets topic of the worker that runs MM2, "" where that is not known:
-    its family is left out.
+    `groups` are the groups of the cluster, `cleanup` the topics' `cleanup.policy` as far as it was reported: what is
+    not compacted is no worker's topic. `own` is the offsets topic of the worker that runs MM2, "" where that is not
+    known: its family is left out.
     """
     families: dict[str, list[tuple[Purpose, str]]] = {}
-    found = []
+    recognised = []
     for topic in candidates(topics):
         purpose, stem = _purpose(topic), _stem(topic)
         if purpose is Purpose.HISTORY:
-            found.append(ConnectTopic(topic, purpose))
+            recognised.append(ConnectTopic(topic, purpose))
         elif not (own and stem == _stem(own)) and _may_be_compacted(cleanup.get(topic)):
             families.setdefault(stem, []).append((purpose, topic))
     has_sinks = any(group.startswith(SINK_PREFIX) for group in groups)
     for stem, members in families.items():
         if _is_a_workers(stem, {purpose for purpose, _ in members}, has_sinks):
             names = [topic for _, topic in members]
-            found += [ConnectTopic(t, purpose, tuple(n for n in names if n != t)) for purpose, t in members]
-    return tuple(sorted(found, key=lambda each: each.topic))
+            recognised += [ConnectTopic(t, purpose, tuple(n for n in names if n != t)) for purpose, t in members]
+    return tuple(sorted(recognised, key=lambda each: each.topic))
 
 
 def read_connect_topics(
     reader: GroupFactsReader | None, topics: Iterable[str], groups: Iterable[str], own: str
 ) -> tuple[ConnectTopic, ...]:
     """Ask a cluster for the shape of what its names allow of, and return what is Connect's or Debezium's."""
-    wanted = candidates(topics)
-    told = reader.cleanup_policies(wanted) if reader is not None and wanted else {}
-    return connect_topics(wanted, groups, {} if isinstance(told, Failure) else told, own)
+    named = candidates(topics)
+    policies = reader.cleanup_policies(named) if reader is not None and named else {}
+    return connect_topics(named, groups, {} if isinstance(policies, Failure) else policies, own)
 
 
-def without_copy(found: Iterable[ConnectTopic], target_topics: Collection[str]) -> tuple[ConnectTopic, ...]:
+def without_copy(recognised: Iterable[ConnectTopic], target_topics: Collection[str]) -> tuple[ConnectTopic, ...]:
     """Return those that the target has no topic of the same name for."""
-    return tuple(each for each in found if each.topic not in target_topics)
+    return tuple(each for each in recognised if each.topic not in target_topics)
 
 
 def _is_a_workers(stem: str, purposes: Collection[Purpose], has_sinks: bool) -> bool:
@@ -113,10 +113,9 @@ def _may_be_compacted(cleanup: str | Failure | None) -> bool:
     return not isinstance(cleanup, str) or "compact" in cleanup.split(",")
 
 
-def _named(topic: str) -> bool:
-    if _OTHERS.fullmatch(topic) or topic.endswith(INTERNAL):
-        return False
-    return bool(_HISTORY.search(topic) or _WORD.search(topic))
+def _is_candidate(topic: str) -> bool:
+    is_others = _OTHERS.fullmatch(topic) or topic.endswith(INTERNAL)
+    return not is_others and bool(_HISTORY.search(topic) or _WORD.search(topic))
 
 
 def _purpose(topic: str) -> Purpose:
@@ -128,5 +127,5 @@ def _purpose(topic: str) -> Purpose:
 
 def _stem(topic: str) -> str:
     """Return the name without the word that tells a worker's three topics apart: the last, if there are several."""
-    found = list(_WORD.finditer(topic))
-    return topic if not found else f"{topic[: found[-1].start()]}{{}}{topic[found[-1].end() :]}"
+    words = list(_WORD.finditer(topic))
+    return f"{topic[: words[-1].start()]}{{}}{topic[words[-1].end() :]}" if words else topic

@@ -19,16 +19,16 @@ from migrate.text import many
 class DrainFacts:
     """What is known of one partition and its copy.
 
-    `source_top` and `target_top` are the high watermarks, None or a `Failure` where they were not told.
-    `copied_to` is MM2's own committed source offset (the last record copied, inclusive), None if unknown. `tail` is
-    what comparing the records told, None where they were not compared.
+    `source_top` and `target_top` are the high watermarks, None or a `Failure` where they were not reported.
+    `last_copied_offset` is MM2's own committed source offset (the last record copied, inclusive), None if unknown.
+    `tail` is what comparing the records showed, None where they were not compared.
     """
 
     source_log: LogRange
     target_log: LogRange
     source_top: int | Failure | None
     target_top: int | Failure | None
-    copied_to: int | None
+    last_copied_offset: int | None
     tail: Tail | None
 
 
@@ -54,22 +54,24 @@ def drained(facts: DrainFacts, source_alias: str, target_alias: str) -> Drained:
                 f"on {alias} the log reaches {top - log.end} beyond its last stable offset: a transaction is open, "
                 "or producers write",
             )
-    tail, end, copied_to = facts.tail or Tail(None), facts.source_log.end, facts.copied_to
+    tail, end, position = facts.tail or Tail(None), facts.source_log.end, facts.last_copied_offset
     if tail.uncopied == 0 or facts.source_log.start == end:
         return Drained(True)
     last = end - 1 if tail.last_record is None else tail.last_record
-    if copied_to is not None and last <= copied_to < end:
+    if position is not None and last <= position < end:
         return Drained(True)
     if tail.uncopied:
         return Drained(False, f"{many(tail.uncopied, 'record')} not copied yet")
-    if copied_to is None:
+    if position is None:
         return Drained(None, "neither MM2's own position nor the records tell")
-    if copied_to >= end:
-        return Drained(False, f"MM2's own position {copied_to} lies beyond the end {end}: it is of another log, or old")
-    seen = f"MM2's own position is {copied_to}"
+    if position >= end:
+        return Drained(False, f"MM2's own position {position} lies beyond the end {end}: it is of another log, or old")
+    position_text = f"MM2's own position is {position}"
     if tail.last_record is None:
-        return Drained(None, f"{seen} and the log ends at {end}: whether there are records between was not read")
-    return Drained(False, f"{seen} and the last record is {tail.last_record}")
+        return Drained(
+            None, f"{position_text} and the log ends at {end}: whether there are records between was not read"
+        )
+    return Drained(False, f"{position_text} and the last record is {tail.last_record}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +96,11 @@ def lag_of(
     is_drained: bool,
     tail: Tail | None,
     newest: OffsetPair | None,
-    copied_to: int | None,
+    last_copied_offset: int | None,
 ) -> Lag:
     """Return the lag of one partition.
 
-    `newest` is the last sync of its chain, `copied_to` MM2's own position (the last record copied, inclusive).
+    `newest` is the last sync of its chain, `last_copied_offset` MM2's own position (the last record copied, inclusive).
     """
     if is_drained:
         return NONE_LEFT
@@ -109,8 +111,8 @@ def lag_of(
     if newest is not None:
         # Markers and replays make the target's part longer than what was copied, never shorter.
         bounds.append((source_log.end - newest[0]) - (target_log.end - newest[1]))
-    if copied_to is not None:
-        bounds.append(source_log.end - 1 - copied_to)
+    if last_copied_offset is not None:
+        bounds.append(source_log.end - 1 - last_copied_offset)
     if not bounds:
         return UNKNOWN if target_log.end > target_log.start else Lag(width)
     return Lag(min(width, max(0, min(bounds))))
@@ -118,12 +120,8 @@ def lag_of(
 
 def total(lags: Iterable[Lag]) -> Lag:
     """Return the lag of several partitions together; unknown if one of them is."""
-    records, is_counted, since = 0, True, []
-    for lag in lags:
-        if lag.records is None:
-            return UNKNOWN
-        records += lag.records
-        is_counted = is_counted and lag.is_counted
-        if lag.waiting_since is not None:
-            since.append(lag.waiting_since)
-    return Lag(records, is_counted, min(since, default=None))
+    parts = list(lags)
+    if any(lag.records is None for lag in parts):
+        return UNKNOWN
+    since = [lag.waiting_since for lag in parts if lag.waiting_since is not None]
+    return Lag(sum(lag.records or 0 for lag in parts), all(lag.is_counted for lag in parts), min(since, default=None))

@@ -13,11 +13,13 @@ whatever the clock says (`OffsetExpirationConditionImpl`).
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 
 from migrate.clock import minute
 from migrate.model import Commits, Failure, GroupState, TopicPartition
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
+from migrate.text import many
 
 MINUTE_MS = 60_000
 BLOCK_BELOW_MS = 120 * MINUTE_MS
@@ -115,13 +117,13 @@ def expiry_of(
 
 def _own_ends(record: GroupRecord | None, kept: Collection[TopicPartition], alias: str) -> Expiry | None:
     """Return the first of the ends that commits of `kept` carry themselves; None where none does."""
-    ends = {place: record.expires_ms[place] for place in kept if place in record.expires_ms} if record else {}
+    ends = [(record.expires_ms[place], place) for place in kept if place in record.expires_ms] if record else []
     if not ends:
         return None
-    place = min(ends, key=lambda p: ends[p])
+    end, place = min(ends, key=itemgetter(0))
     return Expiry(
-        ends[place],
-        f"consumers must be back on {alias} by {minute(ends[place])}, and commit: the offset on {place} is kept as it "
+        end,
+        f"consumers must be back on {alias} by {minute(end)}, and commit: the offset on {place} is kept as it "
         "is, and was committed with this end of its own, which comes before what the brokers are set to",
         of_commit=True,
     )
@@ -132,15 +134,10 @@ def _earliest(clock: Expiry, known: Collection[Expiry], now_ms: int) -> Expiry:
 
     What is unknown may be earlier still, but never takes back what is known to be near.
     """
-    first = min([clock, *known], key=lambda found: math.inf if found.back_by_ms is None else found.back_by_ms)
+    first = min([clock, *known], key=lambda expiry: math.inf if expiry.back_by_ms is None else expiry.back_by_ms)
     left_ms = first.left_ms(now_ms)
     is_near = left_ms is not None and left_ms < BLOCK_BELOW_MS
     return first if is_near or clock.back_by_ms is not None else clock
-
-
-def _is_classic(record: GroupRecord) -> bool:
-    """True for a classic group that has had members: one clock runs for all its offsets."""
-    return record.kind is GroupKind.CLASSIC and bool(record.protocol_type)
 
 
 def _by_clock(
@@ -151,7 +148,8 @@ def _by_clock(
     `fresh` is what holds where all are set anew.
     """
     length = f"{alias} keeps offsets {span(retention_ms)}"
-    if record is not None and _is_classic(record):
+    # Of a classic group that has had members, one clock runs for all offsets.
+    if record is not None and record.kind is GroupKind.CLASSIC and record.protocol_type:
         if record.empty_since_ms is None:
             return Expiry(None, f"{length} after its last member left, and its record does not tell when that was")
         back_by = record.empty_since_ms + retention_ms
@@ -162,22 +160,22 @@ def _by_clock(
         )
     if not kept:
         return fresh
-    told = [record.committed_ms[p] for p in kept if record and p in record.committed_ms]
-    if len(told) < len(kept):
+    times = [record.committed_ms[p] for p in kept if record and p in record.committed_ms]
+    if len(times) < len(kept):
         return Expiry(None, f"{length}, and its records do not tell when the offsets that are kept were committed")
-    back_by = min(told) + retention_ms
+    back_by = min(times) + retention_ms
     return Expiry(
         back_by,
         f"consumers must be back on {alias} by {minute(back_by)}: an offset that is kept as it is was committed "
-        f"{minute(min(told))}, and {length}",
+        f"{minute(min(times))}, and {length}",
     )
 
 
-def remedy(found: Expiry, alias: str) -> str:
+def remedy(expiry: Expiry, alias: str) -> str:
     """Return what to do about offsets that would be gone too soon, without a full stop."""
-    if found.from_apply:
+    if expiry.from_apply:
         return f"Raise offsets.retention.minutes on {alias}, or start the consumers right after apply"
-    if found.of_commit:
+    if expiry.of_commit:
         return f"Delete the empty group on {alias}, so that its offsets are set anew, without an end of their own"
     return (
         f"Start a consumer of the group on {alias} once and stop it again, or delete the empty group there before "
@@ -190,5 +188,5 @@ def span(length_ms: int) -> str:
     minutes = length_ms // MINUTE_MS
     for unit, size in (("day", 1440), ("hour", 60)):
         if minutes and minutes % size == 0:
-            return f"{minutes // size} {unit}" + ("" if minutes == size else "s")
-    return f"{minutes} minute" + ("" if minutes == 1 else "s")
+            return many(minutes // size, unit)
+    return many(minutes, "minute")

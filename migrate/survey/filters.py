@@ -12,18 +12,9 @@ from pathlib import Path
 from migrate.errors import UsageError
 from migrate.mm2.settings import java_pattern
 
-DEFAULT_EXCLUDES = ("__.*", "console-consumer-.*")
-
-GROUPS_FILE = "groups-file"
-EXCLUDE_GROUP = "exclude-group"
-DEFAULT_EXCLUDE = "default-exclude"
-GROUP = "group"
-EXCLUDE_TOPIC = "exclude-topic"
-TOPIC = "topic"
-
 # A dot is in many names, and so says nothing.
 _NAME = re.compile(r"[\w.-]+")
-_DEFAULT_EXCLUDES = tuple(re.compile(text) for text in DEFAULT_EXCLUDES)
+_DEFAULT_EXCLUDES = re.compile("__.*|console-consumer-.*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +62,15 @@ class Filters:
     def group_verdict(self, group: str) -> str | None:
         """Return the name of the filter that takes the whole group away; None if none does."""
         if _matches(self.exclude_groups, group):
-            return EXCLUDE_GROUP
+            return "exclude-group"
         listed = self.groups_file is not None and group in self.groups_file
         literal = any(pattern.pattern == group for pattern in self.groups)
-        if _matches(_DEFAULT_EXCLUDES, group) and not (literal or listed):
-            return DEFAULT_EXCLUDE
+        if _DEFAULT_EXCLUDES.fullmatch(group) and not (literal or listed):
+            return "default-exclude"
         if self.groups_file is not None and not listed:
-            return GROUPS_FILE
+            return "groups-file"
         if self.groups and not _matches(self.groups, group) and not literal:
-            return GROUP
+            return "group"
         return None
 
     def unknown_names(self, existing: Collection[str]) -> tuple[str, ...]:
@@ -93,26 +84,24 @@ class Filters:
     def topic_verdict(self, topic: str) -> str | None:
         """Return the name of the filter that takes a source topic away; None if none does."""
         if _matches(self.exclude_topics, topic):
-            return EXCLUDE_TOPIC
+            return "exclude-topic"
         if self.topics and not _matches(self.topics, topic):
-            return TOPIC
+            return "topic"
         return None
 
 
-def parse_groups(text: str) -> frozenset[str]:
-    """Return the group ids of a groups file: one per line; blank lines and lines that start with # are not."""
-    lines = (line.strip() for line in text.split("\n"))
-    return frozenset(line for line in lines if line and not line.startswith("#"))
-
-
 def read_groups_file(path: Path) -> frozenset[str]:
-    """Read a groups file (UTF-8); raises `UsageError` if it cannot be read or names no group."""
+    """Return the group ids of a groups file (UTF-8), one per line; blank lines and lines that start with # are none.
+
+    Raises `UsageError` if it cannot be read or names no group.
+    """
     try:
-        groups = parse_groups(path.read_text(encoding="utf-8-sig"))
+        lines = map(str.strip, path.read_text(encoding="utf-8-sig").split("\n"))
     except OSError as error:
         raise UsageError(f"--groups-file {path} cannot be read: {error.strerror}.", "Check the path.") from None
     except UnicodeDecodeError:
         raise UsageError(f"--groups-file {path} is not UTF-8 text.", "Write one group id per line.") from None
+    groups = frozenset(line for line in lines if line and not line.startswith("#"))
     if not groups:
         raise UsageError(f"--groups-file {path} names no group.", "Write one group id per line.")
     return groups

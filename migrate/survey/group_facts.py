@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, cast
 
 from migrate.clock import Clock
-from migrate.model import Failure, TopicPartition
+from migrate.model import Failure
 from migrate.survey.offsets_topic import GroupRecord
 
 T = TypeVar("T")
@@ -31,34 +31,28 @@ class BrokerSettings:
 
 
 class GroupFactsReader(Protocol):
-    """Asks one cluster. Reads only; a consumer behind it belongs to no group's business."""
+    """Asks one cluster. Reads only; a consumer behind it joins no group and commits nothing."""
 
     def group_kinds(self) -> Mapping[str, str] | Failure:
         """Return the kind of each group that is there, of any kind: "consumer" (all that is planned), "share",
         "streams", "other", "unknown" where its records do not say; a `Failure` where no client at hand can see the
         others."""
-        ...
 
     def settings(self) -> BrokerSettings | Failure:
         """Return what the brokers are set to; needs DESCRIBE_CONFIGS on the cluster."""
-        ...
 
     def group_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
         """Return what the offsets topic holds of these groups; needs READ on it. A group without records is left
         out."""
-        ...
 
     def compacted_topics(self, topics: Collection[str]) -> frozenset[str] | Failure:
         """Return those of these topics whose `cleanup.policy` names compact; needs DESCRIBE_CONFIGS on them."""
-        ...
 
     def cleanup_policies(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
         """Return the `cleanup.policy` of each topic, as it is set; needs DESCRIBE_CONFIGS on them."""
-        ...
 
     def newest_record_ms(self, topic: str) -> int | None | Failure:
         """Return the newest timestamp in a topic of one partition; None where it is empty."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -66,7 +60,7 @@ class GroupFacts:
     """What was asked of both clusters.
 
     `source_kinds` are the kinds of all groups on the source. `target_records` are those of the plan's groups that
-    stand on the target. `newest_sync_ms` is the time of MM2's newest offset sync, None where there is none.
+    are on the target. `newest_sync_ms` is the time of MM2's newest offset sync, None where there is none.
     `moving` names, by group, the commits that changed between two readings while the group had no member: on the
     source, on the target. `unread` says of such groups, by side, why their commits were not read a second time.
     """
@@ -79,15 +73,6 @@ class GroupFacts:
     moving_on_target: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unread_on_source: Mapping[str, str] = field(default_factory=dict)
     unread_on_target: Mapping[str, str] = field(default_factory=dict)
-
-
-def moved(before: Mapping[TopicPartition, int], now: Mapping[TopicPartition, int]) -> tuple[str, ...]:
-    """Return the partitions whose committed offset changed, as "t-0: 55 to 60"."""
-    return tuple(
-        f"{partition}: {before.get(partition, 'none')} to {now.get(partition, 'none')}"
-        for partition in sorted(before.keys() | now.keys())
-        if before.get(partition) != now.get(partition)
-    )
 
 
 class RememberedGroupFacts:
@@ -109,15 +94,11 @@ class RememberedGroupFacts:
         """Ask everything afresh from now on."""
         self._kept.clear()
 
-    def note(self, seen: object) -> None:
-        """End a look that saw `seen`, all that group records depend on; drop those read when it was different."""
-        if seen != self._noted:
-            self._kept = {
-                question: answer
-                for question, answer in self._kept.items()
-                if question[0] != _RECORDS or answer.look == self._look
-            }
-        self._noted = seen
+    def note(self, premises: object) -> None:
+        """End a look at `premises`, all that group records depend on; drop those read when these were different."""
+        if premises != self._noted:
+            self._kept = {q: a for q, a in self._kept.items() if q[0] != _RECORDS or a.look == self._look}
+        self._noted = premises
         self._look += 1
 
     def group_kinds(self) -> Mapping[str, str] | Failure:

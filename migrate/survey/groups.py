@@ -10,7 +10,7 @@ from migrate.ports import CommitReader
 from migrate.progress import in_background
 from migrate.survey.expiry import Expiry, OffsetClocks, expiry_of, needs_record
 from migrate.survey.filters import Filters
-from migrate.survey.group_facts import NOT_ASKED, BrokerSettings, GroupFacts, GroupFactsReader, moved
+from migrate.survey.group_facts import NOT_ASKED, BrokerSettings, GroupFacts, GroupFactsReader
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord, newest_ms
 from migrate.survey.survey import Clusters, States, Timer
 from migrate.text import many
@@ -58,7 +58,8 @@ def read_expiry_facts(
     empty = sorted(g for g, state in states.items() if needs_record(state, bool(priors.get(g))))
     if not empty:
         return settings, {}
-    text = f"reading in {OFFSETS_TOPIC} on {alias} since when {many(len(empty), 'group')} {_are(empty)} empty"
+    are = "is" if len(empty) == 1 else "are"
+    text = f"reading in {OFFSETS_TOPIC} on {alias} since when {many(len(empty), 'group')} {are} empty"
     return settings, timer.run("expiry", text, ahead.result if ahead else lambda: reader.group_records(empty))
 
 
@@ -89,18 +90,17 @@ class ExpiryWatch:
         """Return by group, of those with rows to be written, when its offsets expire, and the time to reckon it from.
 
         Live groups are left out. The time is ours, or the brokers' where their records show that ours is behind.
-
         `pending` are all their rows, `setting` the groups of which at least one offset is set, and not only removed.
         """
         stopped = {g: s for g, s in states.items() if g in pending and isinstance(s, GroupState) and s.is_stopped}
         before = {g: c for g, c in commits.items() if not isinstance(c, Failure)}
         settings, records = read_expiry_facts(self.reader, self.alias, stopped, before, self.timer, self.records)
         clocks = OffsetClocks(self.alias, settings, records, max(self.now_ms, newest_ms(records)))
-        found = {
+        expiries = {
             group: expiry_of(group, state, _kept(pending[group], before.get(group, {})), group in setting, clocks)
             for group, state in sorted(stopped.items())
         }
-        return found, clocks.now_ms
+        return expiries, clocks.now_ms
 
 
 def _kept(rows: Collection[Row], commits: Commits) -> set[TopicPartition]:
@@ -133,25 +133,24 @@ def commits_that_moved(
         return {}, {}
     text = f"reading commits of {many(len(stopped), 'group')} on {alias} again"
     answers = timer.run("settle", text, lambda: reader.commits(stopped, require_stable=False))
-    found, unread = {}, {}
+    moved, unread = {}, {}
     for group in stopped:
         answer = answers.get(group, NO_ANSWER)
         if isinstance(answer, Failure):
             unread[group] = str(answer)
             continue
         now = {p: c for p, c in answer.items() if filters is None or filters.verdict(group, p.topic) is None}
-        changed = moved(_offsets(before.get(group, {})), _offsets(now))
-        if changed:
-            found[group] = changed
-    return found, unread
+        if changed := _moved(before.get(group, {}), now):
+            moved[group] = changed
+    return moved, unread
 
 
 def by_group(commits: Mapping[GroupPartition, Commit]) -> dict[str, dict[TopicPartition, Commit]]:
     """Return the commits of a plan by group."""
-    found: dict[str, dict[TopicPartition, Commit]] = {}
+    groups: dict[str, dict[TopicPartition, Commit]] = {}
     for key, commit in commits.items():
-        found.setdefault(key.group, {})[key.source_partition] = commit
-    return found
+        groups.setdefault(key.group, {})[key.source_partition] = commit
+    return groups
 
 
 def other_kinds(kinds: Mapping[str, str] | Failure, filters: Filters) -> Mapping[str, str] | Failure:
@@ -161,9 +160,7 @@ def other_kinds(kinds: Mapping[str, str] | Failure, filters: Filters) -> Mapping
     return {g: kind for g, kind in kinds.items() if kind != "consumer" and filters.group_verdict(g) is None}
 
 
-def _are(groups: Collection[str]) -> str:
-    return "is" if len(groups) == 1 else "are"
-
-
-def _offsets(commits: Commits) -> dict[TopicPartition, int]:
-    return {partition: commit.offset for partition, commit in commits.items()}
+def _moved(before: Commits, now: Commits) -> tuple[str, ...]:
+    """Return the partitions whose committed offset changed, as "t-0: 55 to 60"."""
+    offsets = {p: [c[p].offset if p in c else "none" for c in (before, now)] for p in before.keys() | now.keys()}
+    return tuple(f"{p}: {old} to {new}" for p, (old, new) in sorted(offsets.items()) if old != new)

@@ -4,14 +4,14 @@ Its own positions say how far it has copied and where it goes on; offset syncs a
 translation, which people mistake for them. Reads only, through the ports that it is given.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from migrate.errors import ClusterError
 from migrate.match.protocol import OffsetPair
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.flow import Flow
-from migrate.mm2.topics import CheckpointRecord, WindowQuestion
+from migrate.mm2.topics import WindowQuestion
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin
 from migrate.survey.filters import Filters
@@ -25,18 +25,18 @@ _BEYOND = 2**63 - 1  # no offset is greater
 
 @dataclass(frozen=True, slots=True)
 class PartitionStores:
-    """What MM2 keeps of one source partition; None where it keeps nothing, or that was not told.
+    """What MM2 keeps of one source partition; None where it keeps nothing, or that was not reported.
 
-    `copied_to` is its own position: the last source offset copied, inclusive. `sync` is the newest sync that fits both
-    logs, `furthest` the checkpoint of the group that has come furthest, both (source, target); `groups` counts those
-    that have a checkpoint.
+    `last_copied_offset` is its own position: the last source offset copied, inclusive. `sync` is the newest sync that
+    fits both logs, `furthest` the checkpoint of the group that has come furthest, both (source, target); `groups`
+    counts those that have a checkpoint.
     """
 
     source: TopicPartition
     target_topic: str
     source_log: LogRange | None
     target_log: LogRange | None
-    copied_to: int | None
+    last_copied_offset: int | None
     sync: OffsetPair | None
     groups: int
     furthest: OffsetPair | None
@@ -47,10 +47,10 @@ class PartitionStores:
 
         Negative if the position lies at or beyond the end: it is of another log, or the log was truncated.
         """
-        if self.copied_to is None or self.source_log is None:
+        if self.last_copied_offset is None or self.source_log is None:
             return None
         # What retention removed before it was copied is not left to copy.
-        return self.source_log.end - max(self.copied_to + 1, self.source_log.start)
+        return self.source_log.end - max(self.last_copied_offset + 1, self.source_log.start)
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Stores:
 
 
 def read_stores(flow: Flow, clusters: Clusters, filters: Filters, timer: Timer) -> Stores:
-    """Read the three stores; a store that is missing or cannot be read is told, and is no error.
+    """Read the three stores; a store that is missing or cannot be read is named in the answer, and is no error.
 
     Positions are read before the logs' ends, so that what MM2 has copied by then lies below these. Raises
     `ClusterError` if a cluster itself does not answer.
@@ -79,10 +79,8 @@ def read_stores(flow: Flow, clusters: Clusters, filters: Filters, timer: Timer) 
     positions = read_positions(clusters, flow, target_topics, timer)
     places = sorted(_places(flow, positions, source_topics, target_topics, filters))
     copies = {tp: copy_of(flow, tp) for tp in places}
-    there = [copy for copy in copies.values() if copy.partition < target_topics.get(copy.topic, 0)]
-    target_logs = _logs(target, there, timer)
-    live = [tp for tp in places if tp.partition < source_topics.get(tp.topic, 0)]
-    source_logs = _logs(source, live, timer) if source else {}
+    target_logs = _logs(target, copies.values(), target_topics, timer)
+    source_logs = _logs(source, places, source_topics, timer) if source else {}
     questions = {
         tp: _newest(tp, source_logs.get(tp), target_logs[copy]) for tp, copy in copies.items() if copy in target_logs
     }
@@ -98,9 +96,10 @@ def read_stores(flow: Flow, clusters: Clusters, filters: Filters, timer: Timer) 
                 copies[tp].topic,
                 source_logs.get(tp),
                 target_logs.get(copies[tp]),
-                positions.copied_to.get(tp),
+                positions.last_copied_offset.get(tp),
                 syncs.get(tp),
-                *_of_groups(checkpoints.get(copies[tp], [])),
+                len(checkpoints.get(copies[tp], ())),
+                max(checkpoints.get(copies[tp], ()), default=None),
             )
             for tp in places
         ),
@@ -125,15 +124,18 @@ def _places(
         if not flow.why_not_replicated(topic) and flow.policy.target_topic(topic) in target_topics
         for partition in range(count)
     }
-    return {tp for tp in copied | set(positions.copied_to) if filters.topic_verdict(tp.topic) is None}
+    return {tp for tp in copied | set(positions.last_copied_offset) if filters.topic_verdict(tp.topic) is None}
 
 
-def _logs(admin: ClusterAdmin, partitions: list[TopicPartition], timer: Timer) -> dict[TopicPartition, LogRange]:
-    if not partitions:
+def _logs(
+    admin: ClusterAdmin, partitions: Iterable[TopicPartition], topics: Mapping[str, int], timer: Timer
+) -> dict[TopicPartition, LogRange]:
+    existing = [tp for tp in partitions if tp.partition < topics.get(tp.topic, 0)]
+    if not existing:
         return {}
-    text = f"pinning {many(len(partitions), 'log')} on {admin.alias}"
-    told = timer.run("pin", text, lambda: admin.log_ranges(partitions))
-    return {tp: log for tp, log in told.items() if isinstance(log, LogRange)}
+    text = f"pinning {many(len(existing), 'log')} on {admin.alias}"
+    logs = timer.run("pin", text, lambda: admin.log_ranges(existing))
+    return {tp: log for tp, log in logs.items() if isinstance(log, LogRange)}
 
 
 def _newest(partition: TopicPartition, source_log: LogRange | None, target_log: LogRange) -> WindowQuestion:
@@ -164,29 +166,26 @@ def _newest_syncs(
 
 def _checkpoints(
     flow: Flow, clusters: Clusters, target_topics: Mapping[str, int], timer: Timer
-) -> tuple[dict[TopicPartition, list[CheckpointRecord]], str]:
+) -> tuple[dict[TopicPartition, list[OffsetPair]], str]:
+    """Return the checkpoints of all groups by the target's partition, each as (source offset, target offset)."""
     topic = flow.checkpoints_topic
     try:
         read = read_checkpoints(clusters, topic, _pin(clusters.target, topic, target_topics), timer)
     except ClusterError as error:
         return {}, error.problem
-    found: dict[TopicPartition, list[CheckpointRecord]] = {}
+    pairs: dict[TopicPartition, list[OffsetPair]] = {}
     for key, record in read.latest.items():
-        found.setdefault(TopicPartition(key.target_topic, key.partition), []).append(record)
-    return found, ""
-
-
-def _of_groups(records: list[CheckpointRecord]) -> tuple[int, OffsetPair | None]:
-    furthest = max(((r.source_offset, r.target_offset) for r in records), default=None)
-    return len(records), furthest
+        pair = record.source_offset, record.target_offset
+        pairs.setdefault(TopicPartition(key.target_topic, key.partition), []).append(pair)
+    return pairs, ""
 
 
 def _pin(admin: ClusterAdmin, topic: str, topics: Mapping[str, int]) -> LogRange:
-    """Return the log range of one of MM2's topics; raises `ClusterError` where it is not there, or not told."""
+    """Return the log range of one of MM2's topics; raises `ClusterError` where it is not there, or not reported."""
     if topic not in topics:
         raise ClusterError(f"there is no topic {topic} on {admin.alias}")
     log = pinned_log(admin, topic)
     if isinstance(log, LogRange):
         return log
-    why = "no answer" if log is NO_LOG else log.code
+    why = log.message if log is NO_LOG else log.code
     raise ClusterError(f"{admin.alias} did not tell the log of {topic} ({why})")

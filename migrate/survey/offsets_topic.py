@@ -9,7 +9,7 @@ nothing here raises on foreign bytes.
 import struct
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from migrate.model import Failure, TopicPartition
@@ -54,26 +54,20 @@ class GroupRecord:
 
 def newest_ms(records: Mapping[str, GroupRecord] | Failure) -> int:
     """Return the newest time in these records, which the brokers' clock has passed; 0 without any, or if not read."""
-    if isinstance(records, Failure):
-        return 0
-    told = (time for r in records.values() for time in (r.empty_since_ms, *r.committed_ms.values()) if time is not None)
-    return max(told, default=0)
+    listed = () if isinstance(records, Failure) else records.values()
+    return max((time for r in listed for time in (r.empty_since_ms or 0, *r.committed_ms.values())), default=0)
 
 
-@dataclass
 class GroupLog:
-    """Takes the records of the offsets topic, each partition in log order, and keeps the last word of each key.
+    """Takes the records of the offsets topic, each partition in log order, and keeps the last record of each key.
 
-    Only groups of `wanted` are kept, all of them where it is None. A busy cluster commits by the million and under few
-    keys: bytes are kept as they come, and understood once, at the end.
+    Only those of `groups` are kept, of all groups where it is None. A busy cluster commits by the million and under few
+    keys: bytes are kept as they come, and decoded once, at the end.
     """
 
-    wanted: InitVar[Collection[str] | None] = None
-    _names: frozenset[bytes] | None = field(init=False)
-    _last: dict[bytes, bytes | None] = field(default_factory=dict)
-
-    def __post_init__(self, wanted: Collection[str] | None) -> None:
-        self._names = None if wanted is None else frozenset(map(_encoded, wanted))
+    def __init__(self, groups: Collection[str] | None = None) -> None:
+        self._names = None if groups is None else frozenset(map(_encoded, groups))
+        self._last: dict[bytes, bytes | None] = {}
 
     def take(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> None:
         """Take records that follow those taken before; a null value says that the group, or its offset, is gone."""
@@ -85,13 +79,13 @@ class GroupLog:
                 last[key] = value
 
     def groups(self) -> dict[str, GroupRecord]:
-        """Return what stands of each group now."""
-        found: dict[str, _Words] = {}
+        """Return what is kept of each group now."""
+        words: dict[str, _Words] = {}
         for key, value in self._last.items():
             if value is not None:
                 with suppress(*_UNREADABLE):
-                    _understand(key, value, found)
-        records = {name: found[name].record() for name in sorted(found)}
+                    _understand(key, value, words)
+        records = {name: words[name].record() for name in sorted(words)}
         return {name: record for name, record in records.items() if record is not None}
 
 
@@ -113,20 +107,20 @@ class _Words:
         return GroupRecord(GroupKind.SIMPLE, "", None, committed, expires) if committed else None
 
 
-def _understand(key: bytes, value: bytes, found: dict[str, _Words]) -> None:
+def _understand(key: bytes, value: bytes, words_of: dict[str, _Words]) -> None:
     """Add what one record says to the words of its group; raises for bytes that are not what their key says."""
     record_type = _INT16.unpack_from(key)[0]
     if record_type not in (*_COMMIT_TYPES, _CLASSIC_TYPE, *_KIND_TYPES):
         return
     group, at = _string(key, 2)
-    words = found.setdefault(group, _Words())
+    words = words_of.setdefault(group, _Words())
     if record_type in _COMMIT_TYPES:
         topic, at = _string(key, at)
         place = TopicPartition(topic, _INT32.unpack_from(key, at)[0])
-        # Both types of key may stand for one place, on a cluster that has been upgraded since Kafka 0.8.
-        told = _commit_times(value)
-        if place not in words.commits or told[0] >= words.commits[place][0]:
-            words.commits[place] = told
+        # Both types of key may name one partition, on a cluster that has been upgraded since Kafka 0.8.
+        times = _commit_times(value)
+        if place not in words.commits or times[0] >= words.commits[place][0]:
+            words.commits[place] = times
     elif record_type == _CLASSIC_TYPE:
         try:
             words.kinds[GroupKind.CLASSIC] = _classic(value)
@@ -145,7 +139,7 @@ _UNREADABLE = (struct.error, UnicodeDecodeError, IndexError, _Foreign)
 
 
 def _encoded(group: str) -> bytes:
-    """Return a group's name as it stands in a key, behind its length."""
+    """Return a group's name as it is in a key, behind its length."""
     name = group.encode("utf-8", "surrogateescape")
     return len(name).to_bytes(2, "big") + name
 

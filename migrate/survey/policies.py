@@ -37,7 +37,7 @@ class Untranslatable(StrEnum):
 
 
 class Rewind(StrEnum):
-    """What to do where the target group stands beyond the planned offset."""
+    """What to do where the target group is beyond the planned offset."""
 
     BLOCK = "block"
     KEEP = "keep"

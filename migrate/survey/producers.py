@@ -35,16 +35,16 @@ def growth_of(
     first: Mapping[TopicPartition, int | Failure], later: Mapping[TopicPartition, int | Failure], seconds: float
 ) -> dict[TopicPartition, Growth | Failure]:
     """Return how far each end of `first` moved until `later`, or the failure of either reading."""
-    found: dict[TopicPartition, Growth | Failure] = {}
+    growth: dict[TopicPartition, Growth | Failure] = {}
     for partition, before in first.items():
         after = later.get(partition, Failure("NO_ANSWER", "the partition is missing from the answer"))
         if isinstance(before, Failure):
-            found[partition] = before
+            growth[partition] = before
         elif isinstance(after, Failure):
-            found[partition] = after
+            growth[partition] = after
         else:
-            found[partition] = Growth(after - before, seconds)
-    return found
+            growth[partition] = Growth(after - before, seconds)
+    return growth
 
 
 def rate_text(per_second: float) -> str:

@@ -1,19 +1,19 @@
-"""What `plan` reads of the records themselves: how far MM2 has come, and where each commit stands (Law 4).
+"""What `plan` reads of the records themselves: how far MM2 has come, and where each commit is placed (Law 4).
 
 The order matters (docs/translation.md, "Pins"): MM2's own positions are read before the target's log ends are
 pinned, so that what it has copied by then lies below those ends; high watermarks are read after the ends, so that
 a transaction that opens in between still shows.
 """
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 
 from migrate.errors import ClusterError
-from migrate.match.comparison import Comparison, FetchEstimate, Limits, Work
+from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
+from migrate.match.protocol import Work
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.flow import Flow, Mm2Home
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
-from migrate.ports import ClusterAdmin, PositionReader, Progress
+from migrate.ports import ClusterAdmin, PositionReader
 from migrate.progress import LOGS_AT_ONCE
 from migrate.survey.survey import Clusters, Logs, Timer, Watermarks, copy_of
 from migrate.text import bytes_text, many
@@ -24,8 +24,8 @@ ASK_FOR_TOPIC = "--connect-offsets-topic names the one of a Connect worker (its 
 def read_positions(clusters: Clusters, flow: Flow, target_topics: Mapping[str, int], timer: Timer) -> Positions:
     """Read MM2's own committed source offsets from its Connect offsets topic on the target.
 
-    Where nobody named that topic, a Connect worker tells them. Nothing rests on them alone, so what is missing or can
-    not be read is told and no error.
+    Where nobody named that topic, a Connect worker tells them. Nothing rests on them alone, so what is missing or
+    cannot be read is said, and no error.
     """
     topic, target = flow.connect_offsets_topic, clusters.target
     if not topic:
@@ -35,11 +35,11 @@ def read_positions(clusters: Clusters, flow: Flow, target_topics: Mapping[str, i
         return Positions(topic, {}, {}, f"there is no topic {topic} on {target.alias}{hint}")
     partitions = [TopicPartition(topic, p) for p in range(target_topics[topic])]
     try:
-        found = timer.run("positions", f"pinning {topic} on {target.alias}", lambda: target.log_ranges(partitions))
-        untold = [f for f in found.values() if isinstance(f, Failure)]
-        if untold:
-            return Positions(topic, {}, {}, f"{target.alias} did not tell the log of {topic} ({untold[0].code})")
-        pinned = {p.partition: log for p, log in found.items() if isinstance(log, LogRange) and log.start < log.end}
+        logs = timer.run("positions", f"pinning {topic} on {target.alias}", lambda: target.log_ranges(partitions))
+        failures = [log for log in logs.values() if isinstance(log, Failure)]
+        if failures:
+            return Positions(topic, {}, {}, f"{target.alias} did not tell the log of {topic} ({failures[0].code})")
+        pinned = {p.partition: log for p, log in logs.items() if isinstance(log, LogRange) and log.start < log.end}
         text = f"reading MM2's own positions: {topic} on {target.alias}"
         read = timer.run("positions", text, lambda: clusters.mirror.positions(topic, pinned))
     except ClusterError as error:
@@ -54,20 +54,20 @@ def _ask_worker(worker: PositionReader | None, timer: Timer) -> Positions:
         read = timer.run("positions", f"asking {worker.where} for MM2's own positions", worker.positions)
     except ClusterError as error:
         return Positions(unknown=f"{error.problem.rstrip('.')}; {ASK_FOR_TOPIC}")
-    return Positions(copied_to=read)
+    return Positions(last_copied_offset=read)
 
 
 def read_watermarks(clusters: Clusters, logs: Logs, timer: Timer) -> Watermarks:
     """Read the high watermark of every pinned log."""
 
     def read(
-        admin: ClusterAdmin | None, told: Mapping[TopicPartition, LogRange | Failure]
+        admin: ClusterAdmin | None, pinned: Mapping[TopicPartition, LogRange | Failure]
     ) -> Mapping[TopicPartition, int | Failure]:
-        wanted = sorted(p for p, log in told.items() if isinstance(log, LogRange))
-        if admin is None or not wanted:
+        readable = sorted(p for p, log in pinned.items() if isinstance(log, LogRange))
+        if admin is None or not readable:
             return {}
-        text = f"looking for open transactions in {many(len(wanted), 'log')} on {admin.alias}"
-        return timer.ask("pin", text, wanted, admin.high_watermarks, LOGS_AT_ONCE)
+        text = f"looking for open transactions in {many(len(readable), 'log')} on {admin.alias}"
+        return timer.ask("pin", text, readable, admin.high_watermarks, LOGS_AT_ONCE)
 
     return Watermarks(read(clusters.source, logs.source), read(clusters.target, logs.target))
 
@@ -77,7 +77,7 @@ def works_of(
     keys: Mapping[GroupPartition, Commit | None],
     logs: Logs,
     watermarks: Watermarks,
-    copied_to: Mapping[TopicPartition, int],
+    last_copied_offset: Mapping[TopicPartition, int],
     compacted: Collection[str] = (),
 ) -> tuple[Work, ...]:
     """Return one work per partition that has a commit which the laws translate, in order of the source's names.
@@ -90,36 +90,22 @@ def works_of(
         if commit is not None and isinstance(log, LogRange) and commit.offset <= log.end:
             committed.setdefault(key.source_partition, set()).add(commit.offset)
     replicated = {topic for topic in {p.topic for p in committed} if not flow.why_not_replicated(topic)}
-    works = []
-    for source in sorted(p for p in committed if p.topic in replicated):
-        target = copy_of(flow, source)
-        source_log, target_log = logs.source[source], logs.target.get(target)
-        if isinstance(source_log, LogRange) and isinstance(target_log, LogRange):
-            works.append(
-                Work(
-                    source,
-                    target,
-                    source_log,
-                    target_log,
-                    tuple(sorted(committed[source])),
-                    has_open_transaction=watermarks.is_open(source, source_log),
-                    last_copied_offset=copied_to.get(source),
-                    compacted=target.topic in compacted,
-                )
-            )
-    return tuple(works)
-
-
-@dataclass(frozen=True)
-class _Listener:
-    """Says on the progress line what is read, and how far it is."""
-
-    progress: Progress
-    flow: Flow
-    advance: Callable[[int, int], None]
-
-    def expects(self, estimate: FetchEstimate) -> None:
-        self.progress.step(estimate_text(estimate, self.flow.source.alias, self.flow.target.alias))
+    places = [(source, copy_of(flow, source)) for source in sorted(committed) if source.topic in replicated]
+    return tuple(
+        Work(
+            source,
+            target,
+            source_log,
+            target_log,
+            tuple(sorted(committed[source])),
+            has_open_transaction=watermarks.is_open(source, source_log),
+            last_copied_offset=last_copied_offset.get(source),
+            compacted=target.topic in compacted,
+        )
+        for source, target in places
+        if isinstance(source_log := logs.source[source], LogRange)
+        and isinstance(target_log := logs.target.get(target), LogRange)
+    )
 
 
 def compare(clusters: Clusters, flow: Flow, works: Collection[Work], limits: Limits, timer: Timer) -> Comparison | None:
@@ -128,7 +114,11 @@ def compare(clusters: Clusters, flow: Flow, works: Collection[Work], limits: Lim
     if comparer is None or not works:
         return None
     text = f"finding out what to read of {many(len(works), 'partition')}"
-    listener = _Listener(timer.progress, flow, timer.progress.advance)
+
+    def announce(estimate: FetchEstimate) -> None:
+        timer.progress.step(estimate_text(estimate, flow.source.alias, flow.target.alias))
+
+    listener = Listener(announce, timer.progress.advance)
     return timer.run("compare", text, lambda: comparer.compare(works, limits, listener, flow.failback))
 
 

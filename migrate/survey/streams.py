@@ -6,7 +6,6 @@ internal topics named after the application, and the metadata of its commits (`T
 
 import struct
 from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ INTERNAL = ("-changelog", "-repartition")
 
 _HEAD = struct.Struct(">bq")
 _VERSIONS = (1, 2)
-# Stream time is a record's timestamp in ms: far beyond is not one. -1 stands for none.
+# Stream time is a record's timestamp in ms: far beyond is not one. -1 means none.
 _LATEST_MS = 10**14
 
 
@@ -48,37 +47,29 @@ def internal_topics(
     policy: ReplicationPolicy | ReversedPolicy,
 ) -> tuple[InternalTopic, ...]:
     """Return the internal topics on the source that carry the application's name."""
-    found = []
-    for topic in sorted(source_topics):
-        if topic.startswith(f"{group}-") and topic.endswith(INTERNAL):
-            copy = policy.target_topic(topic)
-            found.append(InternalTopic(topic, copy, copy in target_topics))
-    return tuple(found)
+    named = (topic for topic in sorted(source_topics) if topic.startswith(f"{group}-") and topic.endswith(INTERNAL))
+    copies = ((topic, policy.target_topic(topic)) for topic in named)
+    return tuple(InternalTopic(topic, copy, copy in target_topics) for topic, copy in copies)
 
 
 def application(assignor: str, metadata: Iterable[str], internal: tuple[InternalTopic, ...]) -> Application | None:
     """Return what the signs of a group add up to; None if there is none."""
-    signs = []
-    if assignor in ASSIGNORS:
-        signs.append(f"assignor {assignor}")
-    if internal:
-        signs.append("internal topics")
-    if any(is_metadata(text) for text in metadata):
-        signs.append("commit metadata")
-    return Application(tuple(signs), internal) if signs else None
+    signs = (
+        (f"assignor {assignor}", assignor in ASSIGNORS),
+        ("internal topics", bool(internal)),
+        ("commit metadata", any(map(is_metadata, metadata))),
+    )
+    shown = tuple(sign for sign, is_there in signs if is_there)
+    return Application(shown, internal) if shown else None
 
 
 def is_metadata(text: str) -> bool:
     """True if commit metadata is what Kafka Streams writes: base64 of a version byte, a stream time, and more."""
-    if not text.isascii():
-        return False
     try:
         raw = b64decode(text, validate=True)
-    except (Base64Error, ValueError):
+        version, time_ms = _HEAD.unpack_from(raw)
+    except (ValueError, struct.error):  # no base64, or too short
         return False
-    if len(raw) < _HEAD.size:
-        return False
-    version, time_ms = _HEAD.unpack_from(raw)
     if version == 1 and len(raw) != _HEAD.size:
         return False
     return version in _VERSIONS and -1 <= time_ms < _LATEST_MS

@@ -38,7 +38,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What is asked of `plan`: the flow, the filters, the policies, and the settings as the header tells them.
+    """What is asked of `plan`: the flow, the filters, the policies, and the settings as the header states them.
 
     `limits` bound what is read of the records.
     """
@@ -93,7 +93,7 @@ class SelectedCommits:
 
 @dataclass(frozen=True)
 class Logs:
-    """Log ranges by partition on either side, pinned; a `Failure` where a cluster did not tell."""
+    """Log ranges by partition on either side, pinned; a `Failure` where a cluster did not report it."""
 
     source: Mapping[TopicPartition, LogRange | Failure]
     target: Mapping[TopicPartition, LogRange | Failure]
@@ -101,15 +101,15 @@ class Logs:
 
 @dataclass(frozen=True)
 class Watermarks:
-    """High watermarks by partition on either side; a `Failure` where a cluster did not tell."""
+    """High watermarks by partition on either side; a `Failure` where a cluster did not report it."""
 
     source: Mapping[TopicPartition, int | Failure]
     target: Mapping[TopicPartition, int | Failure]
 
     def is_open(self, partition: TopicPartition, log: LogRange) -> bool:
         """True if the source's log reaches, or may reach, beyond its pinned last stable offset."""
-        told = self.source.get(partition)
-        return not isinstance(told, int) or told > log.end
+        high_watermark = self.source.get(partition)
+        return not isinstance(high_watermark, int) or high_watermark > log.end
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,7 @@ def _read_records(
     syncs = read_syncs_topic(clusters, flow, questions.values(), listed.topics, by.timer)
     compares = clusters.comparer is not None and by.request.limits.match_records > 0 and not flow.failback
     compacted = _compacted(clusters, logs, by.timer) if compares else frozenset[str]()
-    works = works_of(flow, pinned.keys, logs, pinned.watermarks, pinned.positions.copied_to, compacted)
+    works = works_of(flow, pinned.keys, logs, pinned.watermarks, pinned.positions.last_copied_offset, compacted)
     comparison = compare(clusters, flow, works, by.request.limits, by.timer)
     checkpoints = first.checkpoints or read_checkpoints_topic(clusters, flow, first.target.topics, by.timer)
     return questions, Mm2Records(*checkpoints, *syncs, pinned.positions), comparison
@@ -264,11 +264,11 @@ def _with_hidden(by: _Surveyor, source: ClusterSurvey, target: ClusterSurvey) ->
     for side, hosted in by.clusters.hosted.items():
         admin = by.clusters.target if side is Side.TARGET else by.clusters.source
         assert admin is not None, "who is not asked is not in `hosted`"
-        found = by.timer.run("topics", f"looking for topics that {admin.alias} does not show us", hosted)
+        topics = by.timer.run("topics", f"looking for topics that {admin.alias} does not show us", hosted)
         # Listed after as well: what was created in between is not hidden, what was deleted in between not lacking.
         now = admin.topics().keys()
-        found = in_full(found, now & sides[side].topics.keys())
-        sides[side] = replace(sides[side], hidden=found if isinstance(found, Failure) else found - now)
+        topics = in_full(topics, now & sides[side].topics.keys())
+        sides[side] = replace(sides[side], hidden=topics if isinstance(topics, Failure) else topics - now)
     return sides[Side.SOURCE], sides[Side.TARGET]
 
 
@@ -310,10 +310,8 @@ def _look_again(
     merged: dict[str, GroupState | Failure] = {}
     for group in groups:
         first = before.states.get(group)
-        livelier = now.get(group) if isinstance(first, GroupState) and first.is_stopped else first
-        if livelier is None:
-            livelier = NO_ANSWER
-        elif isinstance(livelier, GroupState) and livelier.is_stopped and group not in listed:
+        livelier = (now.get(group) if isinstance(first, GroupState) and first.is_stopped else first) or NO_ANSWER
+        if isinstance(livelier, GroupState) and livelier.is_stopped and group not in listed:
             livelier = replace(livelier, state="Absent")
         merged[group] = livelier
     return replace(before, states=merged, seconds_apart=seconds_apart)

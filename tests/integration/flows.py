@@ -36,17 +36,17 @@ class Staged:
     """A scene that is ready to be planned.
 
     `whole`: whatever the source still has is on the target, too; else MM2 or the scene has lost some of it, or, where
-    it is not drained, MM2 has not copied it yet: then `copied_to` is MM2's own position, by source partition.
+    it is not drained, MM2 has not copied it yet: then `last_copied_offset` is MM2's own position, by source partition.
     """
 
     scene: Scene
     whole: bool = True
-    copied_to: Mapping[Partition, int] | None = None
+    last_copied_offset: Mapping[Partition, int] | None = None
 
     @property
     def drained(self) -> bool:
         """True if nothing is still to come."""
-        return self.copied_to is None
+        return self.last_copied_offset is None
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ def halted(lab: Lab, scenes: Sequence[Scene]) -> list[Staged]:
     else:
         raise AssertionError(f"{scene}: MM2 was through before it was killed, {HALT_TRIES} times")
     with topic_reader(lab.target_bootstrap) as reader:
-        copied_to = replicated_offsets(reader, lab.options.connect_offsets_topic, lab.options.source_alias)
-    return [Staged(scene, whole=False, copied_to=copied_to)]
+        last_copied_offset = replicated_offsets(reader, lab.options.connect_offsets_topic, lab.options.source_alias)
+    return [Staged(scene, whole=False, last_copied_offset=last_copied_offset)]
 
 
 def is_behind(scene: Scene) -> bool:

@@ -82,8 +82,8 @@ class Judge:
     """Judges rows of one scene. `whole`: every record that the source still has is on the target, too.
 
     Where it is not, by MM2's own fault or the scene's, the plan has to say so: `named` are the subjects of its check
-    `missing-on-target`. Where a scene is not drained, `copied_to` is MM2's own position by partition: the last source
-    offset that it has copied for sure. What lies beyond is still to come, and that is what the plan has to say.
+    `missing-on-target`. Where a scene is not drained, `last_copied_offset` is MM2's own position by partition: the last
+    source offset that it has copied for sure. What lies beyond is still to come, and that is what the plan has to say.
     """
 
     scene: Scene
@@ -91,7 +91,7 @@ class Judge:
     syncs: Mapping[Partition, Sequence[tuple[int, int]]]
     whole: bool
     named: frozenset[str] = frozenset()
-    copied_to: Mapping[Partition, int] | None = None
+    last_copied_offset: Mapping[Partition, int] | None = None
 
     def score(self, rows: Iterable[Row]) -> Score:
         score = Score(self.scene)
@@ -152,9 +152,11 @@ class Judge:
     def _missing(self, row: Row, place: Truth, score: Score) -> Iterator[Complaint]:
         missing = oracle.missing(place, row["source_committed"])
         score.judged["missing"] += 1
-        if missing and self.copied_to is not None:
-            copied_to = self.copied_to.get((row["source_topic"], row["partition"]))
-            missing &= {r.identity for r in place.written if copied_to is not None and r.offset <= copied_to}
+        if missing and self.last_copied_offset is not None:
+            last_copied_offset = self.last_copied_offset.get((row["source_topic"], row["partition"]))
+            missing &= {
+                r.identity for r in place.written if last_copied_offset is not None and r.offset <= last_copied_offset
+            }
         if missing and row["source_topic"] in self.scene.compacted:
             superseded = self._superseded(place)
             score.excused["missing, superseded"] += missing <= superseded

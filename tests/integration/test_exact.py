@@ -82,7 +82,7 @@ class Stage:
             assert found == scene.places, f"{scene}: not one row per commit"
             wrong = scene.contradictions(truth)
             assert not wrong, f"{scene}: {wrong}"
-            score = Judge(scene, truth, syncs, ready.whole, named, ready.copied_to).score(rows)
+            score = Judge(scene, truth, syncs, ready.whole, named, ready.last_copied_offset).score(rows)
             judged.append(Judged(ready, score, planned.exit_code, document["checks"]))
         return judged
 

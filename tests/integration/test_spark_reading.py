@@ -155,14 +155,14 @@ def test_mm2s_own_positions_come_to_stand_on_the_last_record_that_it_copied(spar
     lab.mirror.wait_until_replicated([name])
     reader, topic = mirror_reader(spark, flow), flow.connect_offsets_topic
 
-    def copied_to():
+    def last_copied_offset():
         with topic_reader(lab.target_bootstrap) as consumer:
             ranges = {p: LogRange(*consumer.bounds(topic, p)) for _, p in partitions_of(lab.target_bootstrap, [topic])}
         found = reader.positions(topic, ranges)
         return {place.partition: offset for place, offset in found.items() if place.topic == name}
 
     # Connect commits positions every offset.flush.interval.ms.
-    wait_until(lambda: copied_to() == {0: 44, 1: 44}, 90, "MM2's positions")
+    wait_until(lambda: last_copied_offset() == {0: 44, 1: 44}, 90, "MM2's positions")
 
 
 def test_aborted_records_are_neither_read_nor_counted(spark, lab, flow, topic):

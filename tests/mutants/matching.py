@@ -98,7 +98,7 @@ MATCHING = (
         "            target_offset=offset,\n            why=why,\n",
         "            target_offset=min(offset + 1, self._target.end),\n            why=why,\n",
         (
-            "tests/unit/match/test_matching_cases.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
+            "tests/unit/match/test_matcher.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
         ),
     ),
     Mutant(
@@ -107,7 +107,7 @@ MATCHING = (
         "migrate/match/copies.py",
         "        if self._trusts_last or len(copies) == 1:\n            return copies[-1]\n",
         "        if self._trusts_last or len(copies) == 1:\n            return copies[0]\n",
-        ("tests/unit/match/test_matching_cases.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
+        ("tests/unit/match/test_tail.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
     ),
     Mutant(
         "chain-not-filtered",
@@ -132,7 +132,7 @@ MATCHING = (
         "        return i is not None and j is not None and source.prints[i] == target.prints[j]\n",
         "        return i is not None and j is not None\n",
         (
-            "tests/unit/match/test_matching_cases.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
+            "tests/unit/match/test_matcher.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
         ),
     ),
     Mutant(
@@ -151,7 +151,7 @@ MATCHING = (
         "migrate/match/placement.py",
         "            index = min(best, floor.of(first, best))\n",
         "            index = max(best, floor.of(first, best))\n",
-        ("tests/unit/match/test_matching_cases.py::test_c2_an_altered_record_before_a_kept_one_is_not_stepped_over",),
+        ("tests/unit/match/test_placement.py::test_c2_an_altered_record_before_a_kept_one_is_not_stepped_over",),
     ),
     Mutant(
         "look-alikes-at-the-higher",
@@ -159,7 +159,7 @@ MATCHING = (
         "migrate/match/copies.py",
         "            return copies[max(0, first - nth)], False\n        return candidates[0], False\n",
         "            return copies[max(0, first - nth)], False\n        return candidates[-1], False\n",
-        ("tests/unit/match/test_matching_cases.py::test_of_records_that_nothing_tells_apart_the_lowest_counts",),
+        ("tests/unit/match/test_copies.py::test_of_records_that_nothing_tells_apart_the_lowest_counts",),
     ),
     Mutant(
         "not-copied-yet-not-counted",
@@ -167,7 +167,7 @@ MATCHING = (
         "migrate/match/placement.py",
         "            rereads_at_most=rereads + uncopied,\n",
         "            rereads_at_most=rereads,\n",
-        ("tests/unit/match/test_matching_cases.py::test_a_group_ahead_of_mm2_reads_again_what_is_still_to_come",),
+        ("tests/unit/match/test_placement.py::test_a_group_ahead_of_mm2_reads_again_what_is_still_to_come",),
     ),
     Mutant(
         "retention-called-exact",
@@ -175,9 +175,7 @@ MATCHING = (
         "migrate/match/placement.py",
         "self._source.start > question.source_log.start or",
         "self._source.start > question.source_log.end or",
-        (
-            "tests/unit/match/test_matching_cases.py::test_a_row_whose_log_lost_its_beginning_while_it_was_read_is_not_exact",
-        ),
+        ("tests/unit/match/test_placement.py::test_a_row_whose_log_lost_its_beginning_while_it_was_read_is_not_exact",),
     ),
     Mutant(
         "look-alikes-sure",
@@ -186,7 +184,7 @@ MATCHING = (
         "            (Why.LOOK_ALIKES, aligned.is_ambiguous(first)),",
         "            (Why.LOOK_ALIKES, aligned.is_ambiguous(committed)),",
         (
-            "tests/unit/match/test_matching_cases.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
+            "tests/unit/match/test_copies.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
         ),
     ),
     Mutant(
@@ -195,9 +193,7 @@ MATCHING = (
         "migrate/match/matcher.py",
         "            if probed >= target_start:\n                break\n",
         "            if probed >= 0:\n                break\n",
-        (
-            "tests/unit/match/test_matching_cases.py::test_c4_a_replay_that_was_stopped_is_no_place_to_start_from_and_not_drained",
-        ),
+        ("tests/unit/match/test_tail.py::test_c4_a_replay_that_was_stopped_is_no_place_to_start_from_and_not_drained",),
     ),
     Mutant(
         "replay-above-ignored",
@@ -205,7 +201,7 @@ MATCHING = (
         "migrate/match/matcher.py",
         "        return self.anchors.above(committed) if tail.is_plain else None\n",
         "        return self.anchors.above(committed)\n",
-        ("tests/unit/match/test_matching_cases.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
+        ("tests/unit/match/test_tail.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
     ),
     Mutant(
         "other-distance-above-ignored",
@@ -214,7 +210,7 @@ MATCHING = (
         "        first = max(bisect_right(self._offsets, committed), self._same_shift_from)\n",
         "        first = bisect_right(self._offsets, committed)\n",
         (
-            "tests/unit/match/test_matching_cases.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
+            "tests/unit/match/test_copies.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
         ),
     ),
     Mutant(
@@ -224,7 +220,7 @@ MATCHING = (
         "        leaves_out = source.has_gaps or aligned.without_copy(source.low) > 0\n",
         "        leaves_out = False\n",
         (
-            "tests/unit/match/test_matching_cases.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
+            "tests/unit/match/test_copies.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
         ),
     ),
     Mutant(
@@ -233,9 +229,7 @@ MATCHING = (
         "migrate/match/placement.py",
         "            rereads_at_most=rereads + uncopied,\n            missing_on_target=missing,\n",
         "            rereads_at_most=max(0, rereads + uncopied - 1),\n            missing_on_target=missing,\n",
-        (
-            "tests/unit/match/test_matching_cases.py::test_c4_a_replay_that_was_stopped_is_no_place_to_start_from_and_not_drained",
-        ),
+        ("tests/unit/match/test_tail.py::test_c4_a_replay_that_was_stopped_is_no_place_to_start_from_and_not_drained",),
     ),
     Mutant(
         "missing-not-counted",
@@ -244,7 +238,7 @@ MATCHING = (
         "            missing = max(0, missing - superseded - self._uncopied_from(first))\n",
         "            missing = 0\n",
         (
-            "tests/unit/match/test_matching_cases.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
+            "tests/unit/match/test_matcher.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
         ),
     ),
     Mutant(
@@ -254,7 +248,7 @@ MATCHING = (
         "        if can_count and pair is not None and",
         "        if pair is not None and",
         (
-            "tests/unit/match/test_matching_cases.py::test_below_the_log_start_nothing_is_counted_where_a_record_that_is_left_has_no_copy",
+            "tests/unit/match/test_placement.py::test_below_the_log_start_nothing_is_counted_where_a_record_that_is_left_has_no_copy",
         ),
     ),
     Mutant(
@@ -264,7 +258,7 @@ MATCHING = (
         "    if len(newest) != next_offset - source_offset:\n        return None\n",
         "    if len(newest) < committed - source_offset + 1:\n        return None\n",
         (
-            "tests/unit/match/test_matching_cases.py::test_below_the_log_start_nothing_is_counted_where_a_removed_record_has_no_copy",
+            "tests/unit/match/test_placement.py::test_below_the_log_start_nothing_is_counted_where_a_removed_record_has_no_copy",
         ),
     ),
     Mutant(
@@ -291,7 +285,7 @@ MATCHING = (
         "migrate/match/tail.py",
         "    uncopied = max(unmatched, len(written) - 1 - newest)\n",
         "    uncopied = unmatched\n",
-        ("tests/unit/match/test_matching_cases.py::test_c4_where_the_replay_stopped_behind_a_sync_that_still_counts",),
+        ("tests/unit/match/test_tail.py::test_c4_where_the_replay_stopped_behind_a_sync_that_still_counts",),
     ),
     Mutant(
         "older-copies-behind-ignored",
@@ -299,14 +293,14 @@ MATCHING = (
         "migrate/match/tail.py",
         "    older = _copied_again(logs, i, j + last_known + 1)\n",
         "    older = 0\n",
-        ("tests/unit/match/test_matching_cases.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
+        ("tests/unit/match/test_tail.py::test_c4_where_the_syncs_of_the_replay_are_lost",),
     ),
     Mutant(
         "drained-by-the-last-but-one",
         "MM2's own position proves a partition drained only from the last record on.",
         "migrate/survey/drain.py",
-        "last <= copied_to < end:",
-        "last - 1 <= copied_to < end:",
+        "last <= position < end:",
+        "last - 1 <= position < end:",
         (
             "tests/unit/survey/test_drain.py::test_mm2s_own_position_on_the_last_offset_is_a_proof_and_one_below_is_none",
         ),

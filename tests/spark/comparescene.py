@@ -3,10 +3,10 @@
 import random
 from dataclasses import dataclass, field
 
-from migrate.match.comparison import Comparison, FetchEstimate, Limits, Work
+from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.equality import Content, Equality
-from migrate.match.protocol import PartitionAnswer, PartitionQuestion
-from migrate.match.task import MatchTask
+from migrate.match.protocol import PartitionAnswer, PartitionQuestion, Work
+from migrate.match.task import match_partitions
 from migrate.mm2.chain import chain
 from migrate.mm2.wire import SyncRecord
 from migrate.model import OffsetSync, TopicPartition
@@ -58,8 +58,9 @@ class Scene:
         assert equality is not None
         committed = tuple(sorted(set(work.source_committed)))
         return PartitionQuestion(
-            work.source, work.target, work.source_log, work.target_log, links, committed, equality,
-            work.has_open_transaction, work.last_copied_offset, NO_LIMITS.match_records, inverted,
+            work.source, work.target, work.source_log, work.target_log, committed, work.has_open_transaction,
+            work.last_copied_offset, sync_pairs=links, equality=equality, match_limit=NO_LIMITS.match_records,
+            failback=inverted,
         )  # fmt: skip
 
 
@@ -96,12 +97,7 @@ class Heard:
     def __init__(self) -> None:
         self.estimates: list[FetchEstimate] = []
         self.advances: list[tuple[int, int]] = []
-
-    def expects(self, estimate: FetchEstimate) -> None:
-        self.estimates.append(estimate)
-
-    def advance(self, done: int, total: int) -> None:
-        self.advances.append((done, total))
+        self.listener = Listener(self.estimates.append, lambda done, total: self.advances.append((done, total)))
 
 
 def compare(
@@ -116,7 +112,7 @@ def compare(
     syncs = Syncs(frame(spark, pairs), inverted) if pairs else None
     try:
         return SparkComparer(lambda: spark, lambda: syncs, readers or scene.readers()).compare(
-            scene.works, limits, heard or Heard(), inverted
+            scene.works, limits, (heard or Heard()).listener, inverted
         )
     finally:
         if syncs:
@@ -125,7 +121,7 @@ def compare(
 
 def alone(readers: MemoryReaders, question: PartitionQuestion) -> PartitionAnswer:
     """What one matching answers without Spark, and without others beside it."""
-    outcome, _ = MatchTask(readers)([question])
+    outcome, _ = match_partitions(readers, [question])
     assert isinstance(outcome, tuple)
     return outcome[1]
 

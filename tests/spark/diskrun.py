@@ -12,7 +12,8 @@ from pathlib import Path
 
 from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.settings import ClientSettings
-from migrate.match.comparison import FetchEstimate, Limits, Work
+from migrate.match.comparison import FetchEstimate, Limits
+from migrate.match.protocol import Work
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.session import spark_session, stop_session

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
-from migrate.match.comparison import FetchEstimate, Limits, Work
+from migrate.match.comparison import FetchEstimate, Limits
 from migrate.match.equality import Content, Equality
-from migrate.match.protocol import Matched, Unmatched, Why
+from migrate.match.protocol import Matched, Unmatched, Why, Work
 from migrate.model import LogRange, TopicPartition
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.shipping import pack

@@ -25,7 +25,7 @@ class FakeMirror:
     history: dict[tuple[str, int], list[OffsetSync]] = field(default_factory=dict)
     latest: dict[CheckpointKey, CheckpointRecord] = field(default_factory=dict)
     asked: list[WindowQuestion] = field(default_factory=list)
-    copied_to: dict[TopicPartition, int] = field(default_factory=dict)
+    last_copied_offset: dict[TopicPartition, int] = field(default_factory=dict)
 
     def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
         return CheckpointReading(self.latest, {"checkpoint": len(self.latest) or 1})
@@ -39,7 +39,7 @@ class FakeMirror:
         return SyncReading(found, {"offset-sync": 1})
 
     def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
-        return self.copied_to
+        return self.last_copied_offset
 
 
 def world() -> tuple[FakeCluster, FakeCluster, FakeMirror]:
@@ -54,7 +54,7 @@ def world() -> tuple[FakeCluster, FakeCluster, FakeMirror]:
     source.ranges[TopicPartition(SYNCS, 0)] = LogRange(0, 30)
     target.ranges[TopicPartition(CHECKPOINTS, 0)] = LogRange(0, 5)
     target.ranges[TopicPartition("mm2-offsets.A.internal", 0)] = LogRange(0, 7)
-    mirror.copied_to = dict.fromkeys([p for p in source.ranges if p.topic in "tu"], 99)
+    mirror.last_copied_offset = dict.fromkeys([p for p in source.ranges if p.topic in "tu"], 99)
     target.ids = {"A.t": "id-of-t", "A.u": "id-of-u"}
     source.ids = {"t": "id-of-source-t", "u": "id-of-source-u", "untouched": "id-of-source-v"}
     source.commit("g", "t", 0, 55)

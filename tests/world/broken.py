@@ -43,7 +43,7 @@ def law_2_at_the_end(world: World) -> Matcher:
     def place(question: PartitionQuestion, found: Place) -> Place:
         end = question.target_log.end
         if isinstance(found, Unmatched):
-            return replace(found, guard_offset=end, lower=(question.source_log.end, end), rereads_at_most=None)
+            return replace(found, guard_offset=end, lower=(question.source_log.end, end))
         return replace(found, target_offset=end) if found.why is Why.NOT_ALL_READ else found
 
     return _breaking(place)

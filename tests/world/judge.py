@@ -55,7 +55,7 @@ def judge(world: World, run: Run) -> Judgement:
 
 def _estimated(world: World, g: int, place: Unmatched) -> Iterator[Violation]:
     """Law 2: the smaller of the proven sync's lower end and the timestamp's. It is loss-free under a premise only, so
-    a loss is excused; its bound is not."""
+    a loss is excused."""
     if place.guard_offset is None:
         return
     lower = world.target_log.start
@@ -65,11 +65,6 @@ def _estimated(world: World, g: int, place: Unmatched) -> Iterator[Violation]:
     lost = oracle.lost(world.truth, g, target_offset)
     if lost:
         yield Violation("estimated-lost", g, f"Law 2 at {target_offset} loses {named(lost)}")
-    rereads = oracle.rereads(world.truth, g, target_offset)
-    if place.rereads_at_most is not None and place.rereads_at_most < rereads:
-        yield Violation(
-            "estimated-bound-exceeded", g, f"Law 2 at {target_offset} admits {place.rereads_at_most}, reads {rereads}"
-        )
 
 
 def _weaker(survives: Equality, used: Equality) -> Equality:

@@ -33,7 +33,6 @@ KINDS = {
     "missing-invented-uncalibrated": "so, where what the way keeps was guessed wrong",
     "outside-log": "the row stands outside the target's log",
     "estimated-lost": "a row of Law 2, beside which a proven sync or a timestamp stands, loses a record",
-    "estimated-bound-exceeded": "a row of Law 2 reads more records twice than it admits",
     "not-drained": "the tail is said to have come over, and it has not",
     "not-drained-open": "so, but a transaction on the target is open, which another check tells",
     "not-drained-missing": "so, of records below the last sync that MM2 has passed over once, counted as missing",

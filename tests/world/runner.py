@@ -89,8 +89,9 @@ def answer(world: World, matcher: Matcher = matching, match_limit: int = 1_000_0
     if asked is None:
         places = {g: Unmatched("records-changed-in-flight") for g in world.commits}
         whole = PartitionQuestion(
-            PARTITION, PARTITION, world.source_log, world.target_log, (), world.commits, Equality.TIME_AND_KEY
-        )
+            PARTITION, PARTITION, world.source_log, world.target_log, world.commits, sync_pairs=(),
+            equality=Equality.TIME_AND_KEY,
+        )  # fmt: skip
         return Run(
             whole,
             PartitionAnswer(places, Tail(None), 0, 0),

@@ -5,8 +5,6 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from migrate.apply.history import GroupTrace, JournalState
 from migrate.apply.record_proof import (
@@ -22,7 +20,7 @@ from migrate.apply.record_proof import (
     standing_offset,
 )
 from migrate.apply.verify import Known, Verification, VerifyFinding, compare
-from migrate.match.equality import ALL_PARTS, Equality, Part
+from migrate.match.equality import ALL_PARTS, Part
 from migrate.match.next_record import NextRecord, Position, next_record
 from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, Row, Side, TopicPartition
 from migrate.show.verify import proof_lines, verify_document
@@ -271,28 +269,6 @@ def test_rows_that_nobody_was_to_write_are_not_proven() -> None:
     out = Known(JournalState(events=1, applied={"other": GroupTrace({HERE: 1}, {}, True)}))
     findings = compare(plan(row("g")), {}, known=out).findings
     assert prove([row("g")], findings, *sides([record(120, 7)], [record(60, 7)]), NoProgress()).rows == ()
-
-
-parts_strategy = st.tuples(
-    st.integers(-1, 2**60),
-    st.none() | st.binary(max_size=3),
-    st.none() | st.binary(max_size=3),
-    st.lists(st.tuples(st.text(max_size=2), st.none() | st.binary(max_size=2)), max_size=3),
-)
-
-
-@given(parts_strategy, parts_strategy)
-def test_two_records_differ_in_exactly_the_parts_that_are_not_the_same(one, other) -> None:
-    a, b = next_record(1, *one), next_record(2, *other)
-    differing = {part for part, mine, theirs in zip(Part, one, other, strict=True) if mine != theirs}
-    assert set(a.differing(b)) == differing
-    for equality in Equality:
-        parts = equality.parts
-        assert (a.fingerprint(parts) == b.fingerprint(parts)) == (not differing & parts)
-
-
-def test_nothing_of_a_payload_is_kept() -> None:
-    assert SECRET not in repr(record(1, 2)) and not any(SECRET.encode() in d for d in record(1, 2).digests)
 
 
 def mixed() -> RecordProof:

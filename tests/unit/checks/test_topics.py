@@ -58,7 +58,7 @@ def test_partitions_without_a_translation_do_not_count():
 def test_a_rehearsal_blocks_the_undrained_topics_groups_and_shows_the_translation():
     comparer = FakeComparer(tails={("t", 1): Tail(3)})
     source, target, mirror = world()
-    mirror.copied_to = {}
+    mirror.last_copied_offset = {}
     plan = planned(source, target, mirror, comparer=comparer)
     assert rows_of(plan)["g", "t", 0] == (Decision.BLOCK, 55, "not-drained")
     assert rows_of(plan)["h", "u", 0] == (Decision.SET, 100, "proven")

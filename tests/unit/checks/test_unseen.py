@@ -20,7 +20,7 @@ from migrate.survey.filters import Filters
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.policies import Policies, Waiver
 from migrate.survey.survey import Clusters, PlanRequest
-from migrate.survey.take import in_full, take_survey
+from migrate.survey.take import take_survey
 from tests.builders import make_check
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress, Script
 from tests.unit.applyscene import Scene
@@ -97,13 +97,6 @@ def test_a_broker_or_a_directory_that_does_not_tell_is_a_failure(told, code):
 
 def test_a_cluster_without_brokers_tells_nothing():
     assert isinstance(hosted({}, ()), Failure)
-
-
-def test_log_directories_that_lack_a_topic_that_is_shown_tell_not_all():
-    assert in_full(frozenset({"t", "hidden"}), {"t"}) == {"t", "hidden"}
-    partial = in_full(frozenset({"hidden"}), {"t", "u"})
-    assert isinstance(partial, Failure) and partial.code == "PARTIAL_ANSWER" and "2 topics" in partial.message
-    assert in_full(REFUSED, {"t"}) is REFUSED
 
 
 def looked_for_hidden(told):

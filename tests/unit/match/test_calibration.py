@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.match.calibration import OVERHEAD, AnchorPartition, Calibration, CalibrationTask, TopicQuestion
+from migrate.match.calibration import OVERHEAD, AnchorPartition, Calibration, TopicQuestion, calibrate_topics
 from migrate.match.equality import Content, Equality
-from migrate.match.task import Failed
 from migrate.model import LogRange, TopicPartition
 from tests.memorylogs import MemoryReader, MemoryReaders, log_range, record
 
@@ -18,7 +17,7 @@ LOG = {n: record(n) for n in range(100)}
 def calibrate(source, target, links=(), **readers) -> Calibration:
     question = TopicQuestion("t", (AnchorPartition(SOURCE, TARGET, log_range(source), log_range(target), links),))
     opened = MemoryReaders(MemoryReader({SOURCE: source}, **readers), MemoryReader({TARGET: target}))
-    (found,) = CalibrationTask(opened)([question])
+    (found,) = calibrate_topics(opened, [question])
     assert isinstance(found, Calibration)
     return found
 
@@ -68,6 +67,6 @@ def test_an_empty_log_and_one_that_can_not_be_read_have_no_size():
 
 
 def test_a_cluster_that_does_not_answer_is_a_value():
-    opened = MemoryReaders(MemoryReader({}), MemoryReader({}), ClusterError("B is down.", "Start it."))
-    assert list(CalibrationTask(opened)([])) == [Failed("B is down.", "Start it.", False)]
+    down = ClusterError("B is down.", "Start it.")
+    assert list(calibrate_topics(MemoryReaders(MemoryReader({}), MemoryReader({}), down), [])) == [down]
     assert LogRange(0, 0) == log_range({})

@@ -19,7 +19,8 @@ def place(number: int, topic: str = "t") -> TopicPartition:
 
 def question(links, committed, length=100_000, limit=1_000_000):
     log = LogRange(0, length)
-    return PartitionQuestion(place(0), place(0, "A.t"), log, log, links, committed, Equality.ALL, match_limit=limit)
+    places = place(0), place(0, "A.t")
+    return PartitionQuestion(*places, log, log, committed, sync_pairs=links, equality=Equality.ALL, match_limit=limit)
 
 
 def test_a_partition_costs_what_its_matching_asks_for_first():

@@ -17,7 +17,9 @@ def read(start: int, end: int, *offsets: int, readable_from: int | None = None) 
 
 def pair(limit: int = 1_000) -> LogPair:
     return LogPair(
-        PartitionQuestion(PLACE, PLACE, LogRange(0, 100), LogRange(0, 100), (), (), Equality.ALL, match_limit=limit)
+        PartitionQuestion(
+            PLACE, PLACE, *[LogRange(0, 100)] * 2, (), sync_pairs=(), equality=Equality.ALL, match_limit=limit
+        )
     )
 
 

@@ -15,8 +15,9 @@ LOG: Log = {n: record(n) for n in range(100)}
 
 def answer(target: Log, links, *committed: int, reason="match-limit", bounded=True, equality=Equality.ALL):
     question = PartitionQuestion(
-        SOURCE, TARGET, log_range(LOG), log_range(target), tuple(links), tuple(sorted(committed)), equality
-    )
+        SOURCE, TARGET, log_range(LOG), log_range(target), tuple(sorted(committed)), sync_pairs=tuple(links),
+        equality=equality,
+    )  # fmt: skip
     reader = MemoryReader({SOURCE: LOG, TARGET: target})
     conversation = guarding(question, reason, bounded)
     try:
@@ -79,7 +80,9 @@ def test_it_reads_a_few_records_however_many_there_are(wide):
 
 
 def test_a_log_that_can_not_be_read_is_said():
-    question = PartitionQuestion(SOURCE, TARGET, log_range(LOG), log_range(LOG), (), (7,), Equality.ALL)
+    question = PartitionQuestion(
+        SOURCE, TARGET, log_range(LOG), log_range(LOG), (7,), sync_pairs=(), equality=Equality.ALL
+    )
     conversation = guarding(question, "no-match", False)
     next(conversation)
     with pytest.raises(StopIteration) as done:

@@ -5,19 +5,15 @@ from contextlib import nullcontext
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.match.comparison import Limits, Work
+from migrate.match.comparison import Limits, Listener
 from migrate.match.equality import Equality
+from migrate.match.protocol import Work
 from migrate.match.tail_comparer import LEAST_PER_PARTITION, MOST_PER_PARTITION, TailComparer, _limit
 from migrate.model import LogRange, TopicPartition
 from tests.memorylogs import MemoryReader, record
 
 LIMITS = Limits(50_000, None)
-
-
-class Hears:
-    def expects(self, estimate): ...
-
-    def advance(self, done, total): ...
+LISTENER = Listener(lambda estimate: None, lambda done, total: None)
 
 
 class Flow:
@@ -27,7 +23,7 @@ class Flow:
         self.place, self.copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
         self.reads, self.reader, self.syncs = 0, reader, syncs
         self.grow(written, copied)
-        self.comparer = TailComparer(self, self.open)
+        self.comparer = TailComparer(self.links, self.open)
 
     def grow(self, written, copied):
         self.written, self.copied = written, copied
@@ -43,7 +39,7 @@ class Flow:
     def compare(self, limits=LIMITS):
         logs = LogRange(0, self.written), LogRange(0, self.copied)
         work = Work(self.place, self.copy, *logs, (50,))
-        found = self.comparer.compare([work], limits, Hears())
+        found = self.comparer.compare([work], limits, LISTENER)
         return found.answers[self.place].tail, found
 
 

@@ -1,5 +1,6 @@
 """A task drives many matchings together: one reading of each cluster per round, for all of them."""
 
+import pickle
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -9,7 +10,7 @@ from migrate.errors import ClusterError, EnvironmentLacks
 from migrate.match import task as matchtask
 from migrate.match.equality import Equality
 from migrate.match.protocol import Needs, OffsetRange, PartitionAnswer, PartitionQuestion, Supply, Tail, Unreadable
-from migrate.match.task import OFFSETS_AT_ONCE, PARTITIONS_AT_ONCE, Failed, Fetched, MatchTask
+from migrate.match.task import OFFSETS_AT_ONCE, PARTITIONS_AT_ONCE, Fetched, match_partitions
 from migrate.model import LogRange, TopicPartition
 from tests.memorylogs import MemoryReader, record
 
@@ -19,7 +20,7 @@ LENGTH = 100
 def question(number: int, width: int = LENGTH) -> PartitionQuestion:
     log = LogRange(0, width)
     places = (TopicPartition("t", number), TopicPartition("A.t", number))
-    return PartitionQuestion(*places, log, log, (), (number,), Equality.ALL)
+    return PartitionQuestion(*places, log, log, (number,), sync_pairs=(), equality=Equality.ALL)
 
 
 class Rounds(MemoryReader):
@@ -44,7 +45,7 @@ def run(questions, match, **source):
     def opened():
         yield readers
 
-    *answers, fetched = MatchTask(opened, match)(questions)
+    *answers, fetched = match_partitions(opened, questions, match)
     assert fetched == Fetched(1000, 1000)
     return dict(answers), readers
 
@@ -115,9 +116,8 @@ def test_what_ends_a_command_ends_a_task_as_a_value(error):
         raise error
         yield
 
-    (failed,) = MatchTask(opened)([question(1)])
-    assert isinstance(failed, Failed)
-    again = failed.error()
+    (failed,) = match_partitions(opened, [question(1)])
+    again = pickle.loads(pickle.dumps(failed))  # as it comes back from an executor
     assert (type(again), again.problem, again.todo) == (type(error), error.problem, error.todo)
 
 

@@ -45,7 +45,7 @@ def looked(
     survey = take_survey(
         request, Clusters(asked, target, asked, target, mirror, comparer or FakeComparer()), clock, NoProgress()
     )
-    positions = Positions("p", mirror.copied_to) if down else survey.mm2.positions
+    positions = Positions("p", mirror.last_copied_offset) if down else survey.mm2.positions
 
     def news(side, topic):
         return News(clock.now_ms() - (12_000 if topic == SYNCS else 5_000) + behind_ms)
@@ -83,7 +83,7 @@ def test_status_blocks_what_plan_blocks_but_for_what_only_plan_can_tell():
     source.states["g"] = ALIVE
     target.commit("h", "A.u", 0, 100)
     comparer = FakeComparer(tails={("t", 1): Tail(3, 99, 1_000)})
-    mirror.copied_to = {}
+    mirror.last_copied_offset = {}
     status = looked(source, target, mirror, comparer)
     plan = planned(source, target, mirror, comparer=comparer)
     assert {(c.check, c.subject) for c in status.blocks} == {
@@ -95,7 +95,7 @@ def test_status_blocks_what_plan_blocks_but_for_what_only_plan_can_tell():
 def test_what_keeps_plan_from_being_clean_is_told_with_what_to_do():
     source, target, mirror = world()
     source.states["g"] = ALIVE
-    mirror.copied_to = {}
+    mirror.last_copied_offset = {}
     status = looked(source, target, mirror, FakeComparer(tails={("t", 1): Tail(3, 99, FakeClock().now_ms() - 80_000)}))
     said = " ".join(text(status).split())
     assert said.startswith("NOT READY: not-drained, source-group-stopped")
@@ -113,7 +113,7 @@ def test_a_waiver_makes_it_ready_as_it_makes_the_plan_clean():
 
 def test_an_estimated_lag_is_marked_and_never_ready():
     source, target, mirror = world()
-    source.ranges[U0], mirror.copied_to = LogRange(0, 500), {}
+    source.ranges[U0], mirror.last_copied_offset = LogRange(0, 500), {}
     status = looked(source, target, mirror, FakeComparer(tails={("u", 0): Tail(None)}))
     (topic,) = [t for t in status.topics if t.source_topic == "u"]
     assert topic.lag == Lag(400) and topic.drained is None and not status.is_ready
@@ -209,7 +209,7 @@ class Draining:
         self.source, self.target, self.mirror = world()
         self.clock, self.lag, self.rate, self.begins = FakeClock(), lag, rate, begins
         self.source.ranges[T0] = LogRange(0, 100 + lag)
-        self.mirror.copied_to, self.looks, self.fails, self.wobble = {}, [], fails, wobble
+        self.mirror.last_copied_offset, self.looks, self.fails, self.wobble = {}, [], fails, wobble
 
     def left(self):
         return max(0, self.lag - int(self.rate * max(0.0, self.clock.waited - self.begins)))

@@ -10,10 +10,12 @@ from migrate.survey.mm2_offsets import PartitionStores, Stores
 FLOW = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
 
 
-def stores(copied_to, **unknown):
+def stores(last_copied_offset, **unknown):
     reasons = {"positions_unknown": "", "syncs_unknown": "", "checkpoints_unknown": ""} | unknown
     log = LogRange(0, 100)
-    return Stores((PartitionStores(TopicPartition("t", 0), "A.t", log, log, copied_to, None, 0, None),), "x", **reasons)
+    return Stores(
+        (PartitionStores(TopicPartition("t", 0), "A.t", log, log, last_copied_offset, None, 0, None),), "x", **reasons
+    )
 
 
 def test_a_position_beyond_the_logs_end_is_counted_as_that():

@@ -36,27 +36,27 @@ def test_records_that_were_not_found_are_counted():
 
 
 def test_mm2s_own_position_on_the_last_offset_is_a_proof_and_one_below_is_none():
-    assert verdict(copied_to=99) is True
-    assert verdict(copied_to=98) is None
-    assert verdict(copied_to=98, tail=Tail(None, last_record=99)) is False
+    assert verdict(last_copied_offset=99) is True
+    assert verdict(last_copied_offset=98) is None
+    assert verdict(last_copied_offset=98, tail=Tail(None, last_record=99)) is False
 
 
 def test_behind_the_last_record_stand_only_markers_which_mm2_does_not_copy():
-    assert verdict(copied_to=97, tail=Tail(None, last_record=97)) is True
-    assert verdict(copied_to=98, tail=Tail(None, last_record=97)) is True
-    assert verdict(copied_to=96, tail=Tail(None, last_record=97)) is False
+    assert verdict(last_copied_offset=97, tail=Tail(None, last_record=97)) is True
+    assert verdict(last_copied_offset=98, tail=Tail(None, last_record=97)) is True
+    assert verdict(last_copied_offset=96, tail=Tail(None, last_record=97)) is False
 
 
 def test_a_position_beyond_the_end_is_of_another_log_and_proves_nothing():
-    assert verdict(copied_to=100) is False and verdict(copied_to=250) is False
+    assert verdict(last_copied_offset=100) is False and verdict(last_copied_offset=250) is False
 
 
 def test_a_position_proves_it_where_records_were_dropped_on_the_way():
-    assert verdict(copied_to=99, tail=Tail(3, last_record=99)) is True
+    assert verdict(last_copied_offset=99, tail=Tail(3, last_record=99)) is True
 
 
 def test_an_open_transaction_on_either_side_is_not_drained_whatever_else_is_known():
-    proven = {"tail": Tail(0), "copied_to": 99}
+    proven = {"tail": Tail(0), "last_copied_offset": 99}
     assert verdict(source_top=103, **proven) is False and "on A the log reaches 3 beyond" in seen(source_top=103)
     assert verdict(target_top=91, **proven) is False and "on B the log reaches 1 beyond" in seen(target_top=91)
 
@@ -71,9 +71,9 @@ def test_an_empty_log_has_nothing_left_to_copy():
 
 
 @given(st.none() | st.integers(0, 120), st.none() | st.integers(0, 20), st.none() | st.integers(0, 99))
-def test_whatever_is_not_drained_says_why(copied_to, uncopied, last_record):
-    found = drained(replace(UNKNOWN, copied_to=copied_to, tail=Tail(uncopied, last_record)), "A", "B")
+def test_whatever_is_not_drained_says_why(last_copied_offset, uncopied, last_record):
+    found = drained(replace(UNKNOWN, last_copied_offset=last_copied_offset, tail=Tail(uncopied, last_record)), "A", "B")
     assert bool(found.seen) is not (found.verdict is True)
     if found.verdict:
         top = 99 if last_record is None else last_record
-        assert uncopied == 0 or (copied_to is not None and top <= copied_to < 100)
+        assert uncopied == 0 or (last_copied_offset is not None and top <= last_copied_offset < 100)

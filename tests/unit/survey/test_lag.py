@@ -9,8 +9,8 @@ from migrate.survey.drain import NONE_LEFT, UNKNOWN, Lag, lag_of, total
 SOURCE, TARGET = LogRange(0, 1000), LogRange(0, 900)
 
 
-def lag(drained=False, tail=None, newest=None, copied_to=None, source=SOURCE, target=TARGET):
-    return lag_of(source, target, drained, tail, newest, copied_to)
+def lag(drained=False, tail=None, newest=None, last_copied_offset=None, source=SOURCE, target=TARGET):
+    return lag_of(source, target, drained, tail, newest, last_copied_offset)
 
 
 def test_what_is_drained_has_no_lag_whatever_the_offsets_say():
@@ -18,11 +18,11 @@ def test_what_is_drained_has_no_lag_whatever_the_offsets_say():
 
 
 def test_compared_records_are_counted():
-    assert lag(tail=Tail(7, 999, 5_000), copied_to=100) == Lag(7, True, 5_000)
+    assert lag(tail=Tail(7, 999, 5_000), last_copied_offset=100) == Lag(7, True, 5_000)
 
 
 @pytest.mark.parametrize(
-    ("newest", "copied_to", "records"),
+    ("newest", "last_copied_offset", "records"),
     [
         ((500, 450), None, 50),  # 450 copied behind the sync, of 500
         ((500, 450), 979, 20),  # MM2 has recorded more than the sync tells
@@ -31,8 +31,8 @@ def test_compared_records_are_counted():
         ((500, 100), None, 0),  # replays: nothing is claimed, and nothing proven
     ],
 )
-def test_what_was_not_compared_is_estimated(newest, copied_to, records):
-    assert lag(tail=Tail(None), newest=newest, copied_to=copied_to) == Lag(records)
+def test_what_was_not_compared_is_estimated(newest, last_copied_offset, records):
+    assert lag(tail=Tail(None), newest=newest, last_copied_offset=last_copied_offset) == Lag(records)
 
 
 def test_an_empty_copy_lacks_everything_and_without_any_sign_nothing_is_known():

@@ -44,12 +44,12 @@ def text(stores, width=120):
 
 def test_each_partition_has_its_position_its_newest_sync_and_the_furthest_checkpoint():
     source, target, mirror = world()
-    mirror.copied_to[T0] = 89
+    mirror.last_copied_offset[T0] = 89
     for group, place in (("g", (55, 50)), ("h", (70, 60))):
         mirror.latest[CheckpointKey(group, "A.t", 0)] = CheckpointRecord(*place, "", 0, 0)
     stores = read(source, target, mirror)
     (t0,) = (s for s in stores.partitions if s.source == T0)
-    assert (t0.copied_to, t0.left, t0.sync, t0.groups, t0.furthest) == (89, 10, (90, 90), 2, (70, 60))
+    assert (t0.last_copied_offset, t0.left, t0.sync, t0.groups, t0.furthest) == (89, 10, (90, 90), 2, (70, 60))
     assert [str(s.source) for s in stores.partitions] == ["t-0", "t-1", "u-0"]
     shown = text(stores)
     assert "Read from topic mm2-offsets.A.internal on B." in shown
@@ -68,7 +68,7 @@ def test_a_sync_beyond_the_logs_end_is_of_another_log_and_not_the_newest():
 
 def test_a_position_beyond_the_end_and_none_at_all_are_told_apart_from_what_is_left():
     source, target, mirror = world()
-    mirror.copied_to = {T0: 250, TopicPartition("t", 1): 99}
+    mirror.last_copied_offset = {T0: 250, TopicPartition("t", 1): 99}
     stores = read(source, target, mirror)
     assert [s.left for s in stores.partitions] == [-151, 0, None]
     shown = text(stores)
@@ -78,7 +78,7 @@ def test_a_position_beyond_the_end_and_none_at_all_are_told_apart_from_what_is_l
 
 def test_what_retention_removed_before_it_was_copied_is_not_left_to_copy():
     source, target, mirror = world()
-    mirror.copied_to = {T0: 10}
+    mirror.last_copied_offset = {T0: 10}
     source.ranges[T0] = LogRange(60, 100)
     assert read(source, target, mirror).partitions[0].left == 40
     source.ranges[T0] = LogRange(100, 100)
@@ -88,7 +88,7 @@ def test_what_retention_removed_before_it_was_copied_is_not_left_to_copy():
 def test_without_the_source_what_the_target_knows_is_shown():
     _, target, mirror = world()
     stores = read(None, target, mirror)
-    assert [(str(s.source), s.source_log, s.copied_to, s.left) for s in stores.partitions] == [
+    assert [(str(s.source), s.source_log, s.last_copied_offset, s.left) for s in stores.partitions] == [
         ("t-0", None, 99, None), ("t-1", None, 99, None), ("u-0", None, 99, None),
     ]  # fmt: skip
     assert stores.syncs_unknown == f"{SYNCS} is on A, which is down"
@@ -109,10 +109,10 @@ def test_in_a_worker_its_rest_tells_the_positions_unless_its_topic_is_named():
     source, target, mirror = world()
     stores = read(source, target, mirror, IN_WORKER, FakeWorker({T0: 42}))
     assert stores.positions_from == "the Connect worker at http://c:1"
-    assert stores.partitions[0].copied_to == 42
+    assert stores.partitions[0].last_copied_offset == 42
     target.ranges[TopicPartition("w-offsets", 0)] = LogRange(0, 1)
     named = replace(IN_WORKER, runtime=replace(IN_WORKER.runtime, offsets_topic="w-offsets"))
-    assert read(source, target, mirror, named, FakeWorker(None)).partitions[0].copied_to == 99
+    assert read(source, target, mirror, named, FakeWorker(None)).partitions[0].last_copied_offset == 99
 
 
 def test_where_nobody_tells_the_positions_the_topics_name_is_asked_for():

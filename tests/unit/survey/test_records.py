@@ -129,7 +129,7 @@ def test_without_a_comparer_nothing_is_said_and_every_row_is_estimated():
 def test_an_open_transaction_on_the_source_is_told_to_the_comparer_and_so_is_mm2s_position():
     source, target, mirror = world()
     source.watermarks[TopicPartition("t", 0)] = 103
-    mirror.copied_to = {TopicPartition("t", 1): 99}
+    mirror.last_copied_offset = {TopicPartition("t", 1): 99}
     comparer = FakeComparer()
     planned(source, target, mirror, comparer=comparer)
     assert [(w.has_open_transaction, w.last_copied_offset) for w in comparer.asked] == [

@@ -1,0 +1,76 @@
+"""Two aligned sections answer what is missing, what is strange, and what is there too often."""
+
+from array import array
+
+import pytest
+
+from migrate.match.alignment import Alignment
+from migrate.match.copies import Premises
+from migrate.match.partial_log import PartialLog, Section
+from migrate.match.protocol import LogSlice
+from migrate.model import LogRange, Side
+
+
+def section(side: Side, records: str, keys: str = "") -> Section:
+    """A whole log, one letter a record, from offset 0 on; a key in capitals is that of a tombstone."""
+    log = PartialLog(side, LogRange(0, len(records)), 1_000)
+    marks = [2 * ord(key.lower()) | key.isupper() for key in keys]
+    offsets = range(len(records))
+    log.add(LogSlice(0, len(records), 0, offsets, [1_000 + o for o in offsets], array("q", map(ord, records)), marks))
+    return log.section(0, len(records))
+
+
+def aligned(source: str, target: str, keys: str = "", **premises: bool) -> Alignment:
+    return Alignment(section(Side.SOURCE, source, keys), section(Side.TARGET, target), Premises(**premises))
+
+
+def test_no_last_copy_of_an_owed_record_is_below_the_lowest():
+    replayed = aligned("abc", "abcbc")
+    assert [replayed.lowest_copy(i) for i in range(4)] == [0, 3, 4, 5]
+
+
+@pytest.mark.parametrize(("target", "without_copy"), [("abcd", 0), ("abd", 1), ("x", 4), ("", 4)])
+def test_every_record_has_a_copy_or_has_none(target, without_copy):
+    window = aligned("abcd", target)
+    assert window.without_copy(0) == window.absent(0) == without_copy
+    assert window.matched(0) + window.without_copy(0) == 4
+
+
+def test_a_record_written_twice_and_copied_once_is_not_absent():
+    window = aligned("abab", "ab")
+    assert (window.without_copy(0), window.absent(0)) == (2, 0)
+    assert window.is_ambiguous(0)
+
+
+@pytest.mark.parametrize(("keys", "superseded"), [("kk", 1), ("kl", 0), ("Kl", 1)])
+def test_a_cleaner_may_have_taken_a_tombstone_and_a_record_whose_key_comes_again(keys, superseded):
+    assert aligned("ab", "b", keys).superseded(0) == superseded
+
+
+def test_the_target_holds_strangers_where_a_record_equals_none_of_the_source():
+    window = aligned("ab", "axby")
+    assert (window.unknown(0, 4), window.unknown(2, 3), window.last_known(0)) == (2, 0, 2)
+    assert window.first_unknown(0, 4, lambda time: False) == 1
+    assert window.first_unknown(0, 4, lambda time: time == 1_001) == 3
+
+
+def test_a_second_copy_is_the_first_one_too_many():
+    assert aligned("ab", "abb").first_surplus(3) == 2
+    assert aligned("ab", "ab").first_surplus(2) == 2
+
+
+def test_after_a_replay_the_nearest_copy_below_is_the_first():
+    assert aligned("ab", "ab").nearest_copy_below(0, 2) == 0
+    assert aligned("ab", "abab").nearest_copy_below(0, 4) == 0
+    assert aligned("ab", "ab").nearest_copy_below(1, 1) is None
+
+
+def test_only_records_without_a_sure_copy_give_timestamps_to_search_the_target_for():
+    assert aligned("abc", "abc").times_without_copy(0) == set()
+    assert aligned("abc", "ac").times_without_copy(0) == {1_001}
+    assert aligned("abc", "ac").times_without_copy(2) == set()
+
+
+def test_the_first_owed_record_is_at_or_after_the_commit_and_inside_the_section():
+    window = aligned("abc", "abc")
+    assert [window.first_owed(committed) for committed in (0, 2, 3, 9)] == [0, 2, 3, 3]

@@ -1,0 +1,67 @@
+"""Whether MM2 has copied everything, judged by what is last on both logs."""
+
+import pytest
+
+from tests.unit.matchcases import judged, place
+from tests.world.model import World
+from tests.world.notation import hand
+
+
+def stopped_mid_replay(last_copied_offset: int | None) -> World:
+    return hand(
+        source="0..2",
+        target="0..2@0..2 0@3",
+        syncs=[(0, 0), (2, 2), (0, 3)],
+        reached=1,
+        last_copied_offset=last_copied_offset,
+    )
+
+
+def test_c4_a_replay_that_was_stopped_is_no_place_to_start_from_and_not_drained():
+    found = judged(stopped_mid_replay(last_copied_offset=None))
+    assert place(found, 0).target_offset <= 1
+    assert found.tail.uncopied != 0
+
+
+def test_c4_with_mm2s_own_position_before_the_replay():
+    found = judged(stopped_mid_replay(last_copied_offset=0))
+    assert place(found, 0).target_offset <= 1
+    assert found.tail.uncopied != 0
+
+
+def test_c4_where_the_syncs_of_the_replay_are_lost():
+    world = hand(source="0..2", target="0..2@0..2 0@3", syncs=[(0, 0), (2, 2)], reached=1)
+    found = judged(world)
+    assert place(found, 0).target_offset <= 1
+    assert found.tail.uncopied != 0
+
+
+def test_c4_where_the_replay_stopped_behind_a_sync_that_still_counts():
+    """Every record has a copy, in order, and yet the newest run of MM2 has to copy 2 again."""
+    world = hand(source="0..2", target="0..2@0..2 1@3", syncs=[(0, 0)], reached=2)
+    assert judged(world).tail.uncopied == 1
+
+
+def test_records_of_a_local_writer_behind_the_last_sync_are_counted_and_copies_of_aborted_ones_are_not():
+    local = hand(source="0..4", target="0..2@0..2 x@3 3..4@4..5 y@6", syncs=[(0, 0)])
+    assert judged(local).tail.foreign == 2
+    late = hand(source="0..4", target="0..4@0..4 x@5 y@6", syncs=[(0, 0)], times={"x": 15, "y": 25})
+    assert judged(late).tail.foreign == 2, "nobody can tell whether MM2 is done, and yet they are strangers"
+    aborted = hand(source="0..1 2! 3 |4", target="0..1@0..1 2@2 3@3", syncs=[(0, 0)])
+    assert judged(aborted).tail.foreign == 0
+    assert judged(hand(source="0..4", target="0..4@0..4", syncs=[(0, 0)])).tail.foreign == 0
+
+
+@pytest.mark.parametrize("times", [{"0": 1_000, "1": 1_000}, {"0": 1_046, "1": 1_000}])
+def test_an_aborted_record_that_was_copied_again_tells_of_a_replay_that_stopped(times):
+    world = hand("0! 1", "0..1@0..1 0@2", times=times, reached=1, last_copied_offset=0)
+    assert judged(world).tail.uncopied != 0
+
+
+def test_where_all_is_copied_the_tail_says_so():
+    for world in (
+        hand("0..4", "0..4@0..4", syncs=[(0, 0)]),
+        hand("0..4", "0..4@0..4"),
+        hand("0..4", "0..2@0..2 1..4@3..6", syncs=[(0, 0)]),
+    ):
+        assert judged(world).tail.uncopied == 0

@@ -1,0 +1,99 @@
+"""What is asked about groups beyond states and commits: commits that move, kinds, and records where they matter."""
+
+import pytest
+
+from migrate.model import Commit, Failure, GroupPartition, GroupState, TopicPartition
+from migrate.survey.filters import Filters
+from migrate.survey.group_facts import NOT_ASKED
+from migrate.survey.groups import (
+    ExpiryWatch,
+    by_group,
+    commits_that_moved,
+    other_kinds,
+    read_expiry_facts,
+)
+from migrate.survey.offsets_topic import GroupKind, GroupRecord
+from migrate.survey.survey import Timer
+from tests.builders import make_row
+from tests.fakes import ALIVE, EMPTY, FakeClock, FakeCluster, FakeGroupFacts, NoProgress, Script
+
+T0, U0 = TopicPartition("t", 0), TopicPartition("u", 0)
+REFUSED = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
+
+
+def timer() -> Timer:
+    return Timer(FakeClock(), NoProgress())
+
+
+def moved(cluster: FakeCluster, before, states=None, filters=None):
+    return commits_that_moved(cluster, before, states or {"g": EMPTY}, "B", timer(), filters)
+
+
+def test_a_commit_that_changed_between_two_readings_is_named_with_both_offsets():
+    cluster = FakeCluster()
+    cluster.commit("g", "t", 0, 60)
+    assert moved(cluster, {"g": {T0: Commit(55)}}) == ({"g": ("t-0: 55 to 60",)}, {})
+    assert moved(cluster, {"g": {T0: Commit(60)}}) == ({}, {})
+
+
+def test_a_first_commit_and_one_that_is_gone_move_too():
+    cluster = FakeCluster()
+    cluster.commit("g", "t", 0, 60)
+    assert moved(cluster, {"g": {U0: Commit(5)}})[0] == {"g": ("t-0: none to 60", "u-0: 5 to none")}
+
+
+def test_metadata_alone_is_no_move():
+    cluster = FakeCluster()
+    cluster.commit("g", "t", 0, 60, "new")
+    assert moved(cluster, {"g": {T0: Commit(60, "old")}}) == ({}, {})
+
+
+def test_what_the_filters_took_from_the_first_reading_they_take_from_the_second():
+    cluster = FakeCluster()
+    cluster.commit("g", "u", 0, 5)
+    assert moved(cluster, {}, filters=Filters.from_options(exclude_topics=["u"])) == ({}, {})
+
+
+@pytest.mark.parametrize(("state", "is_read"), [(EMPTY, True), (GroupState("Absent"), True), (ALIVE, False)])
+def test_only_groups_without_members_are_read_again(state, is_read):
+    cluster = FakeCluster()
+    cluster.commit("g", "t", 0, 60)
+    assert bool(moved(cluster, {}, {"g": state})[0]) is is_read
+    assert cluster.calls["commits"] == is_read
+
+
+def test_a_group_that_could_not_be_read_again_says_why():
+    cluster = FakeCluster()
+    cluster.script("commits", "g", Script(REFUSED))
+    assert moved(cluster, {}) == ({}, {"g": str(REFUSED)})
+
+
+def test_where_there_is_nobody_to_ask_nothing_moves():
+    assert commits_that_moved(None, {}, {"g": EMPTY}, "A", timer()) == ({}, {})
+
+
+def test_commits_of_a_plan_are_found_by_group():
+    commits = {GroupPartition("g", "t", 0): Commit(1), GroupPartition("h", "t", 0): Commit(2)}
+    assert by_group(commits) == {"g": {T0: Commit(1)}, "h": {T0: Commit(2)}}
+
+
+def test_groups_that_are_no_consumer_groups_are_named_as_far_as_the_filters_go():
+    kinds = {"g": "consumer", "s": "share", "x": "streams"}
+    assert other_kinds(kinds, Filters.from_options(exclude_groups=["x"])) == {"s": "share"}
+    assert other_kinds(REFUSED, Filters()) is REFUSED
+
+
+def test_records_are_read_only_of_groups_whose_clock_they_tell():
+    reader = FakeGroupFacts()
+    states = {"empty": EMPTY, "alive": ALIVE, "absent": GroupState("Absent")}
+    assert read_expiry_facts(reader, "B", states, {}, timer()) == (reader.brokers, reader.records)
+    assert reader.asked == ["empty"]
+    assert read_expiry_facts(None, "B", states, {}, timer()) == (NOT_ASKED, NOT_ASKED)
+
+
+def test_right_before_a_write_expiry_is_told_of_stopped_groups_by_the_brokers_clock_where_ours_is_behind():
+    records = {"g": GroupRecord(GroupKind.CLASSIC, "consumer", 9_000)}
+    watch = ExpiryWatch(FakeGroupFacts(records=records), "B", timer(), now_ms=5_000)
+    rows = {"g": [make_row("g", "t")], "h": [make_row("h", "t")]}
+    expiries, now_ms = watch.look(rows, {"g", "h"}, {"g": EMPTY, "h": ALIVE, "other": EMPTY}, {})
+    assert expiries.keys() == {"g"} and now_ms == 9_000

@@ -1,0 +1,59 @@
+"""MM2's two topics are read up to an end that is pinned once, or it is said why they were not read."""
+
+import pytest
+
+from migrate.errors import ClusterError
+from migrate.mm2.topics import WindowQuestion
+from migrate.model import Failure, LogRange, Side, TopicPartition
+from migrate.survey.mm2_topics import NO_LOG, pinned_log, read_checkpoints_topic, read_syncs_topic, syncs_admin
+from migrate.survey.survey import Clusters, Mm2Topic, Timer
+from tests.fakes import FakeClock, NoProgress
+from tests.unit.planscene import CHECKPOINTS, SYNCS, world
+from tests.unit.surveyscene import FLOW
+
+QUESTION = WindowQuestion("t", 0, 55, 100, 100)
+
+
+def timer() -> Timer:
+    return Timer(FakeClock(), NoProgress())
+
+
+def clusters(source, target, mirror, down=False) -> Clusters:
+    reader = None if down else source
+    return Clusters(reader, target, reader, target, mirror)
+
+
+def test_checkpoints_are_read_on_the_target_and_syncs_where_mm2_writes_them():
+    source, target, mirror = world()
+    edges = clusters(source, target, mirror)
+    _, checkpoints = read_checkpoints_topic(edges, FLOW, target.topics(), timer())
+    assert checkpoints == Mm2Topic(Side.TARGET, CHECKPOINTS, True, LogRange(0, 5))
+    reading, syncs = read_syncs_topic(edges, FLOW, [QUESTION], source.topics(), timer())
+    assert syncs == Mm2Topic(Side.SOURCE, SYNCS, True, LogRange(0, 30))
+    assert reading.windows.keys() == {QUESTION} and syncs_admin(edges, FLOW) is source
+
+
+def test_a_topic_that_is_not_there_is_not_read_and_is_said_to_be_missing():
+    edges = clusters(*world())
+    reading, checkpoints = read_checkpoints_topic(edges, FLOW, {}, timer())
+    assert checkpoints == Mm2Topic(Side.TARGET, CHECKPOINTS, False, None) and not reading.latest
+    assert read_syncs_topic(edges, FLOW, [QUESTION], {}, timer())[1] == Mm2Topic(Side.SOURCE, SYNCS, False, None)
+
+
+def test_while_the_source_is_down_nobody_knows_whether_it_has_syncs():
+    source, target, mirror = world()
+    edges = clusters(source, target, mirror, down=True)
+    assert read_syncs_topic(edges, FLOW, [QUESTION], source.topics(), timer())[1].found is None
+
+
+def test_a_topic_that_is_there_and_may_not_be_read_is_an_error_that_names_the_right():
+    source, target, mirror = world()
+    target.ranges[TopicPartition(CHECKPOINTS, 0)] = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
+    with pytest.raises(ClusterError, match=f"{CHECKPOINTS} .*TOPIC_AUTHORIZATION_FAILED.* Grant DESCRIBE and READ"):
+        read_checkpoints_topic(clusters(source, target, mirror), FLOW, target.topics(), timer())
+
+
+def test_a_cluster_that_leaves_the_log_out_of_its_answer_gave_none():
+    _, target, _ = world()
+    target.log_ranges = lambda partitions: {}
+    assert pinned_log(target, CHECKPOINTS) is NO_LOG

@@ -1,0 +1,70 @@
+"""The values between the clusters and the plan: questions that can be asked at all, and what the timer sums up."""
+
+import pytest
+
+from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
+from migrate.survey.survey import Logs, Timer, Watermarks, copy_of, window_question
+from tests.fakes import FakeClock, NoProgress
+from tests.unit.surveyscene import FLOW
+
+SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
+KEY = GroupPartition("g", "t", 0)
+REFUSED = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
+
+
+def test_a_copy_has_the_name_that_the_policy_gives_it_and_the_same_number():
+    assert copy_of(FLOW, SOURCE) == TARGET
+
+
+def test_a_window_is_asked_for_up_to_the_pinned_ends():
+    question = window_question(KEY, Commit(40), FLOW, Logs({SOURCE: LogRange(0, 90)}, {TARGET: LogRange(0, 80)}))
+    assert question is not None
+    assert (question.source_committed, question.source_end, question.target_end) == (40, 90, 80)
+
+
+def test_while_the_source_is_down_syncs_are_not_held_against_its_end():
+    question = window_question(KEY, Commit(40), FLOW, Logs({}, {TARGET: LogRange(0, 80)}))
+    assert question is not None and question.source_end is None
+
+
+@pytest.mark.parametrize(
+    ("commit", "source", "target"),
+    [
+        (None, LogRange(0, 90), LogRange(0, 80)),
+        (Commit(40), REFUSED, LogRange(0, 80)),
+        (Commit(40), LogRange(0, 90), REFUSED),
+    ],
+)
+def test_no_window_places_what_is_not_committed_or_lies_on_a_log_that_was_not_reported(commit, source, target):
+    assert window_question(KEY, commit, FLOW, Logs({SOURCE: source}, {TARGET: target})) is None
+
+
+@pytest.mark.parametrize(("watermark", "is_open"), [(90, False), (91, True), (REFUSED, True), (None, True)])
+def test_a_transaction_counts_as_open_unless_the_high_watermark_refutes_it(watermark, is_open):
+    watermarks = Watermarks({} if watermark is None else {SOURCE: watermark}, {})
+    assert watermarks.is_open(SOURCE, LogRange(0, 90)) is is_open
+
+
+def test_a_step_that_runs_twice_or_fails_is_timed_all_the_same():
+    clock = FakeClock()
+    timer = Timer(clock, NoProgress())
+
+    def fail() -> None:
+        clock.wait(0.5)
+        raise ValueError
+
+    timer.run("pin", "pinning", lambda: clock.wait(1.25))
+    with pytest.raises(ValueError):
+        timer.run("pin", "pinning again", fail)
+    assert timer.timings == {"pin": 1.75}
+
+
+def test_a_question_about_many_items_is_put_in_batches_and_answered_as_one():
+    batches: list[int] = []
+
+    def question(items):
+        batches.append(len(items))
+        return dict.fromkeys(items, True)
+
+    answers = Timer(FakeClock(), NoProgress()).ask("states", "describing", range(5), question, size=2)
+    assert answers == dict.fromkeys(range(5), True) and batches == [2, 2, 1]

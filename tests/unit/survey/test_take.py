@@ -1,0 +1,83 @@
+"""Everything is read in the order that is safe: what is read first bounds what is read later."""
+
+import pytest
+
+from migrate.errors import ClusterError
+from migrate.model import Failure, LogRange, Side, TopicPartition
+from migrate.survey.survey import Clusters
+from migrate.survey.take import in_full, take_survey
+from tests.fakes import ALIVE, EMPTY, FakeClock, NoProgress
+from tests.unit.planscene import world
+from tests.unit.surveyscene import request
+
+REFUSED = Failure("CLUSTER_AUTHORIZATION_FAILED", "not allowed")
+
+
+def taken(source, target, mirror, clock=None, hosted=None):
+    clusters = Clusters(source, target, source, target, mirror, hosted=hosted or {})
+    return take_survey(request(), clusters, clock or FakeClock(), NoProgress())
+
+
+def test_commits_come_first_then_the_targets_ends_then_the_sources_and_high_watermarks_after_both():
+    source, target, mirror = world()
+    calls: list[tuple[str, str]] = []
+    for cluster in (source, target):
+        cluster.on_call = lambda call, alias=cluster.alias: calls.append((alias, call))
+    taken(source, target, mirror)
+    pinned = [n for n, call in enumerate(calls) if call[1] == "log_ranges"]
+    assert calls.index(("A", "topic_ids")) < calls.index(("A", "commits")) < pinned[0]
+    assert [calls[n][0] for n in pinned][:3] == ["B", "B", "A"], "MM2's positions, the target's logs, the source's"
+    assert pinned[2] < calls.index(("A", "high_watermarks"))
+
+
+def test_groups_and_ends_are_looked_at_again_a_settle_time_later_unless_there_is_no_group():
+    source, target, mirror = world()
+    clock = FakeClock()
+    survey = taken(source, target, mirror, clock)
+    assert clock.waited == 15.0 == survey.source.seconds_apart and len(survey.growth) == 3
+    source.offsets.clear()
+    source.states.clear()
+    clock = FakeClock()
+    assert taken(source, target, mirror, clock).growth == {} and clock.waited == 0
+
+
+@pytest.mark.parametrize("alive_at_first", [True, False])
+def test_of_two_looks_at_a_group_the_livelier_counts(alive_at_first):
+    source, target, mirror = world()
+    source.states["g"] = ALIVE if alive_at_first else EMPTY
+
+    class Clock(FakeClock):
+        def wait(self, seconds):
+            super().wait(seconds)
+            source.states["g"] = EMPTY if alive_at_first else ALIVE
+
+    assert taken(source, target, mirror, Clock()).source.states["g"] == ALIVE
+
+
+def test_topics_that_a_cluster_has_and_does_not_show_are_hidden():
+    source, target, mirror = world()
+    everything = frozenset(source.topics()) | {"secret"}
+    assert taken(source, target, mirror, hosted={Side.SOURCE: lambda: everything}).source.hidden == {"secret"}
+    assert taken(source, target, mirror, hosted={Side.TARGET: lambda: REFUSED}).target.hidden is REFUSED
+    assert taken(source, target, mirror).source.hidden is None
+
+
+def test_a_log_that_may_not_be_read_is_a_failure_of_that_log_alone():
+    source, target, mirror = world()
+    source.ranges[TopicPartition("u", 0)] = REFUSED
+    logs = taken(source, target, mirror).logs.source
+    assert logs[TopicPartition("u", 0)] == REFUSED and logs[TopicPartition("t", 0)] == LogRange(0, 100)
+
+
+def test_a_cluster_that_does_not_answer_is_never_a_smaller_plan():
+    source, target, mirror = world()
+    source.down = True
+    with pytest.raises(ClusterError, match="--source-down plans from the target alone"):
+        taken(source, target, mirror)
+
+
+def test_log_directories_that_lack_a_topic_that_is_shown_tell_not_all():
+    assert in_full(frozenset({"t", "hidden"}), {"t"}) == {"t", "hidden"}
+    partial = in_full(frozenset({"hidden"}), {"t", "u"})
+    assert isinstance(partial, Failure) and partial.code == "PARTIAL_ANSWER" and "2 topics" in partial.message
+    assert in_full(REFUSED, {"t"}) is REFUSED
