@@ -80,7 +80,7 @@ def _ragged(logs: LogPair, i: int, j: int) -> TailFacts:
     last_known = next((at for at in range(len(copied) - 1, -1, -1) if copied[at] in place_of), -1)
     older = _copied_again(logs, i, j + last_known + 1)
     known = set(source.prints)
-    # Where the source has gaps, copies of records that were aborted or compacted copied would look foreign.
+    # Where the source has gaps, copies of records that were aborted or compacted there would look foreign.
     has_gaps = i < len(source.offsets) and source.offsets[-1] - source.offsets[i] != len(written) - 1
     foreign = 0 if has_gaps else sum(fingerprint not in known for fingerprint in copied)
     if older is None:
