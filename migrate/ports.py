@@ -92,7 +92,7 @@ class ClusterAdmin(CommitReader, Protocol):
         """Remove single offsets of stopped groups, which keep their others; one that is not there is done."""
         ...
 
-    def lacks(self) -> Failure | None:
+    def missing_capability(self) -> Failure | None:
         """Try whether metadata and single removals can be done here; None if they can, else why not."""
         ...
 

@@ -67,7 +67,7 @@ class ConfluentAdmin(ConfluentReader):
         """Fail: librdkafka's Python client can only delete whole groups."""
         return {group: dict.fromkeys(partitions, NOT_EXACT) for group, partitions in wanted.items()}
 
-    def lacks(self) -> Failure | None:
+    def missing_capability(self) -> Failure | None:
         """Return what this client cannot do."""
         return NOT_EXACT
 

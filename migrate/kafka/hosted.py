@@ -147,9 +147,9 @@ class HostedAdmin:
         """Fail: this client cannot."""
         return self._read("delete_offsets", {group: list(places) for group, places in wanted.items()})
 
-    def lacks(self) -> Failure | None:
+    def missing_capability(self) -> Failure | None:
         """Return what this client cannot do."""
-        return self._read("lacks")
+        return self._read("missing_capability")
 
     # Answers are of the type that the admin's own method has, which only the caller names.
     def _read(self, method: str, *arguments: Any) -> T:  # type: ignore[type-var]
