@@ -14,15 +14,12 @@ class Clock(Protocol):
 
     def now_ms(self) -> int:
         """Return the time of day in ms since 1970, UTC."""
-        ...
 
     def monotonic(self) -> float:
         """Return seconds that never go back, for deadlines."""
-        ...
 
     def wait(self, seconds: float) -> None:
         """Return after so many seconds."""
-        ...
 
 
 class SystemClock:

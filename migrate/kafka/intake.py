@@ -30,7 +30,6 @@ class Shelf(Protocol):
 
     def add(self, offsets: "array[int]", messages: Sequence[Message]) -> None:
         """Take records that follow those taken before."""
-        ...
 
 
 class Prints:
