@@ -1,4 +1,4 @@
-"""The confluent-kafka adapter behind `migrate.ports.ClusterAdmin`."""
+"""The writing half of the confluent-kafka adapter. It works in the process of `migrate.kafka.host` alone."""
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
@@ -11,23 +11,17 @@ from confluent_kafka.admin import AdminClient
 from migrate.kafka.cluster_reader import ConfluentReader
 from migrate.kafka.connection import LONGEST
 from migrate.kafka.errors import failure_of
+from migrate.kafka.frames import NOT_EXACT
 from migrate.kafka.turns import batches
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.ports import Outcomes
 
 # More in one request than the offsets topic's batch limit allows is INVALID_COMMIT_OFFSET_SIZE.
 ALTER_BATCH = 2000
-NOT_EXACT = Failure(
-    "UNSUPPORTED_BY_CLIENT", "librdkafka can neither write commit metadata byte for byte nor remove single offsets"
-)
 
 
 class ConfluentAdmin(ConfluentReader):
     """Reads one cluster, and alters its groups."""
-
-    def renewed(self) -> "ConfluentAdmin":
-        """Return a new client: librdkafka never forgets a coordinator that has moved."""
-        return ConfluentAdmin(self._settings, self._deadline_seconds, self._concurrency)
 
     def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets, at most 2000 partitions per request.
@@ -54,22 +48,6 @@ class ConfluentAdmin(ConfluentReader):
 
         found = self._connection.gather(sorted(set(groups)), submit, self._concurrency, writing=True)
         return {group: answer if isinstance(answer, Failure) else None for group, answer in found.items()}
-
-    def holding(self, lock: int) -> "ConfluentAdmin":
-        """Return a new client; this process holds its descriptors itself."""
-        return self.renewed()
-
-    def close(self) -> None:
-        """Forget the client."""
-        self._connection.drop()
-
-    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
-        """Fail: librdkafka's Python client can only delete whole groups."""
-        return {group: dict.fromkeys(partitions, NOT_EXACT) for group, partitions in wanted.items()}
-
-    def missing_capability(self) -> Failure | None:
-        """Return what this client cannot do."""
-        return NOT_EXACT
 
     def _alter_once(
         self, wanted: Mapping[str, Commits], parts: Mapping[str, Sequence[TopicPartition]]

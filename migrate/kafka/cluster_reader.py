@@ -53,7 +53,6 @@ class ConfluentReader:
     ) -> None:
         self.side = settings.side
         self.alias = settings.alias
-        self._settings = settings
         self._deadline_seconds = deadline_seconds
         self._concurrency = max(1, min(concurrency, MAX_IN_FLIGHT))
         self._connection = Connection(settings, deadline_seconds)

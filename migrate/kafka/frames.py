@@ -18,6 +18,10 @@ from migrate.model import ClusterFacts, Commit, Failure, GroupState, LogRange, T
 
 _LENGTH = struct.Struct(">Q")
 _READ_SIZE = 1 << 20
+# What either side says of commits with metadata, and of single offsets that are to be removed.
+NOT_EXACT = Failure(
+    "UNSUPPORTED_BY_CLIENT", "librdkafka can neither write commit metadata byte for byte nor remove single offsets"
+)
 
 
 def _values(*kinds: type[Any]) -> dict[type[Any], Any]:

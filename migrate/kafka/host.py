@@ -34,18 +34,15 @@ def main(descriptor: int) -> None:
     settings = calls.get()
     admin: Any = None
     while True:
-        method, arguments = calls.get()
+        method, arguments, options = calls.get()
         try:
-            if admin is None:
+            # librdkafka never forgets a coordinator that has moved: a new client does not know it.
+            if admin is None or method == "renewed":
                 from migrate.kafka.admin import ConfluentAdmin
 
                 admin = ConfluentAdmin(*settings)
-            if method == "renewed":
-                admin = admin.renewed()
-                answer: Any = ("done", None)
-            else:
-                told = getattr(admin, method)(*arguments)
-                answer = ("done", ByGroup(told) if method in ("commits", "alter") else told)
+            found: Any = None if method == "renewed" else getattr(admin, method)(*arguments, **options)
+            answer: Any = ("done", ByGroup(found) if method in ("commits", "alter") else found)
         except MigrateError as error:
             answer = ("error", (type(error), error.problem, error.todo))
         except BaseException:

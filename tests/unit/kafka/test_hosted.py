@@ -208,7 +208,9 @@ def test_killed_its_owner_takes_it_along_and_the_lock_falls_with_the_last_of_the
     file = tmp_path / "lock"
     with silent_port() as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
-        owner = subprocess.Popen([sys.executable, "-c", OWNER, str(file), address])
+        # Of the tree that is tested, also where another one is installed.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        owner = subprocess.Popen([sys.executable, "-c", OWNER, str(file), address], env=environment)
         caller, _ = listener.accept()
         (child,) = map(int, Path(f"/proc/{owner.pid}/task/{owner.pid}/children").read_text().split())
         os.kill(child, signal.SIGSTOP)
