@@ -163,10 +163,6 @@ class Judged:
     checks: tuple[Check, ...]
     judge: Judge
 
-    def __call__(self, facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
-        """Return the results, as `judge` does."""
-        return self.judge(facts, rows, policies)
-
 
 def judges(*checks: Check) -> Callable[[Judge], Judged]:
     """Mark the function that judges these checks: `migrate.checks.checklist` finds it by that."""

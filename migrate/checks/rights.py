@@ -137,7 +137,7 @@ def resources_of(
     `groups` are those to be moved, `source_topics` those that they read, by their names on the source.
     """
     names = sorted(set(source_topics))
-    found = {
+    named = {
         Resources.CLUSTER: [CLUSTER_NAME],
         Resources.GROUPS: sorted(set(groups)),
         Resources.TOPICS: names if side is Side.SOURCE else [flow.policy.target_topic(name) for name in names],
@@ -145,20 +145,19 @@ def resources_of(
     # What MM2 keeps on its target lies, on a failback, on the side that the groups leave.
     mm2_target = Side.SOURCE if flow.failback else Side.TARGET
     if flow.syncs_side is side:
-        found[Resources.SYNCS] = [flow.offset_syncs_topic]
+        named[Resources.SYNCS] = [flow.offset_syncs_topic]
     if mm2_target is side and not flow.failback:
-        found[Resources.CHECKPOINTS] = [flow.checkpoints_topic]
+        named[Resources.CHECKPOINTS] = [flow.checkpoints_topic]
         # None is known where the worker's REST tells the positions.
-        found[Resources.POSITIONS] = [flow.connect_offsets_topic] if flow.connect_offsets_topic else []
-    return found
+        named[Resources.POSITIONS] = [flow.connect_offsets_topic] if flow.connect_offsets_topic else []
+    return named
 
 
 def needed(command: str, side: Side) -> tuple[Right, ...]:
     """Return the rights that a command needs on one side; the offset syncs may lie on either."""
-    found = [right for right in RIGHTS if (right.command, right.side) == (command, side)]
-    if command == "plan" and side is Side.TARGET:
-        found.append(Right("plan", side, Operation.READ, Resources.SYNCS))
-    return tuple(found)
+    rights = tuple(right for right in RIGHTS if (right.command, right.side) == (command, side))
+    of_syncs = Right("plan", side, Operation.READ, Resources.SYNCS)
+    return (*rights, of_syncs) if command == "plan" and side is Side.TARGET else rights
 
 
 def missing(command: str, side: Side, resources: Mapping[Resources, list[str]], seen: Seen) -> tuple[Missing, ...]:
@@ -166,17 +165,16 @@ def missing(command: str, side: Side, resources: Mapping[Resources, list[str]], 
 
     A resource of which the cluster did not tell counts as lacking it.
     """
-    found = []
-    for right in needed(command, side):
-        lacking = tuple(n for n in resources.get(right.resources, ()) if not _allowed(right, n, seen))
-        if lacking:
-            found.append(Missing(right, lacking))
-    return tuple(found)
+    lacking = (
+        Missing(right, tuple(name for name in resources.get(right.resources, ()) if not _allowed(right, name, seen)))
+        for right in needed(command, side)
+    )
+    return tuple(lack for lack in lacking if lack.names)
 
 
 def _allowed(right: Right, name: str, seen: Seen) -> bool:
     kind = right.resources.kind
     if kind is ResourceKind.CLUSTER:
         return seen.cluster is not None and right.operation in seen.cluster
-    told = (seen.groups if kind is ResourceKind.GROUP else seen.topics).get(name)
-    return told is not None and not isinstance(told, Failure) and right.operation in told
+    operations = (seen.groups if kind is ResourceKind.GROUP else seen.topics).get(name)
+    return isinstance(operations, frozenset) and right.operation in operations

@@ -145,12 +145,12 @@ def target_retention(facts: CheckFacts, rows: tuple[Row, ...], policies: Policie
 @judges(checks.ESTIMATED_ROWS)
 def estimated(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Count the rows whose offset rests on unproven syncs, and say under which premise they hold."""
-    found = Counter(row.why or "not-compared" for row in rows if row.grade is Grade.ESTIMATED)
-    if found:
-        why = ", ".join(f"{n} {reason}" for reason, n in sorted(found.items()))
+    reasons = Counter(row.why or "not-compared" for row in rows if row.grade is Grade.ESTIMATED)
+    if reasons:
+        why = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items()))
         yield checks.ESTIMATED_ROWS.warns(
             facts.target.alias, "rows proven by their records",
-            f"{many(found.total(), 'row')} rest on MM2's syncs alone: {why}",
+            f"{many(reasons.total(), 'row')} rest on MM2's syncs alone: {why}",
             "Loss-free while those syncs tell the truth: not after a target topic was re-created without MM2 having "
             "written a sync since.",
         )  # fmt: skip

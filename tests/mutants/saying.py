@@ -137,8 +137,8 @@ SAYING = (
         "undrained-topic-passes",
         "A topic that MM2 has not copied in full blocks its rows.",
         "migrate/checks/topics.py",
-        "for partition, found in told if not found.verdict]\n",
-        "for partition, found in told if found.verdict is False]\n",
+        "for partition, drain in drains if not drain.verdict]\n",
+        "for partition, drain in drains if drain.verdict is False]\n",
         (
             "tests/unit/checks/test_topics.py::test_not_knowing_counts_as_a_block_and_says_why_mm2s_positions_are_not_known",
         ),
