@@ -33,10 +33,10 @@ class ExactClient(CommitReader, Protocol):
     def prove(self) -> None:
         """Reach the cluster; raises `EnvironmentLacks` or `ClusterError` where this client cannot be used."""
 
-    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+    def alter(self, commits: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets with their metadata; no leader epoch. Raises as `prove` does, before anything is sent."""
 
-    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+    def delete_offsets(self, offsets: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
         """Remove single offsets of stopped groups; one that is not there is done. Raises as `prove` does."""
 
 
@@ -70,13 +70,13 @@ class ClusterAdmin(CommitReader, Protocol):
     def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
         """Return how far each log reaches for a read_uncommitted reader: beyond the last stable offset if open."""
 
-    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+    def alter(self, commits: Mapping[str, Commits]) -> Outcomes:
         """Commit the offsets of each group, as many groups in flight at once as the client was made for.
 
         Metadata is written byte for byte, or that partition is a `Failure`; leader epochs never are.
         """
 
-    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+    def delete_offsets(self, offsets: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
         """Remove single offsets of stopped groups, which keep their others; one that is not there is done."""
 
     def missing_capability(self) -> Failure | None:
@@ -103,7 +103,7 @@ class PositionReader(Protocol):
         """What is asked, for messages."""
 
     def positions(self) -> Mapping[TopicPartition, int]:
-        """Return the last source offset copied, by source partition; raises `ClusterError` if it is not told."""
+        """Return the last source offset copied, by source partition; raises `ClusterError` if it is not reported."""
 
 
 class Progress(Protocol):
@@ -113,4 +113,4 @@ class Progress(Protocol):
         """Begin a step, e.g. "reading commits of 312 groups on A"."""
 
     def advance(self, done: int, total: int) -> None:
-        """Say how far the present step is."""
+        """Report progress of the current step."""

@@ -81,18 +81,18 @@ def topics_visible(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies)
 def mm2_topics(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Judge MM2's two topics by the records found there; a wrong topic is named by what it holds."""
     for shape in facts.mm2.shapes:
-        of_checkpoints = shape.wanted == "checkpoint"
+        of_checkpoints = shape.kind == "checkpoint"
         check = checks.MM2_CHECKPOINTS_TOPIC if of_checkpoints else checks.MM2_OFFSET_SYNCS_TOPIC
         option = "--checkpoints-topic" if of_checkpoints else "--offset-syncs-topic"
-        expected = f"topic {shape.topic} on {shape.side}, holding MM2's {shape.wanted} records"
-        right = shape.counts.get(shape.wanted, 0)
-        wrong = {k: n for k, n in shape.counts.items() if k not in (shape.wanted, "tombstone") and n}
+        expected = f"topic {shape.topic} on {shape.side}, holding MM2's {shape.kind} records"
+        right = shape.counts.get(shape.kind, 0)
+        wrong = {k: n for k, n in shape.counts.items() if k not in (shape.kind, "tombstone") and n}
         kinds = ", ".join(f"{n} {k}" for k, n in sorted(wrong.items()))
-        if shape.found is None:
+        if shape.exists is None:
             yield check.unseen(
                 Level.WARN, shape.topic, expected, "the source is down: nobody looked", "The plan goes on without it."
             )
-        elif not shape.found:
+        elif not shape.exists:
             level, more = (Level.BLOCK, "") if shape.named else (Level.WARN, " The plan goes on without it.")
             todo = f"Check the aliases, the policy's separator and {option}.{more}"
             yield check.result(level, shape.topic, expected, "there is no such topic", todo)

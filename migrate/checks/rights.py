@@ -101,10 +101,10 @@ def is_infrastructure(topic: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one cluster lets us do, resource by resource; a `Failure` where it did not tell.
+    """What one cluster lets us do, resource by resource; a `Failure` where it did not report it.
 
     `groups` and `topics` are those that it shows, and those that were asked for by name. `hidden` are topics that it
-    has and does not show us, None where nobody can tell.
+    has and does not show us, None where that is not known.
     """
 
     cluster: frozenset[str] | None
@@ -121,7 +121,7 @@ class Missing:
     names: tuple[str, ...]
 
     @property
-    def told(self) -> str:
+    def grant(self) -> str:
         """What to grant, e.g. "READ on topics A.orders, A.pay"."""
         if self.right.resources is Resources.CLUSTER:
             return f"{self.right.operation} on the cluster"
@@ -148,7 +148,7 @@ def resources_of(
         named[Resources.SYNCS] = [flow.offset_syncs_topic]
     if mm2_target is side and not flow.failback:
         named[Resources.CHECKPOINTS] = [flow.checkpoints_topic]
-        # None is known where the worker's REST tells the positions.
+        # None is known where the worker's REST reports the positions.
         named[Resources.POSITIONS] = [flow.connect_offsets_topic] if flow.connect_offsets_topic else []
     return named
 
@@ -163,7 +163,7 @@ def needed(command: str, side: Side) -> tuple[Right, ...]:
 def missing(command: str, side: Side, resources: Mapping[Resources, list[str]], seen: Seen) -> tuple[Missing, ...]:
     """Return the rights of a command that a cluster does not grant, each with the resources that lack it.
 
-    A resource of which the cluster did not tell counts as lacking it.
+    A resource whose rights the cluster did not report counts as lacking it.
     """
     lacking = (
         Missing(right, tuple(name for name in resources.get(right.resources, ()) if not _allowed(right, name, seen)))

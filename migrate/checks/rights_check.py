@@ -36,14 +36,14 @@ class Examined:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The groups to be moved, and the source topics that they read as far as the source tells."""
+    """The groups to be moved, and the source topics that they read as far as the source reports them."""
 
     groups: tuple[str, ...] = ()
     source_topics: tuple[str, ...] = ()
 
 
 def subjects_of(listed: Collection[str], commits: Mapping[str, Commits | Failure], filters: Filters) -> Subjects:
-    """Return what a plan with these filters is about, as far as the source's commits tell."""
+    """Return what a plan with these filters is about, as far as the source's commits show."""
     groups = tuple(sorted(group for group in listed if filters.group_verdict(group) is None))
     answers = (commits.get(group) for group in groups)
     read = {place.topic for answer in answers if answer and not isinstance(answer, Failure) for place in answer}
@@ -93,7 +93,7 @@ def examine_rights(side: Side, alias: str, resources: Mapping[Resources, list[st
 
 
 def _with_purpose(lack: Missing) -> str:
-    return f"{lack.told} ({lack.right.purpose})" if lack.right.purpose else lack.told
+    return f"{lack.grant} ({lack.right.purpose})" if lack.right.purpose else lack.grant
 
 
 def _asked_about(resources: Mapping[Resources, list[str]]) -> str:

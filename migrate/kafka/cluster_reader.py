@@ -1,4 +1,4 @@
-"""What one cluster tells through librdkafka: the reading half of the confluent-kafka adapter.
+"""What one cluster reports through librdkafka: the reading half of the confluent-kafka adapter.
 
 Every answer is looked at twice: a call that succeeds as a whole may carry an error per partition, per broker
 or an offset of -1001, and each of them reads as "fine" to code that does not ask.
@@ -180,16 +180,7 @@ class ConfluentReader:
         # Starts first: a log that retention cuts in between then shows too wide, never start > end.
         starts = self._listed(batch, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
         ends = self._listed(batch, OffsetSpec.latest())  # type: ignore[no-untyped-call]
-        ranges: dict[TopicPartition, LogRange | Failure] = {}
-        for partition in batch:
-            start, end = _offset(starts[partition]), _offset(ends[partition])
-            if isinstance(start, Failure):
-                ranges[partition] = start
-            elif isinstance(end, Failure):
-                ranges[partition] = end
-            else:
-                ranges[partition] = LogRange(start, end, ends[partition].leader_epoch)
-        return ranges
+        return {partition: _log_range(starts[partition], ends[partition]) for partition in batch}
 
     def _described(self, batch: Sequence[str]) -> dict[str, GroupState | Failure]:
         answers: dict[str, Any] = self._connection.collect(
@@ -212,6 +203,13 @@ class ConfluentReader:
             return {TopicPartition(p.topic, p.partition): future for p, future in futures.items()}
 
         return self._connection.collect(submit)
+
+
+def _log_range(earliest: Any, latest: Any) -> LogRange | Failure:
+    start, end = _offset(earliest), _offset(latest)
+    if isinstance(start, Failure):
+        return start
+    return end if isinstance(end, Failure) else LogRange(start, end, latest.leader_epoch)
 
 
 def _is_passing(answer: object) -> bool:

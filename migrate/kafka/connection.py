@@ -222,7 +222,7 @@ class Connection:
     def _reach(self) -> None:
         """Wait for the first metadata, the proof of reachability and authentication."""
         end = time.monotonic() + min(self.deadline_seconds, PREFLIGHT_SECONDS)
-        # In tries that grow: between them the error callback may tell that waiting is in vain.
+        # In tries that grow: between them the error callback may say that waiting is in vain.
         patience = _FIRST_TRY_SECONDS
         while True:
             try:
@@ -240,9 +240,9 @@ class Connection:
 
     def _unreachable(self, code: str, text: str) -> ClusterError:
         # "All broker connections are down" and a bare timeout name no cause; the transport error before does.
-        for telling in ("_AUTHENTICATION", "_SSL", "_RESOLVE", "_TRANSPORT"):
-            if telling in self._causes and code not in HOPELESS:
-                code, text = telling, self._causes[telling]
+        for cause in ("_AUTHENTICATION", "_SSL", "_RESOLVE", "_TRANSPORT"):
+            if cause in self._causes and code not in HOPELESS:
+                code, text = cause, self._causes[cause]
         kind, todo = _EXPLANATIONS.get(code, ("no answer", _CHECK_BROKERS))
         return ClusterError(f"{self.name} cannot be reached: {kind}: {on_one_line(text, self._secrets)}.", todo)
 

@@ -29,7 +29,7 @@ def main(descriptor: int) -> None:
     channel = socket.socket(fileno=descriptor)
     calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(channel, calls), daemon=True).start()
-    with suppress(ImportError):  # the first call runs into it again, and tells
+    with suppress(ImportError):  # the first call runs into it again, and reports it
         importlib.import_module("migrate.kafka.admin")
     settings = calls.get()
     admin: Any = None
@@ -41,8 +41,8 @@ def main(descriptor: int) -> None:
                 from migrate.kafka.admin import ConfluentAdmin
 
                 admin = ConfluentAdmin(*settings)
-            found: Any = None if method == "renewed" else getattr(admin, method)(*arguments, **options)
-            answer: Any = ("done", ByGroup(found) if method in ("commits", "alter") else found)
+            value: Any = None if method == "renewed" else getattr(admin, method)(*arguments, **options)
+            answer: Any = ("done", ByGroup(value) if method in ("commits", "alter") else value)
         except MigrateError as error:
             answer = ("error", (type(error), error.problem, error.todo))
         except BaseException:

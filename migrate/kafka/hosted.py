@@ -119,14 +119,14 @@ class HostedAdmin:
     log_ranges = _asked(ClusterAdmin.log_ranges)
     high_watermarks = _asked(ClusterAdmin.high_watermarks)
 
-    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+    def alter(self, commits: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets; where the process died over it, every outcome is unknown."""
         try:
-            outcomes: Outcomes = self._call("alter", ByGroup(wanted))
+            outcomes: Outcomes = self._call("alter", ByGroup(commits))
             return outcomes
         except ClientDied as death:
             lost = _lost(death)
-            return {group: dict.fromkeys(offsets, lost) for group, offsets in wanted.items()}
+            return {group: dict.fromkeys(offsets, lost) for group, offsets in commits.items()}
 
     def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
         """Delete empty groups; where the process died over it, every outcome is unknown."""
@@ -136,9 +136,9 @@ class HostedAdmin:
         except ClientDied as death:
             return dict.fromkeys(groups, _lost(death))
 
-    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+    def delete_offsets(self, offsets: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
         """Fail: librdkafka's Python client can only delete whole groups."""
-        return {group: dict.fromkeys(partitions, NOT_EXACT) for group, partitions in wanted.items()}
+        return {group: dict.fromkeys(partitions, NOT_EXACT) for group, partitions in offsets.items()}
 
     def missing_capability(self) -> Failure | None:
         """Return what this client cannot do."""
@@ -207,7 +207,7 @@ class _Process:
 
     def begun(self, settings: tuple[Any, ...]) -> "_Process":
         """Tell it which cluster it is for; returns itself."""
-        with suppress(OSError):  # one that is gone already is told by its first answer
+        with suppress(OSError):  # that one is gone already is seen at its first answer
             send(self._channel, settings)
         return self
 

@@ -99,9 +99,9 @@ class ReaderClients:
     def silent(self, problem: KafkaError | None) -> ClusterError:
         """Return the error of a cluster that does not answer, with the best cause that the clients have reported."""
         code, text = (code_of(problem), problem.str()) if problem else ("", "")
-        for telling in (*sorted(HOPELESS), "_RESOLVE", "_TRANSPORT"):
-            if telling in self.causes and code not in HOPELESS:
-                code, text = telling, self.causes[telling]
+        for known in (*sorted(HOPELESS), "_RESOLVE", "_TRANSPORT"):
+            if known in self.causes and code not in HOPELESS:
+                code, text = known, self.causes[known]
                 break
         cause = f": {on_one_line(text, self._secrets)}" if text else ""
         what = "refused" if code in HOPELESS else f"did not answer within {self._deadline_seconds:g} s"

@@ -70,18 +70,16 @@ class RecordReader:
         return {p: problems.get(p) or tuple(map(Prints.stretch, shelves[p], ranges[p])) for p in requests}
 
     def contents(
-        self, wanted: Mapping[TopicPartition, Collection[int]]
+        self, offsets: Mapping[TopicPartition, Collection[int]]
     ) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return the records at single offsets."""
-        return self._contents(
-            {p: [OffsetRange(o, o + 1) for o in sorted(set(offsets))] for p, offsets in wanted.items()}
-        )
+        return self._contents({p: [OffsetRange(o, o + 1) for o in sorted(set(offsets[p]))] for p in offsets})
 
     def scan(
-        self, wanted: Mapping[TopicPartition, OffsetRange]
+        self, ranges: Mapping[TopicPartition, OffsetRange]
     ) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return every record of one range of each partition, by offset in log order: whole, so a few at a time."""
-        return self._contents({place: [piece] for place, piece in wanted.items()})
+        return self._contents({place: [piece] for place, piece in ranges.items()})
 
     def _contents(
         self, ranges: Mapping[TopicPartition, Sequence[OffsetRange]]
@@ -91,13 +89,13 @@ class RecordReader:
         return {place: problems.get(place) or shelf.records for place, shelf in shelves.items()}
 
     def first_offsets(
-        self, wanted: Mapping[TopicPartition, Collection[int]]
+        self, times: Mapping[TopicPartition, Collection[int]]
     ) -> dict[TopicPartition, Mapping[int, int | None] | Unreadable]:
         """Return first offsets by timestamp, asking for many partitions at once."""
-        offsets: dict[TopicPartition, dict[int, int | None]] = {place: {} for place in wanted}
-        problems = self._known_refusals(wanted)
+        offsets: dict[TopicPartition, dict[int, int | None]] = {place: {} for place in times}
+        problems = self._known_refusals(times)
         # One call takes one timestamp per partition.
-        for turn in in_turns(((place, sorted(set(times))) for place, times in wanted.items()), TIMES_AT_ONCE):
+        for turn in in_turns(((place, sorted(set(times[place]))) for place in times), TIMES_AT_ONCE):
             self._look_up(turn, offsets, problems)
         return {place: problems.get(place) or answers for place, answers in offsets.items()}
 

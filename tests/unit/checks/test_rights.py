@@ -50,7 +50,7 @@ def test_with_all_rights_none_is_missing_and_without_any_each_is_named(command, 
     lacking = missing(command, side, resources, granted(resources, frozenset()))
     wanted = [r for r in needed(command, side) if r.resources in resources]
     assert [lack.right for lack in lacking] == wanted
-    assert all(str(lack.right.operation) in lack.told for lack in lacking)
+    assert all(str(lack.right.operation) in lack.grant for lack in lacking)
 
 
 def test_resources_are_called_what_their_side_calls_them():
@@ -68,7 +68,7 @@ def test_on_the_way_back_mm2s_syncs_lie_on_the_side_that_is_written():
     assert resources[Resources.TOPICS] == ["t"]
     assert Resources.SYNCS in resources
     assert [
-        lack.told for lack in missing("plan", Side.TARGET, resources, granted(resources, frozenset({"DESCRIBE"})))
+        lack.grant for lack in missing("plan", Side.TARGET, resources, granted(resources, frozenset({"DESCRIBE"})))
     ] == [
         "READ on topic t",
         "READ on topic mm2-offset-syncs.B.internal",
@@ -78,11 +78,11 @@ def test_on_the_way_back_mm2s_syncs_lie_on_the_side_that_is_written():
 def test_what_a_cluster_did_not_tell_is_missing():
     resources = resources_of(FLOW, Side.SOURCE, ["g"], ["t"])
     silent = Seen(None, {"g": Failure("GROUP_AUTHORIZATION_FAILED", "no")}, {"t": REFUSED})
-    assert [lack.told for lack in missing("apply", Side.SOURCE, resources, silent)] == [
+    assert [lack.grant for lack in missing("apply", Side.SOURCE, resources, silent)] == [
         "DESCRIBE on group g",
         "DESCRIBE on topic t",
     ]
-    assert "DESCRIBE on the cluster" in [lack.told for lack in missing("plan", Side.SOURCE, resources, silent)]
+    assert "DESCRIBE on the cluster" in [lack.grant for lack in missing("plan", Side.SOURCE, resources, silent)]
 
 
 def lines(side, resources, told):
