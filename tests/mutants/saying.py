@@ -111,7 +111,7 @@ SAYING = (
         "migrate/checks/registry.py",
         "Level.NOT_VISIBLE, self.scope, subject, expected, seen, todo, False, counts_as)\n",
         "Level.PASS, self.scope, subject, expected, seen, todo, False, Level.PASS)\n",
-        ("tests/unit/checks/test_check.py::test_a_state_that_the_worker_does_not_tell_is_not_visible",),
+        ("tests/unit/checks/test_mm2.py::test_a_state_that_the_worker_does_not_tell_is_not_visible",),
     ),
     Mutant(
         "not-visible-blocks-nothing",
@@ -120,7 +120,7 @@ SAYING = (
         "Level.NOT_VISIBLE, self.scope, subject, expected, seen, todo, False, counts_as)\n",
         "Level.NOT_VISIBLE, self.scope, subject, expected, seen, todo, False, Level.WARN)\n",
         (
-            "tests/unit/checks/test_check.py::test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_stopped",
+            "tests/unit/checks/test_groups.py::test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_stopped",
         ),
     ),
     Mutant(
@@ -130,7 +130,7 @@ SAYING = (
         "        if side.may_describe:\n            yield checks.LISTING_COMPLETE.passes(",
         "        if side.may_describe is not False:\n            yield checks.LISTING_COMPLETE.passes(",
         (
-            "tests/unit/checks/test_check.py::test_a_listing_that_may_be_cut_short_blocks_everything_and_not_knowing_is_no_pass",
+            "tests/unit/checks/test_clusters.py::test_a_listing_that_may_be_cut_short_blocks_everything_and_not_knowing_is_no_pass",
         ),
     ),
     Mutant(
@@ -150,7 +150,7 @@ SAYING = (
         '        return self.state in ("Empty", "Dead") and self.member_count == 0\n',
         "        return self.member_count == 0\n",
         (
-            "tests/unit/checks/test_check.py::test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_stopped",
+            "tests/unit/checks/test_groups.py::test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_stopped",
         ),
     ),
     Mutant(
