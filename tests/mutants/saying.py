@@ -233,7 +233,7 @@ SAYING = (
         "migrate/kafka/errors.py",
         "    if _REJECTED.search(text):\n",
         "    if False:\n",
-        ("tests/unit/kafka/test_connection.py::test_a_certificate_that_the_broker_rejects_is_no_lost_connection",),
+        ("tests/unit/kafka/test_errors.py::test_a_certificate_that_the_broker_rejects_is_no_lost_connection",),
     ),
     Mutant(
         "trace-not-redacted",
