@@ -102,9 +102,7 @@ class LineProgress:
         line_text = safe(f"[{elapsed:5.1f} s] {text}")
         # A line that wraps cannot be written over; it stays, as it would in a log, and is not repeated.
         if not self._columns or cells(line_text) >= self._columns:
-            if self._shown and self._columns:
-                self._write("\n")
-            self._shown = 0
+            self._close_line()
             self._write(line_text + "\n")
             return
         wide = cells(line_text)

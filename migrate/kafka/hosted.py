@@ -122,8 +122,7 @@ class HostedAdmin:
     def alter(self, commits: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets; where the process died over it, every outcome is unknown."""
         try:
-            outcomes: Outcomes = self._call("alter", ByGroup(commits))
-            return outcomes
+            return cast(Outcomes, self._call("alter", ByGroup(commits)))
         except ClientDied as death:
             lost = _lost(death)
             return {group: dict.fromkeys(offsets, lost) for group, offsets in commits.items()}
@@ -131,8 +130,7 @@ class HostedAdmin:
     def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
         """Delete empty groups; where the process died over it, every outcome is unknown."""
         try:
-            outcomes: Mapping[str, Failure | None] = self._call("delete_groups", list(groups))
-            return outcomes
+            return cast("Mapping[str, Failure | None]", self._call("delete_groups", list(groups)))
         except ClientDied as death:
             return dict.fromkeys(groups, _lost(death))
 
