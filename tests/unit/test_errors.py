@@ -21,7 +21,7 @@ def test_an_error_reads_as_one_paragraph_of_what_is_wrong_and_what_to_do():
     assert str(MigrateError("It is so.")) == "It is so."
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS, key=lambda kind: kind.__name__))
+@pytest.mark.parametrize("kind", sorted(KINDS, key=str))
 def test_every_error_has_an_exit_code_that_is_not_success(kind):
     expected = {UsageError: 2, ConfigError: 2, Refused: 3}
     assert kind("x").exit_code == expected.get(kind, 1)

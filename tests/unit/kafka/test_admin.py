@@ -18,9 +18,10 @@ def answered(partition, error=None):
 def test_a_partition_that_the_answer_leaves_out_may_be_written_and_one_with_an_error_is_not_done():
     refused = KafkaError(KafkaError.UNKNOWN_MEMBER_ID, "no")
     results = _results([P0, P1, P2], SimpleNamespace(topic_partitions=[answered(0), answered(1, refused)]))
-    assert results[P0] is None
-    assert results[P1].code == "UNKNOWN_MEMBER_ID" and not results[P1].outcome_unknown
-    assert results[P2].code == "_NO_ANSWER" and results[P2].outcome_unknown
+    done, failed, lost = (results[partition] for partition in (P0, P1, P2))
+    assert done is None
+    assert isinstance(failed, Failure) and failed.code == "UNKNOWN_MEMBER_ID" and not failed.outcome_unknown
+    assert isinstance(lost, Failure) and lost.code == "_NO_ANSWER" and lost.outcome_unknown
 
 
 def test_a_call_that_failed_failed_for_each_of_its_partitions():

@@ -11,11 +11,8 @@ from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Side
 
-READERS = KafkaReaders(
-    *(ClientSettings(side, alias, alias, {}) for side, alias in ((Side.SOURCE, "A"), (Side.TARGET, "B"))),
-    5.0,
-    "read_uncommitted",
-)
+SOURCE, TARGET = ClientSettings(Side.SOURCE, "A", "A", {}), ClientSettings(Side.TARGET, "B", "B", {})
+READERS = KafkaReaders(SOURCE, TARGET, 5.0, "read_uncommitted")
 
 
 class Reader:
