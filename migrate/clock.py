@@ -14,31 +14,23 @@ class Clock(Protocol):
 
     def now_ms(self) -> int:
         """Return the time of day in ms since 1970, UTC."""
-        ...
 
     def monotonic(self) -> float:
         """Return seconds that never go back, for deadlines."""
-        ...
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds: float, /) -> None:
         """Return after so many seconds."""
-        ...
 
 
 class SystemClock:
     """The machine's clock."""
 
+    monotonic = staticmethod(time.monotonic)
+    wait = staticmethod(time.sleep)
+
     def now_ms(self) -> int:
         """Return the time of day in ms since 1970, UTC."""
         return time.time_ns() // 1_000_000
-
-    def monotonic(self) -> float:
-        """Return seconds that never go back, for deadlines."""
-        return time.monotonic()
-
-    def wait(self, seconds: float) -> None:
-        """Return after so many seconds."""
-        time.sleep(seconds)
 
 
 class Backoff:

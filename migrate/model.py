@@ -50,7 +50,7 @@ class GroupPartition:
         return TopicPartition(self.topic, self.partition)
 
 
-# Stands for commit metadata that is there, and whose content the client that read it cannot tell.
+# In place of commit metadata that exists, and whose content the client that read it cannot return.
 UNREAD_METADATA = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -92,7 +92,7 @@ class GroupState:
     `state` is Kafka's own word ("Empty", "Dead", "Stable", "PreparingRebalance", ..., "Unknown").
     `kind` is "classic", "consumer" or "other" ("other": not a consumer group, such as a Connect worker's).
     `members` names the members as "client-id@host", at most a few dozen; `member_count` counts all. `assignor` is
-    the name of the assignor in use ("range", "stream"), "" where there is none or it was not told.
+    the name of the assignor in use ("range", "stream"), "" where there is none or it was not reported.
     """
 
     state: str
@@ -115,7 +115,7 @@ class GroupState:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """What a cluster says of itself. `may_describe` is None where the broker did not tell its ACL verdict."""
+    """What a cluster says of itself. `may_describe` is None where the broker did not report its ACL verdict."""
 
     cluster_id: str
     brokers: int
@@ -234,10 +234,10 @@ class Row:
     `target_offset` is None only where nothing is planned (block without translation, skip, remove).
     `rereads_at_most` is a proven bound, None where none is proven; `rereads_estimate` is what the window's
     width suggests and bounds nothing. The `lower_` and `upper_` pairs are the window's ends: the syncs on
-    either side of the committed offset; `lower_kind` says what stands at the lower end. Where records were
+    either side of the committed offset; `lower_kind` says what is at the lower end. Where records were
     compared: `equality` is what they had to agree in (`migrate.match.equality.Equality`, "" where not known), `why` the
     code of what comparing said ("" where nothing was compared), `missing_on_target` how many owed records have no
-    copy on the target (None where that was not told). `target_metadata` is committed with `target_offset`, byte for
+    copy on the target (None where that is not known). `target_metadata` is committed with `target_offset`, byte for
     byte; "" where the commit shall have none.
     """
 
@@ -320,7 +320,7 @@ def rereads(row: Row) -> int | None:
 
 
 def rewinds(row: Row) -> bool:
-    """True if the row sets the target group back behind where it stands."""
+    """True if the row sets the target group back behind where it is."""
     return (
         row.decision is Decision.SET
         and row.target_prior is not None

@@ -1,6 +1,6 @@
 """What the tool needs of a Kafka cluster and of the person who waits: small protocols, two adapters each.
 
-`migrate.kafka.admin` is the confluent-kafka adapter, `migrate.spark.java_commits` the Java one (commits only).
+`migrate.kafka.hosted` is the confluent-kafka adapter, `migrate.spark.java_commits` the Java one (commits only).
 Every question gets an answer: a call returns one entry for each thing asked about, a `Failure` where the
 cluster gave none; a whole call that could not be made raises `ClusterError`.
 """
@@ -21,7 +21,6 @@ class CommitReader(Protocol):
         is still open on an offset is `Failure("UNSTABLE_OFFSET_COMMIT", ...)`, unless `require_stable` is
         False: then what is committed so far is returned.
         """
-        ...
 
 
 Outcomes = Mapping[str, Mapping[TopicPartition, Failure | None]]
@@ -33,15 +32,12 @@ class ExactClient(CommitReader, Protocol):
 
     def prove(self) -> None:
         """Reach the cluster; raises `EnvironmentLacks` or `ClusterError` where this client cannot be used."""
-        ...
 
-    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+    def alter(self, commits: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets with their metadata; no leader epoch. Raises as `prove` does, before anything is sent."""
-        ...
 
-    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+    def delete_offsets(self, offsets: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
         """Remove single offsets of stopped groups; one that is not there is done. Raises as `prove` does."""
-        ...
 
 
 class ClusterAdmin(CommitReader, Protocol):
@@ -52,65 +48,51 @@ class ClusterAdmin(CommitReader, Protocol):
 
     def facts(self) -> ClusterFacts:
         """Return the cluster's id and what it lets us see; raises `ClusterError` if it cannot be reached."""
-        ...
 
     def topics(self) -> Mapping[str, int]:
         """Return partition counts by topic name, of every topic the cluster shows us. Creates none."""
-        ...
 
     def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
         """Return the topic ids (KIP-516) of those of `topics` that exist, as Kafka prints them."""
-        ...
 
     def groups(self) -> frozenset[str]:
         """List consumer groups (simple, classic, KIP-848).
 
         Raises `ClusterError` if any broker's part is missing: a short list would be a smaller plan.
         """
-        ...
 
     def group_states(self, groups: Collection[str]) -> Mapping[str, GroupState | Failure]:
         """Describe each group; one that does not exist is `GroupState("Dead")`."""
-        ...
 
     def log_ranges(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange | Failure]:
         """Return log start and last stable offset of each partition."""
-        ...
 
     def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
         """Return how far each log reaches for a read_uncommitted reader: beyond the last stable offset if open."""
-        ...
 
-    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+    def alter(self, commits: Mapping[str, Commits]) -> Outcomes:
         """Commit the offsets of each group, as many groups in flight at once as the client was made for.
 
         Metadata is written byte for byte, or that partition is a `Failure`; leader epochs never are.
         """
-        ...
 
-    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+    def delete_offsets(self, offsets: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
         """Remove single offsets of stopped groups, which keep their others; one that is not there is done."""
-        ...
 
-    def lacks(self) -> Failure | None:
+    def missing_capability(self) -> Failure | None:
         """Try whether metadata and single removals can be done here; None if they can, else why not."""
-        ...
 
     def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
         """Delete empty groups with all their offsets; None for each that is done."""
-        ...
 
     def renewed(self) -> "ClusterAdmin":
         """Return a new client to the same cluster: a fresh one has no stale coordinator in its cache."""
-        ...
 
     def holding(self, lock: int) -> "ClusterAdmin":
         """Return a new client that keeps this file descriptor, and a lock on it, for as long as it may write."""
-        ...
 
     def close(self) -> None:
         """Give up the connections; a later call opens others."""
-        ...
 
 
 class PositionReader(Protocol):
@@ -119,11 +101,9 @@ class PositionReader(Protocol):
     @property
     def where(self) -> str:
         """What is asked, for messages."""
-        ...
 
     def positions(self) -> Mapping[TopicPartition, int]:
-        """Return the last source offset copied, by source partition; raises `ClusterError` if it is not told."""
-        ...
+        """Return the last source offset copied, by source partition; raises `ClusterError` if it is not reported."""
 
 
 class Progress(Protocol):
@@ -131,16 +111,6 @@ class Progress(Protocol):
 
     def step(self, text: str) -> None:
         """Begin a step, e.g. "reading commits of 312 groups on A"."""
-        ...
 
     def advance(self, done: int, total: int) -> None:
-        """Say how far the present step is."""
-        ...
-
-
-class Lines(Progress, Protocol):
-    """A progress that also takes lines which are no step (`migrate.progress.LineProgress`)."""
-
-    def say(self, text: str) -> None:
-        """Write a line that is whole by itself."""
-        ...
+        """Report progress of the current step."""

@@ -2,7 +2,7 @@
 
 In a log it is one line per step, and one more whenever a long step has gone on for another while; on a terminal the
 line of the present step is written over until the step is done. A step that cannot say how far it is says how long
-it has taken: a heart that beats, so that nobody takes a slow cluster for a dead one.
+it has taken: a heartbeat, so that a slow cluster is not mistaken for a hang.
 """
 
 import json
@@ -80,9 +80,8 @@ class LineProgress:
 
     def _say_again(self) -> None:
         now = self._clock.monotonic()
-        if now - self._last_line < (BEAT_SECONDS if self._columns else self._pause):
-            return
-        if now - self._step_began < FIRST_SECONDS:
+        pause = BEAT_SECONDS if self._columns else self._pause
+        if now - self._last_line < pause or now - self._step_began < FIRST_SECONDS:
             return
         self._pause = min(2 * self._pause, LONGEST_SECONDS)
         took = now - self._step_began
@@ -103,9 +102,7 @@ class LineProgress:
         line_text = safe(f"[{elapsed:5.1f} s] {text}")
         # A line that wraps cannot be written over; it stays, as it would in a log, and is not repeated.
         if not self._columns or cells(line_text) >= self._columns:
-            if self._shown and self._columns:
-                self._write("\n")
-            self._shown = 0
+            self._close_line()
             self._write(line_text + "\n")
             return
         wide = cells(line_text)

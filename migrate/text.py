@@ -96,7 +96,7 @@ def _in_ansi_c_quotes(character: str) -> str:
 
 def _bytes_of(character: str) -> bytes:
     try:
-        # What Python reads of a file name that is no text stands for one byte each.
+        # What Python reads of a file name that is no text is one byte each.
         return character.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return character.encode("utf-8", "surrogatepass")
@@ -144,10 +144,10 @@ _UNITS = ("", "K", "M", "G", "T", "P")
 
 def parse_bytes(text: str) -> int:
     """Read "1048576", "500M", "1.5G" or "2GB"; raises `ValueError` for anything else."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)B?", text.strip().upper())
-    if not found:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)B?", text.strip().upper())
+    if not match:
         raise ValueError(f"{text!r} is no number of bytes, such as 500M, 2G or 1048576.")
-    return int(Decimal(found[1]) * Decimal(1000 ** _UNITS.index(found[2])))
+    return int(Decimal(match[1]) * Decimal(1000 ** _UNITS.index(match[2])))
 
 
 def bytes_text(count: int) -> str:

@@ -6,39 +6,20 @@ COORDINATOR_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER as NOT_COORDINATOR (Kafka's `C
 shows the prior offset proves nothing either. What is not listed here is unknown.
 """
 
-# Checked by the broker before it appends to the offsets topic (`KafkaApis`, for commits
-# `OffsetMetadataManager.validateOffsetCommit`, for deletions `GroupMetadataManager`), or found by this tool or its
-# client before anything is sent.
 NOT_WRITTEN = frozenset(
     {
-        "CLUSTER_AUTHORIZATION_FAILED",
-        "COORDINATOR_LOAD_IN_PROGRESS",
-        "FENCED_INSTANCE_ID",
-        "FENCED_MEMBER_EPOCH",
-        "GROUP_AUTHORIZATION_FAILED",
-        "GROUP_ID_NOT_FOUND",
-        "GROUP_SUBSCRIBED_TO_TOPIC",
-        "ILLEGAL_GENERATION",
-        "INCONSISTENT_GROUP_PROTOCOL",
-        "INVALID_COMMIT_OFFSET_SIZE",
-        "INVALID_GROUP_ID",
-        "NON_EMPTY_GROUP",
-        "OFFSET_METADATA_TOO_LARGE",
-        "REBALANCE_IN_PROGRESS",
-        "STALE_MEMBER_EPOCH",
-        "TOPIC_AUTHORIZATION_FAILED",
-        "UNKNOWN_MEMBER_ID",
-        "UNKNOWN_TOPIC_OR_PARTITION",
-        "UNSUPPORTED_VERSION",
-        "GROUP_CHANGED",
-        "JAVA_CLIENT_MISSING",
-        "JAVA_CLIENT_UNUSABLE",
-        "NOT_SENT",
-        "UNSUPPORTED_BY_CLIENT",
-        "_INVALID_ARG",
-        "_UNSUPPORTED_FEATURE",
+        # Checked by the broker before it appends to the offsets topic (`KafkaApis`, for commits
+        # `OffsetMetadataManager.validateOffsetCommit`, for deletions `GroupMetadataManager`).
+        "CLUSTER_AUTHORIZATION_FAILED", "COORDINATOR_LOAD_IN_PROGRESS", "FENCED_INSTANCE_ID", "FENCED_MEMBER_EPOCH",
+        "GROUP_AUTHORIZATION_FAILED", "GROUP_ID_NOT_FOUND", "GROUP_SUBSCRIBED_TO_TOPIC", "ILLEGAL_GENERATION",
+        "INCONSISTENT_GROUP_PROTOCOL", "INVALID_COMMIT_OFFSET_SIZE", "INVALID_GROUP_ID", "NON_EMPTY_GROUP",
+        "OFFSET_METADATA_TOO_LARGE", "REBALANCE_IN_PROGRESS", "STALE_MEMBER_EPOCH", "TOPIC_AUTHORIZATION_FAILED",
+        "UNKNOWN_MEMBER_ID", "UNKNOWN_TOPIC_OR_PARTITION", "UNSUPPORTED_VERSION",
+        # Found by this tool, or by its client, before anything is sent.
+        "GROUP_CHANGED", "JAVA_CLIENT_MISSING", "JAVA_CLIENT_UNUSABLE", "NOT_SENT", "UNSUPPORTED_BY_CLIENT",
+        "_INVALID_ARG", "_UNSUPPORTED_FEATURE",
     }
-)
+)  # fmt: skip
 
 
 def may_be_written(code: str) -> bool:

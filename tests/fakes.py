@@ -136,8 +136,8 @@ class FakeCluster:
         self._called("delete_offsets")
         return {group: self._delete_offsets(group, partitions) for group, partitions in wanted.items()}
 
-    def lacks(self) -> Failure | None:
-        self._called("lacks")
+    def missing_capability(self) -> Failure | None:
+        self._called("missing_capability")
         return self.lacking
 
     def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:

@@ -268,7 +268,7 @@ def _with_exact_client(
         for g in listed
         if g.fate is Fate.WRITE and (found := tuple(_needs(g.pending, before.get(g.group, {}), undo)))
     }
-    lack = target.lacks() if needs else None
+    lack = target.missing_capability() if needs else None
     if lack is None:
         return listed
     why = f"({lack})"

@@ -86,7 +86,7 @@ class ExactAdmin:
         except MigrateError as error:
             return {group: dict.fromkeys(partitions, failure_of(error)) for group, partitions in wanted.items()}
 
-    def lacks(self) -> Failure | None:
+    def missing_capability(self) -> Failure | None:
         """Reach the cluster through the exact client; None if that works."""
         try:
             self._exact.prove()

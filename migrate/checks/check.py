@@ -25,15 +25,15 @@ from migrate.survey.streams import Application
 class TopicShape:
     """What one of MM2's topics turned out to hold.
 
-    `wanted` is the record kind it should hold ("checkpoint" or "offset-sync"), `counts` records by kind as
+    `kind` is the record kind it should hold ("checkpoint" or "offset-sync"), `counts` records by kind as
     read ("undecodable:<reason>" for those of no kind).
-    `found` is False where the cluster has no such topic, None where it is down.
+    `exists` is False where the cluster has no such topic, None where it is down.
     """
 
     side: str
     topic: str
-    wanted: str
-    found: bool | None
+    kind: str
+    exists: bool | None
     named: bool
     counts: Mapping[str, int]
 
@@ -42,7 +42,7 @@ class TopicShape:
 class HiddenTopics:
     """Topics that a cluster has and does not show us: those that a plan may be about, and others.
 
-    `unknown` says why nobody can tell, "" where it is known.
+    `unknown` says why that is not known, "" where it is.
     """
 
     concerned: tuple[str, ...] = ()
@@ -52,10 +52,10 @@ class HiddenTopics:
 
 @dataclass(frozen=True)
 class ClusterSide:
-    """One of the two clusters. `may_describe` is None where the broker did not tell its ACL verdict.
+    """One of the two clusters. `may_describe` is None where the broker did not report its ACL verdict.
 
     `states` hold each group's state or the failure to describe it; a group that two listings, `seconds_apart`, did not
-    show is `GroupState("Absent")`. `hidden` tells of topics that the cluster does not show us, None where nobody asked.
+    show is `GroupState("Absent")`. `hidden` are topics that the cluster does not show us, None where nobody asked.
     `other_logs` are the commits on it, by their places on the source, that are proven to be of another log.
     """
 
@@ -162,10 +162,6 @@ class Judged:
 
     checks: tuple[Check, ...]
     judge: Judge
-
-    def __call__(self, facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
-        """Return the results, as `judge` does."""
-        return self.judge(facts, rows, policies)
 
 
 def judges(*checks: Check) -> Callable[[Judge], Judged]:

@@ -1,4 +1,4 @@
-"""Runs all checks, in the order in which they are told, and says what their blocks touch. Pure."""
+"""Runs all checks, in the order in which they are listed, and says what their blocks touch. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -26,14 +26,14 @@ JUDGES: tuple[Judged, ...] = tuple(
 
 def run(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> tuple[CheckResult, ...]:
     """Run all checks, and turn blocks that a waiver covers into accepted warnings."""
-    return tuple(_waived(result, policies) for judged in JUDGES for result in judged(facts, rows, policies))
+    return tuple(_waived(result, policies) for judged in JUDGES for result in judged.judge(facts, rows, policies))
 
 
 def blocked_groups(results: Iterable[CheckResult], rows: Iterable[Row]) -> dict[str, tuple[str, str]]:
     """Return the groups that blocking results touch, each with the first such (check, sentence).
 
-    A cluster's block touches every group, a topic's the groups with a row on it, a group's itself; a row's is told
-    by `blocked_rows`.
+    A cluster's block touches every group, a topic's the groups with a row on it, a group's itself; for a row's see
+    `blocked_rows`.
     """
     blocking = [r for r in results if r.counts_as is Level.BLOCK and r.scope is not Scope.ROW]
     of_cluster = [r for r in blocking if r.scope is Scope.CLUSTER]
@@ -41,11 +41,9 @@ def blocked_groups(results: Iterable[CheckResult], rows: Iterable[Row]) -> dict[
     of_group = {r.subject: r for r in reversed(blocking) if r.scope is Scope.GROUP}
     blocked: dict[str, tuple[str, str]] = {}
     for row in rows:
-        if row.group in blocked:
-            continue
-        found = of_cluster[0] if of_cluster else of_group.get(row.group) or of_topic.get(row.source_topic)
-        if found is not None:
-            blocked[row.group] = (found.check, _sentence(found))
+        block = of_cluster[0] if of_cluster else of_group.get(row.group) or of_topic.get(row.source_topic)
+        if block is not None and row.group not in blocked:
+            blocked[row.group] = (block.check, _sentence(block))
     return blocked
 
 
@@ -55,8 +53,8 @@ def blocked_rows(results: Iterable[CheckResult]) -> dict[str, tuple[str, str]]:
     return {r.subject: (r.check, _sentence(r)) for r in reversed(blocking)}
 
 
-def _sentence(found: CheckResult) -> str:
-    return f"{capital(found.seen)}; expected {found.expected}."
+def _sentence(result: CheckResult) -> str:
+    return f"{capital(result.seen)}; expected {result.expected}."
 
 
 def _waived(result: CheckResult, policies: Policies) -> CheckResult:

@@ -53,10 +53,8 @@ def listing_complete(facts: CheckFacts, rows: tuple[Row, ...], policies: Policie
 def topics_visible(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block where a cluster has topics of the flow that it does not show us: commits on them are in no plan."""
     expected = "the right DESCRIBE on every topic, without which brokers leave commits on it out in silence"
-    for alias, hidden in ((side.alias, side.hidden) for side in facts.up):
-        todo = "Grant DESCRIBE, and READ to read their records, on topic {} on {} to this principal."
-        if hidden is None:
-            continue
+    todo = "Grant DESCRIBE, and READ to read their records, on topic {} on {} to this principal."
+    for alias, hidden in ((side.alias, side.hidden) for side in facts.up if side.hidden is not None):
         if hidden.unknown:
             yield checks.TOPICS_VISIBLE.unseen(
                 Level.WARN, alias, expected, f"the cluster did not tell which topics it has: {hidden.unknown}",
@@ -83,24 +81,22 @@ def topics_visible(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies)
 def mm2_topics(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Judge MM2's two topics by the records found there; a wrong topic is named by what it holds."""
     for shape in facts.mm2.shapes:
-        of_checkpoints = shape.wanted == "checkpoint"
+        of_checkpoints = shape.kind == "checkpoint"
         check = checks.MM2_CHECKPOINTS_TOPIC if of_checkpoints else checks.MM2_OFFSET_SYNCS_TOPIC
         option = "--checkpoints-topic" if of_checkpoints else "--offset-syncs-topic"
-        expected = f"topic {shape.topic} on {shape.side}, holding MM2's {shape.wanted} records"
-        right = shape.counts.get(shape.wanted, 0)
-        wrong = {k: n for k, n in shape.counts.items() if k not in (shape.wanted, "tombstone") and n}
-        if shape.found is None:
+        expected = f"topic {shape.topic} on {shape.side}, holding MM2's {shape.kind} records"
+        right = shape.counts.get(shape.kind, 0)
+        wrong = {k: n for k, n in shape.counts.items() if k not in (shape.kind, "tombstone") and n}
+        kinds = ", ".join(f"{n} {k}" for k, n in sorted(wrong.items()))
+        if shape.exists is None:
             yield check.unseen(
                 Level.WARN, shape.topic, expected, "the source is down: nobody looked", "The plan goes on without it."
             )
-        elif not shape.found:
-            level = Level.BLOCK if shape.named else Level.WARN
-            todo = f"Check the aliases, the policy's separator and {option}."
-            if not shape.named:
-                todo += " The plan goes on without it."
+        elif not shape.exists:
+            level, more = (Level.BLOCK, "") if shape.named else (Level.WARN, " The plan goes on without it.")
+            todo = f"Check the aliases, the policy's separator and {option}.{more}"
             yield check.result(level, shape.topic, expected, "there is no such topic", todo)
         elif not right and wrong:
-            kinds = ", ".join(f"{n} {k}" for k, n in sorted(wrong.items()))
             yield check.blocks(
                 shape.topic, expected, f"none of its records is one; it holds {kinds}", _wrong_topic_todo(wrong, option)
             )
@@ -109,7 +105,6 @@ def mm2_topics(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> 
                 shape.topic, expected, "it holds no such record", "MM2 has not written there yet, or writes elsewhere."
             )
         elif wrong:
-            kinds = ", ".join(f"{n} {k}" for k, n in sorted(wrong.items()))
             yield check.warns(
                 shape.topic, expected, f"{right} records read, {kinds} left aside",
                 "Find out who else writes to this topic.",
@@ -126,7 +121,7 @@ def _wrong_topic_todo(wrong: Mapping[str, int], option: str) -> str:
         "connect-offsets": "These are Connect source offsets (mm2-offsets...): MM2's own positions.",
         "connect-json": "These went through a JSON converter: give MM2's connectors ByteArrayConverter.",
     }
-    most = max(wrong, key=lambda kind: wrong[kind])
+    most = max(wrong, key=wrong.__getitem__)
     hint = looks.get(most.removeprefix("undecodable:"), "It is no topic of MM2's.")
     return f"{hint} Name the right one with {option}."
 

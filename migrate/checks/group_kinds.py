@@ -50,16 +50,15 @@ def other_kinds(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
                 f"Look with kafka-groups --list on {facts.source.alias} (Kafka 4.0 and later have such groups).",
             )  # fmt: skip
             continue
-        found = [group for group, told in sorted(kinds.items()) if told == kind]
-        untold = [group for group, told in sorted(kinds.items()) if told == "unknown"]
-        for group in found:
+        of_kind, unknown = ([g for g in sorted(kinds) if kinds[g] == word] for word in (kind, "unknown"))
+        for group in of_kind:
             yield check.blocks(group, expected, f"it is {what}", todo)
-        if untold:
+        if unknown:
             yield check.on_cluster.unseen(
-                Level.WARN, facts.source.alias, expected, f"the kind of {some(untold)} is not known",
+                Level.WARN, facts.source.alias, expected, f"the kind of {some(unknown)} is not known",
                 f"Look with kafka-groups --list on {facts.source.alias}.",
             )  # fmt: skip
-        elif not found:
+        elif not of_kind:
             yield check.on_cluster.passes(facts.source.alias, expected, "none is listed")
 
 
@@ -78,7 +77,7 @@ def group_protocol(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies)
                 f"its consumers use group.protocol=consumer (KIP-848), and {facts.target.alias} does not serve that",
                 "Set group.protocol=classic in its consumers, or upgrade the target to Kafka 4.0, before they start.",
             )  # fmt: skip
-    elif new:
+    else:
         for group in new:
             yield check.unseen(
                 Level.WARN, group, expected,
@@ -87,22 +86,22 @@ def group_protocol(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies)
                 "It needs Kafka 4.0, or group.coordinator.rebalance.protocols with consumer.",
             )  # fmt: skip
     served = isinstance(settings, BrokerSettings) and settings.takes_kip848
-    untold = [group for group, state in states.items() if not isinstance(state, GroupState)]
-    if untold and not served:
+    unknown = [group for group, state in states.items() if not isinstance(state, GroupState)]
+    if unknown and not served:
         yield check.on_cluster.unseen(
             Level.WARN, facts.source.alias, expected,
-            f"the protocol of {many(len(untold), 'group')} is not known: {some(untold, 3)}",
+            f"the protocol of {many(len(unknown), 'group')} is not known: {some(unknown, 3)}",
             f"Those with group.protocol=consumer (KIP-848) need a {facts.target.alias} of Kafka 4.0.",
         )  # fmt: skip
     elif groups and (served or not new):
-        unknown = f", {len(untold)} unknown" if untold else ""
-        seen = f"{len(groups) - len(untold) - len(new)} classic, {len(new)} of KIP-848{unknown}"
+        seen = f"{len(groups) - len(unknown) - len(new)} classic, {len(new)} of KIP-848"
+        seen += f", {len(unknown)} unknown" if unknown else ""
         yield check.passes(many(len(groups), "group"), expected, seen)
 
 
 @judges(checks.KAFKA_STREAMS)
 def kafka_streams(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
-    """Name Kafka Streams applications: their state stands in topics of their own, and offsets do not move it."""
+    """Name Kafka Streams applications: their state is in topics of their own, and offsets do not move it."""
     for group in groups_of(rows):
         app = facts.groups.applications.get(group)
         if app is not None:
@@ -117,18 +116,15 @@ def kafka_streams(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) 
 def _internal(app: Application) -> str:
     if not app.internal_topics:
         return "no internal topic of its name is there"
-    told = []
-    for title, topics in (
-        ("used as they are on the target", [t for t in app.internal_topics if t.is_copied and t.copy == t.topic]),
-        (
-            "copied under another name, which the application does not read",
-            [t for t in app.internal_topics if t.is_copied and t.copy != t.topic],
-        ),
-        ("not copied", [t for t in app.internal_topics if not t.is_copied]),
-    ):
-        if topics:
-            told.append(f"{title}: {some((t.topic for t in topics), 5)}")
-    return "; ".join(told)
+    copied = [t for t in app.internal_topics if t.is_copied]
+    kinds = {
+        "used as they are on the target": [t.topic for t in copied if t.copy == t.topic],
+        "copied under another name, which the application does not read": [
+            t.topic for t in copied if t.copy != t.topic
+        ],
+        "not copied": [t.topic for t in app.internal_topics if not t.is_copied],
+    }
+    return "; ".join(f"{title}: {some(topics, 5)}" for title, topics in kinds.items() if topics)
 
 
 @judges(checks.CONNECT_SINK)
@@ -156,10 +152,10 @@ def connect_internal_topics(facts: CheckFacts, rows: tuple[Row, ...], policies: 
             "Find out whether source connectors ran there: without these topics they take a new snapshot.",
         )  # fmt: skip
         return
-    for found in facts.topics.of_connect:
+    for missing in facts.topics.of_connect:
         yield check.warns(
-            found.topic, expected,
-            f"{found}, and {facts.target.alias} has no topic of that name: a source connector started there takes a "
+            missing.topic, expected,
+            f"{missing}, and {facts.target.alias} has no topic of that name: a source connector started there takes a "
             "new snapshot", CONNECT_TODO,
         )  # fmt: skip
     hidden = facts.source.hidden
@@ -173,12 +169,12 @@ def connect_internal_topics(facts: CheckFacts, rows: tuple[Row, ...], policies: 
 @judges(checks.VENDOR_GROUPS)
 def vendor_groups(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Count the groups whose names begin with one underscore: mostly those of vendors' own tools."""
-    found = [group for group in groups_of(rows) if VENDOR_GROUP.fullmatch(group)]
-    if found:
+    vendors = [group for group in groups_of(rows) if VENDOR_GROUP.fullmatch(group)]
+    if vendors:
         yield checks.VENDOR_GROUPS.warns(
             facts.source.alias, "groups of the users' own applications",
-            f"{many(len(found), 'group')} whose {'name begins' if len(found) == 1 else 'names begin'} with one _: "
-            f"{some(map(name, found))}",
+            f"{many(len(vendors), 'group')} whose {'name begins' if len(vendors) == 1 else 'names begin'} with one _: "
+            f"{some(map(name, vendors))}",
             "Vendors name the groups of their own tools like that (Control Center, ksqlDB, Schema Registry), and "
             f"those run on {facts.target.alias} by themselves. If none of them is yours, leave them out: "
             f"--exclude-group '{VENDOR_GROUP.pattern}'",

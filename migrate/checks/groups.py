@@ -86,8 +86,8 @@ def two_looks(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> I
     """Block where groups count as absent by what is one listing: they vanish from listings while they rebalance."""
     groups = groups_of(rows)
     for side in (facts.source, facts.target):
-        alias, told = side.alias, (side.states.get(group) for group in groups)
-        absent = sum(isinstance(state, GroupState) and state.state == "Absent" for state in told)
+        alias, states = side.alias, (side.states.get(group) for group in groups)
+        absent = sum(isinstance(state, GroupState) and state.state == "Absent" for state in states)
         if not absent:
             continue
         expected = f"two listings of the groups, at least {LEAST_SECONDS:.0f} s apart"
@@ -134,28 +134,28 @@ def offsets_expiry(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies)
         state = facts.target.states.get(group)
         if not isinstance(state, GroupState) or not is_without_members(state):
             continue  # alive there, or unknown: a check of its own blocks it
-        found = expiry_of(group, state, partitions, group in setting, clocks)
-        told = expiry_result(group, found, now_ms, facts.target.alias)
-        if told is None:
-            fine.append(found)
+        expiry = expiry_of(group, state, partitions, group in setting, clocks)
+        result = _expiry_result(group, expiry, now_ms, facts.target.alias)
+        if result is None:
+            fine.append(expiry)
         else:
-            yield told
+            yield result
     if fine:
-        first = min(fine, key=lambda found: found.back_by_ms or 0)
+        first = min(fine, key=lambda expiry: expiry.back_by_ms or 0)
         yield checks.OFFSETS_EXPIRY.passes(many(len(fine), "group"), EXPIRY_EXPECTED, first.sentence)
 
 
-def expiry_result(group: str, found: Expiry, now_ms: int, alias: str) -> CheckResult | None:
+def _expiry_result(group: str, expiry: Expiry, now_ms: int, alias: str) -> CheckResult | None:
     """Return the result for a group whose offsets may be gone too soon; None where there is time."""
-    left = found.left_ms(now_ms)
+    left = expiry.left_ms(now_ms)
     if left is None:
-        seen = f"unknown: {found.sentence}"
+        seen = f"unknown: {expiry.sentence}"
         return checks.OFFSETS_EXPIRY.unseen(Level.WARN, group, EXPIRY_EXPECTED, seen, UNKNOWN_TODO)
     if left >= WARN_BELOW_MS:
         return None
     level = Level.BLOCK if left < BLOCK_BELOW_MS else Level.WARN
-    waiver = "; or waive with --accept offsets-expiry:GROUP." if level is Level.BLOCK else "."
-    return checks.OFFSETS_EXPIRY.result(level, group, EXPIRY_EXPECTED, found.at(now_ms), remedy(found, alias) + waiver)
+    todo = remedy(expiry, alias) + ("; or waive with --accept offsets-expiry:GROUP." if level is Level.BLOCK else ".")
+    return checks.OFFSETS_EXPIRY.result(level, group, EXPIRY_EXPECTED, expiry.at(now_ms), todo)
 
 
 @judges(checks.COMMITS_MOVING)
@@ -196,9 +196,8 @@ def reread_limit(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -
     for group, total in sorted(totals.items()):
         if total > policies.max_rereads:
             seen = f"{'about' if group in guessed else 'at most'} {total} records"
-            yield checks.REREAD_LIMIT.blocks(
-                group, expected, seen, "Raise --max-rereads, or waive with --accept re-read-limit:GROUP."
-            )
+            todo = "Raise --max-rereads, or waive with --accept re-read-limit:GROUP."
+            yield checks.REREAD_LIMIT.blocks(group, expected, seen, todo)
     if unknown:
         yield checks.REREAD_LIMIT.on_cluster.unseen(
             Level.WARN, facts.target.alias, expected,
@@ -255,9 +254,9 @@ def java_needed(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
             r for r in setting if r.target_prior is None and r.group in with_prior
         ],
     }
-    seen = [f"{len(found)} {what}" for what, found in needs.items() if found]
+    seen = [f"{len(needing)} {what}" for what, needing in needs.items() if needing]
     if seen:
-        groups = {row.group for found in needs.values() for row in found}
+        groups = {row.group for needing in needs.values() for row in needing}
         yield checks.JAVA_NEEDED.warns(
             facts.target.alias, "offsets that every client can write, bring back and compare",
             f"{', '.join(seen)} in {many(len(groups), 'group')}",

@@ -23,59 +23,54 @@ def group_sync(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> 
     filter leaves out are not touched.
     """
     expected = f"sync.group.offsets.enabled=false: nobody but apply sets offsets on {facts.target.alias}"
-    todo = (
-        "Set it to false for this flow and restart MM2, or stop its checkpoint connector, then plan again; or waive "
-        "with --accept group-sync:GROUP."
-    )
+    other_way = f"whether an MM2 copies from {facts.source.alias} to {facts.target.alias} as well, and sets offsets"
     groups = groups_of(rows)
-    touched = sorted(set(groups) - set(facts.mm2.left_out_groups))
-    if facts.mm2.group_sync is None and facts.failback:
+    if facts.mm2.group_sync is None:
         yield checks.GROUP_SYNC.on_cluster.unseen(
             Level.WARN, facts.target.alias, expected,
-            f"whether an MM2 copies from {facts.source.alias} to {facts.target.alias} as well, and sets offsets, is "
-            "not known", "Look there yourself: MM2's default is false.",
-        )  # fmt: skip
-    elif facts.mm2.group_sync is None:
-        yield checks.GROUP_SYNC.on_cluster.unseen(
-            Level.WARN, facts.target.alias, expected, "no MM2 configuration was given",
+            f"{other_way}, is not known" if facts.failback else "no MM2 configuration was given",
             "Look there yourself: MM2's default is false.",
         )  # fmt: skip
     elif facts.mm2.group_sync:
-        for group in touched:
-            seen = "sync.group.offsets.enabled is true, and MM2's group filter takes this group (KAFKA-19794)"
-            yield checks.GROUP_SYNC.blocks(group, expected, seen, todo)
+        for group in sorted(set(groups) - set(facts.mm2.left_out_groups)):
+            yield checks.GROUP_SYNC.blocks(
+                group, expected,
+                "sync.group.offsets.enabled is true, and MM2's group filter takes this group (KAFKA-19794)",
+                "Set it to false for this flow and restart MM2, or stop its checkpoint connector, then plan again; or "
+                "waive with --accept group-sync:GROUP.",
+            )  # fmt: skip
     elif groups:
         yield checks.GROUP_SYNC.on_cluster.passes(facts.target.alias, expected, "it is false")
 
 
 @judges(checks.MM2_TASKS)
 def tasks_run(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
-    """Block on a failed task of MM2's source connector: its partitions are copied no more, and nobody is told.
+    """Block on a failed task of MM2's source connector: its partitions are copied no more, in silence.
 
     A checkpoint connector that failed, and one that is paused or stopped, warn: rows do not rest on checkpoints, and
     whether everything was copied is `not_drained`'s to say. While the source is down its tasks fail, and that warns.
     """
     expected = "every connector of MM2's, and every task of it, RUNNING"
     fine = []
-    for connector, told in sorted(facts.mm2.tasks.items()):
-        if isinstance(told, Failure):
+    for connector, tasks in sorted(facts.mm2.tasks.items()):
+        if isinstance(tasks, Failure):
             yield checks.MM2_TASKS.unseen(
-                Level.WARN, connector, expected, f"the worker did not tell its state: {told.message}",
+                Level.WARN, connector, expected, f"the worker did not tell its state: {tasks.message}",
                 "Look at GET /connectors/NAME/status yourself.",
             )  # fmt: skip
             continue
-        failed = told.in_state(FAILED)
-        others = [part for part in told.parts if part.state not in (RUNNING, FAILED)]
+        failed = tasks.in_state(FAILED)
+        others = [part for part in tasks.parts if part.state not in (RUNNING, FAILED)]
         seen = "; ".join(str(part) for part in (*failed, *others))
         if failed:
-            is_block = told.role is Role.SOURCE and not facts.source_down
+            is_block = tasks.role is Role.SOURCE and not facts.source_down
             todo = "Remove its cause, and restart it: POST /connectors/NAME/restart?includeTasks=true&onlyFailed=true."
             if is_block:
                 todo += " Or, where all is copied (not-drained passes), waive with --accept mm2-tasks:NAME."
             yield checks.MM2_TASKS.result(Level.BLOCK if is_block else Level.WARN, connector, expected, seen, todo)
         elif others:
             yield checks.MM2_TASKS.warns(connector, expected, seen, _to_run_again({part.state for part in others}))
-        elif len(told.parts) == 1:
+        elif len(tasks.parts) == 1:
             yield checks.MM2_TASKS.warns(
                 connector, expected, "it is RUNNING, and has no task",
                 "It found nothing to do: do its topics and groups (or their excludes) match anything?",
@@ -118,11 +113,10 @@ def still_emits(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
         return
     syncs_ms, checkpoint_ms = facts.group_facts.newest_sync_ms, facts.mm2.newest_checkpoint_ms
     for check, what, when, task in (
-        (checks.OLD_OFFSET_SYNCS, "offset sync", syncs_ms, "source connector (MirrorSourceConnector)"),
-        (checks.OLD_CHECKPOINTS, "checkpoint", checkpoint_ms, "checkpoint connector"),
+        (checks.OLD_OFFSET_SYNCS, "an offset sync", syncs_ms, "source connector (MirrorSourceConnector)"),
+        (checks.OLD_CHECKPOINTS, "a checkpoint", checkpoint_ms, "checkpoint connector"),
     ):
-        expected = f"an {what}" if what.startswith("o") else f"a {what}"
-        expected += f" not older than {span(OLD_AFTER_MS)}"
+        expected = f"{what} not older than {span(OLD_AFTER_MS)}"
         if isinstance(when, Failure):
             if facts.source_down:
                 continue

@@ -1,4 +1,4 @@
-"""All checks, in the order in which they are told: what each says of itself, and the waivers that name them.
+"""All checks, in the order in which they are listed: what each says of itself, and the waivers that name them.
 
 How a check judges lives in the module of its subject, under `@judges`; `migrate.checks.checklist` runs them. Pure.
 """
@@ -17,7 +17,7 @@ class Check:
 
     `scope` is what its subjects are. `can_be_accepted` is True where a waiver turns its blocks into warnings, False
     where none ever does, None where it blocks nothing or another option decides.
-    `needs_records` says that only comparing records around every commit tells it, so that `status` leaves it to `plan`.
+    `needs_records` says that only comparing records around every commit answers it: `status` leaves it to `plan`.
     """
 
     name: str

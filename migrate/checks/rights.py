@@ -101,10 +101,10 @@ def is_infrastructure(topic: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one cluster lets us do, resource by resource; a `Failure` where it did not tell.
+    """What one cluster lets us do, resource by resource; a `Failure` where it did not report it.
 
     `groups` and `topics` are those that it shows, and those that were asked for by name. `hidden` are topics that it
-    has and does not show us, None where nobody can tell.
+    has and does not show us, None where that is not known.
     """
 
     cluster: frozenset[str] | None
@@ -121,7 +121,7 @@ class Missing:
     names: tuple[str, ...]
 
     @property
-    def told(self) -> str:
+    def grant(self) -> str:
         """What to grant, e.g. "READ on topics A.orders, A.pay"."""
         if self.right.resources is Resources.CLUSTER:
             return f"{self.right.operation} on the cluster"
@@ -137,7 +137,7 @@ def resources_of(
     `groups` are those to be moved, `source_topics` those that they read, by their names on the source.
     """
     names = sorted(set(source_topics))
-    found = {
+    named = {
         Resources.CLUSTER: [CLUSTER_NAME],
         Resources.GROUPS: sorted(set(groups)),
         Resources.TOPICS: names if side is Side.SOURCE else [flow.policy.target_topic(name) for name in names],
@@ -145,38 +145,36 @@ def resources_of(
     # What MM2 keeps on its target lies, on a failback, on the side that the groups leave.
     mm2_target = Side.SOURCE if flow.failback else Side.TARGET
     if flow.syncs_side is side:
-        found[Resources.SYNCS] = [flow.offset_syncs_topic]
+        named[Resources.SYNCS] = [flow.offset_syncs_topic]
     if mm2_target is side and not flow.failback:
-        found[Resources.CHECKPOINTS] = [flow.checkpoints_topic]
-        # None is known where the worker's REST tells the positions.
-        found[Resources.POSITIONS] = [flow.connect_offsets_topic] if flow.connect_offsets_topic else []
-    return found
+        named[Resources.CHECKPOINTS] = [flow.checkpoints_topic]
+        # None is known where the worker's REST reports the positions.
+        named[Resources.POSITIONS] = [flow.connect_offsets_topic] if flow.connect_offsets_topic else []
+    return named
 
 
 def needed(command: str, side: Side) -> tuple[Right, ...]:
     """Return the rights that a command needs on one side; the offset syncs may lie on either."""
-    found = [right for right in RIGHTS if (right.command, right.side) == (command, side)]
-    if command == "plan" and side is Side.TARGET:
-        found.append(Right("plan", side, Operation.READ, Resources.SYNCS))
-    return tuple(found)
+    rights = tuple(right for right in RIGHTS if (right.command, right.side) == (command, side))
+    of_syncs = Right("plan", side, Operation.READ, Resources.SYNCS)
+    return (*rights, of_syncs) if command == "plan" and side is Side.TARGET else rights
 
 
 def missing(command: str, side: Side, resources: Mapping[Resources, list[str]], seen: Seen) -> tuple[Missing, ...]:
     """Return the rights of a command that a cluster does not grant, each with the resources that lack it.
 
-    A resource of which the cluster did not tell counts as lacking it.
+    A resource whose rights the cluster did not report counts as lacking it.
     """
-    found = []
-    for right in needed(command, side):
-        lacking = tuple(n for n in resources.get(right.resources, ()) if not _allowed(right, n, seen))
-        if lacking:
-            found.append(Missing(right, lacking))
-    return tuple(found)
+    lacking = (
+        Missing(right, tuple(name for name in resources.get(right.resources, ()) if not _allowed(right, name, seen)))
+        for right in needed(command, side)
+    )
+    return tuple(lack for lack in lacking if lack.names)
 
 
 def _allowed(right: Right, name: str, seen: Seen) -> bool:
     kind = right.resources.kind
     if kind is ResourceKind.CLUSTER:
         return seen.cluster is not None and right.operation in seen.cluster
-    told = (seen.groups if kind is ResourceKind.GROUP else seen.topics).get(name)
-    return told is not None and not isinstance(told, Failure) and right.operation in told
+    operations = (seen.groups if kind is ResourceKind.GROUP else seen.topics).get(name)
+    return isinstance(operations, frozenset) and right.operation in operations

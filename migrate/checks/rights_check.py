@@ -36,17 +36,17 @@ class Examined:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The groups to be moved, and the source topics that they read as far as the source tells."""
+    """The groups to be moved, and the source topics that they read as far as the source reports them."""
 
     groups: tuple[str, ...] = ()
     source_topics: tuple[str, ...] = ()
 
 
 def subjects_of(listed: Collection[str], commits: Mapping[str, Commits | Failure], filters: Filters) -> Subjects:
-    """Return what a plan with these filters is about, as far as the source's commits tell."""
+    """Return what a plan with these filters is about, as far as the source's commits show."""
     groups = tuple(sorted(group for group in listed if filters.group_verdict(group) is None))
-    told = (commits.get(group) for group in groups)
-    read = {place.topic for answer in told if answer and not isinstance(answer, Failure) for place in answer}
+    answers = (commits.get(group) for group in groups)
+    read = {place.topic for answer in answers if answer and not isinstance(answer, Failure) for place in answer}
     return Subjects(groups, tuple(sorted(topic for topic in read if filters.topic_verdict(topic) is None)))
 
 
@@ -55,40 +55,34 @@ def names_to_ask(flow: Flow, side: Side, subjects: Subjects, shown: Collection[s
 
     Where a copy is missing, or MM2 keeps no such topic, `plan` says so; nobody can be granted a right on it.
     """
-    found = resources_of(flow, side, subjects.groups, subjects.source_topics)
+    resources = resources_of(flow, side, subjects.groups, subjects.source_topics)
     if side is Side.TARGET:
-        found[Resources.TOPICS] = [topic for topic in found[Resources.TOPICS] if topic in shown]
-    return found
+        resources[Resources.TOPICS] = [topic for topic in resources[Resources.TOPICS] if topic in shown]
+    return resources
 
 
 def without_absent(resources: Mapping[Resources, list[str]], seen: Seen) -> dict[Resources, list[str]]:
     """Leave out topics that the cluster says it does not have, or that it has nowhere, shown or not."""
 
-    def is_there(resource: Resources, name: str) -> bool:
-        told = seen.topics.get(name) if resource.is_topic else None
-        if not isinstance(told, Failure):
+    def exists(resource: Resources, name: str) -> bool:
+        answer = seen.topics.get(name) if resource.is_topic else None
+        if not isinstance(answer, Failure):
             return True
-        if told.code == "UNKNOWN_TOPIC_OR_PARTITION":
-            return False
-        return seen.hidden is None or name in seen.hidden
+        return answer.code != "UNKNOWN_TOPIC_OR_PARTITION" and (seen.hidden is None or name in seen.hidden)
 
-    return {kind: [name for name in names if is_there(kind, name)] for kind, names in resources.items()}
+    return {kind: [name for name in names if exists(kind, name)] for kind, names in resources.items()}
 
 
 def examine_rights(side: Side, alias: str, resources: Mapping[Resources, list[str]], seen: Seen) -> Iterator[Examined]:
     """Return a line per command that needs anything of this side."""
     resources = without_absent(resources, seen)
     for command in COMMANDS:
-        if not needed(command, side):
-            continue
         what = f"rights for {command} on {side} {alias}"
-        lacking = missing(command, side, resources, seen)
-        if not lacking:
+        if lacking := missing(command, side, resources, seen):
+            rights = "; ".join(map(_with_purpose, lacking))
+            yield Examined(Health.FAIL, what, f"missing: {rights}", f"Grant them to this principal on {alias}.")
+        elif needed(command, side):
             yield Examined(Health.OK, what, _asked_about(resources))
-            continue
-        yield Examined(
-            Health.FAIL, what, f"missing: {'; '.join(map(_told, lacking))}", f"Grant them to this principal on {alias}."
-        )
     if seen.hidden:
         yield Examined(
             Health.WARN, f"topics of {side} {alias}",
@@ -98,8 +92,8 @@ def examine_rights(side: Side, alias: str, resources: Mapping[Resources, list[st
         )  # fmt: skip
 
 
-def _told(lack: Missing) -> str:
-    return f"{lack.told} ({lack.right.purpose})" if lack.right.purpose else lack.told
+def _with_purpose(lack: Missing) -> str:
+    return f"{lack.grant} ({lack.right.purpose})" if lack.right.purpose else lack.grant
 
 
 def _asked_about(resources: Mapping[Resources, list[str]]) -> str:

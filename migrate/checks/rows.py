@@ -128,15 +128,12 @@ def untranslatable_rows(facts: CheckFacts, rows: tuple[Row, ...], policies: Poli
 def target_retention(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Name rows that had to move up to the target's log start, and were not compared: nobody knows what is missing."""
     for row in rows:
-        passed = (
-            row.lower_target_offset is not None
-            and row.target_log_start is not None
-            and row.lower_target_offset < row.target_log_start
-        )
-        if passed and row.missing_on_target is None and row.target_offset == row.target_log_start:
+        start, sync = row.target_log_start, row.lower_target_offset
+        passed = start is not None and sync is not None and sync < start
+        if passed and row.missing_on_target is None and row.target_offset == start:
             yield checks.TARGET_RETENTION.warns(
                 row.subject, "a target log that still holds what is owed",
-                f"it starts at {row.target_log_start}, behind the nearest sync at {row.lower_target_offset}",
+                f"it starts at {start}, behind the nearest sync at {sync}",
                 "Retention on the target may have deleted owed records: let records be compared (no --no-match), or "
                 "let the group read on the source first.",
             )  # fmt: skip
@@ -145,12 +142,12 @@ def target_retention(facts: CheckFacts, rows: tuple[Row, ...], policies: Policie
 @judges(checks.ESTIMATED_ROWS)
 def estimated(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Count the rows whose offset rests on unproven syncs, and say under which premise they hold."""
-    found = Counter(row.why or "not-compared" for row in rows if row.grade is Grade.ESTIMATED)
-    if found:
-        why = ", ".join(f"{n} {reason}" for reason, n in sorted(found.items()))
+    reasons = Counter(row.why or "not-compared" for row in rows if row.grade is Grade.ESTIMATED)
+    if reasons:
+        why = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items()))
         yield checks.ESTIMATED_ROWS.warns(
             facts.target.alias, "rows proven by their records",
-            f"{many(found.total(), 'row')} rest on MM2's syncs alone: {why}",
+            f"{many(reasons.total(), 'row')} rest on MM2's syncs alone: {why}",
             "Loss-free while those syncs tell the truth: not after a target topic was re-created without MM2 having "
             "written a sync since.",
         )  # fmt: skip

@@ -2,19 +2,25 @@
 
 from collections.abc import Iterable
 from itertools import groupby
-from math import inf
 
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, judges, some
 from migrate.match.equality import Equality
 from migrate.match.protocol import Why
-from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row
+from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row, TopicPartition, lag
 from migrate.survey.drain import Drained
 from migrate.survey.policies import Policies
 from migrate.survey.producers import LEAST_SECONDS, Growth, rate_text
 from migrate.text import many
 
 NOT_JUDGED = Drained(None, "its logs were not told")
+NOT_READ_AGAIN = Failure("NOT_READ", "its end was not read a second time")
+
+
+def _by_topic(rows: Iterable[Row]) -> list[tuple[str, list[TopicPartition]]]:
+    """Return the source partitions that the rows translate, by topic; all in order."""
+    placed = sorted({row.source_partition for row in rows if row.target_offset is not None})
+    return [(topic, list(partitions)) for topic, partitions in groupby(placed, key=lambda partition: partition.topic)]
 
 
 @judges(checks.NOT_DRAINED)
@@ -31,14 +37,13 @@ def not_drained(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
         "MM2 goes on."
     )
     fine = 0
-    placed = {row.source_partition for row in rows if row.target_offset is not None}
-    for topic, partitions in groupby(sorted(placed), key=lambda partition: partition.topic):
-        told = [(p.partition, facts.topics.drains.get(p, NOT_JUDGED)) for p in partitions]
-        waiting = [f"partition {partition}: {found.seen}" for partition, found in told if not found.verdict]
+    for topic, partitions in _by_topic(rows):
+        drains = [(p.partition, facts.topics.drains.get(p, NOT_JUDGED)) for p in partitions]
+        waiting = [f"partition {partition}: {drain.seen}" for partition, drain in drains if not drain.verdict]
         seen = some(waiting, 5, "; ")
         if not waiting:
             fine += 1
-        elif any(found.verdict is False for _, found in told):
+        elif any(drain.verdict is False for _, drain in drains):
             yield checks.NOT_DRAINED.blocks(topic, expected, seen, todo)
         else:
             unknown = f" ({facts.mm2.positions_unknown})" if facts.mm2.positions_unknown else ""
@@ -47,26 +52,22 @@ def not_drained(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) ->
         yield checks.NOT_DRAINED.passes(many(fine, "topic"), expected, "they are")
 
 
-NOT_READ_AGAIN = Failure("NOT_READ", "its end was not read a second time")
-
-
 @judges(checks.PRODUCERS_STOPPED)
 def producers_stopped(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
     """Block topics whose log ends move: what is written from now on is not in the plan, and MM2 is never done."""
     if facts.source_down:
         return
-    placed = {row.source_partition for row in rows if row.target_offset is not None}
-    read = {partition: facts.topics.growth.get(partition, NOT_READ_AGAIN) for partition in placed}
+    topics = _by_topic(rows)
+    read = {p: facts.topics.growth.get(p, NOT_READ_AGAIN) for _, partitions in topics for p in partitions}
     apart = min((growth.seconds for growth in read.values() if isinstance(growth, Growth)), default=0.0)
     expected = f"no record written to it for {apart:.0f} s"
     todo = (
         "Stop its producers and plan again; or, if they are to move later, waive with --accept producers-stopped:TOPIC."
     )
     fine = 0
-    for topic, partitions in groupby(sorted(placed), key=lambda partition: partition.topic):
-        told = {p.partition: read[p] for p in partitions}
-        moved = {p: growth for p, growth in told.items() if isinstance(growth, Growth) and growth.offsets}
-        failed = {p: growth for p, growth in told.items() if isinstance(growth, Failure)}
+    for topic, partitions in topics:
+        moved = {p.partition: g for p in partitions if isinstance(g := read[p], Growth) and g.offsets}
+        failed = {p.partition: g for p in partitions if isinstance(g := read[p], Failure)}
         if moved:
             offsets, per_second = sum(g.offsets for g in moved.values()), sum(g.per_second for g in moved.values())
             where = some((str(p) for p in moved), 5)
@@ -109,7 +110,7 @@ def missing_on_target(facts: CheckFacts, rows: tuple[Row, ...], policies: Polici
 
 @judges(checks.UNREAD_ON_TARGET_ONLY)
 def unread_on_target_only(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
-    """Block rows of a failback whose group would leave records unread that stand on MM2's target only.
+    """Block rows of a failback whose group would leave records unread that are on MM2's target only.
 
     Where records were not compared nobody knows whether there are any, unless the group has read all.
     """
@@ -125,16 +126,14 @@ def unread_on_target_only(facts: CheckFacts, rows: tuple[Row, ...], policies: Po
     for row in rows:
         if row.target_offset is None or row.source_committed is None or row.method is Method.EXPLICIT:
             continue
-        unread = inf if row.source_log_end is None else row.source_log_end - row.source_committed
+        unread = lag(row)
         if row.missing_on_target:
             seen = f"{many(row.missing_on_target, 'unread record')} on {left} only"
             yield checks.UNREAD_ON_TARGET_ONLY.blocks(row.subject, expected, seen, todo)
-        elif (row.missing_on_target is None or row.why == Why.NOT_ALL_READ) and unread > 0:
-            count = (
-                f"up to {many(int(unread), 'unread record')}"
-                if unread < inf
-                else "nobody knows how many unread records"
-            )
+        elif (row.missing_on_target is None or row.why == Why.NOT_ALL_READ) and (unread is None or unread > 0):
+            count = "nobody knows how many unread records"
+            if unread is not None:
+                count = f"up to {many(unread, 'unread record')}"
             seen = f"{count} on {left}, and they were not all compared"
             yield checks.UNREAD_ON_TARGET_ONLY.unseen(Level.BLOCK, row.subject, expected, seen, todo)
         else:

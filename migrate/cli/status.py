@@ -19,7 +19,8 @@ from migrate.plan.file import read_plan
 from migrate.plan.forecast import Forecast, forecast
 from migrate.plan.status import Status, status_of
 from migrate.plan.watch import EVERY_SECONDS, Asking, BackgroundLook, Sight, Told, Wakeful, watch_until_ready
-from migrate.ports import Lines, Progress
+from migrate.ports import Progress
+from migrate.progress import LineProgress
 from migrate.show.plan_table import Page
 from migrate.show.screen import Screen
 from migrate.show.status import first_look_lines, late_text, left_text, progress_line, status_lines
@@ -34,7 +35,7 @@ from migrate.text import duration_text
 Print = Callable[[Iterable[str]], None]
 
 
-def run_status(flow: Flow, policies: Policies, progress: Lines, show: Print, **options: Any) -> int:
+def run_status(flow: Flow, policies: Policies, progress: LineProgress, show: Print, **options: Any) -> int:
     """Print the status that the options ask for; return 0 if everything is ready, else 3."""
     if options["timeout"] is not None and not options["watch"]:
         raise UsageError("--timeout says how long to watch.", "Give --watch too, or omit it.")
@@ -140,7 +141,7 @@ class Teller:
     on_terminal: bool
     page: Callable[[], Page]
     show: Print
-    progress: Lines
+    progress: LineProgress
     _screen: Screen | None = None
     _last: Told | None = None  # in a watch
 

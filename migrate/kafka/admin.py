@@ -1,4 +1,4 @@
-"""The confluent-kafka adapter behind `migrate.ports.ClusterAdmin`."""
+"""The writing half of the confluent-kafka adapter. It works in the process of `migrate.kafka.host` alone."""
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
@@ -11,38 +11,32 @@ from confluent_kafka.admin import AdminClient
 from migrate.kafka.cluster_reader import ConfluentReader
 from migrate.kafka.connection import LONGEST
 from migrate.kafka.errors import failure_of
+from migrate.kafka.frames import NOT_EXACT
 from migrate.kafka.turns import batches
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.ports import Outcomes
 
 # More in one request than the offsets topic's batch limit allows is INVALID_COMMIT_OFFSET_SIZE.
 ALTER_BATCH = 2000
-NOT_EXACT = Failure(
-    "UNSUPPORTED_BY_CLIENT", "librdkafka can neither write commit metadata byte for byte nor remove single offsets"
-)
 
 
 class ConfluentAdmin(ConfluentReader):
     """Reads one cluster, and alters its groups."""
 
-    def renewed(self) -> "ConfluentAdmin":
-        """Return a new client: librdkafka never forgets a coordinator that has moved."""
-        return ConfluentAdmin(self._settings, self._deadline_seconds, self._concurrency)
-
-    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+    def alter(self, commits: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets, at most 2000 partitions per request.
 
         A group with metadata is left untouched and fails: librdkafka's Python client adds a NUL byte to it.
         """
-        results: dict[str, dict[TopicPartition, Failure | None]] = {group: {} for group in wanted}
+        results: dict[str, dict[TopicPartition, Failure | None]] = {group: {} for group in commits}
         remaining = {}
-        for group, commits in wanted.items():
-            if any(commit.metadata for commit in commits.values()):
-                results[group] = dict.fromkeys(commits, NOT_EXACT)
+        for group, offsets in commits.items():
+            if any(commit.metadata for commit in offsets.values()):
+                results[group] = dict.fromkeys(offsets, NOT_EXACT)
             else:
-                remaining[group] = batches(sorted(commits), ALTER_BATCH)
+                remaining[group] = batches(sorted(offsets), ALTER_BATCH)
         while parts := {group: part for group, rest in remaining.items() if (part := next(rest, None))}:
-            for group, answer in self._alter_once(wanted, parts).items():
+            for group, answer in self._alter_once(commits, parts).items():
                 results[group] |= _results(parts[group], answer)
         return results
 
@@ -52,32 +46,16 @@ class ConfluentAdmin(ConfluentReader):
         def submit(client: AdminClient, group: str) -> "Future[Any]":
             return client.delete_consumer_groups([group], **LONGEST)[group]
 
-        found = self._connection.gather(sorted(set(groups)), submit, self._concurrency, writing=True)
-        return {group: answer if isinstance(answer, Failure) else None for group, answer in found.items()}
-
-    def holding(self, lock: int) -> "ConfluentAdmin":
-        """Return a new client; this process holds its descriptors itself."""
-        return self.renewed()
-
-    def close(self) -> None:
-        """Forget the client."""
-        self._connection.drop()
-
-    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
-        """Fail: librdkafka's Python client can only delete whole groups."""
-        return {group: dict.fromkeys(partitions, NOT_EXACT) for group, partitions in wanted.items()}
-
-    def lacks(self) -> Failure | None:
-        """Return what this client cannot do."""
-        return NOT_EXACT
+        answers = self._connection.gather(sorted(set(groups)), submit, self._concurrency, writing=True)
+        return {group: answer if isinstance(answer, Failure) else None for group, answer in answers.items()}
 
     def _alter_once(
-        self, wanted: Mapping[str, Commits], parts: Mapping[str, Sequence[TopicPartition]]
+        self, commits: Mapping[str, Commits], parts: Mapping[str, Sequence[TopicPartition]]
     ) -> dict[str, Any]:
         def submit(client: AdminClient, group: str) -> "Future[Any]":
             # Without `metadata` and leader epoch: "" would be stored as a NUL byte, and the source's epoch
             # would feed the consumer's truncation check on the target.
-            offsets = [KafkaPartition(p.topic, p.partition, wanted[group][p].offset) for p in parts[group]]
+            offsets = [KafkaPartition(p.topic, p.partition, commits[group][p].offset) for p in parts[group]]
             request = [ConsumerGroupTopicPartitions(group, offsets)]
             return client.alter_consumer_group_offsets(request, **LONGEST)[group]
 
@@ -87,13 +65,10 @@ class ConfluentAdmin(ConfluentReader):
 def _results(part: Sequence[TopicPartition], answer: Any) -> dict[TopicPartition, Failure | None]:
     if isinstance(answer, Failure):
         return dict.fromkeys(part, answer)
-    told = {TopicPartition(p.topic, p.partition): p.error for p in answer.topic_partitions or ()}
-    results: dict[TopicPartition, Failure | None] = {}
-    for partition in part:
-        if partition not in told:
-            # An answer that leaves a partition out says nothing about it: read back before deciding.
-            results[partition] = Failure("_NO_ANSWER", "the answer leaves this partition out", True, True)
-            continue
-        error = told[partition]
-        results[partition] = None if error is None else failure_of(error, writing=True)
-    return results
+    # An answer that leaves a partition out says nothing about it: read back before deciding.
+    unanswered = Failure("_NO_ANSWER", "the answer leaves this partition out", True, True)
+    failures = {
+        TopicPartition(p.topic, p.partition): None if p.error is None else failure_of(p.error, writing=True)
+        for p in answer.topic_partitions or ()
+    }
+    return {partition: failures.get(partition, unanswered) for partition in part}

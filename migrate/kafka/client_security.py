@@ -61,6 +61,15 @@ class Settings:
             )
         return location
 
+    def content(self, key: str, location: str) -> bytes:
+        """Return what is in a file that a setting names; raises `ConfigError` if it cannot be read."""
+        path = Path(self.existing(key, location))
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            why = f"names {path}, which cannot be read: {error.strerror}"
+            raise self.refusal(key, why, "Make it readable.") from None
+
 
 def map_sasl(settings: Settings) -> None:
     """Map the login; raises `ConfigError` for a mechanism or a login module that librdkafka cannot use."""
@@ -113,21 +122,21 @@ def map_tls(settings: Settings) -> None:
     _key_store(settings)
 
 
-def _login_module(settings: Settings, module: LoginModule | None, wanted: str) -> LoginModule:
+def _login_module(settings: Settings, module: LoginModule | None, name: str) -> LoginModule:
     if module is None:
         raise ConfigError(
             f"{settings.origin} has no sasl.jaas.config, which SASL needs.",
             "Add it; a JAAS file that a Java system property names is not read.",
         )
-    if module.short_name != wanted:
+    if module.short_name != name:
         raise settings.refusal(
-            "sasl.jaas.config", f"does not name the {wanted} that sasl.mechanism asks for", "Make the two agree."
+            "sasl.jaas.config", f"does not name the {name} that sasl.mechanism asks for", "Make the two agree."
         )
     return module
 
 
-def _user(settings: Settings, module: LoginModule | None, wanted: str) -> None:
-    options = _login_module(settings, module, wanted).options
+def _user(settings: Settings, module: LoginModule | None, name: str) -> None:
+    options = _login_module(settings, module, name).options
     if options.get("tokenauth", "").lower() == "true":
         raise settings.refusal(
             "sasl.jaas.config",
@@ -166,7 +175,7 @@ def _oauth(settings: Settings, module: LoginModule | None) -> None:
         raise settings.refusal("sasl.oauthbearer.jwt.retriever.class", _OTHER_CLASS, _GRANT)
     settings.take("sasl.oauthbearer.jwt.validator.class")
     extensions = [f"{k.removeprefix('extension_')}={v}" for k, v in options.items() if k.startswith("extension_")]
-    found = {
+    mapped = {
         "sasl.oauthbearer.method": "oidc",
         "sasl.oauthbearer.token.endpoint.url": url,
         "sasl.oauthbearer.client.id": options["clientId"],
@@ -175,7 +184,7 @@ def _oauth(settings: Settings, module: LoginModule | None) -> None:
         "sasl.oauthbearer.sub.claim.name": settings.take("sasl.oauthbearer.sub.claim.name"),
         "sasl.oauthbearer.extensions": ",".join(extensions),
     } | _token_endpoint_trust(settings, options)
-    settings.config |= {name: value for name, value in found.items() if value}
+    settings.config |= {name: value for name, value in mapped.items() if value}
 
 
 def _token_endpoint_trust(settings: Settings, options: Mapping[str, str]) -> dict[str, str]:
@@ -191,13 +200,10 @@ def _token_endpoint_trust(settings: Settings, options: Mapping[str, str]) -> dic
         )
     if not location:
         return {}
-    path = settings.existing("sasl.jaas.config", location)
     if kind == "PEM":
-        return {"https.ca.location": path}
+        return {"https.ca.location": settings.existing("sasl.jaas.config", location)}
     try:
-        return {
-            "https.ca.pem": joined(read_store(_content(settings, "sasl.jaas.config", Path(path)), password).trusted)
-        }
+        return {"https.ca.pem": joined(read_store(settings.content("sasl.jaas.config", location), password).trusted)}
     except UnreadableStore as why:
         raise settings.refusal(
             "sasl.jaas.config", f"names {location} for the token endpoint, which cannot be used: {why}", convert
@@ -241,8 +247,7 @@ def _key_store(settings: Settings) -> None:
 
 
 def _java_key_store(settings: Settings, location: str, password: str, key_password: str) -> None:
-    path = Path(settings.existing("ssl.keystore.location", location))
-    if is_pkcs12(_content(settings, "ssl.keystore.location", path)):
+    if is_pkcs12(settings.content("ssl.keystore.location", location)):
         if key_password and key_password != password:
             raise settings.refusal(
                 "ssl.key.password",
@@ -274,28 +279,17 @@ def _kind_of(settings: Settings, store: str) -> str:
 def _store(settings: Settings, store: str, location: str, password: str, key_password: str = "") -> Store:
     """Read a Java store; raises `ConfigError` naming its setting."""
     key = f"{store}.location"
-    content = _content(settings, key, Path(settings.existing(key, location)))
     try:
-        return read_store(content, password, key_password)
+        return read_store(settings.content(key, location), password, key_password)
     except UnreadableStore as why:
-        raise settings.refusal(
-            key, f"names {location}, which cannot be used: {why}", _convert(settings, store)
-        ) from None
+        why_not = f"names {location}, which cannot be used: {why}"
+        raise settings.refusal(key, why_not, _convert(settings, store)) from None
 
 
 def _convert(settings: Settings, store: str) -> str:
     template = _TO_PEM if store == "ssl.truststore" else _TO_PKCS12
     convert = template.format(settings.take(f"{store}.location"), f"{store}.location", f"{store}.type")
     return f"Check {store}.password. If the file is PEM, set {store}.type=PEM. Else convert it: {convert}."
-
-
-def _content(settings: Settings, key: str, path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise settings.refusal(
-            key, f"names {path}, which cannot be read: {error.strerror}", "Make it readable."
-        ) from None
 
 
 def _in_lines(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What one cluster tells through librdkafka: the reading half of the confluent-kafka adapter.
+"""What one cluster reports through librdkafka: the reading half of the confluent-kafka adapter.
 
 Every answer is looked at twice: a call that succeeds as a whole may carry an error per partition, per broker
 or an offset of -1001, and each of them reads as "fine" to code that does not ask.
@@ -53,25 +53,21 @@ class ConfluentReader:
     ) -> None:
         self.side = settings.side
         self.alias = settings.alias
-        self._settings = settings
         self._deadline_seconds = deadline_seconds
         self._concurrency = max(1, min(concurrency, MAX_IN_FLIGHT))
         self._connection = Connection(settings, deadline_seconds)
 
     def facts(self) -> ClusterFacts:
         """Return the cluster's id, its number of brokers, and whether we may DESCRIBE it."""
-        found = self._connection.answer(
-            "describe the cluster",
-            lambda client: client.describe_cluster(include_authorized_operations=True, **LONGEST),
-        )
-        if not found.cluster_id:
+        cluster = self._described_cluster()
+        if not cluster.cluster_id:
             raise ClusterError(f"{self._connection.name} did not tell its cluster id.", "Check its version.")
-        operations = found.authorized_operations
+        operations = cluster.authorized_operations
         may_describe = None if operations is None else AclOperation.DESCRIBE in operations
-        return ClusterFacts(found.cluster_id, len(found.nodes), may_describe)
+        return ClusterFacts(cluster.cluster_id, len(cluster.nodes), may_describe)
 
     def topics(self) -> Mapping[str, int]:
-        """Return partition counts by topic name; raises `ClusterError` if one topic's are not told."""
+        """Return partition counts by topic name; raises `ClusterError` if one topic's are not reported."""
         counts = {}
         for name, topic in self._connection.metadata().topics.items():
             if topic.error is not None and not topic.partitions:
@@ -85,24 +81,24 @@ class ConfluentReader:
     def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
         """Return topic ids as Kafka prints them; topics that do not exist are left out."""
         # Asked only of topics that are there: no request may name, and so create, one that is not.
-        wanted = sorted(set(topics) & self.topics().keys())
-        if not wanted:
+        existing = sorted(set(topics) & self.topics().keys())
+        if not existing:
             return {}
         described: dict[str, Any] = self._connection.collect(
-            lambda client: client.describe_topics(TopicCollection(wanted), **LONGEST)
+            lambda client: client.describe_topics(TopicCollection(existing), **LONGEST)
         )
         ids = {}
-        for name, found in described.items():
-            if isinstance(found, Failure):
-                if found.code == "UNKNOWN_TOPIC_OR_PARTITION":
+        for name, answer in described.items():
+            if isinstance(answer, Failure):
+                if answer.code == "UNKNOWN_TOPIC_OR_PARTITION":
                     continue
                 raise ClusterError(
-                    f"{self._connection.name} did not tell the id of topic {name}: {found.code}: {found.message}.",
+                    f"{self._connection.name} did not tell the id of topic {name}: {answer.code}: {answer.message}.",
                     "Wait until the cluster is well, then run again.",
                 )
             # Brokers before Kafka 2.8 have none: it tells one topic from another no more than silence does.
-            if (told := str(found.topic_id)) != NO_TOPIC_ID:
-                ids[name] = told
+            if (topic_id := str(answer.topic_id)) != NO_TOPIC_ID:
+                ids[name] = topic_id
         return ids
 
     def groups(self) -> frozenset[str]:
@@ -127,12 +123,11 @@ class ConfluentReader:
 
         def submit(client: AdminClient, group: str) -> "Future[Any]":
             request = [ConsumerGroupTopicPartitions(group)]
-            futures = client.list_consumer_group_offsets(request, require_stable=require_stable, **LONGEST)
-            return futures[group]
+            return client.list_consumer_group_offsets(request, require_stable=require_stable, **LONGEST)[group]
 
         def ask(some: Sequence[str]) -> dict[str, Commits | Failure]:
-            found = self._connection.gather(some, submit, self._concurrency)
-            return {group: _commits(answer) for group, answer in found.items()}
+            answers = self._connection.gather(some, submit, self._concurrency)
+            return {group: _commits(answer) for group, answer in answers.items()}
 
         # All at once: the window of what is in flight never runs empty.
         return self._persistently(groups, ask, max(1, len(groups)))
@@ -145,10 +140,10 @@ class ConfluentReader:
         """Return the end that a read_uncommitted reader sees of each log."""
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
-        def tops(batch: Sequence[TopicPartition]) -> dict[TopicPartition, int | Failure]:
-            return {p: _offset(told) for p, told in self._listed(batch, latest, READ_UNCOMMITTED).items()}
+        def ask(batch: Sequence[TopicPartition]) -> dict[TopicPartition, int | Failure]:
+            return {p: _offset(answer) for p, answer in self._listed(batch, latest, READ_UNCOMMITTED).items()}
 
-        return self._of_logs(partitions, tops)
+        return self._of_logs(partitions, ask)
 
     def _of_logs(
         self,
@@ -185,32 +180,36 @@ class ConfluentReader:
         # Starts first: a log that retention cuts in between then shows too wide, never start > end.
         starts = self._listed(batch, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
         ends = self._listed(batch, OffsetSpec.latest())  # type: ignore[no-untyped-call]
-        ranges: dict[TopicPartition, LogRange | Failure] = {}
-        for partition in batch:
-            start, end = _offset(starts[partition]), _offset(ends[partition])
-            if isinstance(start, Failure):
-                ranges[partition] = start
-            elif isinstance(end, Failure):
-                ranges[partition] = end
-            else:
-                ranges[partition] = LogRange(start, end, ends[partition].leader_epoch)
-        return ranges
+        return {partition: _log_range(starts[partition], ends[partition]) for partition in batch}
 
     def _described(self, batch: Sequence[str]) -> dict[str, GroupState | Failure]:
-        found: dict[str, Any] = self._connection.collect(
+        answers: dict[str, Any] = self._connection.collect(
             lambda client: client.describe_consumer_groups(list(batch), **LONGEST)
         )
-        return {group: _state(answer) for group, answer in found.items()}
+        return {group: _state(answer) for group, answer in answers.items()}
+
+    def _described_cluster(self) -> Any:
+        return self._connection.answer(
+            "describe the cluster",
+            lambda client: client.describe_cluster(include_authorized_operations=True, **LONGEST),
+        )
 
     def _listed(
         self, partitions: Sequence[TopicPartition], spec: OffsetSpec, level: IsolationLevel = READ_COMMITTED
     ) -> dict[TopicPartition, Any]:
         def submit(client: AdminClient) -> "dict[TopicPartition, Future[Any]]":
-            asked = {KafkaPartition(p.topic, p.partition): spec for p in partitions}
-            futures = client.list_offsets(asked, isolation_level=level, **LONGEST)
+            specs = {KafkaPartition(p.topic, p.partition): spec for p in partitions}
+            futures = client.list_offsets(specs, isolation_level=level, **LONGEST)
             return {TopicPartition(p.topic, p.partition): future for p, future in futures.items()}
 
         return self._connection.collect(submit)
+
+
+def _log_range(earliest: Any, latest: Any) -> LogRange | Failure:
+    start, end = _offset(earliest), _offset(latest)
+    if isinstance(start, Failure):
+        return start
+    return end if isinstance(end, Failure) else LogRange(start, end, latest.leader_epoch)
 
 
 def _is_passing(answer: object) -> bool:
@@ -228,16 +227,15 @@ def _state(answer: Any) -> GroupState | Failure:
             return GroupState("Dead")
         return answer
     members = tuple(f"{m.client_id}@{str(m.host).lstrip('/')}" for m in answer.members[:MEMBERS_NAMED])
-    kind = answer.type.name.lower()
+    kind = "consumer" if answer.type.name == "CONSUMER" else "classic"
     state = _STATES.get(answer.state, "Unknown")
-    kind = kind if kind in ("classic", "consumer") else "classic"
     return GroupState(state, len(answer.members), members, kind, str(answer.partition_assignor or ""))
 
 
 def _commits(answer: Any) -> Commits | Failure:
     if isinstance(answer, Failure):
         return or_too_few_copies(answer)
-    found = {}
+    commits = {}
     for partition in answer.topic_partitions or ():
         if partition.error is not None:
             failure = failure_of(partition.error)
@@ -245,10 +243,10 @@ def _commits(answer: Any) -> Commits | Failure:
             return Failure(failure.code, f"{where}: {failure.message}", failure.retriable)
         # -1001 without an error is Kafka's "nothing committed": the partition is listed, the commit is not.
         if partition.offset >= 0:
-            found[TopicPartition(intern(partition.topic), partition.partition)] = Commit(
+            commits[TopicPartition(intern(partition.topic), partition.partition)] = Commit(
                 partition.offset, _metadata(partition), partition.leader_epoch
             )
-    return found
+    return commits
 
 
 def _metadata(partition: Any) -> str:

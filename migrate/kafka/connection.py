@@ -31,11 +31,10 @@ from migrate.kafka.errors import HOPELESS, code_of, error_of, failure_of, not_se
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure
 
-REQUEST_TIMEOUT_SECONDS = 3600.0
 LONGEST_SOCKET_TIMEOUT_MS = 300_000
 PREFLIGHT_SECONDS = 15.0
-# Of every request.
-LONGEST: dict[str, Any] = {"request_timeout": REQUEST_TIMEOUT_SECONDS}
+# Of every request, in seconds.
+LONGEST: dict[str, Any] = {"request_timeout": 3600.0}
 FRESH_SECONDS = 15.0
 _SLICE_SECONDS = 0.1
 _FIRST_TRY_SECONDS = 0.5
@@ -119,18 +118,17 @@ class Connection:
         """Return one call's result; raises `ClusterError` saying that `what` could not be done."""
         backoff = Backoff(SystemClock(), _PAUSE_SECONDS, _PAUSE_SECONDS, self.deadline_seconds)
         while True:
-            got = self.collect(lambda client: {what: submit(client)})[what]
-            if not isinstance(got, Failure) or not got.retriable or backoff.is_over:
-                break
+            answer = self.collect(lambda client: {what: submit(client)})[what]
+            if not isinstance(answer, Failure):
+                return answer
+            if not answer.retriable or backoff.is_over:
+                raise ClusterError(
+                    f"{self.name} could not {what}: {answer.code}: {answer.message}.",
+                    "Nothing was changed by this. Check the cluster and the rights of the principal, then run again.",
+                )
             # Brokers restart, and controllers move: a fresh client finds the ones that are there.
             self.drop()
             backoff.pause()
-        if isinstance(got, Failure):
-            raise ClusterError(
-                f"{self.name} could not {what}: {got.code}: {got.message}.",
-                "Nothing was changed by this. Check the cluster and the rights of the principal, then run again.",
-            )
-        return got
 
     def collect(self, submit: Callable[[AdminClient], "Mapping[K, Future[Any]]"]) -> dict[K, Any]:
         """Return the result, or a `Failure`, of each part of one call that asks many things. For reads."""
@@ -224,7 +222,7 @@ class Connection:
     def _reach(self) -> None:
         """Wait for the first metadata, the proof of reachability and authentication."""
         end = time.monotonic() + min(self.deadline_seconds, PREFLIGHT_SECONDS)
-        # In tries that grow: between them the error callback may tell that waiting is in vain.
+        # In tries that grow: between them the error callback may say that waiting is in vain.
         patience = _FIRST_TRY_SECONDS
         while True:
             try:
@@ -242,9 +240,9 @@ class Connection:
 
     def _unreachable(self, code: str, text: str) -> ClusterError:
         # "All broker connections are down" and a bare timeout name no cause; the transport error before does.
-        for telling in ("_AUTHENTICATION", "_SSL", "_RESOLVE", "_TRANSPORT"):
-            if telling in self._causes and code not in HOPELESS:
-                code, text = telling, self._causes[telling]
+        for cause in ("_AUTHENTICATION", "_SSL", "_RESOLVE", "_TRANSPORT"):
+            if cause in self._causes and code not in HOPELESS:
+                code, text = cause, self._causes[cause]
         kind, todo = _EXPLANATIONS.get(code, ("no answer", _CHECK_BROKERS))
         return ClusterError(f"{self.name} cannot be reached: {kind}: {on_one_line(text, self._secrets)}.", todo)
 

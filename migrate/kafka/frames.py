@@ -18,6 +18,10 @@ from migrate.model import ClusterFacts, Commit, Failure, GroupState, LogRange, T
 
 _LENGTH = struct.Struct(">Q")
 _READ_SIZE = 1 << 20
+# What either side says of commits with metadata, and of single offsets that are to be removed.
+NOT_EXACT = Failure(
+    "UNSUPPORTED_BY_CLIENT", "librdkafka can neither write commit metadata byte for byte nor remove single offsets"
+)
 
 
 def _values(*kinds: type[Any]) -> dict[type[Any], Any]:
@@ -36,7 +40,7 @@ _REDUCERS[TopicPartition] = lambda place: (TopicPartition, tuple(place))
 
 
 class ByGroup:
-    """Sends what is told of each group's partitions as a few long columns; the other side gets plain dictionaries.
+    """Sends what is known of each group's partitions as a few long columns; the other side gets plain dictionaries.
 
     `answers`: group to (partition to commit, failure or None), or to the group's failure. A hundred thousand offsets
     sent one by one would take a tenth of all the time that reading them takes.
@@ -48,9 +52,9 @@ class ByGroup:
     def columns(self) -> tuple[Any, ...]:
         """Return all of it in the arguments of `_by_group`."""
         sizes = {g: a if isinstance(a, Failure) else len(a) for g, a in self.answers.items()}
-        told = [answer for answer in self.answers.values() if not isinstance(answer, Failure)]
-        topics, partitions = [p.topic for a in told for p in a], [p.partition for a in told for p in a]
-        values = [value for answer in told for value in answer.values()]
+        by_partition = [answer for answer in self.answers.values() if not isinstance(answer, Failure)]
+        topics, partitions = [p.topic for a in by_partition for p in a], [p.partition for a in by_partition for p in a]
+        values = [value for answer in by_partition for value in answer.values()]
         if all(type(value) is Commit for value in values):
             return sizes, topics, partitions, tuple(map(list, zip(*map(_COMMIT_FIELDS, values), strict=True))), None
         return sizes, topics, partitions, (), values

@@ -63,13 +63,11 @@ class ConfluentGroupFacts:
             return failure_of(error)
         kinds = dict.fromkeys(known, "consumer")
         unknown: list[str] = []
-        for group in listed:
-            name, protocol_type = str(group.id), str(group.protocol_type or "")
-            if name in known:
-                continue
-            kinds[name] = _KINDS.get(protocol_type, "other")
-            if not protocol_type:
-                unknown.append(name)
+        for name, protocol_type in ((str(group.id), str(group.protocol_type or "")) for group in listed):
+            if name not in known:
+                kinds[name] = _KINDS.get(protocol_type, "other")
+                if not protocol_type:
+                    unknown.append(name)
         return self._with_records(kinds, unknown)
 
     def _listed(self) -> Collection[Any]:
@@ -94,11 +92,11 @@ class ConfluentGroupFacts:
         """Return what all brokers are set to: the shortest retention, and whether each serves KIP-848."""
         try:
             brokers = sorted(self._connection.metadata().brokers)
-            told = self._connection.gather(brokers, _broker_settings, len(brokers))
+            answers = self._connection.gather(brokers, _broker_settings, len(brokers))
         except ClusterError as error:
             return Failure("_FAIL", error.problem)
         minutes, protocols = [], []
-        for answer in told.values():
+        for answer in answers.values():
             if isinstance(answer, Failure):
                 return answer
             if _RETENTION not in answer or not str(answer[_RETENTION].value).isdigit():
@@ -121,31 +119,28 @@ class ConfluentGroupFacts:
         if topic.error is not None and not topic.partitions:
             return failure_of(topic.error)
         log = GroupLog(frozenset(groups))
-        wanted = {partition_of(group, len(topic.partitions)) for group in groups}
-        failed = read_offsets_topic(self._config, wanted, log, READ_SECONDS)
-        return log.groups() if failed is None else failed
+        partitions = {partition_of(group, len(topic.partitions)) for group in groups}
+        return read_offsets_topic(self._config, partitions, log, READ_SECONDS) or log.groups()
 
     def compacted_topics(self, topics: Collection[str]) -> frozenset[str] | Failure:
         """Ask for the topics' settings; a topic that does not tell is no compacted one."""
-        told = self.cleanup_policies(topics)
-        if isinstance(told, Failure):
-            return told
-        return frozenset(
-            topic for topic, policy in told.items() if isinstance(policy, str) and "compact" in policy.split(",")
-        )
+        policies = self.cleanup_policies(topics)
+        if isinstance(policies, Failure):
+            return policies
+        return frozenset(t for t, p in policies.items() if isinstance(p, str) and "compact" in p.split(","))
 
     def cleanup_policies(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
         """Ask for the topics' settings."""
-        wanted = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
-        if not wanted:
+        resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+        if not resources:
             return {}
         try:
-            told = self._connection.collect(lambda client: client.describe_configs(wanted, **LONGEST))
+            answers = self._connection.collect(lambda client: client.describe_configs(resources, **LONGEST))
         except ClusterError as error:
             return Failure("_FAIL", error.problem)
         return {
             resource.name: answer if isinstance(answer, Failure) else str(answer[_CLEANUP].value)
-            for resource, answer in told.items()
+            for resource, answer in answers.items()
         }
 
     def newest_record_ms(self, topic: str) -> int | None | Failure:
@@ -153,10 +148,10 @@ class ConfluentGroupFacts:
         partition = KafkaPartition(topic, 0)
         spec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
         try:
-            told: Any = self._connection.collect(lambda client: client.list_offsets({partition: spec}, **LONGEST))
+            answers = self._connection.collect(lambda client: client.list_offsets({partition: spec}, **LONGEST))
         except (ClusterError, KafkaException) as error:
             return Failure(code_of(error), error_of(error).str())
-        answer = next(iter(told.values()))
+        (answer,) = answers.values()
         if isinstance(answer, Failure):
             return answer
         return int(answer.timestamp) if answer.offset >= 0 else None

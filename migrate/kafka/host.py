@@ -29,23 +29,20 @@ def main(descriptor: int) -> None:
     channel = socket.socket(fileno=descriptor)
     calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(channel, calls), daemon=True).start()
-    with suppress(ImportError):  # the first call runs into it again, and tells
+    with suppress(ImportError):  # the first call runs into it again, and reports it
         importlib.import_module("migrate.kafka.admin")
     settings = calls.get()
     admin: Any = None
     while True:
-        method, arguments = calls.get()
+        method, arguments, options = calls.get()
         try:
-            if admin is None:
+            # librdkafka never forgets a coordinator that has moved: a new client does not know it.
+            if admin is None or method == "renewed":
                 from migrate.kafka.admin import ConfluentAdmin
 
                 admin = ConfluentAdmin(*settings)
-            if method == "renewed":
-                admin = admin.renewed()
-                answer: Any = ("done", None)
-            else:
-                told = getattr(admin, method)(*arguments)
-                answer = ("done", ByGroup(told) if method in ("commits", "alter") else told)
+            value: Any = None if method == "renewed" else getattr(admin, method)(*arguments, **options)
+            answer: Any = ("done", ByGroup(value) if method in ("commits", "alter") else value)
         except MigrateError as error:
             answer = ("error", (type(error), error.problem, error.todo))
         except BaseException:

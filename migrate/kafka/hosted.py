@@ -17,20 +17,22 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import Any, TypeVar, cast
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from migrate.clock import Backoff, SystemClock
 from migrate.errors import ClusterError
-from migrate.kafka.frames import ByGroup, receive, send
+from migrate.kafka.frames import NOT_EXACT, ByGroup, receive, send
 from migrate.kafka.settings import ClientSettings
-from migrate.model import ClusterFacts, Commits, Failure, GroupState, LogRange, TopicPartition
-from migrate.ports import Outcomes
+from migrate.model import Commits, Failure, TopicPartition
+from migrate.ports import ClusterAdmin, Outcomes
 
 DEATHS_BORNE = 10
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
 ENDING_SECONDS = 5.0
 T = TypeVar("T")
+P = ParamSpec("P")
 # A process that waits for the admin that is made first.
 _waiting: "list[_Process]" = []
 
@@ -50,6 +52,18 @@ def _next_process(lock: int | None) -> "_Process":
 
 class ClientDied(Exception):
     """Raised when the process ended before it answered; says how."""
+
+
+def _asked(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate["HostedAdmin", P], T]:
+    """Return the port's method as a question to the client process."""
+
+    @wraps(method)
+    def ask(admin: "HostedAdmin", /, *arguments: P.args, **options: P.kwargs) -> T:
+        # As lists: a view of a dictionary cannot be sent.
+        sendable = (list(value) if isinstance(value, Collection) else value for value in arguments)
+        return cast(T, admin._read(method.__name__, *sendable, **options))
+
+    return ask
 
 
 class HostedAdmin:
@@ -96,68 +110,44 @@ class HostedAdmin:
             self._process.end()
             self._process = None
 
-    def facts(self) -> ClusterFacts:
-        """Return the cluster's id, its number of brokers, and whether we may DESCRIBE it."""
-        return self._read("facts")
+    facts = _asked(ClusterAdmin.facts)
+    topics = _asked(ClusterAdmin.topics)
+    topic_ids = _asked(ClusterAdmin.topic_ids)
+    groups = _asked(ClusterAdmin.groups)
+    group_states = _asked(ClusterAdmin.group_states)
+    commits = _asked(ClusterAdmin.commits)
+    log_ranges = _asked(ClusterAdmin.log_ranges)
+    high_watermarks = _asked(ClusterAdmin.high_watermarks)
 
-    def topics(self) -> Mapping[str, int]:
-        """Return partition counts by topic name."""
-        return self._read("topics")
-
-    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
-        """Return topic ids; topics that do not exist are left out."""
-        return self._read("topic_ids", list(topics))
-
-    def groups(self) -> frozenset[str]:
-        """List consumer groups."""
-        return self._read("groups")
-
-    def group_states(self, groups: Collection[str]) -> Mapping[str, GroupState | Failure]:
-        """Describe each group."""
-        return self._read("group_states", list(groups))
-
-    def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
-        """Return all committed offsets of each group."""
-        return self._read("commits", list(groups), require_stable)
-
-    def log_ranges(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange | Failure]:
-        """Return log start and last stable offset of each partition."""
-        return self._read("log_ranges", list(partitions))
-
-    def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
-        """Return the end that a read_uncommitted reader sees of each log."""
-        return self._read("high_watermarks", list(partitions))
-
-    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+    def alter(self, commits: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets; where the process died over it, every outcome is unknown."""
         try:
-            return self._call("alter", ByGroup(wanted))
+            return cast(Outcomes, self._call("alter", ByGroup(commits)))
         except ClientDied as death:
             lost = _lost(death)
-            return {group: dict.fromkeys(offsets, lost) for group, offsets in wanted.items()}
+            return {group: dict.fromkeys(offsets, lost) for group, offsets in commits.items()}
 
     def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
         """Delete empty groups; where the process died over it, every outcome is unknown."""
         try:
-            return self._call("delete_groups", list(groups))
+            return cast("Mapping[str, Failure | None]", self._call("delete_groups", list(groups)))
         except ClientDied as death:
             return dict.fromkeys(groups, _lost(death))
 
-    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
-        """Fail: this client cannot."""
-        return self._read("delete_offsets", {group: list(places) for group, places in wanted.items()})
+    def delete_offsets(self, offsets: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+        """Fail: librdkafka's Python client can only delete whole groups."""
+        return {group: dict.fromkeys(partitions, NOT_EXACT) for group, partitions in offsets.items()}
 
-    def lacks(self) -> Failure | None:
+    def missing_capability(self) -> Failure | None:
         """Return what this client cannot do."""
-        return self._read("lacks")
+        return NOT_EXACT
 
-    # Answers are of the type that the admin's own method has, which only the caller names.
-    def _read(self, method: str, *arguments: Any) -> T:  # type: ignore[type-var]
+    def _read(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Ask, and ask again of a new process where one died over the question."""
         backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         for _ in range(DEATHS_BORNE):
             try:
-                return self._call(method, *arguments)
+                return self._call(method, *arguments, **options)
             except ClientDied as death:
                 last = death
             # A coordinator that is just moving moves for a while.
@@ -167,12 +157,12 @@ class HostedAdmin:
             "That is what librdkafka does while coordinators move: wait until the cluster is well, then run again.",
         )
 
-    def _call(self, method: str, *arguments: Any) -> T:  # type: ignore[type-var]
+    def _call(self, method: str, *arguments: Any, **options: Any) -> Any:
         with self._one_call:
             if self._process is None:
                 self._process = _next_process(self._lock).begun(self._settings)
             try:
-                kind, value = self._process.ask(method, arguments)
+                kind, value = self._process.ask(method, arguments, options)
             except BaseException as error:
                 # Also where we were interrupted: the answer to this call must not be taken for the next one's.
                 self.deaths += isinstance(error, ClientDied)
@@ -183,7 +173,7 @@ class HostedAdmin:
             raise cause(problem, todo)
         if kind == "fault":
             raise RuntimeError(f"in the client process: {value.strip().splitlines()[-1]}\n{value}")
-        return cast(T, value)
+        return value
 
 
 class _Process:
@@ -215,14 +205,14 @@ class _Process:
 
     def begun(self, settings: tuple[Any, ...]) -> "_Process":
         """Tell it which cluster it is for; returns itself."""
-        with suppress(OSError):  # one that is gone already is told by its first answer
+        with suppress(OSError):  # that one is gone already is seen at its first answer
             send(self._channel, settings)
         return self
 
-    def ask(self, method: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
-        """Return the answer to one call; raises `ClientDied`."""
+    def ask(self, *call: Any) -> tuple[str, Any]:
+        """Return the answer to a method's name, arguments and options; raises `ClientDied`."""
         try:
-            send(self._channel, (method, arguments))
+            send(self._channel, call)
             kind, value = receive(self._channel)
         except (OSError, EOFError):
             raise ClientDied(f"the Kafka client's process ended {self._ending()}") from None

@@ -24,13 +24,12 @@ _WITH_HEADERS = (Equality.ALL, Equality.WITHOUT_TIMESTAMP)
 
 
 class Shelf(Protocol):
-    """Keeps what is wanted of the records of one range; below `readable_from` retention has deleted them."""
+    """Keeps what is needed of the records of one range; below `readable_from` retention has deleted them."""
 
     readable_from: int
 
     def add(self, offsets: "array[int]", messages: Sequence[Message]) -> None:
         """Take records that follow those taken before."""
-        ...
 
 
 class Prints:
@@ -58,14 +57,14 @@ class Prints:
         headers = map(_headers, messages) if self._equality in _WITH_HEADERS else repeat(())
         self._prints.extend(fingerprints(self._equality, times, keys, values, headers))
 
-    def stretch(self, wanted: OffsetRange) -> LogSlice:
+    def stretch(self, piece: OffsetRange) -> LogSlice:
         """Return what was taken in."""
-        readable_from = min(max(wanted.start, self.readable_from), wanted.end)
+        readable_from = min(max(piece.start, self.readable_from), piece.end)
         at = bisect_left(self._offsets, readable_from)
         offsets, times, prints, keys = (
             column[at:] if at else column for column in (self._offsets, self._times, self._prints, self._keys)
         )
-        return LogSlice(wanted.start, wanted.end, readable_from, offsets, times, prints, keys)
+        return LogSlice(piece.start, piece.end, readable_from, offsets, times, prints, keys)
 
 
 class Contents:
@@ -73,13 +72,13 @@ class Contents:
 
     def __init__(self) -> None:
         self.readable_from = 0
-        self.found: dict[int, Content] = {}
+        self.records: dict[int, Content] = {}
 
     def add(self, offsets: "array[int]", messages: Sequence[Message]) -> None:
         """Keep the records as they are."""
         parts = (_times(messages), map(Message.key, messages), map(Message.value, messages), map(_headers, messages))
         for offset, time, key, value, headers in zip(offsets, *parts, strict=True):
-            self.found[offset] = Content(time, key, value, tuple(headers or ()))
+            self.records[offset] = Content(time, key, value, tuple(headers or ()))
 
 
 class RunIntake:
@@ -101,13 +100,13 @@ class RunIntake:
         last = offsets[-1]
         self.start = last + 1
         while self._at <= self.run.last:
-            wanted = self._ranges[self._at]
-            if wanted.start > last:
+            piece = self._ranges[self._at]
+            if piece.start > last:
                 break
-            low, high = bisect_left(offsets, wanted.start), bisect_left(offsets, wanted.end)
+            low, high = bisect_left(offsets, piece.start), bisect_left(offsets, piece.end)
             if low < high:
                 self._shelves[self._at].add(offsets[low:high], messages[low:high])
-            if last < wanted.end - 1:
+            if last < piece.end - 1:
                 break
             self._at += 1
         return last >= self.run.end - 1

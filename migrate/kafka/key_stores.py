@@ -75,7 +75,7 @@ def _pkcs12(content: bytes, password: str) -> Store:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
 
     try:
-        found = pkcs12.load_pkcs12(content, password.encode() if password else None)
+        store = pkcs12.load_pkcs12(content, password.encode() if password else None)
     except ValueError:
         raise UnreadableStore("the password is wrong, or the file is damaged") from None
     except Exception as error:  # what an old cipher or an odd structure raises differs by version
@@ -84,11 +84,11 @@ def _pkcs12(content: bytes, password: str) -> Store:
     def certificate(one: pkcs12.PKCS12Certificate) -> str:
         return one.certificate.public_bytes(Encoding.PEM).decode()
 
-    others = tuple(certificate(one) for one in found.additional_certs)
-    if found.key is None:
-        return Store(((certificate(found.cert),) if found.cert else ()) + others, ())
-    key = found.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    own = (certificate(found.cert),) if found.cert else ()
+    own = (certificate(store.cert),) if store.cert else ()
+    others = tuple(map(certificate, store.additional_certs))
+    if store.key is None:
+        return Store(own + others, ())
+    key = store.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     return Store(others, (KeyPair(key, own + others),))
 
 
@@ -128,18 +128,17 @@ class _Reader:
         self._at = 0
 
     def take(self, count: int) -> bytes:
-        found = self._content[self._at : self._at + count]
-        if len(found) != count:
+        part = self._content[self._at : self._at + count]
+        if len(part) != count:
             raise struct.error("cut short")
         self._at += count
-        return found
+        return part
 
     def number(self) -> int:
-        found: int = struct.unpack(">I", self.take(4))[0]
-        return found
+        return int.from_bytes(self.take(4))
 
     def text(self) -> str:
-        return self.take(struct.unpack(">H", self.take(2))[0]).decode("utf-8", "surrogatepass")
+        return self.take(int.from_bytes(self.take(2))).decode("utf-8", "surrogatepass")
 
     def certificate(self, version: int) -> str:
         if version == 2 and self.text() != "X.509":
@@ -176,11 +175,11 @@ def _der(content: bytes) -> tuple[int, bytes, bytes]:
 
 
 def _der_parts(content: bytes) -> list[tuple[int, bytes]]:
-    found: list[tuple[int, bytes]] = []
+    parts: list[tuple[int, bytes]] = []
     while content:
         tag, inside, content = _der(content)
-        found.append((tag, inside))
-    return found
+        parts.append((tag, inside))
+    return parts
 
 
 def joined(texts: Iterable[str]) -> str:

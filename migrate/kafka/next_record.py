@@ -1,7 +1,6 @@
 """The next records at many places of one cluster's logs, reduced to digests as they are taken from the client.
 
-No payload is kept. Read_committed unless told otherwise: what is found here is what the group's own
-consumers will find.
+No payload is kept. Read_committed by default: what is read here is what the group's own consumers will read.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -47,9 +46,9 @@ class ConsumerOfNextRecords:
 
     def next_records(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
         """Return what was found at each position, or the `Failure` that kept it from being read."""
-        found: dict[Position, tuple[NextRecord, ...] | Failure] = dict.fromkeys(positions, ())
-        if not found:
-            return found
+        answers: dict[Position, tuple[NextRecord, ...] | Failure] = dict.fromkeys(positions, ())
+        if not answers:
+            return answers
         try:
             consumer = Consumer(self._config)
         except (KafkaException, ValueError, TypeError) as error:
@@ -59,14 +58,14 @@ class ConsumerOfNextRecords:
                 "Correct the client properties of this cluster.",
             ) from None
         places: dict[TopicPartition, list[Position]] = {}
-        for position in found:
+        for position in answers:
             places.setdefault(position.partition, []).append(position)
         try:
             for turn in in_turns(sorted(places.items()), PARTITIONS_AT_ONCE):
-                found |= self._read(consumer, [position for _, position in turn])
+                answers |= self._read(consumer, [position for _, position in turn])
         finally:
             consumer.close()
-        return found
+        return answers
 
     def _read(self, consumer: Consumer, turn: Sequence[Position]) -> dict[Position, tuple[NextRecord, ...] | Failure]:
         sinks = {position.partition: _FirstRecords(position) for position in turn}

@@ -37,7 +37,6 @@ class Sink(Protocol):
 
     def take(self, messages: Sequence[Message]) -> bool:
         """Take records in the order of their log; True if no more are needed."""
-        ...
 
 
 S = TypeVar("S", bound=Sink)

@@ -59,7 +59,7 @@ class ReaderClients:
 
     def __init__(self, settings: ClientSettings, deadline_seconds: float, isolation_level: str) -> None:
         self.causes: dict[str, str] = {}
-        self.deadline_seconds = deadline_seconds
+        self._deadline_seconds = deadline_seconds
         self._name = settings.name
         self._config = {**settings.config, "isolation.level": isolation_level}
         self._secrets = settings.secrets
@@ -73,7 +73,7 @@ class ReaderClients:
 
     @property
     def received_bytes(self) -> int:
-        """Bytes received, by librdkafka's own count, which it tells twice a second."""
+        """Bytes received, by librdkafka's own count, which it reports twice a second."""
         return sum(self._received.values())
 
     def of(self, reach: Reach) -> Consumer:
@@ -97,14 +97,14 @@ class ReaderClients:
         return self._consumers[reach]
 
     def silent(self, problem: KafkaError | None) -> ClusterError:
-        """Return the error of a cluster that does not answer, with the best cause that the clients have told."""
+        """Return the error of a cluster that does not answer, with the best cause that the clients have reported."""
         code, text = (code_of(problem), problem.str()) if problem else ("", "")
-        for telling in (*sorted(HOPELESS), "_RESOLVE", "_TRANSPORT"):
-            if telling in self.causes and code not in HOPELESS:
-                code, text = telling, self.causes[telling]
+        for known in (*sorted(HOPELESS), "_RESOLVE", "_TRANSPORT"):
+            if known in self.causes and code not in HOPELESS:
+                code, text = known, self.causes[known]
                 break
         cause = f": {on_one_line(text, self._secrets)}" if text else ""
-        what = "refused" if code in HOPELESS else f"did not answer within {self.deadline_seconds:g} s"
+        what = "refused" if code in HOPELESS else f"did not answer within {self._deadline_seconds:g} s"
         return ClusterError(
             f"{self._name} {what} while its records were read{cause}.",
             "Check that all its brokers run and can be reached from where Spark's tasks run, then run again. Where "

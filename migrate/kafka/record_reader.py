@@ -19,7 +19,7 @@ from migrate.kafka.errors import HOPELESS, code_of, error_of
 from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
 from migrate.kafka.read_pass import PASSING
 from migrate.kafka.reader_clients import Reach, ReaderClients
-from migrate.kafka.run_pass import RunPass, Silence, log_bounds
+from migrate.kafka.run_pass import RunPass, Silence, log_start
 from migrate.kafka.settings import ClientSettings
 from migrate.kafka.turns import batches, in_turns
 from migrate.match.equality import Content
@@ -60,52 +60,49 @@ class RecordReader:
         """Bytes received, by librdkafka's own count, which comes late: at least the values delivered."""
         return max(self._clients.received_bytes, self._value_bytes)
 
-    def read(self, wanted: Mapping[TopicPartition, Wanted]) -> dict[TopicPartition, tuple[LogSlice, ...] | Unreadable]:
+    def read(
+        self, requests: Mapping[TopicPartition, Wanted]
+    ) -> dict[TopicPartition, tuple[LogSlice, ...] | Unreadable]:
         """Return one stretch per range."""
-        shelves = {place: [Prints(asked.equality, asked.keys) for _ in asked.ranges] for place, asked in wanted.items()}
-        problems = self._fill({place: asked.ranges for place, asked in wanted.items()}, shelves)
-        return {
-            place: problems.get(place)
-            or tuple(shelf.stretch(piece) for piece, shelf in zip(asked.ranges, shelves[place], strict=True))
-            for place, asked in wanted.items()
-        }
+        shelves = {place: [Prints(r.equality, r.keys) for _ in r.ranges] for place, r in requests.items()}
+        ranges = {place: request.ranges for place, request in requests.items()}
+        problems = self._fill(ranges, shelves)
+        return {p: problems.get(p) or tuple(map(Prints.stretch, shelves[p], ranges[p])) for p in requests}
 
     def contents(
-        self, wanted: Mapping[TopicPartition, Collection[int]]
+        self, offsets: Mapping[TopicPartition, Collection[int]]
     ) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return the records at single offsets."""
-        return self._contents(
-            {p: [OffsetRange(o, o + 1) for o in sorted(set(offsets))] for p, offsets in wanted.items()}
-        )
+        return self._contents({p: [OffsetRange(o, o + 1) for o in sorted(set(offsets[p]))] for p in offsets})
 
     def scan(
-        self, wanted: Mapping[TopicPartition, OffsetRange]
+        self, ranges: Mapping[TopicPartition, OffsetRange]
     ) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return every record of one range of each partition, by offset in log order: whole, so a few at a time."""
-        return self._contents({place: [piece] for place, piece in wanted.items()})
+        return self._contents({place: [piece] for place, piece in ranges.items()})
 
     def _contents(
         self, ranges: Mapping[TopicPartition, Sequence[OffsetRange]]
     ) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
         shelves = {place: Contents() for place in ranges}
         problems = self._fill(ranges, {place: [shelf] * len(ranges[place]) for place, shelf in shelves.items()})
-        return {place: problems.get(place) or shelf.found for place, shelf in shelves.items()}
+        return {place: problems.get(place) or shelf.records for place, shelf in shelves.items()}
 
     def first_offsets(
-        self, wanted: Mapping[TopicPartition, Collection[int]]
+        self, times: Mapping[TopicPartition, Collection[int]]
     ) -> dict[TopicPartition, Mapping[int, int | None] | Unreadable]:
         """Return first offsets by timestamp, asking for many partitions at once."""
-        found: dict[TopicPartition, dict[int, int | None]] = {place: {} for place in wanted}
-        problems = self._known_refusals(wanted)
+        offsets: dict[TopicPartition, dict[int, int | None]] = {place: {} for place in times}
+        problems = self._known_refusals(times)
         # One call takes one timestamp per partition.
-        for turn in in_turns(((place, sorted(set(times))) for place, times in wanted.items()), TIMES_AT_ONCE):
-            self._look_up(turn, found, problems)
-        return {place: problems.get(place) or answers for place, answers in found.items()}
+        for turn in in_turns(((place, sorted(set(times[place]))) for place in times), TIMES_AT_ONCE):
+            self._look_up(turn, offsets, problems)
+        return {place: problems.get(place) or answers for place, answers in offsets.items()}
 
     def _look_up(
         self,
         asked: Sequence[tuple[TopicPartition, int]],
-        found: Mapping[TopicPartition, dict[int, int | None]],
+        offsets: Mapping[TopicPartition, dict[int, int | None]],
         problems: dict[TopicPartition, Unreadable],
     ) -> None:
         # librdkafka takes a negative timestamp for a sign of its own; no record is older than the first.
@@ -123,13 +120,13 @@ class RecordReader:
             else:
                 # One partition that cannot be asked fails all: each is asked by itself.
                 for one in asked:
-                    self._look_up([one], found, problems)
+                    self._look_up([one], offsets, problems)
             return
         times = dict(asked)
         for answer in answers:
             place = TopicPartition(answer.topic, answer.partition)
             if answer.error is None:
-                found[place][times[place]] = answer.offset if answer.offset >= 0 else None
+                offsets[place][times[place]] = answer.offset if answer.offset >= 0 else None
             elif _is_of_cluster(answer.error):
                 raise self._clients.silent(answer.error)
             else:
@@ -176,7 +173,7 @@ class RecordReader:
         self, consumer: Consumer, place: TopicPartition, intake: RunIntake, problems: dict[TopicPartition, Unreadable]
     ) -> bool:
         """Move a run to where its log begins now; False if nothing of it is left to read."""
-        start, _ = log_bounds(consumer, place, self._deadline_seconds)
+        start = log_start(consumer, place, self._deadline_seconds)
         if start <= intake.start:
             # Not its beginning was deleted: its end is gone.
             problems[place] = Unreadable(OUT_OF_RANGE)

@@ -22,12 +22,11 @@ class ConfluentRights(ConfluentReader):
     def rights(self, groups: Collection[str], topics: Collection[str]) -> Seen:
         """Return what we may do to the cluster and to each of these groups and topics, whether they exist or not.
 
-        A group that does not exist has rights; of a topic that may not be described nobody tells whether it exists.
+        A group that does not exist has rights; whether a topic exists that may not be described is not reported.
         """
-        found = self._connection.answer("describe the cluster", lambda client: client.describe_cluster(**_ASKED))
-        told = found.authorized_operations
+        operations = self._described_cluster().authorized_operations
         return Seen(
-            None if told is None else _names(told),
+            None if operations is None else _names(operations),
             self._rights(groups, DESCRIBE_BATCH, lambda client, some: client.describe_consumer_groups(some, **_ASKED)),
             self._rights(
                 topics, TOPIC_BATCH, lambda client, some: client.describe_topics(TopicCollection(some), **_ASKED)

@@ -33,7 +33,7 @@ class RunPass(ReadPass[RunIntake]):
     """Reads runs; after `silence_seconds` it raises `Silence`.
 
     `causes` is what the client has said of trouble, by code. When done, `moved` names the partitions whose log begins
-    beyond the place where their run stood: they are to be read again from where it begins now.
+    beyond the offset that their run had reached: they are to be read again from where it begins now.
     """
 
     def __init__(
@@ -96,11 +96,11 @@ class RunPass(ReadPass[RunIntake]):
                 self.give_up([place], topic.error)
 
 
-def log_bounds(consumer: Consumer, place: TopicPartition, timeout_seconds: float) -> tuple[int, int]:
-    """Return where a partition's log begins and ends now, asking its leader."""
+def log_start(consumer: Consumer, place: TopicPartition, timeout_seconds: float) -> int:
+    """Return where a partition's log begins now, asking its leader."""
     bounds: Any = consumer.get_watermark_offsets(
         KafkaPartition(place.topic, place.partition), timeout=timeout_seconds, cached=False
     )
     if bounds is None:
         raise Silence
-    return int(bounds[0]), int(bounds[1])
+    return int(bounds[0])

@@ -111,7 +111,7 @@ SAYING = (
         "migrate/checks/registry.py",
         "Level.NOT_VISIBLE, self.scope, subject, expected, seen, todo, False, counts_as)\n",
         "Level.PASS, self.scope, subject, expected, seen, todo, False, Level.PASS)\n",
-        ("tests/unit/checks/test_check.py::test_a_state_that_the_worker_does_not_tell_is_not_visible",),
+        ("tests/unit/checks/test_mm2.py::test_a_state_that_the_worker_does_not_tell_is_not_visible",),
     ),
     Mutant(
         "not-visible-blocks-nothing",
@@ -120,7 +120,7 @@ SAYING = (
         "Level.NOT_VISIBLE, self.scope, subject, expected, seen, todo, False, counts_as)\n",
         "Level.NOT_VISIBLE, self.scope, subject, expected, seen, todo, False, Level.WARN)\n",
         (
-            "tests/unit/checks/test_check.py::test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_stopped",
+            "tests/unit/checks/test_groups.py::test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_stopped",
         ),
     ),
     Mutant(
@@ -130,15 +130,15 @@ SAYING = (
         "        if side.may_describe:\n            yield checks.LISTING_COMPLETE.passes(",
         "        if side.may_describe is not False:\n            yield checks.LISTING_COMPLETE.passes(",
         (
-            "tests/unit/checks/test_check.py::test_a_listing_that_may_be_cut_short_blocks_everything_and_not_knowing_is_no_pass",
+            "tests/unit/checks/test_clusters.py::test_a_listing_that_may_be_cut_short_blocks_everything_and_not_knowing_is_no_pass",
         ),
     ),
     Mutant(
         "undrained-topic-passes",
         "A topic that MM2 has not copied in full blocks its rows.",
         "migrate/checks/topics.py",
-        "for partition, found in told if not found.verdict]\n",
-        "for partition, found in told if found.verdict is False]\n",
+        "for partition, drain in drains if not drain.verdict]\n",
+        "for partition, drain in drains if drain.verdict is False]\n",
         (
             "tests/unit/checks/test_topics.py::test_not_knowing_counts_as_a_block_and_says_why_mm2s_positions_are_not_known",
         ),
@@ -150,7 +150,7 @@ SAYING = (
         '        return self.state in ("Empty", "Dead") and self.member_count == 0\n',
         "        return self.member_count == 0\n",
         (
-            "tests/unit/checks/test_check.py::test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_stopped",
+            "tests/unit/checks/test_groups.py::test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_stopped",
         ),
     ),
     Mutant(
@@ -233,7 +233,7 @@ SAYING = (
         "migrate/kafka/errors.py",
         "    if _REJECTED.search(text):\n",
         "    if False:\n",
-        ("tests/unit/kafka/test_connection.py::test_a_certificate_that_the_broker_rejects_is_no_lost_connection",),
+        ("tests/unit/kafka/test_errors.py::test_a_certificate_that_the_broker_rejects_is_no_lost_connection",),
     ),
     Mutant(
         "trace-not-redacted",

@@ -89,6 +89,10 @@ def found(check, rows=ROWS, policies=None, **changes):
     return [r for r in results if r.check == check]
 
 
+def levels(check, **arguments):
+    return {r.subject: r.level for r in found(check, **arguments)}
+
+
 def blocked(rows=ROWS, policies=None, **changes):
     results = checklist.run(facts(**changes), rows, policies or Policies())
     laid = with_blocks(rows, checklist.blocked_groups(results, rows))

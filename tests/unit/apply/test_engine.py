@@ -551,7 +551,7 @@ def test_a_plan_that_every_client_can_write_and_undo_asks_for_no_other(folder: P
     scene = Scene(plan(row("a", target_prior=10), row("b"), row("b", partition=1)), folder)
     scene.apply()
     scene.rollback()
-    assert scene.target.calls["lacks"] == 0
+    assert scene.target.calls["missing_capability"] == 0
 
 
 def test_an_undo_plan_applied_as_its_own_plan_spends_the_first_one(folder: Path) -> None:

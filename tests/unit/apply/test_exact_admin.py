@@ -92,15 +92,15 @@ def test_without_java_its_groups_fail_by_name_and_the_others_go_on() -> None:
     assert failure.message == "Java was not found. Install it"
     assert admin.commits(["streams", "plain"]) == {"streams": failure, "plain": {P0: Commit(9)}}
     assert admin.delete_offsets({"g": [P1]}) == {"g": {P1: failure}}
-    assert admin.lacks() == failure
+    assert admin.missing_capability() == failure
 
 
 def test_an_exact_client_that_is_not_let_in_is_lacking_too() -> None:
     admin, _, exact = pair(ClusterError("B cannot be used by Kafka's Java client.", "Check its settings."))
-    lack = admin.lacks()
+    lack = admin.missing_capability()
     assert lack is not None and lack.code == UNUSABLE
     exact.trouble = None
-    assert admin.lacks() is None
+    assert admin.missing_capability() is None
 
 
 def test_the_groups_to_read_exactly_are_those_to_write_or_keep_that_carry_metadata_anywhere() -> None:

@@ -135,10 +135,6 @@ def test_each_of_them_can_be_waived_by_name(check):
         parse_waiver(f"{check}x")
 
 
-def test_estimated_rows_are_counted_by_what_kept_them_from_being_compared():
-    rows = (
-        row("g", "t", answer=Unmatched("match-limit")),
-        row("h", "u"),
-        row("h", "t", answer=Unmatched("match-limit")),
-    )
-    assert found("estimated-rows", rows)[0].seen == "3 rows rest on MM2's syncs alone: 2 match-limit, 1 not-compared"
+def test_a_target_topic_that_others_write_to_is_named():
+    (foreign,) = found("target-topic-dedicated", foreign_records={"t": 7})
+    assert foreign.level is Level.WARN and foreign.subject == "t" and "7 records" in foreign.seen

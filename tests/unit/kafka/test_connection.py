@@ -7,13 +7,12 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient
 
 from migrate.errors import ClusterError
 from migrate.kafka import connection as module
 from migrate.kafka.connection import DESTROYER, Connection
-from migrate.kafka.errors import note_cause, or_too_few_copies, timed_out
+from migrate.kafka.errors import timed_out
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure, Side
 from tests.mockcluster import MockCluster
@@ -167,25 +166,3 @@ def test_while_a_client_hangs_in_its_destruction_no_more_are_made(bootstrap, des
         assert used[0] == used[1] and stuck.qsize() == 1
     connection.drop()
     assert destroyers() == DESTROYER
-
-
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("Receive failed: error:0A000416:SSL routines::ssl/tls alert certificate unknown: SSL alert number 46", "_SSL"),
-        ("Receive failed: error:0A000412:SSL routines::sslv3 alert bad certificate: SSL alert number 42", "_SSL"),
-        ("Receive failed: error:0A000126:SSL routines::unexpected eof while reading", "_TRANSPORT"),
-        ("Connect to ipv4#127.0.0.1:1 failed: Connection refused", "_TRANSPORT"),
-    ],
-)
-def test_a_certificate_that_the_broker_rejects_is_no_lost_connection(text, code):
-    causes: dict[str, str] = {}
-    note_cause(causes, KafkaError(KafkaError._TRANSPORT, text))
-    assert causes == {code: text}
-
-
-def test_stable_offsets_that_never_come_say_what_a_broker_may_be_waiting_for():
-    late = or_too_few_copies(timed_out(5))
-    assert late.code == "_TIMED_OUT" and late.message.startswith("no answer within 5 s (fewer copies of")
-    refused = Failure("GROUP_AUTHORIZATION_FAILED", "no")
-    assert or_too_few_copies(refused) is refused

@@ -19,10 +19,9 @@ from migrate.apply.journal import Journal
 from migrate.apply.write import GroupWriter
 from migrate.clock import SystemClock
 from migrate.errors import ClusterError
-from migrate.kafka.frames import ByGroup, receive, send
 from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.settings import ClientSettings
-from migrate.model import Commit, Failure, GroupState, Side, TopicPartition
+from migrate.model import Commit, Side, TopicPartition
 from migrate.plan.companions import journal_path
 from tests.mockcluster import (
     COORDINATOR_LOAD_IN_PROGRESS,
@@ -77,44 +76,6 @@ def admin(listener: socket.socket, deadline_seconds: float = 3600.0, lock: int |
     bootstrap = f"127.0.0.1:{listener.getsockname()[1]}"
     config = {"bootstrap.servers": bootstrap, "sasl.password": PASSWORD}
     return HostedAdmin(ClientSettings(Side.TARGET, "B", f"target B ({bootstrap})", config), deadline_seconds, lock=lock)
-
-
-def test_values_come_over_the_channel_as_they_were_sent() -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        odd = b"g\xff".decode("utf-8", "surrogateescape")
-        value = {
-            odd: {TopicPartition("t\n,\x00", 1): Commit(7, "m\x00é", None)},
-            "b": Failure("X", "y", True, True),
-            "c": GroupState("Stable", 1, ("a@b",)),
-        }
-        send(ours, value)
-        assert receive(theirs) == value
-        ours.close()
-        with pytest.raises(EOFError):
-            receive(theirs)
-
-
-PLACES = [TopicPartition("t\n,\x00", 1), TopicPartition("u", 0)]
-FAILED = Failure("X", "y", True, True)
-
-
-@pytest.mark.parametrize(
-    "answers",
-    [
-        {},
-        {"a": {}},
-        {"a": FAILED},
-        {"a": {PLACES[0]: Commit(7, "m\x00é", None), PLACES[1]: Commit(0, "", 3)}, "b": FAILED, "c": {}},
-        {b"g\xff".decode("utf-8", "surrogateescape"): dict.fromkeys(PLACES), "b": {PLACES[1]: FAILED}},
-    ],
-    ids=["none", "a group without offsets", "a group that failed", "commits", "outcomes"],
-)
-def test_columns_arrive_as_the_dictionaries_that_they_were(answers: dict[str, dict[TopicPartition, object]]) -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        send(ours, ("done", ByGroup(answers)))
-        assert receive(theirs) == ("done", answers)
 
 
 def test_no_process_before_the_first_call_and_none_after_the_end() -> None:
@@ -208,7 +169,9 @@ def test_killed_its_owner_takes_it_along_and_the_lock_falls_with_the_last_of_the
     file = tmp_path / "lock"
     with silent_port() as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
-        owner = subprocess.Popen([sys.executable, "-c", OWNER, str(file), address])
+        # Of the tree that is tested, also where another one is installed.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        owner = subprocess.Popen([sys.executable, "-c", OWNER, str(file), address], env=environment)
         caller, _ = listener.accept()
         (child,) = map(int, Path(f"/proc/{owner.pid}/task/{owner.pid}/children").read_text().split())
         os.kill(child, signal.SIGSTOP)

@@ -1,0 +1,145 @@
+"""Checks on groups: stopped on both sides, whole, within limits, and what a rollback can restore."""
+
+from dataclasses import replace
+
+from migrate.mm2.chain import Window
+from migrate.model import Commit, Decision, Failure, GroupState, Level, OffsetSync
+from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.offsets_topic import GroupKind, GroupRecord
+from migrate.survey.policies import Policies, Waiver
+from tests.unit.checkscene import HOUR, NOW, asked, blocked, found, levels, row
+
+FORBIDDEN = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
+
+
+def test_a_live_group_on_the_target_blocks_itself_and_no_waiver_helps():
+    live = {"g": GroupState("Stable", 2, ("c1@10.0.0.1", "c2@10.0.0.2")), "h": GroupState("Empty")}
+    result = found("target-group-empty", target_states=live)[0]
+    assert result.level is Level.BLOCK and "c1@10.0.0.1" in result.seen
+    waived = Policies(waivers=(Waiver("target-group-empty"),))
+    assert blocked(policies=waived, target_states=live) == {"g"}
+
+
+def test_of_many_members_some_are_named_and_all_are_counted():
+    named = tuple(f"c{number}@10.0.0.1" for number in range(24))  # an adapter keeps no more
+    for state, more in (
+        (GroupState("Stable", 500, named), " and 490 more"),
+        (GroupState("Stable", 10, named[:10]), ""),
+    ):
+        told = found("source-group-stopped", source_states={"g": state, "h": GroupState("Empty")})[0]
+        assert told.seen.endswith("c9@10.0.0.1" + more) and "c10@" not in told.seen
+
+
+def test_a_live_group_on_the_source_can_be_accepted_by_name_and_the_report_says_so():
+    live = {"g": GroupState("Stable", 1), "h": GroupState("Stable", 1)}
+    policies = Policies(waivers=(Waiver("source-group-stopped", "g"),))
+    by_subject = {r.subject: r for r in found("source-group-stopped", policies=policies, source_states=live)}
+    assert by_subject["g"].accepted and by_subject["g"].level is Level.WARN
+    assert not by_subject["h"].accepted and by_subject["h"].level is Level.BLOCK
+    assert blocked(policies=policies, source_states=live) == {"h"}
+
+
+def test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_stopped():
+    for state in (GroupState("Unknown"), GroupState("Empty", 1), Failure("GROUP_AUTHORIZATION_FAILED", "no")):
+        assert blocked(target_states={"g": state, "h": GroupState("Empty")}) == {"g"}
+
+
+def test_pending_transactional_offsets_block_their_group():
+    assert blocked(unstable=frozenset({"g"})) == {"g"}
+
+
+def test_too_many_rereads_block_their_group_and_can_be_accepted():
+    far = (row("g", around=Window(OffsetSync(0, 1, 1), None)), row("h", "u"))
+    strict = Policies(max_rereads=20)
+    assert blocked(rows=far, policies=strict) == {"g"}
+    assert blocked(rows=far, policies=replace(strict, waivers=(Waiver("re-read-limit", "g"),))) == set()
+
+
+def test_partitions_never_committed_are_named_with_what_decides_there():
+    result = found("partitions-never-committed", never_committed={"g": ("t-1",)})[0]
+    assert result.level is Level.WARN and "t-1" in result.seen and "auto.offset.reset" in result.todo
+
+
+def test_a_misspelt_group_name_is_a_block_though_it_has_no_row():
+    result = found("named-groups-exist", unknown_names=("ordrs",))[0]
+    assert result.level is Level.BLOCK and result.subject == "ordrs"
+
+
+def test_with_the_source_down_every_group_waits_for_a_reviewer():
+    assert blocked(source_down=True) == {"g", "h"}
+    policies = Policies(waivers=(Waiver("source-down", "g"),))
+    assert blocked(policies=policies, source_down=True) == {"h"}
+    unknown = found("groups-unknown", source_down=True, unknown_when_down=("connect-.*",))[0]
+    assert unknown.level is Level.NOT_VISIBLE and unknown.subject == "connect-.*"
+
+
+def test_what_only_java_can_write_or_bring_back_is_said_before_the_first_write():
+    rows = (row("g", "t", 0, prior=Commit(10)), row("g", "t", 1))
+    needed = found("java-needed", rows=rows)[0]
+    assert needed.seen == "1 offsets that a rollback removes while others of their group stay in 1 group"
+    prior = (row("g", "t", 0, prior=Commit(10, "m")),)
+    assert "1 prior commits with metadata" in found("java-needed", rows=prior)[0].seen
+    carried = (row("g", "t", 0, commit=Commit(50, "m")),)
+    assert "1 commits with metadata" in found("java-needed", rows=carried)[0].seen
+    kept = (replace(prior[0], decision=Decision.KEEP),)
+    assert "1 kept commits with metadata to compare in 1 group" in found("java-needed", rows=kept)[0].seen
+    assert not found("java-needed", rows=(row("g", "t", 0), row("g", "t", 1)))
+
+
+def test_when_offsets_expire_is_a_sentence_with_a_date():
+    (passed,) = found("offsets-expiry")
+    assert passed.level is Level.PASS and "2026-08-08 03:00 UTC" in passed.seen
+
+
+def emptied(hours_ago):
+    record = GroupRecord(GroupKind.CLASSIC, "consumer", NOW - hours_ago * HOUR)
+    return asked(target_records={"h": record})
+
+
+def test_offsets_that_would_be_gone_within_two_hours_block_and_within_a_day_warn():
+    by_subject = {r.subject: r for r in found("offsets-expiry", **emptied(167))}
+    assert by_subject["h"].level is Level.BLOCK and "2026-08-01 04:00 UTC" in by_subject["h"].seen
+    assert "delete the empty group" in by_subject["h"].todo
+    assert blocked(**emptied(167)) == {"h"}
+    assert blocked(**emptied(167), policies=Policies(waivers=(Waiver("offsets-expiry", "h"),))) == set()
+    assert levels("offsets-expiry", **emptied(150))["h"] is Level.WARN
+    assert set(levels("offsets-expiry", **emptied(1)).values()) == {Level.PASS}
+
+
+def test_a_clock_of_ours_that_is_behind_promises_no_time_that_the_brokers_do_not_give():
+    # Two hours behind: by our clock 165 hours have passed since then, by the brokers' 167.
+    long_ago = GroupRecord(GroupKind.CLASSIC, "consumer", NOW - 167 * HOUR)
+    just_now = GroupRecord(GroupKind.CLASSIC, "consumer", NOW)
+    silent = {"now_ms": NOW - 2 * HOUR, "newest_checkpoint_ms": None}
+    silent |= asked(target_records={"h": long_ago}, newest_sync_ms=None)
+    assert blocked(**silent) == set()
+    for seen in (
+        {"newest_checkpoint_ms": NOW},
+        asked(target_records={"h": long_ago}, newest_sync_ms=NOW),
+        asked(target_records={"h": long_ago, "k": just_now}, newest_sync_ms=None),
+    ):
+        assert blocked(**silent | seen) == {"h"}, seen
+        (told,) = [r for r in found("offsets-expiry", **silent | seen) if r.subject == "h"]
+        assert "reckoned at 2026-08-01 03:00 UTC" in told.seen
+
+
+def test_a_retention_of_an_hour_blocks_new_groups_too():
+    assert blocked(**asked(target_settings=BrokerSettings(HOUR, True))) == {"g", "h"}
+
+
+def test_an_expiry_that_nobody_can_tell_says_what_to_do():
+    unknown = {r.subject: r for r in found("offsets-expiry", **asked(target_records=FORBIDDEN))}["h"]
+    assert (unknown.level, unknown.counts_as) == (Level.NOT_VISIBLE, Level.WARN)
+    assert unknown.seen.startswith("unknown") and "start a consumer of the group at once" in unknown.todo
+
+
+def test_a_group_that_is_alive_on_the_target_is_told_once():
+    assert "g" not in levels("offsets-expiry", target_states={"g": GroupState("Stable", 1), "h": GroupState("Empty")})
+
+
+def test_commits_that_move_without_members_are_named_with_how_far():
+    (moving,) = found("commits-moving", **asked(moving_on_source={"g": ("t-0: 50 to 60",)}))
+    assert moving.level is Level.WARN and "t-0: 50 to 60" in moving.seen and "assign()" in moving.todo
+    assert levels("commits-moving", **asked(moving_on_target={"h": ("A.u-0: 5 to 6",)})) == {"h": Level.WARN}
+    alive = {"g": GroupState("Stable", 1), "h": GroupState("Empty")}
+    assert not found("commits-moving", source_states=alive, **asked(moving_on_source={"g": ("t-0: 50 to 60",)}))

@@ -1,0 +1,42 @@
+"""The doctor on rights: what is missing per command, and what it asks about."""
+
+from migrate.checks.rights import CLUSTER_NAME, Resources, resources_of
+from migrate.checks.rights_check import examine_rights, names_to_ask, subjects_of
+from migrate.model import Commit, Failure, Side, TopicPartition
+from migrate.survey.filters import Filters
+from tests.unit.rightscene import FLOW, REFUSED, granted, seen
+
+
+def lines(side, resources, told):
+    return [(line.health, line.what, line.seen) for line in examine_rights(side, "A", resources, told)]
+
+
+def test_the_doctor_names_what_is_missing_per_command():
+    resources = resources_of(FLOW, Side.SOURCE, ["g"], ["t"])
+    told = granted(resources, frozenset({"DESCRIBE"}))
+    report = {what: (health, text) for health, what, text in lines(Side.SOURCE, resources, told)}
+    assert report["rights for apply on source A"][0] == "ok"
+    health, text = report["rights for plan on source A"]
+    assert health == "FAIL"
+    assert text == ("missing: READ on topic t (to compare their records); READ on topic mm2-offset-syncs.B.internal")
+
+
+def test_a_topic_that_is_nowhere_is_no_missing_right_but_one_that_is_hidden_is():
+    resources = {Resources.CLUSTER: [CLUSTER_NAME], Resources.GROUPS: [], Resources.CHECKPOINTS: ["c"]}
+    gone = Failure("UNKNOWN_TOPIC_OR_PARTITION", "gone")
+    assert "FAIL" not in {health for health, _, _ in lines(Side.TARGET, resources, seen(topics={"c": gone}))}
+    for hidden, expected in ((frozenset(), False), (frozenset({"c"}), True), (None, True)):
+        told = seen(topics={"c": REFUSED}, hidden=hidden)
+        assert any("READ on topic c" in text for _, _, text in lines(Side.TARGET, resources, told)) is expected
+
+
+def test_subjects_are_the_groups_that_the_filters_leave_and_what_they_have_committed_on():
+    filters = Filters.from_options(exclude_groups=["x.*"], exclude_topics=["u"])
+    commits = {
+        "g": {TopicPartition("t", 0): Commit(1), TopicPartition("u", 0): Commit(1)},
+        "x1": {TopicPartition("v", 0): Commit(1)},
+        "h": Failure("GROUP_AUTHORIZATION_FAILED", "no"),
+    }
+    subjects = subjects_of(["h", "g", "x1"], commits, filters)
+    assert (subjects.groups, subjects.source_topics) == (("g", "h"), ("t",))
+    assert names_to_ask(FLOW, Side.TARGET, subjects, {"A.other"})[Resources.TOPICS] == []

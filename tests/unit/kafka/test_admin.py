@@ -1,0 +1,34 @@
+"""What is made of the answers to writes: nothing counts as done, or as not done, that the cluster did not say."""
+
+from types import SimpleNamespace
+
+from confluent_kafka import KafkaError
+
+from migrate.kafka.admin import NOT_EXACT, ConfluentAdmin, _results
+from migrate.model import Commit, Failure, TopicPartition
+from tests.unit.logscene import NOWHERE, settings
+
+P0, P1, P2 = (TopicPartition("t", partition) for partition in range(3))
+
+
+def answered(partition, error=None):
+    return SimpleNamespace(topic="t", partition=partition, error=error)
+
+
+def test_a_partition_that_the_answer_leaves_out_may_be_written_and_one_with_an_error_is_not_done():
+    refused = KafkaError(KafkaError.UNKNOWN_MEMBER_ID, "no")
+    results = _results([P0, P1, P2], SimpleNamespace(topic_partitions=[answered(0), answered(1, refused)]))
+    done, failed, lost = (results[partition] for partition in (P0, P1, P2))
+    assert done is None
+    assert isinstance(failed, Failure) and failed.code == "UNKNOWN_MEMBER_ID" and not failed.outcome_unknown
+    assert isinstance(lost, Failure) and lost.code == "_NO_ANSWER" and lost.outcome_unknown
+
+
+def test_a_call_that_failed_failed_for_each_of_its_partitions():
+    failure = Failure("_TIMED_OUT", "no answer", True, True)
+    assert _results([P0, P1], failure) == {P0: failure, P1: failure}
+
+
+def test_a_group_with_metadata_is_left_untouched_and_no_cluster_is_even_asked():
+    admin = ConfluentAdmin(settings(NOWHERE), 0.5)
+    assert admin.alter({"g": {P0: Commit(7, "m"), P1: Commit(8)}}) == {"g": {P0: NOT_EXACT, P1: NOT_EXACT}}

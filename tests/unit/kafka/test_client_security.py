@@ -1,0 +1,173 @@
+"""Who we are and whom we trust, in librdkafka's words: logins, trust and key stores, and what is refused by name."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.unit.clientscene import OAUTH, PASSWORD, PLAIN, TLS, accepted, mapped, refusal
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """A certificate with its key: PEM apart, PEM together, and PKCS12 with a password."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is needed to make a certificate")
+    folder = tmp_path_factory.mktemp("stores")
+    cert, key, both, p12 = (folder / name for name in ("cert.pem", "key.pem", "both.pem", "client.p12"))
+    make = f"openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=a -keyout {key} -out {cert}"
+    pack = f"openssl pkcs12 -export -inkey {key} -in {cert} -out {p12} -passout pass:{PASSWORD}"
+    for command in (make, pack):
+        subprocess.run(command.split(), check=True, capture_output=True, timeout=60)
+    both.write_text(key.read_text() + cert.read_text())
+    return {"cert": cert, "key": key, "both": both, "p12": p12}
+
+
+def test_user_and_password_come_from_the_login_module():
+    config = mapped(PLAIN)
+    assert config["sasl.username"] == "u"
+    assert config["sasl.password"] == PASSWORD
+    assert accepted(PLAIN)
+    scram = PLAIN | {
+        "sasl.mechanism": "scram-sha-512",
+        "sasl.jaas.config": PLAIN["sasl.jaas.config"].replace("plain.Plain", "scram.Scram"),
+    }
+    assert mapped(scram)["sasl.mechanism"] == "SCRAM-SHA-512"
+    assert accepted(scram)
+
+
+def test_oauth_client_credentials_become_oidc():
+    config = mapped(OAUTH)
+    assert config["sasl.oauthbearer.method"] == "oidc"
+    assert config["sasl.oauthbearer.client.id"] == "id"
+    assert config["sasl.oauthbearer.client.secret"] == PASSWORD
+    assert config["sasl.oauthbearer.extensions"] == "logicalCluster=lkc,pool=p"
+    assert accepted(OAUTH)
+
+
+def test_oauth_credentials_may_stand_in_settings_of_their_own():
+    bare = OAUTH | {
+        "sasl.jaas.config": "a.OAuthBearerLoginModule required;",
+        "sasl.oauthbearer.client.credentials.client.id": "id2",
+        "sasl.oauthbearer.client.credentials.client.secret": "s2",
+        "sasl.oauthbearer.scope": "scope2",
+    }
+    config = mapped(bare)
+    assert config["sasl.oauthbearer.client.id"] == "id2"
+    assert config["sasl.oauthbearer.scope"] == "scope2"
+    assert accepted(bare)
+
+
+def test_pem_files_serve_as_trust_and_key_store(stores):
+    properties = TLS | {
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(stores["cert"]),
+        "ssl.keystore.type": "pem",
+        "ssl.keystore.location": str(stores["both"]),
+        "ssl.endpoint.identification.algorithm": "",
+    }
+    config = mapped(properties)
+    assert config["ssl.ca.location"] == str(stores["cert"])
+    assert config["ssl.key.location"] == config["ssl.certificate.location"] == str(stores["both"])
+    assert config["ssl.endpoint.identification.algorithm"] == "none"
+    assert accepted(properties)
+
+
+@pytest.mark.parametrize("separator", ["\n", " ", "\r\n", ""])
+def test_inline_pem_is_taken_in_one_line_or_many(stores, separator):
+    cert, key = (separator.join(stores[name].read_text().splitlines()) for name in ("cert", "key"))
+    properties = TLS | {
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": cert,
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.certificate.chain": cert,
+        "ssl.keystore.key": key,
+    }
+    assert accepted(properties)
+
+
+def test_a_pkcs12_key_store_is_taken_with_its_password(stores):
+    properties = TLS | {
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": str(stores["p12"]),
+        "ssl.keystore.password": PASSWORD,
+    }
+    assert accepted(properties)
+    assert accepted(properties | {"ssl.key.password": PASSWORD})
+    assert "ssl.key.password" in refusal(properties | {"ssl.key.password": "other"})
+
+
+@pytest.mark.parametrize(
+    ("change", "names", "advice"),
+    [
+        ({"sasl.mechanism": "GSSAPI"}, "sasl.mechanism", "SCRAM-SHA-512"),
+        ({"sasl.mechanism": "AWS_MSK_IAM"}, "sasl.mechanism", "SCRAM-SHA-512"),
+        ({"sasl.mechanism": ""}, "sasl.mechanism", "GSSAPI (Kerberos)"),
+        ({"sasl.client.callback.handler.class": "a.B"}, "sasl.client.callback.handler.class", "without it"),
+        ({"sasl.login.callback.handler.class": "a.B"}, "sasl.login.callback.handler.class", "OAuthBearer"),
+        ({"sasl.login.class": "a.B"}, "sasl.login.class", "without it"),
+        ({"sasl.jaas.config": ""}, "sasl.jaas.config", "Add it"),
+        ({"sasl.jaas.config": f'x.Krb5LoginModule required p="{PASSWORD}";'}, "PlainLoginModule", "agree"),
+        ({"sasl.jaas.config": f'PlainLoginModule required password="{PASSWORD}";'}, "username", "Add username"),
+        ({"sasl.jaas.config": "PlainLoginModule required username=u;"}, "password", "Add password"),
+        ({"sasl.jaas.config": f"PlainLoginModule required username=u password=1{PASSWORD};"}, "(password)", "quotes"),
+    ],
+)  # fmt: skip
+def test_a_login_that_cannot_be_used_is_refused_by_name_with_what_to_do(change, names, advice):
+    text = refusal(PLAIN | change)
+    assert names in text
+    assert advice in text
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ({"sasl.oauthbearer.token.endpoint.url": "file:///token"}, "sasl.oauthbearer.token.endpoint.url"),
+        ({"sasl.oauthbearer.jwt.retriever.class": "o.a.k.JwtBearerJwtRetriever"}, "jwt.retriever.class"),
+        ({"sasl.login.callback.handler.class": "com.azure.Handler"}, "sasl.login.callback.handler.class"),
+        ({"sasl.jaas.config": "a.OAuthBearerLoginModule required clientId=a;"}, "clientSecret"),
+        ({"sasl.jaas.config": f'OAuthBearerLoginModule required clientId=a clientSecret="{PASSWORD}" '
+          'ssl.truststore.location="/x.jks";'}, "no such file"),
+        ({"sasl.jaas.config": f'OAuthBearerLoginModule required clientId=a clientSecret="{PASSWORD}" '
+          'ssl.keystore.location="/x.jks";'}, "other than a trust store"),
+        ({"sasl.oauthbearer.assertion.file": "/x"}, "sasl.oauthbearer.assertion.file"),
+    ],
+)  # fmt: skip
+def test_other_ways_of_oauth_are_refused_by_name(change, names):
+    assert names in refusal(OAUTH | change)
+
+
+@pytest.mark.parametrize("store", ["truststore", "keystore"])
+@pytest.mark.parametrize("kind", ["BCFKS", "JCEKS", "Windows-ROOT"])
+def test_stores_of_other_types_are_refused_with_the_command_that_converts_them(store, kind):
+    properties = TLS | {
+        f"ssl.{store}.location": "/x/kafka.store",
+        f"ssl.{store}.password": PASSWORD,
+        f"ssl.{store}.type": kind,
+    }
+    text = refusal(properties)
+    assert f"ssl.{store}.type" in text
+    assert "keytool" in text
+    assert "/x/kafka.store" in text
+    assert f"set ssl.{store}.type=PEM" in text
+
+
+def test_a_store_that_is_not_there_is_named():
+    text = refusal(TLS | {"ssl.truststore.type": "PEM", "ssl.truststore.location": "/none/ca.pem"})
+    assert "ssl.truststore.location" in text
+    assert "/none/ca.pem" in text
+
+
+def test_half_a_key_pair_and_a_java_factory_are_refused():
+    assert "ssl.keystore.key" in refusal(TLS | {"ssl.keystore.key": PASSWORD})
+    assert "ssl.engine.factory.class" in refusal(TLS | {"ssl.engine.factory.class": "a.B"})
+    assert "neither https nor empty" in refusal(TLS | {"ssl.endpoint.identification.algorithm": "LDAPS"})
+
+
+def test_paths_are_the_only_values_in_messages(tmp_path):
+    missing = Path(tmp_path) / "none.pem"
+    text = refusal(
+        TLS | {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(missing), "ssl.key.password": PASSWORD}
+    )
+    assert str(missing) in text

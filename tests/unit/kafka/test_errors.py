@@ -1,0 +1,86 @@
+"""What librdkafka's errors mean: what to do next, what is unknown, and what is only named otherwise."""
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from migrate.kafka.errors import (
+    code_of,
+    error_of,
+    failure_of,
+    not_sent,
+    note_cause,
+    on_one_line,
+    or_too_few_copies,
+    timed_out,
+)
+from migrate.model import Failure
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Receive failed: error:0A000416:SSL routines::ssl/tls alert certificate unknown: SSL alert number 46", "_SSL"),
+        ("Receive failed: error:0A000412:SSL routines::sslv3 alert bad certificate: SSL alert number 42", "_SSL"),
+        ("Receive failed: error:0A000126:SSL routines::unexpected eof while reading", "_TRANSPORT"),
+        ("Connect to ipv4#127.0.0.1:1 failed: Connection refused", "_TRANSPORT"),
+    ],
+)
+def test_a_certificate_that_the_broker_rejects_is_no_lost_connection(text, code):
+    causes: dict[str, str] = {}
+    note_cause(causes, KafkaError(KafkaError._TRANSPORT, text))
+    assert causes == {code: text}
+
+
+def test_stable_offsets_that_never_come_say_what_a_broker_may_be_waiting_for():
+    late = or_too_few_copies(timed_out(5))
+    assert late.code == "_TIMED_OUT" and late.message.startswith("no answer within 5 s (fewer copies of")
+    refused = Failure("GROUP_AUTHORIZATION_FAILED", "no")
+    assert or_too_few_copies(refused) is refused
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, "UNKNOWN_TOPIC_OR_PARTITION"),
+        (KafkaError.NOT_LEADER_FOR_PARTITION, "NOT_LEADER_OR_FOLLOWER"),
+        (KafkaError.UNKNOWN, "UNKNOWN_SERVER_ERROR"),
+        (KafkaError.UNKNOWN_MEMBER_ID, "UNKNOWN_MEMBER_ID"),
+        (KafkaError._TRANSPORT, "_TRANSPORT"),
+    ],
+)
+def test_errors_have_kafkas_own_names(code, name):
+    assert code_of(KafkaError(code)) == name
+
+
+def test_a_write_is_unknown_unless_its_error_proves_that_it_was_not_made_and_a_reading_never_is():
+    moved, member = KafkaError(KafkaError.NOT_COORDINATOR), KafkaError(KafkaError.UNKNOWN_MEMBER_ID)
+    assert failure_of(moved, writing=True).outcome_unknown and failure_of(moved).retriable
+    assert not failure_of(moved).outcome_unknown
+    assert not failure_of(member, writing=True).outcome_unknown and not failure_of(member).retriable
+
+
+def test_the_right_that_is_missing_depends_on_what_was_to_be_done():
+    denied = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "no")
+    assert "DESCRIBE on the topic)" in failure_of(denied).message
+    assert "READ on the topic)" in failure_of(denied, writing=True).message
+    assert "READ on the topic, which includes DESCRIBE)" in failure_of(denied, fetching=True).message
+
+
+def test_an_exception_that_carries_no_error_of_kafkas_is_named_by_its_text_or_its_class():
+    assert error_of(ValueError("odd")).str() == "odd" and error_of(ValueError()).str() == "ValueError"
+    assert code_of(KafkaException(KafkaError(KafkaError._SSL))) == "_SSL" and code_of(ValueError("odd")) == "_FAIL"
+
+
+def test_what_librdkafka_says_becomes_one_line_without_secrets():
+    assert on_one_line("no\n  hunter2 here.", {"hunter2"}) == "no [hidden] here"
+
+
+def test_of_several_wordings_of_a_cause_the_longest_is_kept():
+    causes: dict[str, str] = {}
+    for text in ("down", "down: is the port right?", "down again"):
+        note_cause(causes, KafkaError(KafkaError._TRANSPORT, text))
+    assert causes == {"_TRANSPORT": "down: is the port right?"}
+
+
+def test_a_write_that_was_not_sent_is_known_not_to_be_made():
+    assert not not_sent(5).outcome_unknown and timed_out(5, writing=True).outcome_unknown

@@ -1,0 +1,32 @@
+"""The next records at many positions: where they end, and what becomes of those that cannot be read."""
+
+from migrate.kafka.next_record import ConsumerOfNextRecords
+from migrate.match.next_record import Position
+from migrate.model import Failure
+from tests.mockcluster import FETCH
+from tests.unit.logscene import DEADLINE_SECONDS, LENGTH, NOWHERE, PLACES, REFUSED, config, settings
+
+
+def next_records(config, positions, deadline_seconds=DEADLINE_SECONDS):
+    return ConsumerOfNextRecords(settings(config), deadline_seconds).next_records(positions)
+
+
+def test_next_records_end_with_the_position_the_number_or_the_log(cluster):
+    asked = {
+        Position(PLACES[0], 3, 10): [3],
+        Position(PLACES[0], 8, 10, 5): [8, 9],
+        Position(PLACES[1], LENGTH - 2, 9999, 5): [LENGTH - 2, LENGTH - 1],
+        Position(PLACES[2], 0, LENGTH, 3): [0, 1, 2],
+        Position(PLACES[3], LENGTH, 9999): [],
+    }
+    found = next_records(config(cluster), asked)
+    assert {position: [record.offset for record in records] for position, records in found.items()} == asked
+
+
+def test_next_records_that_are_refused_or_do_not_come_are_failures(cluster):
+    position = Position(PLACES[0], 3, 10)
+    cluster.will_answer(FETCH, REFUSED)
+    refused = next_records(config(cluster), [position])[position]
+    assert isinstance(refused, Failure) and refused.code == "TOPIC_AUTHORIZATION_FAILED"
+    assert "grant the principal READ on the topic, which includes DESCRIBE" in refused.message
+    assert next_records(NOWHERE, [position], 0.5)[position] == Failure("_TIMED_OUT", "no answer within 0.5 s", True)

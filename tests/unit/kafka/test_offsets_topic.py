@@ -1,0 +1,32 @@
+"""The offsets topic of one cluster: read whole and in the order of its logs, or a failure."""
+
+from migrate.kafka.offsets_topic import read_offsets_topic
+from migrate.model import Failure
+from tests.mockcluster import FETCH
+from tests.unit.logscene import DEADLINE_SECONDS, LENGTH, NOWHERE, REFUSED, config
+
+
+class Log:
+    """What the reader of the offsets topic was given."""
+
+    def __init__(self):
+        self.taken = []
+
+    def take(self, keys, values):
+        self.taken += zip(keys, values, strict=True)
+
+
+def test_the_offsets_topic_is_read_to_its_end_each_partition_in_log_order(cluster):
+    log = Log()
+    assert read_offsets_topic(config(cluster), {0, 2}, log, DEADLINE_SECONDS) is None
+    for partition in (0, 2):
+        values = [value for key, value in log.taken if key == b"k%d" % partition]
+        assert values == [b"v%d" % number for number in range(LENGTH)]
+    assert len(log.taken) == 2 * LENGTH
+
+
+def test_an_offsets_topic_that_can_not_be_read_in_full_is_a_failure(cluster):
+    assert read_offsets_topic(NOWHERE, {0}, Log(), 0.5) == Failure("_TIMED_OUT", "no answer within 0.5 s", True)
+    cluster.will_answer(FETCH, REFUSED)
+    failure = read_offsets_topic(config(cluster), {0, 1}, Log(), DEADLINE_SECONDS)
+    assert failure is not None and failure.code == "TOPIC_AUTHORIZATION_FAILED"

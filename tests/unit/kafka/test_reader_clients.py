@@ -1,0 +1,46 @@
+"""The consumers of the record reader: how much each fetches, what it has received, and what it says of trouble."""
+
+import pytest
+from confluent_kafka import KafkaError
+
+from migrate.errors import ClusterError
+from migrate.kafka.reader_clients import LONG_RUN, SHORT_RUN, Reach, ReaderClients
+from tests.unit.logscene import NOWHERE, settings
+
+
+@pytest.fixture
+def clients():
+    made = ReaderClients(settings(NOWHERE), 0.5, "read_committed")
+    yield made
+    made.close()
+
+
+def test_the_longer_a_run_the_more_is_fetched_at_once():
+    lengths = (SHORT_RUN, SHORT_RUN + 1, LONG_RUN, LONG_RUN + 1)
+    assert [Reach.of(length) for length in lengths] == [Reach.SHORT, Reach.LONG, Reach.LONG, Reach.WHOLE]
+    sizes = [reach.settings()["fetch.message.max.bytes"] for reach in Reach]
+    assert sizes == sorted(set(sizes))
+
+
+def test_bytes_received_are_the_last_count_of_each_consumer_in_sum(clients):
+    for reach, count in ((Reach.SHORT, 5), (Reach.SHORT, 7), (Reach.WHOLE, 100)):
+        clients._count(reach, f'{{"brokers":{{"b":{{"rx_bytes":1}}}},"rx_bytes":{count}}}')
+    clients._count(Reach.LONG, "{}")
+    assert clients.received_bytes == 107
+
+
+def test_each_reach_has_one_consumer_and_settings_that_librdkafka_refuses_are_an_error(clients):
+    assert clients.of(Reach.SHORT) is clients.of(Reach.SHORT)
+    refused = ReaderClients(settings(NOWHERE | {"no.such.setting": "x"}), 0.5, "read_committed")
+    with pytest.raises(ClusterError, match="source A cannot be read with these settings: .*no.such.setting"):
+        refused.of(Reach.SHORT)
+
+
+def test_a_silent_cluster_is_reported_with_the_best_cause_that_its_clients_had(clients):
+    assert "source A did not answer within 0.5 s while its records were read." in clients.silent(None).problem
+    clients.causes |= {"_TRANSPORT": "Connection refused", "_TIMED_OUT": "timed out"}
+    assert "did not answer within 0.5 s while its records were read: Connection refused" in str(clients.silent(None))
+    clients.causes["_SSL"] = "certificate unknown"
+    assert "source A refused while its records were read: certificate unknown." in clients.silent(None).problem
+    denied = KafkaError(KafkaError._AUTHENTICATION, "wrong password")
+    assert "refused while its records were read: wrong password" in str(clients.silent(denied))

@@ -1,0 +1,85 @@
+"""A pass over runs: what ends a run, what moves it, and what ends all, without a broker."""
+
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import KafkaError, Message
+
+from migrate.kafka.intake import Contents, RunIntake
+from migrate.kafka.run_pass import LAGGING_SECONDS, UNEASY_SECONDS, RunPass, Silence, log_start
+from migrate.match.log_reader import runs_of
+from migrate.match.protocol import OffsetRange
+from tests.unit.logscene import PLACES
+
+DEADLINE_SECONDS = 30.0
+
+
+class Consumer:
+    """A consumer that has these topics, with their partitions."""
+
+    def __init__(self, **topics):
+        self.topics = {t: SimpleNamespace(error=None, partitions=dict.fromkeys(range(n))) for t, n in topics.items()}
+
+    def list_topics(self, topic="", timeout=0.0):
+        return SimpleNamespace(topics=dict(self.topics))
+
+    def get_watermark_offsets(self, partition, timeout, cached):
+        return (4, 9) if partition.topic in self.topics else None
+
+
+def reading(consumer=None, causes=None):
+    ranges = (OffsetRange(0, 10),)
+    (run,) = runs_of(ranges, 100)
+    waiting = {place: RunIntake(run, ranges, [Contents()]) for place in PLACES[:2]}
+    return RunPass(consumer or Consumer(t=4), waiting, 60.0, DEADLINE_SECONDS, causes if causes is not None else {})
+
+
+def event(code, offset=5):
+    return Message(topic="t", partition=0, offset=offset, error=KafkaError(code, "x"))
+
+
+def noted(made, code, offset=5):
+    message = event(code, offset)
+    made.note(PLACES[0], message, message.error())
+    return made
+
+
+def test_a_run_whose_log_begins_later_now_is_moved_and_is_no_failure():
+    made = noted(reading(), KafkaError._AUTO_OFFSET_RESET)
+    assert made.moved == [PLACES[0]] and list(made.waiting) == [PLACES[1]] and not made.problems
+
+
+def test_a_log_that_ends_before_its_run_is_waited_for_a_little_and_has_lost_records_then():
+    made = noted(reading(), KafkaError._PARTITION_EOF, 5)
+    assert made.waits(LAGGING_SECONDS - 1) and len(made.waiting) == 2
+    assert made.waits(LAGGING_SECONDS + 1)
+    assert {p: e.name() for p, e in made.problems.items()} == {PLACES[0]: "OFFSET_OUT_OF_RANGE"}
+
+
+def test_a_log_that_ends_where_its_run_does_is_done():
+    made = noted(reading(), KafkaError._PARTITION_EOF, 10)
+    assert list(made.waiting) == [PLACES[1]] and not made.problems
+
+
+def test_a_cluster_that_does_not_let_us_in_ends_the_pass_at_once_and_one_that_is_silent_after_the_deadline():
+    with pytest.raises(Silence):
+        noted(reading(), KafkaError._AUTHENTICATION)
+    with pytest.raises(Silence):
+        reading(causes={"_SSL": "no"}).waits(0.1)
+    assert reading().waits(1.0)
+    with pytest.raises(Silence):
+        reading().waits(DEADLINE_SECONDS + 1)
+
+
+def test_after_some_silence_partitions_that_the_cluster_does_not_have_are_given_up():
+    made = reading(Consumer(t=1))
+    assert made.waits(UNEASY_SECONDS + 0.5)
+    assert {p: e.name() for p, e in made.problems.items()} == {PLACES[1]: "UNKNOWN_TOPIC_OR_PART"}
+    gone = reading(Consumer(u=1))
+    assert gone.waits(UNEASY_SECONDS + 0.5) and not gone.waiting
+
+
+def test_a_logs_start_is_asked_of_its_leader_and_no_answer_is_silence():
+    assert log_start(Consumer(t=1), PLACES[0], 1.0) == 4
+    with pytest.raises(Silence):
+        log_start(Consumer(u=1), PLACES[0], 1.0)

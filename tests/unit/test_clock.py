@@ -1,0 +1,55 @@
+"""Time: pauses that grow and end with their deadline, and times of day as they are written."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.clock import Backoff, SystemClock, iso, minute
+
+
+class Waits:
+    """A clock that notes how long it was waited for."""
+
+    def __init__(self):
+        self.pauses = []
+
+    def now_ms(self):
+        return 0
+
+    def monotonic(self):
+        return sum(self.pauses)
+
+    def wait(self, seconds):
+        self.pauses.append(seconds)
+
+
+def test_each_pause_is_twice_as_long_as_the_one_before_up_to_a_limit():
+    clock = Waits()
+    backoff = Backoff(clock, 1.0, 5.0)
+    for _ in range(5):
+        backoff.pause()
+    assert clock.pauses == [1.0, 2.0, 4.0, 5.0, 5.0] and not backoff.is_over
+
+
+def test_the_last_pause_ends_with_the_deadline_and_then_there_is_no_other_try():
+    clock = Waits()
+    backoff = Backoff(clock, 1.0, 5.0, deadline_seconds=4.0)
+    for _ in range(4):
+        backoff.pause()
+    assert clock.pauses == [1.0, 2.0, 1.0, 0.0] and backoff.is_over
+
+
+def test_times_of_day_are_written_in_utc_and_a_minute_never_comes_late():
+    assert iso(1_785_553_259_999) == "2026-08-01T03:00:59.999Z"
+    assert minute(1_785_553_259_999) == "2026-08-01 03:00 UTC"
+
+
+@given(st.integers(0, 2**42), st.integers(0, 2**42))
+def test_written_times_are_in_the_order_of_the_times(first, second):
+    assert (iso(first) < iso(second)) == (first < second)
+
+
+def test_the_machines_clock_goes_on():
+    clock = SystemClock()
+    began, day = clock.monotonic(), clock.now_ms()
+    clock.wait(0.01)
+    assert clock.monotonic() >= began + 0.01 and clock.now_ms() >= day

@@ -1,0 +1,104 @@
+"""The values that all steps share: who is stopped, what a row is about, and what its numbers mean."""
+
+from dataclasses import replace
+
+import pytest
+
+from migrate.model import (
+    CheckResult,
+    Commit,
+    Decision,
+    Failure,
+    GroupPartition,
+    GroupState,
+    Level,
+    LogRange,
+    Scope,
+    TopicPartition,
+    lag,
+    may_skip,
+    rereads,
+    rewinds,
+    utf16_units,
+)
+from tests.unit.plans import row
+
+ROW = row("g")
+
+
+@pytest.mark.parametrize(
+    ("state", "stopped"),
+    [
+        (GroupState("Empty"), True),
+        (GroupState("Dead"), True),
+        (GroupState("Empty", 1), False),
+        (GroupState("Stable", 0), False),
+        (GroupState("Unknown"), False),
+        (GroupState("Unknown", kind="other"), False),
+    ],
+)
+def test_a_group_is_stopped_only_where_its_coordinator_says_so_and_nobody_is_in_it(state, stopped):
+    assert state.is_stopped is stopped
+
+
+def test_of_many_members_some_are_named_and_all_are_counted():
+    state = GroupState("Stable", 5, ("a@1", "b@2", "c@3"))
+    assert state.some_members(2) == "a@1, b@2 and 3 more" and state.some_members() == "a@1, b@2, c@3 and 2 more"
+    assert GroupState("Stable", 1, ("a@1",)).some_members() == "a@1" and GroupState("Empty").some_members() == ""
+
+
+def test_a_rows_names_are_those_of_its_two_partitions_and_of_waivers():
+    made = replace(ROW, source_topic="t", target_topic="A.t", partition=3)
+    assert (made.source_partition, made.target_partition) == (TopicPartition("t", 3), TopicPartition("A.t", 3))
+    assert made.subject == "g/t/3" and made.key == ("g", "t", 3) and str(made.target_partition) == "A.t-3"
+    assert GroupPartition("g", "t", 3).source_partition == made.source_partition
+
+
+def test_what_a_row_commits_is_its_offset_with_its_metadata_or_nothing():
+    assert replace(ROW, target_offset=7, target_metadata="m").target_commit == Commit(7, "m")
+    assert replace(ROW, target_offset=None).target_commit is None
+
+
+def test_lag_is_what_lies_before_the_logs_end_and_is_not_known_where_either_is_not():
+    assert lag(replace(ROW, source_committed=60, source_log_end=100)) == 40
+    assert lag(replace(ROW, source_committed=None)) is None and lag(replace(ROW, source_log_end=None)) is None
+
+
+def test_a_proven_bound_of_rereads_goes_before_an_estimate():
+    assert rereads(replace(ROW, rereads_at_most=0, rereads_estimate=9)) == 0
+    assert rereads(replace(ROW, rereads_at_most=None, rereads_estimate=9)) == 9
+    assert rereads(replace(ROW, rereads_at_most=None, rereads_estimate=None)) is None
+
+
+def test_only_a_row_that_is_set_below_what_was_committed_rewinds():
+    below = replace(ROW, decision=Decision.SET, target_offset=5, target_prior=6)
+    assert rewinds(below)
+    for other in ({"decision": Decision.KEEP}, {"target_prior": None}, {"target_prior": 5}, {"target_offset": None}):
+        assert not rewinds(replace(below, **other))
+
+
+def test_records_may_be_passed_over_only_by_a_reviewers_choice():
+    assert may_skip(replace(ROW, decision=Decision.SKIP))
+    assert may_skip(replace(ROW, decision=Decision.KEEP, reason="ahead-kept"))
+    assert may_skip(replace(ROW, decision=Decision.SET, lower_kind="log-latest"))
+    assert not may_skip(replace(ROW, decision=Decision.KEEP, reason="already-there"))
+    assert not may_skip(replace(ROW, decision=Decision.SET, lower_kind="proven-sync"))
+
+
+def test_log_ranges_are_the_same_log_whoever_leads_it_now():
+    assert LogRange(0, 5, 1) == LogRange(0, 5, 2) != LogRange(0, 6, 1)
+
+
+def test_a_check_that_can_only_refute_says_nothing_where_it_found_nothing():
+    unseen = CheckResult("c", Level.NOT_VISIBLE, Scope.ROW, "s", "e", "seen")
+    assert unseen.says_nothing and not replace(unseen, counts_as=Level.WARN).says_nothing
+    assert not replace(unseen, level=Level.PASS).says_nothing
+
+
+@pytest.mark.parametrize(("text", "units"), [("", 0), ("abc", 3), ("é", 1), ("\U0001f600", 2), ("a\U0001f600\x00", 4)])
+def test_lengths_are_counted_as_java_counts_them(text, units):
+    assert utf16_units(text) == units == len(text.encode("utf-16-le")) // 2
+
+
+def test_a_failure_reads_as_its_code_and_its_message():
+    assert str(Failure("X", "not so")) == "X: not so"

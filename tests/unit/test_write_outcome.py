@@ -1,0 +1,23 @@
+"""Which errors prove that a write was not made: a short list, and everything else is unknown."""
+
+import pytest
+
+from migrate.write_outcome import NOT_WRITTEN, may_be_written
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "REQUEST_TIMED_OUT", "_TIMED_OUT", "_TRANSPORT", "UNKNOWN", ""],
+)
+def test_what_brokers_may_say_after_the_append_or_nobody_said_at_all_proves_nothing(code):
+    assert may_be_written(code)
+
+
+@pytest.mark.parametrize("code", sorted(NOT_WRITTEN))
+def test_what_is_checked_before_the_append_proves_that_nothing_was_written(code):
+    assert not may_be_written(code)
+
+
+def test_no_code_is_listed_that_arises_after_the_append():
+    after = {"NOT_ENOUGH_REPLICAS_AFTER_APPEND", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "REQUEST_TIMED_OUT"}
+    assert not NOT_WRITTEN & after
