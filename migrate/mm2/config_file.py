@@ -30,9 +30,9 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
     """
     settings = _Settings(path, read_properties(path), source_alias, target_alias)
     settings.require_flow()
-    told = FlowSettings(str(path), source_alias, target_alias, settings.flow)
+    of_flow = [FlowSettings(str(path), source_alias, target_alias, settings.flow)]
     return flow_from(
-        replace(facts_of([told], [told], overrides), isolation_level=settings.isolation_level()),
+        replace(facts_of(of_flow, of_flow, overrides), isolation_level=settings.isolation_level()),
         Cluster(Side.SOURCE, source_alias, settings.connection(source_alias, "source")),
         Cluster(Side.TARGET, target_alias, settings.connection(target_alias, "target")),
         settings.runtime(),
@@ -41,23 +41,27 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
 
 
 def flow_from(facts: FlowFacts, source: Cluster, target: Cluster, runtime: Mm2Runtime, overrides: Overrides) -> Flow:
-    """Return the flow between two clusters that MM2's settings describe, with what the options change in it."""
-    policy, side = facts.policy, facts.syncs_side
-    flow = Flow(
+    """Return the flow that MM2's settings describe, with what the options change in it; the names follow from both."""
+    policy, side = facts.policy, overrides.syncs_side or facts.syncs_side
+    if overrides.replication_policy is not None:
+        policy = replace(policy, kind=PolicyKind(overrides.replication_policy))
+    if overrides.separator is not None:
+        policy = replace(policy, separator=overrides.separator)
+    return Flow(
         source,
         target,
         policy,
         side,
-        policy.checkpoints_topic(),
-        policy.offset_syncs_topic(side),
-        topic_filter=facts.topic_filter,
+        overrides.checkpoints_topic or policy.checkpoints_topic(),
+        overrides.offset_syncs_topic or policy.offset_syncs_topic(side),
+        topic_filter=_without_internal(facts.topic_filter, policy),
         group_filter=facts.group_filter,
+        named=frozenset(filter(None, (overrides.checkpoints_topic, overrides.offset_syncs_topic))),
         group_sync=facts.group_sync,
         mm2_isolation_level=facts.isolation_level,
         emits_offset_syncs=facts.emits_offset_syncs,
-        runtime=runtime,
+        runtime=replace(runtime, offsets_topic=overrides.connect_offsets_topic or runtime.offsets_topic),
     )
-    return override(flow, overrides)
 
 
 def client_flow(
@@ -71,33 +75,6 @@ def client_flow(
     facts = FlowFacts(ReplicationPolicy(PolicyKind.DEFAULT, source_alias, target_alias), Side.SOURCE)
     clusters = Cluster(Side.SOURCE, source_alias, dict(source)), Cluster(Side.TARGET, target_alias, dict(target))
     return flow_from(facts, *clusters, Mm2Runtime(), overrides)
-
-
-def override(flow: Flow, overrides: Overrides) -> Flow:
-    """Return the flow with what the options say put in place; names not given follow from the others."""
-    given, policy = overrides, flow.policy
-    assert isinstance(policy, ReplicationPolicy), "options speak of MM2's own flow, not of the way back"
-    if given.replication_policy is not None:
-        policy = replace(policy, kind=PolicyKind(given.replication_policy))
-    if given.separator is not None:
-        policy = replace(policy, separator=given.separator)
-    side = given.syncs_side or flow.syncs_side
-
-    def topic(by_option: str | None, present: str, by_policy: str) -> str:
-        return by_option or (present if present in flow.named else by_policy)
-
-    checkpoints = topic(given.checkpoints_topic, flow.checkpoints_topic, policy.checkpoints_topic())
-    syncs = topic(given.offset_syncs_topic, flow.offset_syncs_topic, policy.offset_syncs_topic(side))
-    return replace(
-        flow,
-        policy=policy,
-        syncs_side=side,
-        checkpoints_topic=checkpoints,
-        offset_syncs_topic=syncs,
-        topic_filter=_without_internal(flow.topic_filter, policy),
-        named=frozenset({checkpoints, syncs} & {*flow.named, given.checkpoints_topic, given.offset_syncs_topic}),
-        runtime=replace(flow.runtime, offsets_topic=given.connect_offsets_topic or flow.runtime.offsets_topic),
-    )
 
 
 def with_clients(flow: Flow, source: Mapping[str, str] | None, target: Mapping[str, str] | None) -> Flow:

@@ -4,7 +4,7 @@ import pytest
 
 from migrate.errors import ConfigError
 from migrate.kafka.client_config import librdkafka_config
-from migrate.mm2.config_file import Overrides, client_flow, override, read_flow, with_clients
+from migrate.mm2.config_file import Overrides, client_flow, read_flow, with_clients
 from migrate.mm2.naming import PolicyKind
 from migrate.model import Side
 from migrate.spark.java_settings import java_settings
@@ -346,12 +346,11 @@ def test_options_change_the_names_that_the_file_gave(flow_of):
     assert not flow.topic_filter.accepts("x__checkpoints__internal")
 
 
-def test_names_given_once_stay_when_other_names_change_later():
-    flow = client_flow({}, {}, "A", "B", Overrides(checkpoints_topic="mine"))
-    later = override(flow, Overrides(separator="-"))
-    assert later.checkpoints_topic == "mine"
-    assert later.offset_syncs_topic == "mm2-offset-syncs-B-internal"
-    assert later.named == {"mine"}
+def test_a_name_that_an_option_gives_stays_and_the_others_follow_from_the_options():
+    flow = client_flow({}, {}, "A", "B", Overrides(checkpoints_topic="mine", separator="-"))
+    assert flow.checkpoints_topic == "mine"
+    assert flow.offset_syncs_topic == "mm2-offset-syncs-B-internal"
+    assert flow.named == {"mine"}
 
 
 def test_two_client_files_give_a_flow_with_mm2s_default_names():
