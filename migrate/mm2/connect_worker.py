@@ -63,18 +63,17 @@ class ConnectWorker:
         listed = self._get("/connectors?expand=info")
         if not isinstance(version, str) or not isinstance(listed, Mapping):
             raise self._no_worker()
-        found = []
+        connectors = []
         for name, about in sorted(listed.items()):
             match about:
                 case {"info": {"config": dict(settings)}} if connector := connector_of(str(name), settings):
-                    found.append(connector)
+                    connectors.append(connector)
         runtime = Mm2Runtime(Mm2Home.CONNECT, version=version, url=self.url)
-        return Described(self.where, "--connect-url", found, runtime)
+        return Described(self.where, "--connect-url", connectors, runtime)
 
     def offsets(self, connector: str) -> Sequence[tuple[object, object]]:
         """Return the (partition, offset) documents that a source connector has committed (KIP-875, Kafka 3.5)."""
-        answer = self._get(f"/connectors/{quote(connector, safe='')}/offsets")
-        match answer:
+        match self._get(f"/connectors/{quote(connector, safe='')}/offsets"):
             case {"offsets": list(entries)}:
                 return [(e.get("partition"), e.get("offset")) for e in entries if isinstance(e, Mapping)]
         raise self._no_worker()
@@ -83,12 +82,12 @@ class ConnectWorker:
         """Return the state of a connector and its tasks; `secrets` are hidden in what is shown of their traces."""
         path = f"/connectors/{quote(connector, safe='')}"
         try:
-            found = parts_of(self._get(f"{path}/status"))
+            status = parts_of(self._get(f"{path}/status"))
         except ClusterError as error:
             return Failure("NOT_TOLD", error.problem)
-        if found is None:
+        if status is None:
             return Failure("NOT_TOLD", self._no_worker().problem)
-        parts, traces = found
+        parts, traces = status
         if not traces:
             return ConnectorTasks(role, parts)
         settings: object = None
@@ -137,12 +136,11 @@ class ConnectWorker:
             connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
             answer = connection.getresponse()
             return answer.status, answer.read()
-        except TimeoutError:
-            what = f"does not answer within {self.deadline_seconds:g} s"
-            raise self._failure(what, f"Check the address. {WITHOUT_WORKER}") from None
         except (OSError, HTTPException) as error:
-            what = f"does not answer: {getattr(error, 'strerror', None) or type(error).__name__}"
-            raise self._failure(what, f"Check the address. {WITHOUT_WORKER}") from error
+            why = f": {getattr(error, 'strerror', None) or type(error).__name__}"
+            if isinstance(error, TimeoutError):
+                why = f" within {self.deadline_seconds:g} s"
+            raise self._failure(f"does not answer{why}", f"Check the address. {WITHOUT_WORKER}") from error
         finally:
             connection.close()
 

@@ -137,7 +137,7 @@ class Flow:
             self,
             source=replace(self.target, side=Side.SOURCE),
             target=replace(self.source, side=Side.TARGET),
-            policy=self.policy.reversed(),
+            policy=ReversedPolicy(self.policy),
             syncs_side=Side.TARGET if self.syncs_side is Side.SOURCE else Side.SOURCE,
             group_filter=None,
             group_sync=None,

@@ -79,10 +79,6 @@ class ReplicationPolicy:
         other = self.target_alias if side is Side.SOURCE else self.source_alias
         return f"mm2-offset-syncs{self.internal_separator}{other}{self.internal_separator}internal"
 
-    def reversed(self) -> "ReversedPolicy":
-        """Return the names of the way back: what was a copy's name is translated to its original's."""
-        return ReversedPolicy(self)
-
     @property
     def internal_separator(self) -> str:
         """What separates the parts of the names of MM2's own topics."""
