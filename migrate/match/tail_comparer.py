@@ -27,7 +27,7 @@ UNTOLD = PartitionAnswer({}, Tail(None), 0, 0)
 class Chains(Protocol):
     """Has the offset syncs at hand."""
 
-    def links(self, source: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
+    def sync_pairs(self, source: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
         """Return the chain of one partition (Law 1)."""
 
 
@@ -47,7 +47,7 @@ class TailComparer:
         assert not inverted, "nothing is copied the way that a failback goes"
         answers = {work.source: self._remembered(work) for work in works}
         moved = [work for work in works if answers[work.source] is UNTOLD]
-        chains = {w.source: self._chains.links(w.source, w.source_log.end, w.target_log.end) for w in moved}
+        chains = {w.source: self._chains.sync_pairs(w.source, w.source_log.end, w.target_log.end) for w in moved}
         equalities = self._calibrate(moved, chains)
         limit = min(limits.match_records, _limit(len(moved)))
         questions = [

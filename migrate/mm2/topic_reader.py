@@ -115,7 +115,7 @@ class PlainMirror:
         read = self._progress.get((side, TopicPartition(topic, 0)))
         return News() if read is None else News(read.newest_ms, read.left_out)
 
-    def links(self, source: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
+    def sync_pairs(self, source: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
         """Return the chain of one partition (Law 1), as far as its syncs were read."""
         syncs = self._syncs.get((source.topic, source.partition), [])
         return tuple((s.source_offset, s.target_offset) for s in chain(syncs, source_end, target_end))

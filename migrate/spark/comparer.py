@@ -214,7 +214,7 @@ class SparkComparer:
         else:
             chains = syncs.chains(asked.select("key", "source_end", "target_end"))
             joined = asked.join(chains, "key", "left").selectExpr(
-                "doc", "links.source_offset as sources", "links.target_offset as targets"
+                "doc", "sync_pairs.source_offset as sources", "sync_pairs.target_offset as targets"
             )
         return joined.persist(StorageLevel.MEMORY_AND_DISK)
 

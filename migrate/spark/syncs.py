@@ -17,7 +17,7 @@ from migrate.spark.dataframes import into_spark, out_of_spark, read_topic
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_NO_LINK = "cast(null as struct<position: bigint, source_offset: bigint, target_offset: bigint>)"
+_NO_SYNC = "cast(null as struct<position: bigint, source_offset: bigint, target_offset: bigint>)"
 _LATER = "over (partition by key order by position desc rows between unbounded preceding and 1 preceding)"
 
 
@@ -39,7 +39,7 @@ def inside(syncs: "DataFrame", ends: "DataFrame") -> "DataFrame":
     )
 
 
-def links(syncs: "DataFrame") -> "DataFrame":
+def chain_of(syncs: "DataFrame") -> "DataFrame":
     """Return the syncs that no later one contradicts (Law 1): two suffix minima in one window.
 
     Takes and returns key, position, source_offset, target_offset.
@@ -56,19 +56,19 @@ def links(syncs: "DataFrame") -> "DataFrame":
 def windows(chain: "DataFrame", commits: "DataFrame") -> "DataFrame":
     """Return the chain's syncs on either side of each commit.
 
-    `chain` as `links` returns it; `commits`: key, id, source_committed. The result has one row per commit: id,
+    `chain` as `chain_of` returns it; `commits`: key, id, source_committed. The result has one row per commit: id,
     lower_position, lower_source, lower_target, upper_position, upper_source, upper_target, all NULL on a side
     where the chain has no sync.
     """
-    link = "struct(position, source_offset, target_offset)"
-    marked = chain.selectExpr("key", "cast(null as bigint) as id", "source_offset as place", f"{link} as link")
-    asked = commits.selectExpr("key", "id", "source_committed as place", f"{_NO_LINK} as link")
+    sync = "struct(position, source_offset, target_offset)"
+    marked = chain.selectExpr("key", "cast(null as bigint) as id", "source_offset as place", f"{sync} as sync")
+    asked = commits.selectExpr("key", "id", "source_committed as place", f"{_NO_SYNC} as sync")
     # Of a sync and a commit at the same place, the sync comes first: it is the lower end, the one after it the upper.
     order = "partition by key order by place, id nulls first"
     both = marked.unionByName(asked).selectExpr(
         "id",
-        f"last_value(link) ignore nulls over ({order} rows between unbounded preceding and current row) as lower",
-        f"lead(link) ignore nulls over ({order}) as upper",
+        f"last_value(sync) ignore nulls over ({order} rows between unbounded preceding and current row) as lower",
+        f"lead(sync) ignore nulls over ({order}) as upper",
     )
     return both.where("id is not null").selectExpr(
         "id",
@@ -110,15 +110,15 @@ class Syncs:
         return SyncReading(windows, counts)
 
     def chains(self, ends: "DataFrame") -> "DataFrame":
-        """Return the chain of each partition in `ends` that has one: key, links (source_offset, target_offset).
+        """Return the chain of each partition in `ends` that has one: key, sync_pairs (source_offset, target_offset).
 
-        `ends`: key, source_end, target_end. Links are in log order, which is the order of either offset.
+        `ends`: key, source_end, target_end. They are in log order, which is the order of either offset.
         """
         from pyspark.sql.functions import expr
 
-        chain = links(inside(_syncs(self._decoded), ends))
+        chain = chain_of(inside(_syncs(self._decoded), ends))
         return chain.groupBy("key").agg(
-            expr("array_sort(collect_list(struct(source_offset, target_offset)))").alias("links")
+            expr("array_sort(collect_list(struct(source_offset, target_offset)))").alias("sync_pairs")
         )
 
     def close(self) -> None:
@@ -162,7 +162,7 @@ def _answers(decoded: "DataFrame", asked: Collection[WindowQuestion]) -> "DataFr
         ((keys[q.source_topic, q.partition], i, q.source_committed) for i, q in enumerate(asked)),
         "hex string, id bigint, source_committed bigint",
     )
-    chain = links(inside(_syncs(decoded), _with_key(ends)))
+    chain = chain_of(inside(_syncs(decoded), _with_key(ends)))
     found = windows(chain, _with_key(commits))
     return found.where("lower_position is not null or upper_position is not null").selectExpr(
         "id", *(f"coalesce({side}_{part}, {_NONE})" for side in ("lower", "upper") for part in _PARTS)

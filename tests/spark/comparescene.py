@@ -54,11 +54,13 @@ class Scene:
             for n, (place, u, d) in enumerate(self.syncs)
             if place == (work.target if inverted else work.source)
         ]
-        links = tuple((s.source_offset, s.target_offset) for s in chain(mine, work.source_log.end, work.target_log.end))
+        sync_pairs = tuple(
+            (s.source_offset, s.target_offset) for s in chain(mine, work.source_log.end, work.target_log.end)
+        )
         assert equality is not None
         committed = tuple(sorted(set(work.source_committed)))
         return PartitionQuestion(
-            work.source, work.target, work.source_log, work.target_log, links, committed, equality,
+            work.source, work.target, work.source_log, work.target_log, sync_pairs, committed, equality,
             work.has_open_transaction, work.last_copied_offset, NO_LIMITS.match_records, inverted,
         )  # fmt: skip
 

@@ -32,7 +32,7 @@ class Flow:
     def grow(self, written, copied):
         self.written, self.copied = written, copied
 
-    def links(self, source, source_end, target_end):
+    def sync_pairs(self, source, source_end, target_end):
         return tuple((n, n) for n in range(0, self.copied, 10)) if self.syncs else ()
 
     def open(self):
