@@ -22,7 +22,7 @@ from migrate.match.tail_comparer import TailComparer
 from migrate.mm2.connector_status import TaskReader
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.secrets import secret_values
-from migrate.mm2.topic_reader import PlainMirror
+from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side
 from migrate.ports import ClusterAdmin, PositionReader, Progress
 from migrate.spark.background import Session, background_spark
@@ -163,7 +163,7 @@ class StatusEdges:
 
     source: ClusterAdmin
     target: ClusterAdmin
-    mirror: PlainMirror
+    mirror: ConsumedMm2Topics
     comparer: TailComparer | None
     group_facts: Mapping[Side, RememberedGroupFacts]
     worker: PositionReader | None = None
@@ -196,7 +196,7 @@ def status_edges(flow: Flow, clock: Clock, options: Mapping[str, Any]) -> Iterat
     sides = endpoints(flow, deadline)
     readers = [RecordReader(side.kafka, deadline) for side in sides]
     source, target = [side.admin() for side in sides]
-    mirror = PlainMirror(flow, *readers)
+    mirror = ConsumedMm2Topics(flow, *readers)
     edges = StatusEdges(
         source,
         target,

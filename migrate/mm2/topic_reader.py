@@ -56,8 +56,8 @@ class _Progress:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-class PlainMirror:
-    """Reads MM2's topics through scanners; `source` is None while the source is down. Keeps what it has read."""
+class ConsumedMm2Topics:
+    """MM2's topics, read through scanners; `source` is None while the source is down. Keeps what it has read."""
 
     def __init__(self, flow: Flow, source: TopicScanner | None, target: TopicScanner) -> None:
         self._flow = flow

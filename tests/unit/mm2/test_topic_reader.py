@@ -10,7 +10,7 @@ from migrate.match.protocol import Unreadable
 from migrate.mm2 import topic_reader as plainmirror
 from migrate.mm2.chain import Window
 from migrate.mm2.config_file import client_flow
-from migrate.mm2.topic_reader import News, PlainMirror
+from migrate.mm2.topic_reader import ConsumedMm2Topics, News
 from migrate.mm2.topics import CheckpointKey, WindowQuestion
 from migrate.mm2.wire import SyncRecord, WireCheckpoint
 from migrate.model import LogRange, OffsetSync, Side, TopicPartition
@@ -50,7 +50,7 @@ def mirror(syncs=(), checkpoints=(), positions=()):
     source = Scanner({TopicPartition(SYNCS, 0): dict(enumerate(syncs))})
     target = Scanner({TopicPartition(CHECKPOINTS, 0): dict(enumerate(checkpoints))})
     target.logs[TopicPartition(OFFSETS, 0)] = dict(enumerate(positions))
-    return PlainMirror(FLOW, source, target), source, target
+    return ConsumedMm2Topics(FLOW, source, target), source, target
 
 
 def windows(reader, end, *questions):
