@@ -65,7 +65,7 @@ class JavaMachine:
 class _Made:
     """What reads and writes one cluster in one JVM."""
 
-    jvm: Any
+    client: JavaClient
     reader: JavaCommitReader
     writer: JavaOffsetWriter
 
@@ -88,7 +88,7 @@ class JavaExactClient:
 
     def prove(self) -> None:
         """Start the JVM, if it does not run, and reach the cluster."""
-        self._asked(lambda made: made.writer.prove())
+        self._asked(lambda made: made.client.reach())
 
     def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets with their metadata."""
@@ -103,7 +103,7 @@ class JavaExactClient:
     ) -> Outcomes:
         made = self._asked(lambda made: made)
         try:
-            with self._asking(made.jvm):
+            with self._asking(made.client.jvm):
                 return write(made.writer)
         except LostMachine as lost:
             unknown = Failure(LOST, lost.problem, retriable=True, outcome_unknown=True)
@@ -132,7 +132,7 @@ class JavaExactClient:
             raise
 
     def _in(self, jvm: Any) -> _Made:
-        if self._made is None or self._made.jvm is not jvm:
+        if self._made is None or self._made.client.jvm is not jvm:
             client = JavaClient(jvm, self._settings, self._deadline_seconds)
-            self._made = _Made(jvm, JavaCommitReader(lambda: client), JavaOffsetWriter(client))
+            self._made = _Made(client, JavaCommitReader(lambda: client), JavaOffsetWriter(client))
         return self._made
