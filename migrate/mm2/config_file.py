@@ -146,17 +146,17 @@ class _Settings:
         (`MirrorMakerConfig.connectorBaseConfig`, `MirrorConnectorConfig.sourceAdminConfig`).
         """
         flow = f"{self.source}->{self.target}"
-        found = self._connection_under("")
-        found |= self._connection_under(f"{alias}.")
-        found |= self._connection_under(f"{flow}.{role}.cluster.")
-        found |= self._connection_under(f"{alias}.admin.") or self._connection_under(f"{alias}.consumer.")
-        found |= self._connection_under(f"{flow}.{role}.admin.") or self._connection_under(f"{flow}.{role}.consumer.")
-        if not found.get("bootstrap.servers", "").strip(BLANKS):
+        settings = self._under("")
+        settings |= self._under(f"{alias}.")
+        settings |= self._under(f"{flow}.{role}.cluster.")
+        settings |= self._under(f"{alias}.admin.") or self._under(f"{alias}.consumer.")
+        settings |= self._under(f"{flow}.{role}.admin.") or self._under(f"{flow}.{role}.consumer.")
+        if not settings.get("bootstrap.servers", "").strip(BLANKS):
             raise ConfigError(
                 f"{self.path} has no {alias}.bootstrap.servers.",
                 f"Name the file that MM2 is started with, or add {alias}.bootstrap.servers = HOST:PORT.",
             )
-        return provider_settings(self.values) | found
+        return provider_settings(self.values) | settings
 
     def runtime(self) -> Mm2Runtime:
         """How a dedicated MM2 runs this flow: its worker's settings are at the top or with the target.
@@ -193,6 +193,6 @@ class _Settings:
     def _resolved(self, key: str) -> str | None:
         return Providers(self.values, str(self.path)).value(key) if key in self.values else None
 
-    def _connection_under(self, prefix: str) -> dict[str, str]:
+    def _under(self, prefix: str) -> dict[str, str]:
         names = {key.removeprefix(prefix): value for key, value in self.values.items() if key.startswith(prefix)}
         return {k: v for k, v in names.items() if k == "bootstrap.servers" or k.startswith(_CONNECTION)}

@@ -17,7 +17,7 @@ from migrate.model import LogRange, TopicPartition
 class Positions:
     """What MM2 has copied for sure, by source partition: the offset of the last record copied.
 
-    `pinned` are the ranges of `topic` that were read, by partition; both are empty where a Connect worker told.
+    `pinned` are the ranges of `topic` that were read, by partition; empty where a Connect worker reported the offsets.
     `unknown` says why nothing could be read, "" where it was.
     """
 

@@ -35,7 +35,7 @@ WITHOUT_WORKER = (
 
 @dataclass(frozen=True, slots=True)
 class ConnectWorker:
-    """One worker of a Connect cluster; any of them tells of all connectors. `login` is "user:password" or ""."""
+    """One worker of a Connect cluster; any of them reports all connectors. `login` is "user:password" or ""."""
 
     url: str
     login: str = field(default="", repr=False)
@@ -57,7 +57,7 @@ class ConnectWorker:
         )
 
     def described(self) -> Described:
-        """Return MM2's connectors that run there. Raises `ClusterError` if the worker does not tell."""
+        """Return MM2's connectors that run there. Raises `ClusterError` if the worker does not report them."""
         root = self._get("/")
         version = root.get("version") if isinstance(root, Mapping) else None
         listed = self._get("/connectors?expand=info")
@@ -156,7 +156,7 @@ class ConnectWorker:
 
 @dataclass(frozen=True, slots=True)
 class WorkerPositions:
-    """MM2's own positions as a worker tells them: the adapter behind `migrate.ports.PositionReader`."""
+    """MM2's own positions as a worker reports them: the adapter behind `migrate.ports.PositionReader`."""
 
     worker: ConnectWorker
     connectors: tuple[str, ...]
@@ -174,7 +174,7 @@ class WorkerPositions:
 
 @dataclass(frozen=True, slots=True)
 class WorkerTasks:
-    """The state of MM2's connectors as a worker tells it: the adapter behind `TaskReader`."""
+    """The state of MM2's connectors as a worker reports it: the adapter behind `TaskReader`."""
 
     worker: ConnectWorker
     connectors: Mapping[str, Role]

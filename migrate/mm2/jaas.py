@@ -1,7 +1,7 @@
 """The setting `sasl.jaas.config`: one login module with its options.
 
 Pure. The rules are those of Kafka's `JaasConfig`, which reads it with a `java.io.StreamTokenizer`. Messages
-tell places by count and by well-known option names only, because any token may be part of a password.
+name places by count and by well-known option names only, because any token may be part of a password.
 """
 
 import re

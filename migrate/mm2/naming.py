@@ -99,7 +99,7 @@ class ReplicationPolicy:
         return parts[0] if len(parts) > 1 else None
 
     def _upstream(self, topic: str) -> str | None:
-        """The topic's name one cluster earlier; None where the name tells of no earlier one."""
+        """The topic's name one cluster earlier; None where the name has no earlier one."""
         if self.kind is PolicyKind.IDENTITY and not topic.endswith(HEARTBEATS):
             return None
         origin = self._origin(topic)

@@ -90,16 +90,16 @@ class JavaExactClient:
         """Start the JVM, if it does not run, and reach the cluster."""
         self._asked(lambda made: made.client.reach())
 
-    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+    def alter(self, offsets: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets with their metadata."""
-        return self._written(wanted, lambda writer: writer.alter(wanted))
+        return self._written(offsets, lambda writer: writer.alter(offsets))
 
-    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+    def delete_offsets(self, partitions: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
         """Remove single offsets of groups."""
-        return self._written(wanted, lambda writer: writer.delete_offsets(wanted))
+        return self._written(partitions, lambda writer: writer.delete_offsets(partitions))
 
     def _written(
-        self, wanted: Mapping[str, Collection[TopicPartition]], write: Callable[[JavaOffsetWriter], Outcomes]
+        self, partitions: Mapping[str, Collection[TopicPartition]], write: Callable[[JavaOffsetWriter], Outcomes]
     ) -> Outcomes:
         made = self._asked(lambda made: made)
         try:
@@ -107,7 +107,7 @@ class JavaExactClient:
                 return write(made.writer)
         except LostMachine as lost:
             unknown = Failure(LOST, lost.problem, retriable=True, outcome_unknown=True)
-            return {group: dict.fromkeys(places, unknown) for group, places in wanted.items()}
+            return {group: dict.fromkeys(places, unknown) for group, places in partitions.items()}
 
     def _asked(self, ask: Callable[[_Made], T]) -> T:
         """Ask, and ask again in a new JVM where one died over the question; raises `LostMachine` in the end."""

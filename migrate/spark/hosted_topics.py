@@ -1,4 +1,4 @@
-"""Which topics a cluster has, whether or not we may DESCRIBE them: told by its brokers' log directories.
+"""Which topics a cluster has, whether or not we may DESCRIBE them: by its brokers' log directories.
 
 Metadata, and groups' commits, lack in silence what we may not DESCRIBE. `DescribeLogDirs` asks for DESCRIBE on the
 cluster only, so that beside it what is hidden shows. Kafka's Java Admin has it, librdkafka has not.

@@ -31,7 +31,7 @@ _NOT_FOR_ADMIN = _NOT_FOR_SPARK | {"key.serializer", "value.serializer"}
 
 @dataclass(frozen=True, slots=True)
 class JavaSettings:
-    """One cluster as Kafka's Java clients are told of it.
+    """One cluster as Kafka's Java clients take it.
 
     `name` is the cluster's in messages, "source A (broker:9092)"; `admin` the properties of the Java Admin; `source`
     the options of Spark's Kafka source, without the settings that it rejects; `secrets` what no message may show.

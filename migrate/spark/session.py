@@ -291,7 +291,7 @@ def _crash_options() -> Iterator[None]:
 
 
 def _quieten_py4j() -> None:
-    """Keep py4j's stack traces off the terminal: what it logs, it raises as well, and the command tells of that."""
+    """Keep py4j's stack traces off the terminal: what it logs, it raises as well, and the command reports that."""
     logging.getLogger("py4j").propagate = False
     root = logging.getLogger()
     if _not_of_py4j not in root.filters:

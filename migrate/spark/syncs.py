@@ -133,7 +133,7 @@ def _decoded(records: "DataFrame", inverted: bool) -> "DataFrame":
 
 
 def _counts(decoded: "DataFrame") -> Mapping[str, int]:
-    """Count the records by label; labels are found once per key and shape."""
+    """Count the records by label; labels are made once per key and shape."""
     labelled = columns.with_label(decoded.groupBy("key", "shape").count(), RecordKind.OFFSET_SYNC)
     return dict(labelled.groupBy("label").sum("count").collect())
 
