@@ -66,7 +66,11 @@ class Providers:
         raise ConfigError(f"{where}, and the provider {name} is {kind}, which this version cannot use.", _INSTEAD)
 
     def _from_file(self, name: str, path: str, key: str) -> str:
-        values = _properties_of(self._allowed(name, path))
+        file = self._allowed(name, path)
+        try:
+            values: dict[str, str] = loads(_text_of(file))
+        except InvalidUEscapeError:
+            raise _Nothing(f"in {file} \\u is not followed by four hexadecimal digits") from None
         if key not in values:
             raise _Nothing(f"{path} has no key {key}")
         return values[key]
@@ -143,16 +147,8 @@ def without_providers(properties: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in properties.items() if k not in declared}
 
 
-def _properties_of(path: Path) -> Mapping[str, str]:
-    """Read a file of secrets: as UTF-8, which is how `FileConfigProvider` reads it, other than Kafka's own files."""
-    try:
-        values: dict[str, str] = loads(_text_of(path))
-    except InvalidUEscapeError:
-        raise _Nothing(f"in {path} \\u is not followed by four hexadecimal digits") from None
-    return values
-
-
 def _text_of(path: Path) -> str:
+    """Read a file of secrets: as UTF-8, which is how Kafka's providers read it, unlike its own properties files."""
     try:
         return path.read_bytes().decode("utf-8")
     except UnicodeDecodeError:

@@ -8,7 +8,6 @@ than MM2 in two points: a version other than 0 and trailing bytes are refused, a
 
 import re
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -152,20 +151,16 @@ def classify(key: bytes | None, value: bytes | None) -> RecordKind:
     """
     if value is None:
         return RecordKind.TOMBSTONE
-    for kind, decode in _DECODERS:
-        if not isinstance(decode(key, value), Reason):
-            return kind
+    if not isinstance(decode_checkpoint(key, value), Reason):
+        return RecordKind.CHECKPOINT
+    if not isinstance(decode_sync(key, value), Reason):
+        return RecordKind.OFFSET_SYNC
+    if not isinstance(decode_heartbeat(key, value), Reason):
+        return RecordKind.HEARTBEAT
     if key is not None and key.startswith(b'["') and key.endswith(b"}]"):
         # A JSON array of a connector's name and an object.
         return RecordKind.CONNECT_OFFSETS
     return RecordKind.CONNECT_JSON if looks_like_connect_json(value) else RecordKind.UNKNOWN
-
-
-_DECODERS: tuple[tuple[RecordKind, Callable[[bytes | None, bytes | None], object]], ...] = (
-    (RecordKind.CHECKPOINT, decode_checkpoint),
-    (RecordKind.OFFSET_SYNC, decode_sync),
-    (RecordKind.HEARTBEAT, decode_heartbeat),
-)
 
 
 def label(expected: RecordKind, key: bytes | None, value: bytes | None) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import EnvironmentLacks, UsageError
-from migrate.spark.jars import connector_coordinate, connector_jars, names_connector
+from migrate.spark.jars import connector_coordinate, connector_jars
 from migrate.spark.java import java_executable, java_version
 from migrate.spark.session import spark_session
 from tests.lab.cluster import free_ports
@@ -215,7 +215,7 @@ def test_the_connector_has_the_version_of_the_installed_pyspark():
 
 
 def test_a_connector_of_the_users_own_is_left_to_spark():
-    assert names_connector({"spark.jars.packages": "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"})
+    assert connector_jars({"spark.jars.packages": "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"}) == []
     assert connector_jars({"spark.jars": "/opt/spark-sql-kafka-0-10_2.13-4.0.0.jar,/opt/kafka-clients.jar"}) == []
 
 
