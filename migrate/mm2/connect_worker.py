@@ -155,12 +155,16 @@ class ConnectWorker:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerPositions:
-    """MM2's own positions as a worker reports them: the adapter behind `migrate.ports.PositionReader`."""
+class Mm2Worker:
+    """MM2 as a worker reports it: the adapter behind `migrate.ports.PositionReader` and `TaskReader`.
+
+    `connectors` are MM2's, by name; `secrets` are hidden in what is shown of their tasks' traces.
+    """
 
     worker: ConnectWorker
-    connectors: tuple[str, ...]
+    connectors: Mapping[str, Role]
     source_alias: str
+    secrets: Collection[str] = field(default=(), repr=False)
 
     @property
     def where(self) -> str:
@@ -169,21 +173,8 @@ class WorkerPositions:
 
     def positions(self) -> Mapping[TopicPartition, int]:
         """Return the last source offset copied, by source partition."""
-        return positions_in((pair for name in self.connectors for pair in self.worker.offsets(name)), self.source_alias)
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerTasks:
-    """The state of MM2's connectors as a worker reports it: the adapter behind `TaskReader`."""
-
-    worker: ConnectWorker
-    connectors: Mapping[str, Role]
-    secrets: Collection[str] = field(repr=False)
-
-    @property
-    def where(self) -> str:
-        """The worker, for messages."""
-        return self.worker.where
+        copying = (name for name, role in self.connectors.items() if role is Role.SOURCE)
+        return positions_in((pair for name in copying for pair in self.worker.offsets(name)), self.source_alias)
 
     def tasks(self) -> Mm2Tasks:
         """Return the state of each connector."""

@@ -6,8 +6,8 @@ import yaml
 from migrate.cli.options import resolve_flow
 from migrate.errors import ClusterError, ConfigError, MigrateError, UsageError
 from migrate.kafka.client_config import librdkafka_config
-from migrate.mm2.connect_worker import LOGIN, WorkerPositions, connect_worker
-from migrate.mm2.connectors import FACTS
+from migrate.mm2.connect_worker import LOGIN, Mm2Worker, connect_worker
+from migrate.mm2.connectors import FACTS, Role
 from migrate.mm2.flow import BYTES
 from migrate.mm2.naming import PolicyKind
 from migrate.model import Side, TopicPartition
@@ -241,10 +241,10 @@ def test_a_worker_tells_the_positions_of_its_connectors():
         "/connectors/z/offsets": {"offsets": [entry("A", "t", 0, 40), {"partition": {}, "offset": None}, 5]},
     }
     with worker(answers) as url:
-        reader = WorkerPositions(connect_worker(url), ("A->B.x/y", "z"), "A")
+        reader = Mm2Worker(connect_worker(url), dict.fromkeys(("A->B.x/y", "z"), Role.SOURCE), "A")
         assert reader.positions() == {TopicPartition("t", 0): 40}
         with pytest.raises(ClusterError, match="older than Kafka 3.5.*--connect-offsets-topic"):
-            WorkerPositions(connect_worker(url), ("gone",), "A").positions()
+            Mm2Worker(connect_worker(url), {"gone": Role.SOURCE}, "A").positions()
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6: nobody can listen on ::1")
