@@ -287,31 +287,6 @@ def test_whatever_is_mapped_librdkafka_accepts_in_silence(capfd, security, tls, 
     assert capfd.readouterr() == ("", "")
 
 
-def test_spark_and_java_get_the_properties_as_they_are_but_for_what_they_reject():
-    properties = PLAIN | {
-        "auto.offset.reset": "latest",
-        "key.deserializer": "a.B",
-        "value.deserializer": "a.B",
-        "enable.auto.commit": "true",
-        "interceptor.classes": "a.B",
-        "metric.reporters": "a.B",
-        "group.id": "g",
-        "ssl.truststore.location": "/x.jks",
-        "config.providers": "file",
-        "config.providers.file.class": "a.B",
-        "allow.auto.create.topics": "true",
-    }
-    kept = PLAIN | {
-        "ssl.truststore.location": "/x.jks",
-        "client.id": CLIENT_ID,
-        "allow.auto.create.topics": "false",
-    }
-    settings = java_settings(Cluster(Side.SOURCE, "A", properties))
-    assert settings.admin == kept
-    assert settings.source == {f"kafka.{key}": value for key, value in kept.items()}
-    assert java_settings(Cluster(Side.SOURCE, "A", BROKERS | {"client.id": "mine"})).admin["client.id"] == "mine"
-
-
 def test_a_mapped_configuration_does_not_show_itself():
     cluster = Cluster(Side.SOURCE, "A", PLAIN)
     assert PASSWORD in client_settings(cluster).config.values() and PASSWORD in client_settings(cluster).secrets
