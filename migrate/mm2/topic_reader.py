@@ -14,7 +14,7 @@ from typing import Protocol
 from migrate.errors import ClusterError
 from migrate.match.equality import Content
 from migrate.match.protocol import OffsetPair, OffsetRange, Unreadable
-from migrate.mm2.chain import Window, chain, window
+from migrate.mm2.chain import chain, window
 from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
@@ -92,7 +92,18 @@ class ConsumedMm2Topics:
                 self._syncs[decoded.source_topic, decoded.partition].append(sync)
 
         read = self._read(side, TopicPartition(topic, 0), pinned, RecordKind.OFFSET_SYNC, take, self._syncs.clear)
-        return SyncReading(self._windows(questions), dict(read.counts))
+
+        @cache
+        def chain_of(topic: str, partition: int, source_end: int | None, target_end: int) -> tuple[OffsetSync, ...]:
+            syncs = self._syncs.get((topic, partition), [])
+            beyond = 1 + max((s.source_offset for s in syncs), default=0)
+            return chain(syncs, beyond if source_end is None else source_end, target_end)
+
+        windows = {
+            q: window(chain_of(q.source_topic, q.partition, q.source_end, q.target_end), q.source_committed)
+            for q in questions
+        }
+        return SyncReading(windows, dict(read.counts))
 
     def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
         """Read MM2's own positions from the Connect offsets topic."""
@@ -119,18 +130,6 @@ class ConsumedMm2Topics:
         """Return the chain of one partition (Law 1), as far as its syncs were read."""
         syncs = self._syncs.get((source.topic, source.partition), [])
         return tuple((s.source_offset, s.target_offset) for s in chain(syncs, source_end, target_end))
-
-    def _windows(self, questions: Collection[WindowQuestion]) -> dict[WindowQuestion, Window]:
-        @cache
-        def chain_of(topic: str, partition: int, source_end: int | None, target_end: int) -> tuple[OffsetSync, ...]:
-            syncs = self._syncs.get((topic, partition), [])
-            beyond = 1 + max((s.source_offset for s in syncs), default=0)
-            return chain(syncs, beyond if source_end is None else source_end, target_end)
-
-        return {
-            q: window(chain_of(q.source_topic, q.partition, q.source_end, q.target_end), q.source_committed)
-            for q in questions
-        }
 
     def _read(
         self,

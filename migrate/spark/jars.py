@@ -94,7 +94,10 @@ def _fetch(coordinate: str, scratch: Path, conf: Mapping[str, str]) -> None:
     """Let Ivy put the jars into `scratch/jars`."""
     repository = os.environ.get("MM2_MIGRATE_MAVEN_REPOSITORY", MAVEN_CENTRAL).rstrip("/") + "/"
     settings = scratch / "ivysettings.xml"
-    settings.write_text(_settings([repository, *_listed(conf, "spark.jars.repositories")]), encoding="utf-8")
+    named = [
+        part.strip().rstrip("/") + "/" for part in conf.get("spark.jars.repositories", "").split(",") if part.strip()
+    ]
+    settings.write_text(_settings([repository, *named]), encoding="utf-8")
     if "spark.jars.ivySettings" in conf:
         settings = Path(conf["spark.jars.ivySettings"])
     (scratch / "ivy.xml").write_text(_module(coordinate), encoding="utf-8")
@@ -117,10 +120,6 @@ def _fetch(coordinate: str, scratch: Path, conf: Mapping[str, str]) -> None:
             f"{_cause(done.stdout + done.stderr)}.",
             HOW_TO_GIVE,
         )
-
-
-def _listed(conf: Mapping[str, str], key: str) -> list[str]:
-    return [part.strip().rstrip("/") + "/" for part in conf.get(key, "").split(",") if part.strip()]
 
 
 def _settings(repositories: list[str]) -> str:
