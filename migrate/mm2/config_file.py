@@ -14,7 +14,7 @@ from migrate.errors import ConfigError
 from migrate.mm2.config_providers import Providers, provider_settings
 from migrate.mm2.flow import BYTES, CONVERTERS, Cluster, Flow, Mm2Home, Mm2Runtime, TopicFilter
 from migrate.mm2.java_properties import BLANKS, read_properties
-from migrate.mm2.naming import PolicyKind, ReplicationPolicy
+from migrate.mm2.naming import ReplicationPolicy
 from migrate.mm2.settings import NO_OVERRIDES, FlowFacts, FlowSettings, facts_of, isolation_level
 from migrate.mm2.settings import Overrides as Overrides
 from migrate.model import Side
@@ -42,9 +42,7 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
 
 def flow_from(facts: FlowFacts, source: Cluster, target: Cluster, runtime: Mm2Runtime, overrides: Overrides) -> Flow:
     """Return the flow that MM2's settings describe, with what the options change in it; the names follow from both."""
-    policy, side = facts.policy, overrides.syncs_side or facts.syncs_side
-    if overrides.replication_policy is not None:
-        policy = replace(policy, kind=PolicyKind(overrides.replication_policy))
+    policy, side = facts.policy, facts.syncs_side
     if overrides.separator is not None:
         policy = replace(policy, separator=overrides.separator)
     return Flow(
@@ -72,7 +70,8 @@ def client_flow(
     overrides: Overrides = NO_OVERRIDES,
 ) -> Flow:
     """Return the flow between the clusters of two client property files; names are MM2's defaults or options."""
-    facts = FlowFacts(ReplicationPolicy(PolicyKind.DEFAULT, source_alias, target_alias), Side.SOURCE)
+    defaults = FlowSettings("", source_alias, target_alias, lambda key: None)
+    facts = FlowFacts(defaults.policy(overrides), defaults.syncs_side(overrides))
     clusters = Cluster(Side.SOURCE, source_alias, dict(source)), Cluster(Side.TARGET, target_alias, dict(target))
     return flow_from(facts, *clusters, Mm2Runtime(), overrides)
 

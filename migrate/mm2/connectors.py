@@ -101,11 +101,9 @@ class Described:
                 "Name a flow of it with --source and --target, aliases spelt as there, capitals included.",
             )
         facts = self._facts(copying, checkpointing, overrides)
-        clusters = [
-            self._cluster(side, alias, client, copying[0])
-            for side, (alias, client) in ((Side.SOURCE, source), (Side.TARGET, target))
-        ]
-        return flow_from(facts, clusters[0], clusters[1], self._runtime(copying, checkpointing), overrides)
+        from_cluster = self._cluster(Side.SOURCE, *source, copying[0])
+        to_cluster = self._cluster(Side.TARGET, *target, copying[0])
+        return flow_from(facts, from_cluster, to_cluster, self._runtime(copying, checkpointing), overrides)
 
     def _named(self, role: Role, flow: tuple[str, str]) -> list[Connector]:
         return sorted((c for c in self.connectors if c.role is role and c.flow == flow), key=lambda c: c.name)
