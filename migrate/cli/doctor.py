@@ -13,7 +13,7 @@ from migrate.checks.group_kinds import CONNECT_TODO, HIDDEN_TODO
 from migrate.checks.rights import Resources, is_infrastructure
 from migrate.checks.rights_check import Examined, Health, Subjects, examine_rights, names_to_ask, subjects_of
 from migrate.cli.options import ClusterOptions, filters_of, resolve_flow
-from migrate.cli.wiring import Endpoint, endpoints, parse_spark_conf, position_reader_of
+from migrate.cli.wiring import Endpoint, endpoints, mm2_worker_of, parse_spark_conf
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
 from migrate.kafka.rights import ConfluentRights
 from migrate.mm2.flow import Flow
@@ -224,7 +224,7 @@ def _own_positions(flow: Flow, views: ClusterViews, deadline_seconds: float) -> 
 
 
 def _told_by_worker(flow: Flow, deadline_seconds: float) -> Iterator[Examined]:
-    reader = position_reader_of(flow, deadline_seconds)
+    reader = mm2_worker_of(flow, deadline_seconds)
     if reader is not None:
         seen = f"{reader.where} tells of {many(len(reader.positions()), 'partition')}"
         yield Examined(Health.OK, OWN_POSITIONS, seen)

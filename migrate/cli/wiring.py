@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from migrate.apply.exact_admin import ExactAdmin
 from migrate.clock import Clock
@@ -19,18 +19,20 @@ from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.settings import ClientSettings
 from migrate.match.next_record import NextRecordReader
 from migrate.match.tail_comparer import TailComparer
-from migrate.mm2.connector_status import TaskReader
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.secrets import secret_values
-from migrate.mm2.topic_reader import PlainMirror
+from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side
-from migrate.ports import ClusterAdmin, PositionReader, Progress
+from migrate.ports import ClusterAdmin, Progress
 from migrate.spark.background import Session, background_spark
 from migrate.spark.exact_client import JavaExactClient, JavaMachine
 from migrate.spark.java_client import JavaClient
 from migrate.spark.java_settings import JavaSettings, java_settings
 from migrate.survey.group_facts import GroupFactsReader, RememberedGroupFacts
 from migrate.survey.survey import Clusters
+
+if TYPE_CHECKING:
+    from migrate.mm2.connect_worker import Mm2Worker
 
 
 @dataclass(frozen=True)
@@ -75,27 +77,17 @@ def endpoints(flow: Flow, deadline_seconds: float) -> tuple[Endpoint, Endpoint]:
     return Endpoint(flow.source, deadline_seconds), Endpoint(flow.target, deadline_seconds)
 
 
-def position_reader_of(flow: Flow, deadline_seconds: float) -> PositionReader | None:
-    """Return what tells MM2's own positions without its offsets topic; None where no Connect worker is known."""
+def mm2_worker_of(flow: Flow, deadline_seconds: float) -> "Mm2Worker | None":
+    """Return what reports MM2's positions and the state of its connectors; None where no Connect worker is known."""
     if not flow.runtime.url:
         return None
-    from migrate.mm2.connect_worker import WorkerPositions, connect_worker
-
-    worker = connect_worker(flow.runtime.url, deadline_seconds)
-    return WorkerPositions(worker, flow.runtime.source_connectors, flow.source.alias)
-
-
-def task_reader_of(flow: Flow, deadline_seconds: float) -> TaskReader | None:
-    """Return what tells the state of MM2's connectors; None where no Connect worker is known."""
-    if not flow.runtime.url:
-        return None
-    from migrate.mm2.connect_worker import WorkerTasks, connect_worker
+    from migrate.mm2.connect_worker import Mm2Worker, connect_worker
     from migrate.mm2.connectors import Role
 
     roles = dict.fromkeys(flow.runtime.source_connectors, Role.SOURCE)
     roles |= dict.fromkeys(flow.runtime.checkpoint_connectors, Role.CHECKPOINT)
     secrets = secret_values(flow.source.properties) | secret_values(flow.target.properties)
-    return WorkerTasks(connect_worker(flow.runtime.url, deadline_seconds), roles, secrets)
+    return Mm2Worker(connect_worker(flow.runtime.url, deadline_seconds), roles, flow.source.alias, secrets)
 
 
 def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
@@ -135,6 +127,7 @@ def _plan_clusters(flow: Flow, source: Endpoint, target: Endpoint, source_down: 
 
     deadline = target.deadline_seconds
     target_admin = target.admin()
+    worker = mm2_worker_of(flow, deadline)
     mirror = SparkMirrorReader(session, flow, {Side.SOURCE: source.java, Side.TARGET: target.java})
     return Clusters(
         source=None if source_down else source.admin(),
@@ -146,11 +139,11 @@ def _plan_clusters(flow: Flow, source: Endpoint, target: Endpoint, source_down: 
         hosted={
             of.cluster.side: partial(hosted_topics, session, of.java, deadline) for of in (source, target)[source_down:]
         },
-        worker=position_reader_of(flow, deadline),
+        worker=worker,
         source_groups=None if source_down else source.group_facts(),
         target_groups=target.group_facts(),
         ready=session,
-        tasks=task_reader_of(flow, deadline),
+        tasks=worker,
     )
 
 
@@ -163,11 +156,10 @@ class StatusEdges:
 
     source: ClusterAdmin
     target: ClusterAdmin
-    mirror: PlainMirror
+    mirror: ConsumedMm2Topics
     comparer: TailComparer | None
     group_facts: Mapping[Side, RememberedGroupFacts]
-    worker: PositionReader | None = None
-    tasks: TaskReader | None = None
+    worker: "Mm2Worker | None" = None
     in_use: Lock = field(default_factory=Lock)
 
     def clusters(self, source_down: bool) -> Clusters:
@@ -183,7 +175,7 @@ class StatusEdges:
             worker=self.worker,
             source_groups=None if source_down else self.group_facts[Side.SOURCE],
             target_groups=self.group_facts[Side.TARGET],
-            tasks=self.tasks,
+            tasks=self.worker,
         )
 
 
@@ -196,15 +188,14 @@ def status_edges(flow: Flow, clock: Clock, options: Mapping[str, Any]) -> Iterat
     sides = endpoints(flow, deadline)
     readers = [RecordReader(side.kafka, deadline) for side in sides]
     source, target = [side.admin() for side in sides]
-    mirror = PlainMirror(flow, *readers)
+    mirror = ConsumedMm2Topics(flow, *readers)
     edges = StatusEdges(
         source,
         target,
         mirror,
-        None if options["no_match"] else TailComparer(mirror.links, lambda: nullcontext((readers[0], readers[1]))),
+        None if options["no_match"] else TailComparer(mirror.sync_pairs, lambda: nullcontext((readers[0], readers[1]))),
         {side.cluster.side: RememberedGroupFacts(side.group_facts(), clock) for side in sides},
-        position_reader_of(flow, deadline),
-        task_reader_of(flow, deadline),
+        mm2_worker_of(flow, deadline),
     )
     try:
         yield edges

@@ -1,1 +1,1 @@
-"""What MirrorMaker 2 is told, calls things, and leaves behind."""
+"""How MirrorMaker 2 is configured, what it calls things, and what it leaves behind."""

@@ -39,7 +39,7 @@ class Window:
 def chain(syncs: Iterable[OffsetSync], source_end: int, target_end: int) -> tuple[OffsetSync, ...]:
     """Return the syncs that no later one contradicts, in log order (Law 1).
 
-    Syncs at or beyond either log's end tell of a log that was since truncated or re-created: dropped.
+    Syncs at or beyond either log's end are of a log that was since truncated or re-created: dropped.
     Of the rest, one is kept only if every later sync lies strictly above it in both coordinates.
     """
     inside = [s for s in syncs if s.source_offset < source_end and s.target_offset < target_end]

@@ -28,13 +28,13 @@ def kafka_version(text: str) -> tuple[int, int] | None:
     Confluent Platform (`-ccs`, `-ce`) counts by itself: 5.x is Kafka 2.x, 6.0 to 6.2 are 2.6 to 2.8, 7.y is 3.y, and
     8.y is 4.y ("Supported versions and interoperability" in its documentation).
     """
-    if found := _CONFLUENT.fullmatch(text):
-        major, minor = int(found[1]), int(found[2])
+    if match := _CONFLUENT.fullmatch(text):
+        major, minor = int(match[1]), int(match[2])
         if major == 6:
             return (2, 6 + minor) if minor <= 2 else None
         return ({5: 2, 7: 3, 8: 4}[major], minor) if major in (5, 7, 8) else None
-    if found := _KAFKA.fullmatch(text):
-        return int(found[1]), int(found[2])
+    if match := _KAFKA.fullmatch(text):
+        return int(match[1]), int(match[2])
     return None
 
 
@@ -54,16 +54,16 @@ class Mm2Site:
 
     @property
     def version(self) -> tuple[int, int] | None:
-        """Kafka's major and minor version that MM2 is of; None where nobody told, or a vendor's is not known here."""
+        """Kafka's major and minor version of MM2; None where unknown, also of a vendor that is not known here."""
         return kafka_version(self.version_text)
 
     @property
     def version_text(self) -> str:
-        """The version as the worker or the resource has it, "" where nobody told."""
+        """The version as the worker or the resource has it, "" where unknown."""
         return self.known.get(RuntimeWord.VERSION, "")
 
     @property
-    def version_told(self) -> str:
+    def version_sentence(self) -> str:
         """How a sentence names the version: with what it means for Kafka where that is not plain."""
         if self.version is None:
             if self.version_text:
@@ -104,7 +104,7 @@ def stopping(site: Mm2Site) -> Iterator[str]:
 
 
 def _stopping_connect(site: Mm2Site) -> Iterator[str]:
-    version, by_rest = site.version, f"By REST. {site.version_told}"
+    version, by_rest = site.version, f"By REST. {site.version_sentence}"
     if version is None:
         said = {
             "stop": f"{by_rest}; from 3.5 on there is stop, and resume instead of it starts it again:",
@@ -128,7 +128,7 @@ def resetting(site: Mm2Site, partition: TopicPartition) -> Iterator[str]:
     by_rest = site.home in (Mm2Home.CONNECT, Mm2Home.STRIMZI) and (site.version is None or site.version >= RESET_SINCE)
     if by_rest:
         if site.version is None:
-            yield f"{site.version_told}. Kafka from 3.6 on:"
+            yield f"{site.version_sentence}. Kafka from 3.6 on:"
         yield from (_by_rest(site, partition) if site.home is Mm2Home.CONNECT else _by_annotation(site))
         if site.version is None:
             yield "Kafka before 3.6:"

@@ -14,7 +14,7 @@ from migrate.errors import ConfigError
 from migrate.mm2.config_providers import Providers, provider_settings
 from migrate.mm2.flow import BYTES, CONVERTERS, Cluster, Flow, Mm2Home, Mm2Runtime, TopicFilter
 from migrate.mm2.java_properties import BLANKS, read_properties
-from migrate.mm2.naming import PolicyKind, ReplicationPolicy
+from migrate.mm2.naming import ReplicationPolicy
 from migrate.mm2.settings import NO_OVERRIDES, FlowFacts, FlowSettings, facts_of, isolation_level
 from migrate.mm2.settings import Overrides as Overrides
 from migrate.model import Side
@@ -30,9 +30,9 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
     """
     settings = _Settings(path, read_properties(path), source_alias, target_alias)
     settings.require_flow()
-    told = FlowSettings(str(path), source_alias, target_alias, settings.flow)
+    of_flow = [FlowSettings(str(path), source_alias, target_alias, settings.flow)]
     return flow_from(
-        replace(facts_of([told], [told], overrides), isolation_level=settings.isolation_level()),
+        replace(facts_of(of_flow, of_flow, overrides), isolation_level=settings.isolation_level()),
         Cluster(Side.SOURCE, source_alias, settings.connection(source_alias, "source")),
         Cluster(Side.TARGET, target_alias, settings.connection(target_alias, "target")),
         settings.runtime(),
@@ -41,23 +41,25 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
 
 
 def flow_from(facts: FlowFacts, source: Cluster, target: Cluster, runtime: Mm2Runtime, overrides: Overrides) -> Flow:
-    """Return the flow between two clusters that MM2's settings describe, with what the options change in it."""
+    """Return the flow that MM2's settings describe, with what the options change in it; the names follow from both."""
     policy, side = facts.policy, facts.syncs_side
-    flow = Flow(
+    if overrides.separator is not None:
+        policy = replace(policy, separator=overrides.separator)
+    return Flow(
         source,
         target,
         policy,
         side,
-        policy.checkpoints_topic(),
-        policy.offset_syncs_topic(side),
-        topic_filter=facts.topic_filter,
+        overrides.checkpoints_topic or policy.checkpoints_topic(),
+        overrides.offset_syncs_topic or policy.offset_syncs_topic(side),
+        topic_filter=_without_internal(facts.topic_filter, policy),
         group_filter=facts.group_filter,
+        named=frozenset(filter(None, (overrides.checkpoints_topic, overrides.offset_syncs_topic))),
         group_sync=facts.group_sync,
         mm2_isolation_level=facts.isolation_level,
         emits_offset_syncs=facts.emits_offset_syncs,
-        runtime=runtime,
+        runtime=replace(runtime, offsets_topic=overrides.connect_offsets_topic or runtime.offsets_topic),
     )
-    return override(flow, overrides)
 
 
 def client_flow(
@@ -68,36 +70,10 @@ def client_flow(
     overrides: Overrides = NO_OVERRIDES,
 ) -> Flow:
     """Return the flow between the clusters of two client property files; names are MM2's defaults or options."""
-    facts = FlowFacts(ReplicationPolicy(PolicyKind.DEFAULT, source_alias, target_alias), Side.SOURCE)
+    defaults = FlowSettings("", source_alias, target_alias, lambda key: None)
+    facts = FlowFacts(defaults.policy(overrides), defaults.syncs_side(overrides))
     clusters = Cluster(Side.SOURCE, source_alias, dict(source)), Cluster(Side.TARGET, target_alias, dict(target))
     return flow_from(facts, *clusters, Mm2Runtime(), overrides)
-
-
-def override(flow: Flow, overrides: Overrides) -> Flow:
-    """Return the flow with what the options say put in place; names not given follow from the others."""
-    given, policy = overrides, flow.policy
-    assert isinstance(policy, ReplicationPolicy), "options speak of MM2's own flow, not of the way back"
-    if given.replication_policy is not None:
-        policy = replace(policy, kind=PolicyKind(given.replication_policy))
-    if given.separator is not None:
-        policy = replace(policy, separator=given.separator)
-    side = given.syncs_side or flow.syncs_side
-
-    def topic(by_option: str | None, present: str, by_policy: str) -> str:
-        return by_option or (present if present in flow.named else by_policy)
-
-    checkpoints = topic(given.checkpoints_topic, flow.checkpoints_topic, policy.checkpoints_topic())
-    syncs = topic(given.offset_syncs_topic, flow.offset_syncs_topic, policy.offset_syncs_topic(side))
-    return replace(
-        flow,
-        policy=policy,
-        syncs_side=side,
-        checkpoints_topic=checkpoints,
-        offset_syncs_topic=syncs,
-        topic_filter=_without_internal(flow.topic_filter, policy),
-        named=frozenset({checkpoints, syncs} & {*flow.named, given.checkpoints_topic, given.offset_syncs_topic}),
-        runtime=replace(flow.runtime, offsets_topic=given.connect_offsets_topic or flow.runtime.offsets_topic),
-    )
 
 
 def with_clients(flow: Flow, source: Mapping[str, str] | None, target: Mapping[str, str] | None) -> Flow:
@@ -169,17 +145,17 @@ class _Settings:
         (`MirrorMakerConfig.connectorBaseConfig`, `MirrorConnectorConfig.sourceAdminConfig`).
         """
         flow = f"{self.source}->{self.target}"
-        found = self._connection_under("")
-        found |= self._connection_under(f"{alias}.")
-        found |= self._connection_under(f"{flow}.{role}.cluster.")
-        found |= self._connection_under(f"{alias}.admin.") or self._connection_under(f"{alias}.consumer.")
-        found |= self._connection_under(f"{flow}.{role}.admin.") or self._connection_under(f"{flow}.{role}.consumer.")
-        if not found.get("bootstrap.servers", "").strip(BLANKS):
+        settings = self._under("")
+        settings |= self._under(f"{alias}.")
+        settings |= self._under(f"{flow}.{role}.cluster.")
+        settings |= self._under(f"{alias}.admin.") or self._under(f"{alias}.consumer.")
+        settings |= self._under(f"{flow}.{role}.admin.") or self._under(f"{flow}.{role}.consumer.")
+        if not settings.get("bootstrap.servers", "").strip(BLANKS):
             raise ConfigError(
                 f"{self.path} has no {alias}.bootstrap.servers.",
                 f"Name the file that MM2 is started with, or add {alias}.bootstrap.servers = HOST:PORT.",
             )
-        return provider_settings(self.values) | found
+        return provider_settings(self.values) | settings
 
     def runtime(self) -> Mm2Runtime:
         """How a dedicated MM2 runs this flow: its worker's settings are at the top or with the target.
@@ -216,6 +192,6 @@ class _Settings:
     def _resolved(self, key: str) -> str | None:
         return Providers(self.values, str(self.path)).value(key) if key in self.values else None
 
-    def _connection_under(self, prefix: str) -> dict[str, str]:
+    def _under(self, prefix: str) -> dict[str, str]:
         names = {key.removeprefix(prefix): value for key, value in self.values.items() if key.startswith(prefix)}
         return {k: v for k, v in names.items() if k == "bootstrap.servers" or k.startswith(_CONNECTION)}

@@ -1,4 +1,4 @@
-"""Configuration providers: what `${file:PATH:KEY}`, `${env:NAME}` and `${dir:PATH:FILE}` in properties stand for.
+"""Configuration providers: what `${file:PATH:KEY}`, `${env:NAME}` and `${dir:PATH:FILE}` in properties refer to.
 
 The rules are those of Kafka's `ConfigTransformer` and of its `FileConfigProvider`, `EnvVarConfigProvider` and
 `DirectoryConfigProvider` (KIP-297, KIP-421, KIP-632, KIP-887, KIP-993), with one exception: where Kafka leaves the
@@ -35,19 +35,19 @@ class Providers:
         self._declared = frozenset(names) - {""}
 
     def value(self, key: str) -> str:
-        """Return a setting's value with its references replaced, once: what they stand for is not looked into.
+        """Return a setting's value with its references replaced, once: their values are not looked into.
 
         "" if there is no such setting. A reference to a provider that is not declared is plain text, as in Kafka.
-        Raises `ConfigError` naming setting, provider, path and key where a reference stands for nothing.
+        Raises `ConfigError` naming setting, provider, path and key where a reference refers to nothing.
         """
-        return _REFERENCE.sub(lambda found: self._replaced(key, found), self._properties.get(key, ""))
+        return _REFERENCE.sub(lambda reference: self._replaced(key, reference), self._properties.get(key, ""))
 
-    def _replaced(self, setting: str, found: re.Match[str]) -> str:
-        name, path, key = found[1], found[2] or "", found[3]
+    def _replaced(self, setting: str, reference: re.Match[str]) -> str:
+        name, path, key = reference[1], reference[2] or "", reference[3]
         if name not in self._declared:
-            return found[0]
+            return reference[0]
         kind = self._properties.get(f"{PROVIDERS}.{name}.class", "").strip(BLANKS)
-        where = f"{setting} in {self._origin} refers to {found[0]}"
+        where = f"{setting} in {self._origin} refers to {reference[0]}"
         if not kind:
             raise ConfigError(
                 f"{where}, and {PROVIDERS}.{name}.class is not set there.",
@@ -66,7 +66,11 @@ class Providers:
         raise ConfigError(f"{where}, and the provider {name} is {kind}, which this version cannot use.", _INSTEAD)
 
     def _from_file(self, name: str, path: str, key: str) -> str:
-        values = _properties_of(self._allowed(name, path))
+        file = self._allowed(name, path)
+        try:
+            values: dict[str, str] = loads(_text_of(file))
+        except InvalidUEscapeError:
+            raise _Nothing(f"in {file} \\u is not followed by four hexadecimal digits") from None
         if key not in values:
             raise _Nothing(f"{path} has no key {key}")
         return values[key]
@@ -102,18 +106,18 @@ class Providers:
         if not parameter:
             return Path(path)
         # Java's Path.normalize: by its text, links are not followed.
-        wanted = Path(os.path.normpath(path))
+        normal = Path(os.path.normpath(path))
         roots = [Path(os.path.normpath(root.strip(BLANKS))) for root in parameter.split(",")]
-        if not any(root.is_absolute() and wanted.is_relative_to(root) for root in roots):
+        if not any(root.is_absolute() and normal.is_relative_to(root) for root in roots):
             raise _Nothing(f"{PROVIDERS}.{name}.param.allowed.paths does not allow {path}")
-        return wanted
+        return normal
 
     def _parameter(self, name: str, parameter: str) -> str:
         return self._properties.get(f"{PROVIDERS}.{name}.param.{parameter}", "").strip(BLANKS)
 
 
 class _Nothing(Exception):  # noqa: N818  (never leaves this module)
-    """Raised where a reference stands for nothing; says why, in half a sentence."""
+    """Raised where a reference refers to nothing; says why, in half a sentence."""
 
 
 def resolved(properties: Mapping[str, str], origin: str) -> dict[str, str]:
@@ -143,16 +147,8 @@ def without_providers(properties: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in properties.items() if k not in declared}
 
 
-def _properties_of(path: Path) -> Mapping[str, str]:
-    """Read a file of secrets: as UTF-8, which is how `FileConfigProvider` reads it, other than Kafka's own files."""
-    try:
-        found: dict[str, str] = loads(_text_of(path))
-    except InvalidUEscapeError:
-        raise _Nothing(f"in {path} \\u is not followed by four hexadecimal digits") from None
-    return found
-
-
 def _text_of(path: Path) -> str:
+    """Read a file of secrets: as UTF-8, which is how Kafka's providers read it, unlike its own properties files."""
     try:
         return path.read_bytes().decode("utf-8")
     except UnicodeDecodeError:

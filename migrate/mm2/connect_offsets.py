@@ -17,7 +17,7 @@ from migrate.model import LogRange, TopicPartition
 class Positions:
     """What MM2 has copied for sure, by source partition: the offset of the last record copied.
 
-    `pinned` are the ranges of `topic` that were read, by partition; both are empty where a Connect worker told.
+    `pinned` are the ranges of `topic` that were read, by partition; empty where a Connect worker reported the offsets.
     `unknown` says why nothing could be read, "" where it was.
     """
 
@@ -36,19 +36,21 @@ def positions_of(
     `connectors` (where these are known), and what is no position at all, are left aside. Two keys that mean the same
     partition (their members may be in another order where a position was set by hand) give the smaller offset.
     """
-    last = dict(records)
-    told = ((_key(key, connectors), _json(value)) for key, value in last.items())
-    return positions_in(told, source_alias)
+    newest = dict(records)
+    return positions_in(((_key(key, connectors), _json(value)) for key, value in newest.items()), source_alias)
 
 
 def positions_in(documents: Iterable[tuple[object, object]], source_alias: str) -> dict[TopicPartition, int]:
     """Return the last copied offset by source partition, from (partition, offset) documents as Connect has them."""
-    found: dict[TopicPartition, int] = {}
-    for of_partition, of_offset in documents:
-        partition, offset = _partition(of_partition, source_alias), _offset(of_offset)
-        if partition is not None and offset is not None:
-            found[partition] = min(offset, found.get(partition, offset))
-    return found
+    positions: dict[TopicPartition, int] = {}
+    for pair in documents:
+        match pair:
+            case {"cluster": alias, "topic": str(topic), "partition": int(number)}, {"offset": int(offset)} if (
+                alias == source_alias and number >= 0 and offset >= 0
+            ):
+                place = TopicPartition(topic, number)
+                positions[place] = min(offset, positions.get(place, offset))
+    return positions
 
 
 def _key(key: bytes | None, connectors: Collection[str]) -> object:
@@ -58,26 +60,8 @@ def _key(key: bytes | None, connectors: Collection[str]) -> object:
     return None
 
 
-def _partition(document: object, source_alias: str) -> TopicPartition | None:
-    match document:
-        case {"cluster": str(cluster), "topic": str(topic), "partition": int(partition)} if (
-            cluster == source_alias and partition >= 0
-        ):
-            return TopicPartition(topic, partition)
-    return None
-
-
-def _offset(document: object) -> int | None:
-    match document:
-        case {"offset": int(offset)} if offset >= 0:
-            return offset
-    return None
-
-
 def _json(data: bytes | None) -> object:
-    if data is None:
-        return None
     try:
-        return json.loads(data)
+        return json.loads(data or b"null")
     except (ValueError, RecursionError):
         return None

@@ -35,7 +35,7 @@ WITHOUT_WORKER = (
 
 @dataclass(frozen=True, slots=True)
 class ConnectWorker:
-    """One worker of a Connect cluster; any of them tells of all connectors. `login` is "user:password" or ""."""
+    """One worker of a Connect cluster; any of them reports all connectors. `login` is "user:password" or ""."""
 
     url: str
     login: str = field(default="", repr=False)
@@ -57,24 +57,23 @@ class ConnectWorker:
         )
 
     def described(self) -> Described:
-        """Return MM2's connectors that run there. Raises `ClusterError` if the worker does not tell."""
+        """Return MM2's connectors that run there. Raises `ClusterError` if the worker does not report them."""
         root = self._get("/")
         version = root.get("version") if isinstance(root, Mapping) else None
         listed = self._get("/connectors?expand=info")
         if not isinstance(version, str) or not isinstance(listed, Mapping):
             raise self._no_worker()
-        found = []
+        connectors = []
         for name, about in sorted(listed.items()):
             match about:
                 case {"info": {"config": dict(settings)}} if connector := connector_of(str(name), settings):
-                    found.append(connector)
+                    connectors.append(connector)
         runtime = Mm2Runtime(Mm2Home.CONNECT, version=version, url=self.url)
-        return Described(self.where, "--connect-url", found, runtime)
+        return Described(self.where, "--connect-url", connectors, runtime)
 
     def offsets(self, connector: str) -> Sequence[tuple[object, object]]:
         """Return the (partition, offset) documents that a source connector has committed (KIP-875, Kafka 3.5)."""
-        answer = self._get(f"/connectors/{quote(connector, safe='')}/offsets")
-        match answer:
+        match self._get(f"/connectors/{quote(connector, safe='')}/offsets"):
             case {"offsets": list(entries)}:
                 return [(e.get("partition"), e.get("offset")) for e in entries if isinstance(e, Mapping)]
         raise self._no_worker()
@@ -83,12 +82,12 @@ class ConnectWorker:
         """Return the state of a connector and its tasks; `secrets` are hidden in what is shown of their traces."""
         path = f"/connectors/{quote(connector, safe='')}"
         try:
-            found = parts_of(self._get(f"{path}/status"))
+            status = parts_of(self._get(f"{path}/status"))
         except ClusterError as error:
             return Failure("NOT_TOLD", error.problem)
-        if found is None:
+        if status is None:
             return Failure("NOT_TOLD", self._no_worker().problem)
-        parts, traces = found
+        parts, traces = status
         if not traces:
             return ConnectorTasks(role, parts)
         settings: object = None
@@ -137,12 +136,11 @@ class ConnectWorker:
             connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
             answer = connection.getresponse()
             return answer.status, answer.read()
-        except TimeoutError:
-            what = f"does not answer within {self.deadline_seconds:g} s"
-            raise self._failure(what, f"Check the address. {WITHOUT_WORKER}") from None
         except (OSError, HTTPException) as error:
-            what = f"does not answer: {getattr(error, 'strerror', None) or type(error).__name__}"
-            raise self._failure(what, f"Check the address. {WITHOUT_WORKER}") from error
+            why = f": {getattr(error, 'strerror', None) or type(error).__name__}"
+            if isinstance(error, TimeoutError):
+                why = f" within {self.deadline_seconds:g} s"
+            raise self._failure(f"does not answer{why}", f"Check the address. {WITHOUT_WORKER}") from error
         finally:
             connection.close()
 
@@ -157,12 +155,16 @@ class ConnectWorker:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerPositions:
-    """MM2's own positions as a worker tells them: the adapter behind `migrate.ports.PositionReader`."""
+class Mm2Worker:
+    """MM2 as a worker reports it: the adapter behind `migrate.ports.PositionReader` and `TaskReader`.
+
+    `connectors` are MM2's, by name; `secrets` are hidden in what is shown of their tasks' traces.
+    """
 
     worker: ConnectWorker
-    connectors: tuple[str, ...]
+    connectors: Mapping[str, Role]
     source_alias: str
+    secrets: Collection[str] = field(default=(), repr=False)
 
     @property
     def where(self) -> str:
@@ -171,21 +173,8 @@ class WorkerPositions:
 
     def positions(self) -> Mapping[TopicPartition, int]:
         """Return the last source offset copied, by source partition."""
-        return positions_in((pair for name in self.connectors for pair in self.worker.offsets(name)), self.source_alias)
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerTasks:
-    """The state of MM2's connectors as a worker tells it: the adapter behind `TaskReader`."""
-
-    worker: ConnectWorker
-    connectors: Mapping[str, Role]
-    secrets: Collection[str] = field(repr=False)
-
-    @property
-    def where(self) -> str:
-        """The worker, for messages."""
-        return self.worker.where
+        copying = (name for name, role in self.connectors.items() if role is Role.SOURCE)
+        return positions_in((pair for name in copying for pair in self.worker.offsets(name)), self.source_alias)
 
     def tasks(self) -> Mm2Tasks:
         """Return the state of each connector."""

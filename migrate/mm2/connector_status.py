@@ -22,7 +22,7 @@ _SECRET = (
     r"[\w.$-]*(?:passw|passphrase|passwd|pwd|secret|token|credential|jaas|user\.info|\.key\b|api[_.-]?key"
     r"|access[_.-]?key)[\w.$-]*"
 )
-# A value may have blanks, commas and quotes in it, so that nothing tells where it ends but the line.
+# A value may have blanks, commas and quotes in it, so that only the line ends it.
 _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = tuple(
     (re.compile(pattern, re.IGNORECASE), put)
     for pattern, put in (
@@ -74,7 +74,7 @@ class ConnectorTasks:
 
 
 Mm2Tasks = Mapping[str, ConnectorTasks | Failure]
-"""By connector; a `Failure` where the worker did not tell. Empty where no worker is known."""
+"""By connector; a `Failure` where the worker did not report it. Empty where no worker is known."""
 
 
 class TaskReader(Protocol):
@@ -85,18 +85,18 @@ class TaskReader(Protocol):
         """What is asked, for messages."""
 
     def tasks(self) -> Mm2Tasks:
-        """Return the state of each connector of the flow; what is not told is a `Failure`."""
+        """Return the state of each connector of the flow; what is not reported is a `Failure`."""
 
 
 def parts_of(document: object) -> tuple[tuple[ConnectorPart, ...], Mapping[int | None, str]] | None:
     """Return the parts in a worker's answer, without traces, and the traces as they are; None for any other answer."""
     match document:
         case {"connector": dict(itself), "tasks": list(tasks)}:
-            told = [(None, itself), *((task.get("id"), task) for task in tasks if isinstance(task, dict))]
+            documents = [(None, itself), *((task.get("id"), task) for task in tasks if isinstance(task, dict))]
         case _:
             return None
     parts, traces = [], {}
-    for task, about in told:
+    for task, about in documents:
         state = about.get("state")
         if not isinstance(state, str) or not (task is None or isinstance(task, int)):
             return None
@@ -121,5 +121,5 @@ def first_line(trace: str) -> str:
 
 def exception_name(trace: str) -> str:
     """Return the exception's class in the first line of a stack trace, and nothing of its message; "" if none shows."""
-    found = _EXCEPTION.fullmatch(trace.lstrip().partition("\n")[0])
-    return found[1] if found else ""
+    match = _EXCEPTION.fullmatch(trace.lstrip().partition("\n")[0])
+    return match[1] if match else ""

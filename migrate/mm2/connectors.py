@@ -90,34 +90,31 @@ class Described:
         Raises `ConfigError` if no connector copies this flow, several do and differ, a fact is a reference that only
         the worker resolves, or a cluster needs credentials.
         """
-        wanted = source[0], target[0]
-        copying = self._named(Role.SOURCE, wanted)
-        checkpointing = self._named(Role.CHECKPOINT, wanted)
+        aliases = source[0], target[0]
+        copying = self._named(Role.SOURCE, aliases)
+        checkpointing = self._named(Role.CHECKPOINT, aliases)
         if not copying:
             flows = sorted({" -> ".join(c.flow) for c in self.connectors if c.role is Role.SOURCE})
             raise ConfigError(
-                f"{self.origin} has no MirrorSourceConnector from {wanted[0]} to {wanted[1]}; it has "
+                f"{self.origin} has no MirrorSourceConnector from {aliases[0]} to {aliases[1]}; it has "
                 f"{', '.join(flows) or 'none at all'}.",
                 "Name a flow of it with --source and --target, aliases spelt as there, capitals included.",
             )
         facts = self._facts(copying, checkpointing, overrides)
-        clusters = [
-            self._cluster(side, alias, client, copying[0])
-            for side, (alias, client) in ((Side.SOURCE, source), (Side.TARGET, target))
-        ]
-        return flow_from(facts, clusters[0], clusters[1], self._runtime(copying, checkpointing), overrides)
+        from_cluster = self._cluster(Side.SOURCE, *source, copying[0])
+        to_cluster = self._cluster(Side.TARGET, *target, copying[0])
+        return flow_from(facts, from_cluster, to_cluster, self._runtime(copying, checkpointing), overrides)
 
     def _named(self, role: Role, flow: tuple[str, str]) -> list[Connector]:
-        found = [c for c in self.connectors if c.role is role and c.flow == flow]
-        return sorted(found, key=lambda c: c.name)
+        return sorted((c for c in self.connectors if c.role is role and c.flow == flow), key=lambda c: c.name)
 
     def _facts(self, copying: list[Connector], checkpointing: list[Connector], overrides: Overrides) -> FlowFacts:
         settings, groups = ([self._settings(c) for c in connectors] for connectors in (copying, checkpointing))
-        for what, told in (
+        for what, answers in (
             ("names its topics", {s.policy(overrides) for s in settings + groups}),
             ("places its offset syncs", {s.syncs_side(overrides) for s in settings}),
         ):
-            if len(told) > 1:
+            if len(answers) > 1:
                 raise ConfigError(
                     f"{self.origin}: the connectors of {' -> '.join(copying[0].flow)} do not agree on how MM2 {what}.",
                     "Make replication.policy.* and offset-syncs.topic.location the same in all of them, or say what "
@@ -132,23 +129,23 @@ class Described:
         origin = f"connector {connector.name} of {self.origin}"
 
         def value(key: str) -> str | None:
-            found = connector.settings.get(key)
-            if found is not None and _REFERENCE.search(found):
+            text = connector.settings.get(key)
+            if text is not None and _REFERENCE.search(text):
                 raise ConfigError(
                     f"{key} in {origin} is a reference to a configuration provider, which only the worker resolves.",
                     f"Leave {self.option} out, and say by options and client files what holds: --replication-policy, "
                     "--separator, --offset-syncs-location.",
                 )
-            return found
+            return text
 
         return FlowSettings(origin, *connector.flow, value)
 
     def _cluster(self, side: Side, alias: str, client: Mapping[str, str] | None, connector: Connector) -> Cluster:
         """Return a cluster by its client file, else by its brokers, if these need no credentials."""
         brokers = connector.settings.get(f"{side}.cluster.bootstrap.servers", "")
-        told = {"bootstrap.servers": brokers} if brokers and not _REFERENCE.search(brokers) else {}
+        properties = {"bootstrap.servers": brokers} if brokers and not _REFERENCE.search(brokers) else {}
         if client is not None:
-            return Cluster(side, alias, told | dict(client))
+            return Cluster(side, alias, properties | dict(client))
         protocols = (connector.settings.get(f"{side}.{c}.security.protocol", "PLAINTEXT") for c in _CLIENTS)
         protocol = next((p for p in (p.strip(BLANKS).upper() for p in protocols) if p != "PLAINTEXT"), "PLAINTEXT")
         todo = f"Give --{side}-config FILE, a Java client properties file for {alias}."
@@ -157,9 +154,9 @@ class Described:
             raise ConfigError(
                 f"{alias} speaks {shown}, by {self.origin}, and credentials are never taken from there.", todo
             )
-        if not told:
+        if not properties:
             raise ConfigError(f"{self.origin} does not say how to reach {alias} in words that we can read.", todo)
-        return Cluster(side, alias, told)
+        return Cluster(side, alias, properties)
 
     def _runtime(self, copying: list[Connector], checkpointing: list[Connector]) -> Mm2Runtime:
         own_topics = {c.settings.get("offsets.storage.topic", "") for c in copying}

@@ -51,7 +51,7 @@ class TopicFilter:
 
 
 class Mm2Home(StrEnum):
-    """What MM2 runs in: by itself, in a Kafka Connect worker, under Strimzi's operator, or nobody told."""
+    """What MM2 runs in: by itself, in a Kafka Connect worker, under Strimzi's operator, or unknown."""
 
     DEDICATED = "dedicated"
     CONNECT = "connect"
@@ -82,7 +82,7 @@ CONVERTERS = ("key.converter", "value.converter", "header.converter")
 
 @dataclass(frozen=True, slots=True)
 class Mm2Runtime:
-    """How MM2 runs, as far as its configuration tells.
+    """How MM2 runs, as far as its configuration says.
 
     `version` is Kafka's, `offsets_topic` where it keeps its own positions, both "" where unknown. The connectors are
     named as in the keys of that topic. `url` is the worker's REST address, without a login; `resource` the Strimzi
@@ -137,7 +137,7 @@ class Flow:
             self,
             source=replace(self.target, side=Side.SOURCE),
             target=replace(self.source, side=Side.TARGET),
-            policy=self.policy.reversed(),
+            policy=ReversedPolicy(self.policy),
             syncs_side=Side.TARGET if self.syncs_side is Side.SOURCE else Side.SOURCE,
             group_filter=None,
             group_sync=None,

@@ -1,7 +1,7 @@
 """The setting `sasl.jaas.config`: one login module with its options.
 
 Pure. The rules are those of Kafka's `JaasConfig`, which reads it with a `java.io.StreamTokenizer`. Messages
-tell places by count and by well-known option names only, because any token may be part of a password.
+name places by count and by well-known option names only, because any token may be part of a password.
 """
 
 import re
@@ -19,7 +19,7 @@ _TOKENS = re.compile(
     r"""
       (?P<blank>[\x00-\x20]+ | /\*.*?(?:\*/|\Z) | /[^\r\n]*)
     | (?P<number>-?[0-9.]+)
-    | (?P<word>[A-Za-z_$\u00a0-\U0010ffff][A-Za-z0-9_$.\-\u00a0-\U0010ffff]*)
+    | (?P<text>[A-Za-z_$\u00a0-\U0010ffff][A-Za-z0-9_$.\-\u00a0-\U0010ffff]*)
     | (?P<quoted>"(?:\\.|[^"\\\r\n])*" | '(?:\\.|[^'\\\r\n])*')
     | (?P<open>["'])
     | (?P<sign>.)
@@ -53,12 +53,8 @@ class _Token:
     kind: str
     text: str = field(repr=False)
 
-    @property
-    def is_text(self) -> bool:
-        return self.kind in ("word", "quoted")
 
-    def is_sign(self, sign: str) -> bool:
-        return self.kind == "sign" and self.text == sign
+_END, _EQUALS = _Token("sign", ";"), _Token("sign", "=")
 
 
 def parse_jaas(text: str, origin: str) -> LoginModule:
@@ -71,17 +67,14 @@ def parse_jaas(text: str, origin: str) -> LoginModule:
         raise _error(origin, "is empty", 'Write LoginModuleClass required key="value";')
     if any(token.kind == "open" for token in tokens):
         raise _error(origin, "has a quote that is not closed on its line", _QUOTING)
-    if not tokens[0].is_text:
+    if tokens[0].kind != "text":
         raise _error(origin, "does not start with the class of a login module", "Put the class first.")
-    if len(tokens) < 2 or not tokens[1].is_text or tokens[1].text.lower() not in FLAGS:
+    if len(tokens) < 2 or tokens[1].kind != "text" or tokens[1].text.lower() not in FLAGS:
         raise _error(origin, f"does not have one of {', '.join(FLAGS)} after the login module", "Write required there.")
     options, end = _options(tokens, origin)
     if end < len(tokens):
-        raise _error(
-            origin,
-            "goes on after the first ';'",
-            "A Kafka client takes one login module: leave out the others.",
-        )
+        todo = "A Kafka client takes one login module: leave out the others."
+        raise _error(origin, "goes on after the first ';'", todo)
     return LoginModule(tokens[0].text, tokens[1].text.lower(), options)
 
 
@@ -89,14 +82,14 @@ def _options(tokens: list[_Token], origin: str) -> tuple[dict[str, str], int]:
     """Return the options, and the place behind the ';' that ends them."""
     options: dict[str, str] = {}
     at = 2
-    while at < len(tokens) and not tokens[at].is_sign(";"):
+    while at < len(tokens) and tokens[at] != _END:
         key, rest = tokens[at], tokens[at + 1 : at + 3]
         named = f"option {(at - 2) // 3 + 1}"
-        if key.is_text and key.text in KNOWN_OPTIONS:
+        if key.kind == "text" and key.text in KNOWN_OPTIONS:
             named += f" ({key.text})"
-        if not key.is_text:
+        if key.kind != "text":
             raise _error(origin, f"has a character that must be in quotes at or before {named}", _QUOTING)
-        if len(rest) < 2 or not rest[0].is_sign("=") or not rest[1].is_text:
+        if len(rest) < 2 or rest[0] != _EQUALS or rest[1].kind != "text":
             raise _error(origin, f"has no value that can be read for {named}", _QUOTING)
         options[key.text] = rest[1].text
         at += 3
@@ -109,7 +102,7 @@ def _tokens(text: str) -> Iterator[_Token]:
     for match in _TOKENS.finditer(text):
         kind = match.lastgroup or ""
         if kind == "quoted":
-            yield _Token(kind, _ESCAPE.sub(_unescaped, match[0][1:-1]))
+            yield _Token("text", _ESCAPE.sub(_unescaped, match[0][1:-1]))
         elif kind != "blank":
             yield _Token(kind, match[0])
 

@@ -6,6 +6,7 @@ and `MirrorCheckpointTask.renameTopicPartition`, as of Kafka 4.x. Where 3.x call
 replicated, `source_topic(target_topic(topic)) == topic`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -41,7 +42,8 @@ class ReplicationPolicy:
         A topic that came from the target (its prefix is the target's alias) is given back its original name.
         """
         if self._origin(source_topic) == self.target_alias:
-            return self._original(source_topic)
+            *_, original = self._hops(source_topic)
+            return original
         if self.kind is PolicyKind.IDENTITY and not source_topic.endswith(HEARTBEATS):
             return source_topic
         return f"{self.source_alias}{self.separator}{source_topic}"
@@ -61,7 +63,7 @@ class ReplicationPolicy:
         """
         if self.is_internal(source_topic):
             return f"{source_topic} is an internal topic of Kafka or MM2, which MM2 never copies."
-        if self._is_cycle(source_topic):
+        if any(self._origin(hop) == self.target_alias for hop in self._hops(source_topic)):
             return f"By its name {source_topic} came from {self.target_alias}, and MM2 copies nothing back."
         return None
 
@@ -78,10 +80,6 @@ class ReplicationPolicy:
         """Return the name of the flow's offset-syncs topic where it is on `side`: it names the other side."""
         other = self.target_alias if side is Side.SOURCE else self.source_alias
         return f"mm2-offset-syncs{self.internal_separator}{other}{self.internal_separator}internal"
-
-    def reversed(self) -> "ReversedPolicy":
-        """Return the names of the way back: what was a copy's name is translated to its original's."""
-        return ReversedPolicy(self)
 
     @property
     def internal_separator(self) -> str:
@@ -102,26 +100,14 @@ class ReplicationPolicy:
             parts.pop()
         return parts[0] if len(parts) > 1 else None
 
-    def _upstream(self, topic: str) -> str | None:
-        """The topic's name one cluster earlier; None where the name tells of no earlier one."""
-        if self.kind is PolicyKind.IDENTITY and not topic.endswith(HEARTBEATS):
-            return None
-        origin = self._origin(topic)
-        return None if origin is None else topic[len(origin) + len(self.separator) :]
-
-    def _original(self, topic: str) -> str:
-        upstream = self._upstream(topic)
-        while upstream is not None:
-            topic, upstream = upstream, self._upstream(upstream)
-        return topic
-
-    def _is_cycle(self, topic: str) -> bool:
-        at: str | None = topic
-        while at is not None:
-            if self._origin(at) == self.target_alias:
-                return True
-            at = self._upstream(at)
-        return False
+    def _hops(self, topic: str) -> Iterator[str]:
+        """Yield the topic's name, then that one cluster earlier, and so on to that of the cluster it came from."""
+        while True:
+            yield topic
+            origin = self._origin(topic)
+            if origin is None or (self.kind is PolicyKind.IDENTITY and not topic.endswith(HEARTBEATS)):
+                return
+            topic = topic[len(origin) + len(self.separator) :]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from migrate.mm2.java_properties import BLANKS
 from migrate.mm2.naming import HEARTBEATS, PolicyKind, ReplicationPolicy
 from migrate.model import Side
 
-# Kafka 4.x. Earlier versions exclude more (.*[\-\.]internal): whether such a topic is there, the target tells.
+# Kafka 4.x. Earlier versions exclude more (.*[\-\.]internal): the target shows whether such a topic is there.
 TOPICS_EXCLUDE = r"mm2.*\.internal, .*\.replica, __.*"
 GROUPS_EXCLUDE = "console-consumer-.*, connect-.*, __.*"
 

@@ -47,10 +47,7 @@ def read_strimzi(path: Path, source_alias: str, target_alias: str) -> Described:
             "Take it from the cluster: kubectl get kafkamirrormaker2 NAME -o yaml.",
         ) from None
     flow = (source_alias, target_alias)
-    for each in described:
-        if any(c.flow == flow for c in each.connectors):
-            return each
-    return described[0]
+    return next((each for each in described if any(c.flow == flow for c in each.connectors)), described[0])
 
 
 def _documents(path: Path) -> list[Any]:
@@ -96,11 +93,8 @@ def _connectors(mirror: Tree, source: Tree, target: Tree) -> Iterator[Connector]
         if own is None:
             continue
         settings = _cluster("source", source) | _cluster("target", target) | dict(own.get("config") or {})
-        for key, name in _PATTERNS:
-            if mirror.get(name) is not None:
-                settings[key] = mirror[name]
-        # The operator lets nobody set these.
-        settings["connector.class"] = role
+        settings |= {key: mirror[name] for key, name in _PATTERNS if mirror.get(name) is not None}
+        settings["connector.class"] = role  # which the operator lets nobody set
         name = f"{source['alias']}->{target['alias']}.{role}"
         if (connector := connector_of(name, settings)) is not None:
             yield connector

@@ -14,7 +14,7 @@ from typing import Protocol
 from migrate.errors import ClusterError
 from migrate.match.equality import Content
 from migrate.match.protocol import OffsetPair, OffsetRange, Unreadable
-from migrate.mm2.chain import Window, chain, window
+from migrate.mm2.chain import chain, window
 from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
@@ -30,7 +30,7 @@ class TopicScanner(Protocol):
     """Reads whole records of small topics of one cluster, read_committed."""
 
     def scan(
-        self, wanted: Mapping[TopicPartition, OffsetRange]
+        self, ranges: Mapping[TopicPartition, OffsetRange]
     ) -> Mapping[TopicPartition, Mapping[int, Content] | Unreadable]:
         """Return every record of one range of each partition, by offset in log order."""
 
@@ -50,15 +50,14 @@ class News:
 class _Progress:
     """How far one partition of a topic was read."""
 
-    start: int
-    to: int
+    end: int
     newest_ms: int | None = None
     left_out: int = 0
     counts: Counter[str] = field(default_factory=Counter)
 
 
-class PlainMirror:
-    """Reads MM2's topics through scanners; `source` is None while the source is down. Keeps what it has read."""
+class ConsumedMm2Topics:
+    """MM2's topics, read through scanners; `source` is None while the source is down. Keeps what it has read."""
 
     def __init__(self, flow: Flow, source: TopicScanner | None, target: TopicScanner) -> None:
         self._flow = flow
@@ -92,9 +91,19 @@ class PlainMirror:
                 sync = OffsetSync(offset, decoded.source_offset, decoded.target_offset)
                 self._syncs[decoded.source_topic, decoded.partition].append(sync)
 
-        place = TopicPartition(topic, 0)
-        read = self._read(side, place, pinned, RecordKind.OFFSET_SYNC, take, self._syncs.clear)
-        return SyncReading(self._windows(questions), dict(read.counts))
+        read = self._read(side, TopicPartition(topic, 0), pinned, RecordKind.OFFSET_SYNC, take, self._syncs.clear)
+
+        @cache
+        def chain_of(topic: str, partition: int, source_end: int | None, target_end: int) -> tuple[OffsetSync, ...]:
+            syncs = self._syncs.get((topic, partition), [])
+            beyond = 1 + max((s.source_offset for s in syncs), default=0)
+            return chain(syncs, beyond if source_end is None else source_end, target_end)
+
+        windows = {
+            q: window(chain_of(q.source_topic, q.partition, q.source_end, q.target_end), q.source_committed)
+            for q in questions
+        }
+        return SyncReading(windows, dict(read.counts))
 
     def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
         """Read MM2's own positions from the Connect offsets topic."""
@@ -103,7 +112,7 @@ class PlainMirror:
             self._positions[content.key] = content.value
 
         places = {partition: (Side.TARGET, TopicPartition(topic, partition)) for partition in pinned}
-        if any(p in self._progress and self._progress[p].to > pinned[k].end for k, p in places.items()):
+        if any(p in self._progress and self._progress[p].end > pinned[k].end for k, p in places.items()):
             # The topic began anew: what was read of its other partitions is of the old one, too.
             self._positions.clear()
             for place in places.values():
@@ -117,48 +126,34 @@ class PlainMirror:
         read = self._progress.get((side, TopicPartition(topic, 0)))
         return News() if read is None else News(read.newest_ms, read.left_out)
 
-    def links(self, source: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
+    def sync_pairs(self, source: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
         """Return the chain of one partition (Law 1), as far as its syncs were read."""
         syncs = self._syncs.get((source.topic, source.partition), [])
         return tuple((s.source_offset, s.target_offset) for s in chain(syncs, source_end, target_end))
-
-    def _windows(self, questions: Collection[WindowQuestion]) -> dict[WindowQuestion, Window]:
-        @cache
-        def chain_of(topic: str, partition: int, source_end: int | None, target_end: int) -> tuple[OffsetSync, ...]:
-            syncs = self._syncs.get((topic, partition), [])
-            beyond = 1 + max((s.source_offset for s in syncs), default=0)
-            return chain(syncs, beyond if source_end is None else source_end, target_end)
-
-        return {
-            q: window(chain_of(q.source_topic, q.partition, q.source_end, q.target_end), q.source_committed)
-            for q in questions
-        }
 
     def _read(
         self,
         side: Side,
         place: TopicPartition,
         pinned: LogRange,
-        wanted: RecordKind,
+        expected: RecordKind,
         take: Callable[[int, Content], None],
         forget: Callable[[], None],
     ) -> _Progress:
         """Read what is new of a partition up to its pinned end; all anew where the log has been cut or re-created."""
         progress = self._progress.get((side, place))
-        if progress is None or progress.to > pinned.end:
+        if progress is None or progress.end > pinned.end:
             first = max(pinned.start, pinned.end - MOST_RECORDS)
-            progress = _Progress(first, first, left_out=first - pinned.start)
-            self._progress[side, place] = progress
+            self._progress[side, place] = progress = _Progress(first, left_out=first - pinned.start)
             forget()
-        at = max(progress.to, pinned.start)
-        while at < pinned.end:
-            end = min(at + CHUNK, pinned.end)
-            for offset, content in self._scan(side, place, OffsetRange(at, end)).items():
-                progress.counts[label(wanted, content.key, content.value)] += 1
+        for start in range(max(progress.end, pinned.start), pinned.end, CHUNK):
+            end = min(start + CHUNK, pinned.end)
+            for offset, content in self._scan(side, place, OffsetRange(start, end)).items():
+                progress.counts[label(expected, content.key, content.value)] += 1
                 if content.value is not None:
                     progress.newest_ms = max(progress.newest_ms or 0, content.timestamp)
                 take(offset, content)
-            at = progress.to = end
+            progress.end = end
         return progress
 
     def _scan(self, side: Side, place: TopicPartition, piece: OffsetRange) -> Mapping[int, Content]:
@@ -166,9 +161,9 @@ class PlainMirror:
         assert scanner is not None, "a cluster that is down is not asked"
         read = scanner.scan({place: piece})[place]
         if isinstance(read, Unreadable):
-            alias = self._flow.source.alias if side is Side.SOURCE else self._flow.target.alias
+            cluster = self._flow.source if side is Side.SOURCE else self._flow.target
             raise ClusterError(
-                f"{alias} does not let us read MM2's topic {place.topic} ({read.reason}).",
+                f"{cluster.alias} does not let us read MM2's topic {place.topic} ({read.reason}).",
                 "Grant READ on that topic, or try again.",
             )
         return read

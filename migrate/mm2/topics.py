@@ -42,7 +42,7 @@ class CheckpointReading:
 
 @dataclass(frozen=True, slots=True)
 class WindowQuestion:
-    """A committed offset whose window is wanted, with the log ends that bound the chain (Law 1).
+    """A committed offset whose window is asked for, with the log ends that bound the chain (Law 1).
 
     `source_topic` is the name on MM2's source, on a failback too, where committed offset and ends are those of the
     plan's source and target. `source_end` is None while the source is down: syncs are not checked against it then.

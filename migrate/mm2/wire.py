@@ -2,13 +2,12 @@
 
 Layouts are those of Kafka's `Checkpoint`, `OffsetSync` (connect/mirror) and `Heartbeat` (connect/mirror-client): all
 integers big-endian, a string is an int16 byte length and UTF-8. `migrate.spark.columns` says the same in Spark SQL and
-is tested against this. Nothing raises on foreign bytes: what cannot be read is an `Undecodable` with a reason. Stricter
+is tested against this. Nothing raises on foreign bytes: what cannot be read gives the `Reason` why. Stricter
 than MM2 in two points: a version other than 0 and trailing bytes are refused, as their meaning is unknown.
 """
 
 import re
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -67,13 +66,6 @@ class Heartbeat:
     timestamp: int
 
 
-@dataclass(frozen=True, slots=True)
-class Undecodable:
-    """A record that is not what its topic should hold, and why."""
-
-    reason: Reason
-
-
 _CONNECT_JSON_START = b'{"schema":'
 _QUOTED_BASE64 = re.compile(rb'"[A-Za-z0-9+/]+={0,2}"')
 _INT32 = struct.Struct(">i")
@@ -83,7 +75,10 @@ _HEARTBEAT = struct.Struct(">hq")
 
 
 class _Broken(Exception):
-    """Raised with the `Reason` why a record cannot be read."""
+    """Raised where a record cannot be read."""
+
+    def __init__(self, reason: Reason) -> None:
+        self.reason = reason
 
 
 def _present(value: bytes | None) -> bytes:
@@ -104,7 +99,7 @@ def _version_zero(value: bytes) -> bytes:
     return value
 
 
-def decode_checkpoint(key: bytes | None, value: bytes | None) -> WireCheckpoint | Undecodable:
+def decode_checkpoint(key: bytes | None, value: bytes | None) -> WireCheckpoint | Reason:
     """Decode a record of the checkpoints topic (Kafka's `Checkpoint`, value version 0)."""
     try:
         value = _version_zero(_present(value))
@@ -119,10 +114,10 @@ def decode_checkpoint(key: bytes | None, value: bytes | None) -> WireCheckpoint 
         metadata = _text(value[_CHECKPOINT_HEAD.size :])
         return WireCheckpoint(group, topic, partition, source_offset, target_offset, metadata)
     except _Broken as broken:
-        return Undecodable(broken.args[0])
+        return broken.reason
 
 
-def decode_sync(key: bytes | None, value: bytes | None) -> SyncRecord | Undecodable:
+def decode_sync(key: bytes | None, value: bytes | None) -> SyncRecord | Reason:
     """Decode a record of the offset-syncs topic (Kafka's `OffsetSync`; it has no version)."""
     try:
         value = _present(value)
@@ -134,10 +129,10 @@ def decode_sync(key: bytes | None, value: bytes | None) -> SyncRecord | Undecoda
         _require_natural(partition, source_offset, target_offset)
         return SyncRecord(topic, partition, source_offset, target_offset)
     except _Broken as broken:
-        return Undecodable(broken.args[0])
+        return broken.reason
 
 
-def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat | Undecodable:
+def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat | Reason:
     """Decode a record of a heartbeats topic (Kafka's `Heartbeat`, value version 0)."""
     try:
         value = _version_zero(_present(value))
@@ -146,7 +141,7 @@ def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat | Unde
         (source, target), _ = _strings(key, 2, 0)
         return Heartbeat(source, target, _HEARTBEAT.unpack(value)[1])
     except _Broken as broken:
-        return Undecodable(broken.args[0])
+        return broken.reason
 
 
 def classify(key: bytes | None, value: bytes | None) -> RecordKind:
@@ -156,32 +151,28 @@ def classify(key: bytes | None, value: bytes | None) -> RecordKind:
     """
     if value is None:
         return RecordKind.TOMBSTONE
-    for kind, decode in _DECODERS:
-        if not isinstance(decode(key, value), Undecodable):
-            return kind
+    if not isinstance(decode_checkpoint(key, value), Reason):
+        return RecordKind.CHECKPOINT
+    if not isinstance(decode_sync(key, value), Reason):
+        return RecordKind.OFFSET_SYNC
+    if not isinstance(decode_heartbeat(key, value), Reason):
+        return RecordKind.HEARTBEAT
     if key is not None and key.startswith(b'["') and key.endswith(b"}]"):
         # A JSON array of a connector's name and an object.
         return RecordKind.CONNECT_OFFSETS
     return RecordKind.CONNECT_JSON if looks_like_connect_json(value) else RecordKind.UNKNOWN
 
 
-_DECODERS: tuple[tuple[RecordKind, Callable[[bytes | None, bytes | None], object]], ...] = (
-    (RecordKind.CHECKPOINT, decode_checkpoint),
-    (RecordKind.OFFSET_SYNC, decode_sync),
-    (RecordKind.HEARTBEAT, decode_heartbeat),
-)
+def label(expected: RecordKind, key: bytes | None, value: bytes | None) -> str:
+    """Name a record for the counts of a topic that should hold `expected` (CHECKPOINT or OFFSET_SYNC).
 
-
-def label(wanted: RecordKind, key: bytes | None, value: bytes | None) -> str:
-    """Name a record for the counts of a topic that should hold `wanted` (CHECKPOINT or OFFSET_SYNC).
-
-    The kind it looks to be of, else "undecodable:" and the reason why it is not of the wanted kind.
+    The kind it looks to be of, else "undecodable:" and the reason why it is not of the expected kind.
     """
     kind = classify(key, value)
     if kind is not RecordKind.UNKNOWN:
         return kind.value
-    decoded = decode_checkpoint(key, value) if wanted is RecordKind.CHECKPOINT else decode_sync(key, value)
-    return f"undecodable:{decoded.reason if isinstance(decoded, Undecodable) else Reason.OTHER}"
+    decoded = decode_checkpoint(key, value) if expected is RecordKind.CHECKPOINT else decode_sync(key, value)
+    return f"undecodable:{decoded if isinstance(decoded, Reason) else Reason.OTHER}"
 
 
 def looks_like_connect_json(value: bytes) -> bool:

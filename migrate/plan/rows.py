@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from migrate.model import Decision, Failure, LogRange, Method, Row
-from migrate.plan.translate import Nowhere, Place, RowFacts, link_of, not_visible, place
+from migrate.plan.translate import Nowhere, Place, RowFacts, not_visible, place, sync_pair
 from migrate.survey.policies import PARTITION_MISSING, Policies, Rewind, Untranslatable
 
 METADATA_CARRIED = "metadata-carried"
@@ -100,7 +100,7 @@ def _row(facts: RowFacts, decision: Decision, placed: Place | None, reason: str,
     committed = facts.commit.offset if facts.commit else None
     chosen = placed is not None and placed.method is Method.EXPLICIT
     if placed is None or chosen:
-        lower, upper = link_of(facts.around.lower), link_of(facts.around.upper)
+        lower, upper = sync_pair(facts.around.lower), sync_pair(facts.around.upper)
     else:
         lower, upper = placed.lower, placed.upper
     estimate = placed.rereads_estimate if placed else None

@@ -153,21 +153,21 @@ def status_of(
     survey: Survey,
     positions: Positions,
     news: NewsOf,
-    links: ChainOf,
+    sync_pairs: ChainOf,
     now_ms: int,
     source_down: str = "",
 ) -> Status:
     """Return the status of a survey.
 
     `positions` are MM2's own (the survey has none while the source is down), `news` how new its topics' newest records
-    are, `links` its chains.
+    are, `sync_pairs` its chains.
     """
     flow = request.flow
     facts, _, checks = judged(request, survey, now_ms)
     drains = facts.topics.drains
     places = sorted({key.source_partition for key in survey.keys})
     wanted = [p for p in places if not flow.why_not_replicated(p.topic)]
-    partitions = [_partition(flow, survey, p, drains, positions, links) for p in wanted]
+    partitions = [_partition(flow, survey, p, drains, positions, sync_pairs) for p in wanted]
     topics = tuple(
         TopicStatus(topic, flow.policy.target_topic(topic), tuple(same))
         for topic, same in groupby(partitions, key=lambda p: p.source.topic)
@@ -201,14 +201,14 @@ def _partition(
     source: TopicPartition,
     drains: Mapping[TopicPartition, Drained],
     positions: Positions,
-    links: ChainOf,
+    sync_pairs: ChainOf,
 ) -> PartitionStatus:
     target = copy_of(flow, source)
     source_log, target_log = survey.logs.source.get(source), survey.logs.target.get(target)
     drained, last_copied_offset, lag = drains.get(source, NOT_JUDGED), positions.last_copied_offset.get(source), UNKNOWN
     if isinstance(source_log, LogRange) and isinstance(target_log, LogRange):
         answer = survey.answers.get(source)
-        chain = links(source, source_log.end, target_log.end)
+        chain = sync_pairs(source, source_log.end, target_log.end)
         newest = chain[-1] if chain else None
         tail = answer.tail if answer else None
         lag = lag_of(source_log, target_log, bool(drained.verdict), tail, newest, last_copied_offset)

@@ -208,8 +208,8 @@ def _by_window(facts: RowFacts, around: Window, source_committed: int, target_lo
         TRANSLATED,
         capital(why) + ".",
         kind,
-        link_of(around.lower),
-        link_of(around.upper),
+        sync_pair(around.lower),
+        sync_pair(around.upper),
         rereads_estimate=rereads_estimate(around, source_committed, target_offset, source_log, target_log),
     )
 
@@ -280,15 +280,15 @@ def _without_source(facts: RowFacts, target_log: LogRange) -> Place | Nowhere:
         "source-down",
         f"Source down; MM2's newest checkpoint (source {hint.source_offset}) says {hint.target_offset}.",
         "checkpoint",
-        link_of(facts.around.lower),
-        link_of(facts.around.upper),
+        sync_pair(facts.around.lower),
+        sync_pair(facts.around.upper),
         rereads_estimate=None
         if committed is None
         else rereads_estimate(facts.around, committed, hint.target_offset, None, target_log),
     )
 
 
-def link_of(sync: OffsetSync | None) -> OffsetPair | None:
+def sync_pair(sync: OffsetSync | None) -> OffsetPair | None:
     """Return a sync's two offsets."""
     return None if sync is None else (sync.source_offset, sync.target_offset)
 

@@ -71,8 +71,8 @@ def stores_document(stores: Stores, flow: Flow) -> Iterator[str]:
     yield json.dumps(document, indent=2)
 
 
-def _document(link: OffsetPair | None) -> dict[str, int] | None:
-    return None if link is None else {"source_offset": link[0], "target_offset": link[1]}
+def _document(pair: OffsetPair | None) -> dict[str, int] | None:
+    return None if pair is None else {"source_offset": pair[0], "target_offset": pair[1]}
 
 
 def _unknown(stores: Stores) -> list[tuple[str, str]]:
@@ -84,11 +84,11 @@ def _values(row: PartitionStores) -> list[str]:
     log = row.source_log
     start, end = (log.start, log.end) if log else (None, None)
     numbers = [row.source.partition, start, end, row.last_copied_offset, row.left]
-    return [*map(number, numbers), _link(row.sync), str(row.groups), _link(row.furthest)]
+    return [*map(number, numbers), _pair(row.sync), str(row.groups), _pair(row.furthest)]
 
 
-def _link(link: OffsetPair | None) -> str:
-    return "-" if link is None else f"{link[0]}:{link[1]}"
+def _pair(pair: OffsetPair | None) -> str:
+    return "-" if pair is None else f"{pair[0]}:{pair[1]}"
 
 
 def _verdict(stores: Stores) -> str:

@@ -49,27 +49,27 @@ def newest_checkpoints(records: Callable[[LogRange], "DataFrame"], pinned: LogRa
 
 def _two_passes(records: Callable[[LogRange], "DataFrame"], pinned: LogRange) -> CheckpointReading | None:
     """Return None if a record that the first pass saw was gone in the second: a newer one, beyond the pin, won."""
-    found = _newest_positions(records(pinned)).persist()
+    newest = _newest_positions(records(pinned)).persist()
     try:
         counts: dict[str, int] = {}
         positions: list[int] = []
-        wanted = 0
-        for label, count, keys, first, last in _by_label(found).collect():
+        expected = 0
+        for label, count, keys, first, last in _by_label(newest).collect():
             counts[label] = count
             if keys:
-                wanted += keys
+                expected += keys
                 positions += (first, last)
         if not positions:
             return CheckpointReading({}, counts)
         part = LogRange(min(positions), max(positions) + 1)
-        rows = list(out_of_spark(_contents(records(part), found), "position"))
+        rows = list(out_of_spark(_contents(records(part), newest), "position"))
     finally:
-        found.unpersist()
-    return CheckpointReading(_latest(rows), counts) if len(rows) == wanted else None
+        newest.unpersist()
+    return CheckpointReading(_latest(rows), counts) if len(rows) == expected else None
 
 
 def _newest_positions(records: "DataFrame") -> "DataFrame":
-    """Return one row per raw key and shape of value: label, number, newest position, and if it tells of a key.
+    """Return one row per raw key and shape of value: label, number, newest position, and if it is of a key.
 
     Only checkpoints and tombstones under a checkpoint's key do (`of_a_key`): a wrong topic may have any number of
     keys, and none of them leaves Spark.
@@ -82,10 +82,10 @@ def _newest_positions(records: "DataFrame") -> "DataFrame":
     )
 
 
-def _by_label(found: "DataFrame") -> "DataFrame":
+def _by_label(newest: "DataFrame") -> "DataFrame":
     from pyspark.sql.functions import expr
 
-    return found.groupBy("label").agg(
+    return newest.groupBy("label").agg(
         expr("sum(n)"),
         expr("count_if(of_a_key)"),
         expr("min(position) filter (where of_a_key)"),
@@ -93,15 +93,15 @@ def _by_label(found: "DataFrame") -> "DataFrame":
     )
 
 
-def _contents(records: "DataFrame", found: "DataFrame") -> "DataFrame":
-    """Return the records at the positions found, decoded in full; offsets of a tombstone are 0."""
+def _contents(records: "DataFrame", newest: "DataFrame") -> "DataFrame":
+    """Return the records at the newest positions, decoded in full; offsets of a tombstone are 0."""
     from pyspark.sql.functions import broadcast
 
-    places = found.where("of_a_key").selectExpr("position as offset")
+    places = newest.where("of_a_key").selectExpr("position as offset")
     names = columns.checkpoint_key()
     source_offset, target_offset = columns.checkpoint_offsets()
-    wanted = records.join(broadcast(places), "offset", "left_semi")
-    return wanted.selectExpr("*", f"{columns.group_size()} as first").selectExpr(
+    kept = records.join(broadcast(places), "offset", "left_semi")
+    return kept.selectExpr("*", f"{columns.group_size()} as first").selectExpr(
         *(f"{sql} as `{name}`" for name, sql in names.items()),
         "offset as position",
         "value is not null as is_checkpoint",

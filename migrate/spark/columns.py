@@ -98,21 +98,21 @@ def shape(value: str = "value") -> str:
     return f"cast({code} as tinyint)"
 
 
-def with_label(frame: "DataFrame", wanted: RecordKind) -> "DataFrame":
+def with_label(frame: "DataFrame", expected: RecordKind) -> "DataFrame":
     """Add `label`, the name under which records with this `key` and `shape` are counted, and `names_key`.
 
-    `wanted` is what the topic should hold; `names_key` is true if the key is one of that kind. One row per key and
+    `expected` is what the topic should hold; `names_key` is true if the key is one of that kind. One row per key and
     shape is enough. Lengths are columns of their own because Spark would compute them anew wherever they are used.
     """
     from pyspark.sql.functions import expr
 
-    problem = _CHECKPOINT_KEY_PROBLEM if wanted is RecordKind.CHECKPOINT else _SYNC_KEY_PROBLEM
+    problem = _CHECKPOINT_KEY_PROBLEM if expected is RecordKind.CHECKPOINT else _SYNC_KEY_PROBLEM
     measured = (
         frame.withColumn("first", expr(uint16("key", 1)))
         .withColumn("second", expr(f"if(length(key) < 4 + first, 0, {uint16('key', '3 + first')})"))
         .withColumn("problem", expr(problem))
     )
-    labelled = measured.withColumn("label", expr(_label(wanted))).withColumn("names_key", expr("problem is null"))
+    labelled = measured.withColumn("label", expr(_label(expected))).withColumn("names_key", expr("problem is null"))
     return labelled.drop("first", "second", "problem")
 
 
@@ -130,9 +130,9 @@ def group_size() -> str:
     return uint16("key", 1)
 
 
-def _label(wanted: RecordKind) -> str:
+def _label(expected: RecordKind) -> str:
     offsets_key = "substring(key, 1, 2) = X'5B22' and substring(key, -2, 2) = X'7D5D'"
-    if wanted is RecordKind.CHECKPOINT:
+    if expected is RecordKind.CHECKPOINT:
         is_checkpoint, is_sync = "problem is null", f"{_SYNC_KEY_PROBLEM} is null"
         versions = _among((UNKNOWN_VERSION, SYNC_OF_OTHER_VERSION, NEGATIVE_SYNC_OF_OTHER_VERSION))
         lengths = _among((BAD_LENGTH, SYNC, NEGATIVE_SYNC, HEARTBEAT))

@@ -44,7 +44,7 @@ ASK_SECONDS = 1.0
 
 
 class JobProgress:
-    """Tells of jobs that follow each other how many of their partitions are done, as far as finished tasks tell.
+    """Reports of jobs that follow each other how many of their partitions are done, by the tasks that have finished.
 
     `advance` takes how many are done and how many there are in all. It is called from a thread of its own.
     """
@@ -73,7 +73,7 @@ class JobProgress:
         self._advance(self._done, self._total)
 
     def _watch(self, group: str, partitions: int, over: Event) -> None:
-        # Without an answer nothing is told: whoever waits for the job learns why.
+        # Without an answer nothing is reported: whoever waits for the job learns why.
         with suppress(Exception):
             while not over.wait(ASK_SECONDS):
                 self._advance(self._done + int(partitions * self._share(group)), self._total)
@@ -136,15 +136,17 @@ class SparkComparer:
     def _compare(
         self, questions: "DataFrame", works: Mapping[TopicPartition, Work], limits: Limits, listener: Listener
     ) -> Comparison:
-        with _spark_told():
+        with _spark_errors():
             rows = questions.rdd  # which may run a job
         limit = limits.match_records
         # What is asked for first does not depend on how records are compared.
         looked_at = rows.map(lambda row: cost_of(question_of(row, Equality.ALL, limit), matching, ANCHORS))
         costs: list[Cost] = _collected(looked_at)
         calibrations = self._calibrate(works, costs)
-        equalities = {topic: found.equality for topic, found in calibrations.items()}
-        sizes = {topic: (found.source_size, found.target_size) for topic, found in calibrations.items()}
+        equalities = {topic: calibration.equality for topic, calibration in calibrations.items()}
+        sizes = {
+            topic: (calibration.source_size, calibration.target_size) for topic, calibration in calibrations.items()
+        }
         comparable = [cost for cost in costs if limit and equalities[cost.source.topic] is not None]
         width = sum(cost.width for cost in comparable)
         plan = plan_fetch(comparable, sizes, limits, self._tasks(width))
@@ -156,7 +158,7 @@ class SparkComparer:
             "match-limit": list(plan.left_out),
         }
         # Where no equality holds, no sync is proven: what is asked under any of them is the guard.
-        asked_under = {topic: found or Equality.TIME_AND_KEY for topic, found in equalities.items()}
+        asked_under = {topic: equality or Equality.TIME_AND_KEY for topic, equality in equalities.items()}
         jobs = [_Job(matching, plan.task_of)] + [
             _Job(partial(guarding, reason=reason, is_bounded=reason == "match-limit"), self._spread(guarded))
             for reason, guarded in places.items()
@@ -193,14 +195,10 @@ class SparkComparer:
         """Return one row per work: `doc`, the work as JSON, and `sources` and `targets`, the offsets of its chain."""
         from pyspark.storagelevel import StorageLevel
 
-        places = [work.target if inverted else work.source for work in works]
-        keys = [encode_sync_key(place.topic, place.partition).hex() for place in places]
-        rows = zip(
-            keys,
-            (_document(work, inverted) for work in works),
-            (w.source_log.end for w in works),
-            (w.target_log.end for w in works),
-            strict=True,
+        keys = (encode_sync_key(*(work.target if inverted else work.source)).hex() for work in works)
+        rows = (
+            (key, _document(work, inverted), work.source_log.end, work.target_log.end)
+            for key, work in zip(keys, works, strict=True)
         )
         asked = into_spark(self._spark, rows, "hex string, doc string, source_end bigint, target_end bigint")
         asked = asked.selectExpr("unhex(hex) as key", "doc", "source_end", "target_end")
@@ -210,7 +208,7 @@ class SparkComparer:
         else:
             chains = syncs.chains(asked.select("key", "source_end", "target_end"))
             joined = asked.join(chains, "key", "left").selectExpr(
-                "doc", "links.source_offset as sources", "links.target_offset as targets"
+                "doc", "sync_pairs.source_offset as sources", "sync_pairs.target_offset as targets"
             )
         return joined.persist(StorageLevel.MEMORY_AND_DISK)
 
@@ -219,8 +217,9 @@ class SparkComparer:
         tasks = min(len(topics), self._spark.sparkContext.defaultParallelism)
         task = partial(calibrate_topics, self._open_readers)
         _stays_in_memory(self._spark, task)
-        found: list[Calibration] = _collected(self._spark.sparkContext.parallelize(topics, tasks).mapPartitions(task))
-        return {calibration.topic: calibration for calibration in found}
+        results = self._spark.sparkContext.parallelize(topics, tasks).mapPartitions(task)
+        calibrations: list[Calibration] = _collected(results)
+        return {calibration.topic: calibration for calibration in calibrations}
 
     def _run(
         self, rows: "RDD[Any]", equalities: Mapping[str, Equality], job: "_Job", limit: int
@@ -233,9 +232,8 @@ class SparkComparer:
         )
 
         def placed(row: Any) -> Iterator[tuple[int, tuple[tuple[Any, ...], Equality]]]:
-            found = places.value.get(_place_of(row))
-            if found is not None:
-                number, equality = found
+            if assigned := places.value.get(_place_of(row)):
+                number, equality = assigned
                 yield number, (tuple(row), equality)
 
         def matched(placed_rows: Iterable[tuple[int, Any]]) -> Iterator[Any]:
@@ -277,14 +275,11 @@ def question_of(row: Any, equality: Equality, match_limit: int) -> PartitionQues
 
 
 def _document(work: Work, failback: bool) -> str:
-    places = [[place.topic, place.partition] for place in (work.source, work.target)]
-    logs = [[log.start, log.end] for log in (work.source_log, work.target_log)]
-    committed = sorted(set(work.source_committed))
     return json.dumps(
         {
-            "places": places,
-            "logs": logs,
-            "committed": committed,
+            "places": (work.source, work.target),
+            "logs": [(log.start, log.end) for log in (work.source_log, work.target_log)],
+            "committed": sorted(set(work.source_committed)),
             "open": work.has_open_transaction,
             "last_copied_offset": work.last_copied_offset,
             "failback": failback,
@@ -315,7 +310,7 @@ def _place_of(row: Any) -> TopicPartition:
 
 def _collected(results: "RDD[Any]") -> list[Any]:
     """Run a job; a task that failed, and what Spark raises, become one paragraph."""
-    with _spark_told():
+    with _spark_errors():
         outcomes = results.collect()
     for outcome in outcomes:
         if isinstance(outcome, MigrateError):
@@ -324,7 +319,7 @@ def _collected(results: "RDD[Any]") -> list[Any]:
 
 
 @contextmanager
-def _spark_told() -> Iterator[None]:
+def _spark_errors() -> Iterator[None]:
     """Make one paragraph of what Spark raises."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException

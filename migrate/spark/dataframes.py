@@ -8,7 +8,6 @@ single rows cost microseconds each on both sides.
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from migrate.model import LogRange
@@ -58,23 +57,19 @@ def read_topic(
         return spark.range(0).selectExpr(*(f"cast(null as {kind}) as {name}" for name, kind in SCHEMA.items()))
     tasks = min_partitions or spark.sparkContext.defaultParallelism
     cut = {"minPartitions": str(max(1, min(tasks, pinned.end - pinned.start)))}
-    return read_ranges(spark, options, topic, {0: pinned}, cut)
+    return read_ranges(spark, {**options, **cut}, topic, {0: pinned})
 
 
 def read_ranges(
-    spark: "SparkSession",
-    options: Mapping[str, str],
-    topic: str,
-    ranges: Mapping[int, LogRange],
-    more: Mapping[str, str] = MappingProxyType({}),
+    spark: "SparkSession", options: Mapping[str, str], topic: str, ranges: Mapping[int, LogRange]
 ) -> "DataFrame":
-    """Return the records of a topic between pinned offsets by partition; `more` are further options of the source."""
+    """Return the records of a topic between pinned offsets by partition."""
     pinned = {
         "assign": json.dumps({topic: sorted(ranges)}),
         "startingOffsets": json.dumps({topic: {str(p): log.start for p, log in ranges.items()}}),
         "endingOffsets": json.dumps({topic: {str(p): log.end for p, log in ranges.items()}}),
     }
-    return spark.read.format("kafka").options(**{**TUNING, **options, **FIXED, **pinned, **more}).load()
+    return spark.read.format("kafka").options(**{**TUNING, **options, **FIXED, **pinned}).load()
 
 
 DOCUMENT_SIZE = 10_000
@@ -88,7 +83,8 @@ def into_spark(spark: "SparkSession", rows: Iterable[Sequence[object]], schema: 
     from pyspark.sql import DataFrame
     from pyspark.sql.functions import expr
 
-    names = [field.split()[0] for field in schema.split(",")]
+    fields = [field.split() for field in schema.split(",")]
+    names, struct = [name for name, _ in fields], ",".join(map(":".join, fields))
     jvm: Any = spark._jvm
     documents = jvm.java.util.ArrayList()
     source = iter(rows)
@@ -99,7 +95,7 @@ def into_spark(spark: "SparkSession", rows: Iterable[Sequence[object]], schema: 
     if documents.size() > 1:
         # One document list is one partition; parsing is the slow part.
         frame = frame.repartition(min(documents.size(), spark.sparkContext.defaultParallelism))
-    return frame.select(expr(f"inline(from_json(value, 'array<struct<{_struct_fields(schema)}>>'))"))
+    return frame.select(expr(f"inline(from_json(value, 'array<struct<{struct}>>'))"))
 
 
 def out_of_spark(frame: "DataFrame", place: str) -> Iterator[tuple[Any, ...]]:
@@ -114,7 +110,3 @@ def out_of_spark(frame: "DataFrame", place: str) -> Iterator[tuple[Any, ...]]:
     arrays = [expr(f"collect_list(`{name}`)") for name in frame.columns]
     for _, *columns in frame.groupBy(expr(f"pmod({place}, {buckets})")).agg(*arrays).collect():
         yield from zip(*columns, strict=True)
-
-
-def _struct_fields(schema: str) -> str:
-    return ",".join(":".join(field.split()) for field in schema.split(","))

@@ -65,7 +65,7 @@ class JavaMachine:
 class _Made:
     """What reads and writes one cluster in one JVM."""
 
-    jvm: Any
+    client: JavaClient
     reader: JavaCommitReader
     writer: JavaOffsetWriter
 
@@ -88,26 +88,26 @@ class JavaExactClient:
 
     def prove(self) -> None:
         """Start the JVM, if it does not run, and reach the cluster."""
-        self._asked(lambda made: made.writer.prove())
+        self._asked(lambda made: made.client.reach())
 
-    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+    def alter(self, offsets: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets with their metadata."""
-        return self._written(wanted, lambda writer: writer.alter(wanted))
+        return self._written(offsets, lambda writer: writer.alter(offsets))
 
-    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+    def delete_offsets(self, partitions: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
         """Remove single offsets of groups."""
-        return self._written(wanted, lambda writer: writer.delete_offsets(wanted))
+        return self._written(partitions, lambda writer: writer.delete_offsets(partitions))
 
     def _written(
-        self, wanted: Mapping[str, Collection[TopicPartition]], write: Callable[[JavaOffsetWriter], Outcomes]
+        self, partitions: Mapping[str, Collection[TopicPartition]], write: Callable[[JavaOffsetWriter], Outcomes]
     ) -> Outcomes:
         made = self._asked(lambda made: made)
         try:
-            with self._asking(made.jvm):
+            with self._asking(made.client.jvm):
                 return write(made.writer)
         except LostMachine as lost:
             unknown = Failure(LOST, lost.problem, retriable=True, outcome_unknown=True)
-            return {group: dict.fromkeys(places, unknown) for group, places in wanted.items()}
+            return {group: dict.fromkeys(places, unknown) for group, places in partitions.items()}
 
     def _asked(self, ask: Callable[[_Made], T]) -> T:
         """Ask, and ask again in a new JVM where one died over the question; raises `LostMachine` in the end."""
@@ -132,7 +132,7 @@ class JavaExactClient:
             raise
 
     def _in(self, jvm: Any) -> _Made:
-        if self._made is None or self._made.jvm is not jvm:
+        if self._made is None or self._made.client.jvm is not jvm:
             client = JavaClient(jvm, self._settings, self._deadline_seconds)
-            self._made = _Made(jvm, JavaCommitReader(lambda: client), JavaOffsetWriter(client))
+            self._made = _Made(client, JavaCommitReader(lambda: client), JavaOffsetWriter(client))
         return self._made

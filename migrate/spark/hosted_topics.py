@@ -1,11 +1,11 @@
-"""Which topics a cluster has, whether or not we may DESCRIBE them: told by its brokers' log directories.
+"""Which topics a cluster has, whether or not we may DESCRIBE them: by its brokers' log directories.
 
 Metadata, and groups' commits, lack in silence what we may not DESCRIBE. `DescribeLogDirs` asks for DESCRIBE on the
 cluster only, so that beside it what is hidden shows. Kafka's Java Admin has it, librdkafka has not.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from migrate.mm2.secrets import redact
 from migrate.model import Failure
@@ -13,9 +13,6 @@ from migrate.spark.background import Session
 from migrate.spark.java_client import GRACE_SECONDS, java_properties
 from migrate.spark.java_errors import described, innermost, java_exception
 from migrate.spark.java_settings import JavaSettings
-
-if TYPE_CHECKING:
-    pass
 
 
 def hosted_topics(session: Session, settings: JavaSettings, deadline_seconds: float) -> frozenset[str] | Failure:
@@ -25,41 +22,39 @@ def hosted_topics(session: Session, settings: JavaSettings, deadline_seconds: fl
     jvm: Any = session()._jvm
     millis = int(deadline_seconds * 1000)
     timeouts = dict.fromkeys(("default.api.timeout.ms", "request.timeout.ms"), str(millis))
-    properties = java_properties(jvm, {**settings.admin, **timeouts})
     unit = jvm.java.util.concurrent.TimeUnit.MILLISECONDS
     patience = millis + int(GRACE_SECONDS * 1000)
+    errors = jvm.org.apache.kafka.common.protocol.Errors
     try:
-        admin = jvm.org.apache.kafka.clients.admin.Admin.create(properties)
+        admin = jvm.org.apache.kafka.clients.admin.Admin.create(java_properties(jvm, {**settings.admin, **timeouts}))
         try:
             # A list: Python cannot walk through what is only a Java collection.
             nodes = jvm.java.util.ArrayList(admin.describeCluster().nodes().get(patience, unit))
             brokers = jvm.java.util.ArrayList()
             for node in nodes:
                 brokers.add(node.id())
-            told = admin.describeLogDirs(brokers).allDescriptions().get(patience, unit)
-            errors = jvm.org.apache.kafka.common.protocol.Errors
-            return topics_of(told, set(brokers), lambda error: str(errors.forException(error).name()))
+            descriptions = admin.describeLogDirs(brokers).allDescriptions().get(patience, unit)
+            return topics_of(descriptions, set(brokers), lambda error: str(errors.forException(error).name()))
         finally:
             admin.close(jvm.java.time.Duration.ZERO)
     except Py4JJavaError as error:
         throwable = java_exception(error)
-        code = jvm.org.apache.kafka.common.protocol.Errors.forException(innermost(throwable)).name()
-        return Failure(code, redact(described(throwable), settings.secrets))
+        return Failure(errors.forException(innermost(throwable)).name(), redact(described(throwable), settings.secrets))
 
 
 def topics_of(
-    told: Mapping[int, Mapping[str, Any]], asked: Collection[int], code_of: Callable[[Any], str]
+    descriptions: Mapping[int, Mapping[str, Any]], asked: Collection[int], code_of: Callable[[Any], str]
 ) -> frozenset[str] | Failure:
     """Return the topics that the brokers' log directories (Java's `LogDirDescription`) name.
 
     A `Failure` where a broker, or one of its directories, gave no answer: what it holds might be what is hidden.
     `code_of` names a Java exception's error.
     """
-    missing = sorted(set(asked) - set(told))
+    missing = sorted(set(asked) - set(descriptions))
     if missing or not asked:
         return Failure("NO_ANSWER", f"broker {missing[0]} did not answer" if missing else "no broker is known")
     names: set[str] = set()
-    for broker, folders in told.items():
+    for broker, folders in descriptions.items():
         if not folders:
             return Failure("NO_ANSWER", f"broker {broker} named no log directory")
         for path, folder in folders.items():
@@ -67,10 +62,6 @@ def topics_of(
             if error is not None:
                 return Failure(code_of(error), f"broker {broker} did not report what is in {path}")
             # One text for all: a call per partition would take minutes. Topics have no comma in their names.
-            names |= _topics_of(folder.replicaInfos().keySet().toString())
+            partitions = folder.replicaInfos().keySet().toString()  # "[a-0, b-1]"
+            names |= {place.rpartition("-")[0] for place in partitions.strip("[]").split(", ") if place}
     return frozenset(names)
-
-
-def _topics_of(text: str) -> set[str]:
-    """Read Java's text of a set of partitions: "[a-0, b-1]"."""
-    return {place.rpartition("-")[0] for place in text.strip("[]").split(", ") if place}

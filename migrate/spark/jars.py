@@ -9,8 +9,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -29,8 +28,7 @@ HOW_TO_GIVE = (
 
 def cache_folder() -> Path:
     """Return where downloads are kept: $MM2_MIGRATE_CACHE, else `mm2-migrate` in the user's cache folder."""
-    own = os.environ.get("MM2_MIGRATE_CACHE")
-    if own:
+    if own := os.environ.get("MM2_MIGRATE_CACHE"):
         return Path(own).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")
     try:
@@ -60,12 +58,6 @@ def connector_coordinate() -> str:
     return f"org.apache.spark:{CONNECTOR}_{scala}:{__version__}"
 
 
-def names_connector(conf: Mapping[str, str]) -> bool:
-    """True if the user's own settings or Spark's own jars folder bring the connector."""
-    named = ",".join(conf.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
-    return CONNECTOR in named or any(spark_jars_folder().glob(f"{CONNECTOR}_*.jar"))
-
-
 def connector_jars(conf: Mapping[str, str] | None = None) -> list[Path]:
     """Return the connector's jars, fetched into the cache if they are not there yet.
 
@@ -74,7 +66,8 @@ def connector_jars(conf: Mapping[str, str] | None = None) -> list[Path]:
     Raises `EnvironmentLacks` if they cannot be fetched.
     """
     conf = conf or {}
-    if names_connector(conf):
+    named = ",".join(conf.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
+    if CONNECTOR in named or any(spark_jars_folder().glob(f"{CONNECTOR}_*.jar")):
         return []
     coordinate = connector_coordinate()
     folder = cache_folder() / "spark-kafka" / coordinate.replace(":", "_")
@@ -82,7 +75,8 @@ def connector_jars(conf: Mapping[str, str] | None = None) -> list[Path]:
         if not folder.is_dir():
             java_version()
             folder.parent.mkdir(parents=True, exist_ok=True)
-            with _locked(folder.parent / "fetch.lock"):
+            with (folder.parent / "fetch.lock").open("a") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
                 if not folder.is_dir():
                     with tempfile.TemporaryDirectory(prefix="fetch-", dir=folder.parent) as scratch:
                         _fetch(coordinate, Path(scratch), conf)
@@ -96,18 +90,14 @@ def connector_jars(conf: Mapping[str, str] | None = None) -> list[Path]:
         ) from None
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("a") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-
-
 def _fetch(coordinate: str, scratch: Path, conf: Mapping[str, str]) -> None:
     """Let Ivy put the jars into `scratch/jars`."""
     repository = os.environ.get("MM2_MIGRATE_MAVEN_REPOSITORY", MAVEN_CENTRAL).rstrip("/") + "/"
     settings = scratch / "ivysettings.xml"
-    settings.write_text(_settings([repository, *_listed(conf, "spark.jars.repositories")]), encoding="utf-8")
+    named = [
+        part.strip().rstrip("/") + "/" for part in conf.get("spark.jars.repositories", "").split(",") if part.strip()
+    ]
+    settings.write_text(_settings([repository, *named]), encoding="utf-8")
     if "spark.jars.ivySettings" in conf:
         settings = Path(conf["spark.jars.ivySettings"])
     (scratch / "ivy.xml").write_text(_module(coordinate), encoding="utf-8")
@@ -130,10 +120,6 @@ def _fetch(coordinate: str, scratch: Path, conf: Mapping[str, str]) -> None:
             f"{_cause(done.stdout + done.stderr)}.",
             HOW_TO_GIVE,
         )
-
-
-def _listed(conf: Mapping[str, str], key: str) -> list[str]:
-    return [part.strip().rstrip("/") + "/" for part in conf.get(key, "").split(",") if part.strip()]
 
 
 def _settings(repositories: list[str]) -> str:
@@ -169,11 +155,9 @@ def _ivy_jar() -> Path:
 
 def _cause(output: str) -> str:
     """One phrase out of Ivy's long report."""
-    access = re.search(r"(?:Server access error|Host \S+ not found|Connection \S+|UnknownHost)[^\n]*", output)
-    if access is not None:
-        return f"the repository cannot be reached ({access.group(0).strip().rstrip('.')})"
-    missing = sorted(set(re.findall(r":: ([\w.-]+#[\w.-]+;[\w.-]+): not found", output)))
-    if missing:
+    if access := re.search(r"(?:Server access error|Host \S+ not found|Connection \S+|UnknownHost)[^\n]*", output):
+        return f"the repository cannot be reached ({access[0].strip().rstrip('.')})"
+    if missing := sorted(set(re.findall(r":: ([\w.-]+#[\w.-]+;[\w.-]+): not found", output))):
         return f"it does not have {', '.join(missing)}"
     last = [line.strip() for line in output.splitlines() if line.strip(" \t:.")]
     return last[-1].rstrip(".") if last else "Ivy printed nothing"

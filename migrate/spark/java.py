@@ -21,16 +21,15 @@ def java_executable() -> Path:
 
     Raises `EnvironmentLacks` if there is none.
     """
-    home = os.environ.get("JAVA_HOME")
-    if home:
+    if home := os.environ.get("JAVA_HOME"):
         java = Path(home, "bin", "java")
         if not os.access(java, os.X_OK):
             raise EnvironmentLacks(f"JAVA_HOME is {home}, but there is no bin/java in it.", HOW_TO_GET)
         return java
-    found = shutil.which("java")
-    if found is None:
+    on_path = shutil.which("java")
+    if on_path is None:
         raise EnvironmentLacks("Java was not found: neither is JAVA_HOME set nor `java` on the PATH.", HOW_TO_GET)
-    return Path(found)
+    return Path(on_path)
 
 
 def java_version() -> str:
@@ -48,9 +47,8 @@ def java_version() -> str:
 
 
 def _released_version(java: Path) -> str | None:
-    release = java.resolve().parent.parent / "release"
     try:
-        text = release.read_text(encoding="utf-8", errors="replace")
+        text = (java.resolve().parent.parent / "release").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     return _version_in(r'^JAVA_VERSION="([^"]+)"', text)
@@ -68,8 +66,6 @@ def _printed_version(java: Path) -> str | None:
 
 def _version_in(pattern: str, text: str) -> str | None:
     match = re.search(pattern, text, re.MULTILINE)
-    if match is None:
-        return None
     # Java 8 called itself "1.8.0_402".
-    version = match.group(1).removeprefix("1.")
-    return version if re.match(r"\d+", version) and version.split(".")[0].isdigit() else None
+    version = match[1].removeprefix("1.") if match else ""
+    return version if version.split(".")[0].isdecimal() else None

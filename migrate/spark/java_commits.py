@@ -42,10 +42,10 @@ class JavaCommitReader:
         `require_stable` is False: then its last committed offsets come. Raises `ClusterError` if the cluster
         refuses us, or answers for none of the groups in time.
         """
-        wanted = list(dict.fromkeys(groups))
+        distinct = list(dict.fromkeys(groups))
         answers: dict[str, Commits | Failure] = {}
-        for start in range(0, len(wanted), GROUPS_PER_CALL):
-            answers.update(self._batch(wanted[start : start + GROUPS_PER_CALL], require_stable))
+        for start in range(0, len(distinct), GROUPS_PER_CALL):
+            answers.update(self._batch(distinct[start : start + GROUPS_PER_CALL], require_stable))
         return answers
 
     def _batch(self, groups: Sequence[str], require_stable: bool) -> dict[str, Commits | Failure]:
@@ -77,8 +77,8 @@ class JavaCommitReader:
         except Py4JJavaError:
             # At least one failed: what the others say is there, and is asked for one by one.
             return {g: self._one(result.partitionsToOffsetAndMetadata(g), g) for g in groups}
-        told = json.loads(self._mapper.writeValueAsString(answered))
-        return {group: _commits(told[group] or {}) if group in told else NO_ANSWER for group in groups}
+        commits = json.loads(self._mapper.writeValueAsString(answered))
+        return {group: _commits(commits[group] or {}) if group in commits else NO_ANSWER for group in groups}
 
     def _one(self, future: Any, group: str) -> Commits | Failure:
         from py4j.protocol import Py4JJavaError
@@ -132,10 +132,10 @@ def _is_timeout(answer: Commits | Failure) -> bool:
     return isinstance(answer, Failure) and answer.code == TIMED_OUT
 
 
-def _commits(told: Mapping[str, Mapping[str, Any] | None]) -> Commits:
+def _commits(values: Mapping[str, Mapping[str, Any] | None]) -> Commits:
     """Read one group's map as Jackson writes it; a key is "topic-partition". NULL means nothing is committed."""
     commits = {}
-    for name, value in told.items():
+    for name, value in values.items():
         if value is not None:
             topic, _, partition = name.rpartition("-")
             commit = Commit(value["offset"], value["metadata"], value["leaderEpoch"])

@@ -31,8 +31,7 @@ def java_exception(error: BaseException) -> Any:
     """Return the Java throwable that an error carries; None if it carries none."""
     # pyspark keeps it in `_origin`, py4j in `java_exception`.
     for name in ("java_exception", "_origin"):
-        found = getattr(error, name, None)
-        if found is not None:
-            return found
+        if (throwable := getattr(error, name, None)) is not None:
+            return throwable
     cause = error.__cause__
     return java_exception(cause) if cause is not None else None

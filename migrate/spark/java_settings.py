@@ -15,23 +15,16 @@ JAVA_ADDRESSES = (
 )
 
 # Spark rejects most of these; interceptors and reporters make Java load classes that are not there.
-_NOT_FOR_SPARK = frozenset(
-    (
-        "auto.offset.reset",
-        "enable.auto.commit",
-        "group.id",
-        "interceptor.classes",
-        "key.deserializer",
-        "metric.reporters",
-        "value.deserializer",
-    )
-)
+_NOT_FOR_SPARK = {
+    "auto.offset.reset", "enable.auto.commit", "group.id", "interceptor.classes", "key.deserializer",
+    "metric.reporters", "value.deserializer",
+}  # fmt: skip
 _NOT_FOR_ADMIN = _NOT_FOR_SPARK | {"key.serializer", "value.serializer"}
 
 
 @dataclass(frozen=True, slots=True)
 class JavaSettings:
-    """One cluster as Kafka's Java clients are told of it.
+    """One cluster as Kafka's Java clients take it.
 
     `name` is the cluster's in messages, "source A (broker:9092)"; `admin` the properties of the Java Admin; `source`
     the options of Spark's Kafka source, without the settings that it rejects; `secrets` what no message may show.
@@ -50,6 +43,6 @@ def java_settings(cluster: Cluster) -> JavaSettings:
     return JavaSettings(cluster.name, admin, source, secret_values(cluster.properties))
 
 
-def _for_java(properties: Mapping[str, str], left_out: frozenset[str]) -> dict[str, str]:
+def _for_java(properties: Mapping[str, str], left_out: set[str]) -> dict[str, str]:
     kept = {k: v for k, v in without_providers(properties).items() if k not in left_out}
     return {"client.id": CLIENT_ID} | kept | NEVER_CREATE

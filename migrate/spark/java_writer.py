@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from migrate.errors import ClusterError
-from migrate.model import Commit, Commits, Failure, TopicPartition
+from migrate.model import Commits, Failure, TopicPartition
 from migrate.ports import Outcomes
 from migrate.spark.java_client import GRACE_SECONDS, JavaClient
 from migrate.spark.java_errors import java_exception
@@ -40,42 +40,38 @@ class JavaOffsetWriter:
         self._java = cache(lambda place: make(place.topic, place.partition))
         self._commit = client.kafka.clients.consumer.OffsetAndMetadata
 
-    def prove(self) -> None:
-        """Reach the cluster; raises `ClusterError` if that fails."""
-        self._client.reach()
-
-    def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
+    def alter(self, offsets: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets with their metadata, in requests that fit the offsets topic's batches."""
         admin, options = self._client.admin, self._options("AlterConsumerGroupOffsetsOptions")
 
         def submit(group: str, partitions: Collection[TopicPartition]) -> Any:
-            offsets = self._client.jvm.java.util.HashMap()
+            request = self._client.jvm.java.util.HashMap()
             for place in partitions:
-                commit = wanted[group][place]
+                commit = offsets[group][place]
                 # Without a leader epoch: the source's own would feed the consumer's truncation check on the target.
-                offsets.put(self._java(place), self._commit(commit.offset, commit.metadata))
-            return admin.alterConsumerGroupOffsets(group, offsets, options)
+                request.put(self._java(place), self._commit(commit.offset, commit.metadata))
+            return admin.alterConsumerGroupOffsets(group, request, options)
 
-        results: dict[str, dict[TopicPartition, Failure | None]] = {group: {} for group in wanted}
-        remaining = {group: _requests(commits) for group, commits in wanted.items()}
+        outcomes: dict[str, dict[TopicPartition, Failure | None]] = {group: {} for group in offsets}
+        remaining = {group: _requests(commits) for group, commits in offsets.items()}
         while parts := {group: part for group, rest in remaining.items() if (part := next(rest, None))}:
-            for group, told in self._carry_out(parts, submit).items():
-                results[group] |= told
-        return results
+            for group, answers in self._carry_out(parts, submit).items():
+                outcomes[group] |= answers
+        return outcomes
 
-    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+    def delete_offsets(self, partitions: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
         """Remove single offsets; what is not there any more is done."""
         admin, options = self._client.admin, self._options("DeleteConsumerGroupOffsetsOptions")
 
-        def submit(group: str, partitions: Collection[TopicPartition]) -> Any:
-            places = self._client.jvm.java.util.HashSet()
-            for place in partitions:
-                places.add(self._java(place))
-            return admin.deleteConsumerGroupOffsets(group, places, options)
+        def submit(group: str, places: Collection[TopicPartition]) -> Any:
+            request = self._client.jvm.java.util.HashSet()
+            for place in places:
+                request.add(self._java(place))
+            return admin.deleteConsumerGroupOffsets(group, request, options)
 
         return {
-            group: {p: None if a is None or a.code in _NOT_THERE else a for p, a in told.items()}
-            for group, told in self._carry_out(wanted, submit).items()
+            group: {p: None if a is None or a.code in _NOT_THERE else a for p, a in answers.items()}
+            for group, answers in self._carry_out(partitions, submit).items()
         }
 
     def _options(self, name: str) -> Any:
@@ -85,9 +81,9 @@ class JavaOffsetWriter:
         self, parts: Mapping[str, Collection[TopicPartition]], submit: Submit
     ) -> dict[str, dict[TopicPartition, Failure | None]]:
         running = {group: submit(group, places) for group, places in parts.items()}
-        return {group: self._told(group, parts[group], result) for group, result in running.items()}
+        return {group: self._answers(group, parts[group], result) for group, result in running.items()}
 
-    def _told(
+    def _answers(
         self, group: str, places: Collection[TopicPartition], result: Any
     ) -> dict[TopicPartition, Failure | None]:
         from py4j.protocol import Py4JJavaError
@@ -120,7 +116,7 @@ def _requests(commits: Commits) -> Iterator[list[TopicPartition]]:
     part: list[TopicPartition] = []
     size = 0
     for place, commit in sorted(commits.items(), key=lambda entry: entry[0]):
-        length = _length(place, commit)
+        length = RECORD_OVERHEAD + len(place.topic) + len(commit.metadata)
         if part and (size + length > BATCH_CHARACTERS or len(part) == BATCH_PARTITIONS):
             yield part
             part, size = [], 0
@@ -128,7 +124,3 @@ def _requests(commits: Commits) -> Iterator[list[TopicPartition]]:
         size += length
     if part:
         yield part
-
-
-def _length(place: TopicPartition, commit: Commit) -> int:
-    return RECORD_OVERHEAD + len(place.topic) + len(commit.metadata)

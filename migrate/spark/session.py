@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,6 @@ from migrate.spark.java_settings import PREFER_IPV6
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOCAL_MASTER = "local[*]"
 STOP_DEADLINE_SECONDS = 20
 # A JVM that dies closes its sockets before its parent can see that it has ended.
 ENDING_SECONDS = 5.0
@@ -125,8 +124,7 @@ def stop_java_machine() -> None:
     """End the JVM that we launched, if there is one, and wait until it is gone."""
     from pyspark import SparkContext
 
-    gateway = SparkContext._gateway
-    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    gateway, process = SparkContext._gateway, _process()
     if process is None:
         return
     SparkContext._gateway = None
@@ -155,7 +153,7 @@ def break_off_start(has_ended: Callable[[float], bool]) -> None:
 
     ended: subprocess.Popen[bytes] | None = None
     while not has_ended(_LOOK_SECONDS):
-        process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+        process = _process()
         if process is not None and process is not ended:
             ended = process
             process.terminate()
@@ -170,9 +168,7 @@ def break_off_start(has_ended: Callable[[float], bool]) -> None:
 
 def machine_ending() -> str | None:
     """Return how the JVM that we launched has ended, e.g. "by SIGKILL"; None while it runs, or if we launched none."""
-    from pyspark import SparkContext
-
-    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    process = _process()
     if process is None:
         return None
     try:
@@ -180,6 +176,14 @@ def machine_ending() -> str | None:
     except subprocess.TimeoutExpired:
         return None
     return f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+
+
+def _process() -> "subprocess.Popen[bytes] | None":
+    """Return the process of the JVM that we launched, None if we launched none."""
+    from pyspark import SparkContext
+
+    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    return process
 
 
 def log_file() -> Path:
@@ -197,14 +201,14 @@ def _running_session() -> "SparkSession | None":
     return SparkSession.builder.getOrCreate()
 
 
-def _master(wanted: str | None, conf: Mapping[str, str]) -> str:
+def _master(by_option: str | None, conf: Mapping[str, str]) -> str:
     configured = conf.get("spark.master") or _configured_master()
-    if configured and wanted and configured != wanted:
+    if configured and by_option and configured != by_option:
         raise UsageError(
-            f"--master {wanted} contradicts spark.master={configured}, which is configured already.",
+            f"--master {by_option} contradicts spark.master={configured}, which is configured already.",
             "Leave out --master, or take spark.master out of Spark's configuration.",
         )
-    return configured or wanted or LOCAL_MASTER
+    return configured or by_option or "local[*]"
 
 
 def _configured_master() -> str | None:
@@ -221,8 +225,8 @@ def _configured_master() -> str | None:
         import javaproperties
 
         with Path(folder, "spark-defaults.conf").open(encoding="utf-8") as handle:
-            found: str | None = javaproperties.load(handle).get("spark.master")
-            return found
+            master: str | None = javaproperties.load(handle).get("spark.master")
+            return master
     except OSError:
         return None
 
@@ -276,19 +280,18 @@ def _open_gateway(settings: Mapping[str, str]) -> None:
 def _crash_options() -> Iterator[None]:
     """Give the JVM options that the user's own `spark.driver.extraJavaOptions` do not replace."""
     name = "SPARK_SUBMIT_OPTS"
-    before = os.environ.get(name)
+    before = os.environ.pop(name, None)
     os.environ[name] = f"{_CRASH_OPTIONS} {before or ''}".strip()
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[name]
-        else:
+        del os.environ[name]
+        if before is not None:
             os.environ[name] = before
 
 
 def _quieten_py4j() -> None:
-    """Keep py4j's stack traces off the terminal: what it logs, it raises as well, and the command tells of that."""
+    """Keep py4j's stack traces off the terminal: what it logs, it raises as well, and the command reports that."""
     logging.getLogger("py4j").propagate = False
     root = logging.getLogger()
     if _not_of_py4j not in root.filters:
@@ -301,11 +304,12 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def _not_started(error: Exception) -> EnvironmentLacks:
-    words = _last_words(error)
+    lines = _log_lines()
+    words = _last_words(error, lines)
     todo = [f"Spark's own log is {log_file()}."]
     if any(word in words for word in NO_SCRATCH):
         todo.insert(0, HOW_TO_GIVE_SCRATCH)
-    if _packages_failed():
+    if any("UNRESOLVED DEPENDENCIES" in line or "unresolved dependency" in line for line in lines):
         todo.append(HOW_TO_GIVE)
     return EnvironmentLacks(f"Spark did not start: {words}.", " ".join(todo))
 
@@ -322,9 +326,8 @@ def _open_log() -> Any:
         ) from None
 
 
-def _last_words(error: Exception) -> str:
+def _last_words(error: Exception, lines: Sequence[str]) -> str:
     """The most telling line: the JVM's own error if its log has one, else Python's."""
-    lines = _log_lines()
     for line in lines:
         # What Spark complains of afterwards are only its consequences.
         if any(word in line for word in NO_SCRATCH):
@@ -335,10 +338,6 @@ def _last_words(error: Exception) -> str:
                 return line.strip().rstrip(".")
     text = str(error).strip() or type(error).__name__
     return text.splitlines()[0].rstrip(".")
-
-
-def _packages_failed() -> bool:
-    return any("UNRESOLVED DEPENDENCIES" in line or "unresolved dependency" in line for line in _log_lines())
 
 
 def _log_lines() -> list[str]:

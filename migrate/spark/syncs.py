@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from migrate.mm2.chain import Window
 from migrate.mm2.topics import SyncReading, WindowQuestion
 from migrate.mm2.wire import RecordKind, encode_sync_key
-from migrate.model import LogRange, OffsetSync
+from migrate.model import OffsetSync
 from migrate.spark import columns
-from migrate.spark.dataframes import into_spark, out_of_spark, read_topic
+from migrate.spark.dataframes import into_spark, out_of_spark
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-_NO_LINK = "cast(null as struct<position: bigint, source_offset: bigint, target_offset: bigint>)"
+_NO_SYNC = "cast(null as struct<position: bigint, source_offset: bigint, target_offset: bigint>)"
 _LATER = "over (partition by key order by position desc rows between unbounded preceding and 1 preceding)"
 
 
@@ -39,7 +39,7 @@ def inside(syncs: "DataFrame", ends: "DataFrame") -> "DataFrame":
     )
 
 
-def links(syncs: "DataFrame") -> "DataFrame":
+def chain_of(syncs: "DataFrame") -> "DataFrame":
     """Return the syncs that no later one contradicts (Law 1): two suffix minima in one window.
 
     Takes and returns key, position, source_offset, target_offset.
@@ -56,42 +56,36 @@ def links(syncs: "DataFrame") -> "DataFrame":
 def windows(chain: "DataFrame", commits: "DataFrame") -> "DataFrame":
     """Return the chain's syncs on either side of each commit.
 
-    `chain` as `links` returns it; `commits`: key, id, source_committed. The result has one row per commit: id,
-    lower_position, lower_source, lower_target, upper_position, upper_source, upper_target, all NULL on a side
-    where the chain has no sync.
+    `chain` as `chain_of` returns it; `commits`: key, id, source_committed. The result has one row per commit that has
+    a sync on either side: id, then position, source_offset and target_offset of the lower sync and of the upper, all
+    `_NONE` on a side where the chain has no sync.
     """
-    link = "struct(position, source_offset, target_offset)"
-    marked = chain.selectExpr("key", "cast(null as bigint) as id", "source_offset as place", f"{link} as link")
-    asked = commits.selectExpr("key", "id", "source_committed as place", f"{_NO_LINK} as link")
+    sync = "struct(position, source_offset, target_offset)"
+    marked = chain.selectExpr("key", "cast(null as bigint) as id", "source_offset as place", f"{sync} as sync")
+    asked = commits.selectExpr("key", "id", "source_committed as place", f"{_NO_SYNC} as sync")
     # Of a sync and a commit at the same place, the sync comes first: it is the lower end, the one after it the upper.
     order = "partition by key order by place, id nulls first"
     both = marked.unionByName(asked).selectExpr(
         "id",
-        f"last_value(link) ignore nulls over ({order} rows between unbounded preceding and current row) as lower",
-        f"lead(link) ignore nulls over ({order}) as upper",
+        f"last_value(sync) ignore nulls over ({order} rows between unbounded preceding and current row) as lower",
+        f"lead(sync) ignore nulls over ({order}) as upper",
     )
-    return both.where("id is not null").selectExpr(
-        "id",
-        "lower.position as lower_position",
-        "lower.source_offset as lower_source",
-        "lower.target_offset as lower_target",
-        "upper.position as upper_position",
-        "upper.source_offset as upper_source",
-        "upper.target_offset as upper_target",
+    return both.where("id is not null and (lower is not null or upper is not null)").selectExpr(
+        "id", *(f"coalesce({side}.{part}, {_NONE}) as {side}_{part}" for side in ("lower", "upper") for part in _PARTS)
     )
 
 
 NO_WINDOW = Window(None, None)
-# Stands for "no sync on this side" while a row travels; positions are never negative.
+# Means "no sync on this side" while a row travels; positions are never negative.
 _NONE = -1
-_PARTS = ("position", "source", "target")
+_PARTS = ("position", "source_offset", "target_offset")
 
 
 class Syncs:
     """An offset-syncs topic, read and decoded once, and kept in Spark until it is closed.
 
-    `records` has the columns of Spark's Kafka source; `inverted` is True for a failback: what MM2 calls downstream is
-    the source of the plan then.
+    `records` has the columns of Spark's Kafka source (one partition, as MM2 makes it); `inverted` is True for a
+    failback: what MM2 calls downstream is the source of the plan then.
     """
 
     def __init__(self, records: "DataFrame", inverted: bool = False) -> None:
@@ -105,32 +99,25 @@ class Syncs:
         counts = _counts(self._decoded)
         windows = dict.fromkeys(asked, NO_WINDOW)
         if asked and RecordKind.OFFSET_SYNC.value in counts:
-            for found, *around in out_of_spark(_answers(self._decoded, asked), "id"):
-                windows[asked[found]] = Window(_sync(*around[:3]), _sync(*around[3:]))
+            for index, *around in out_of_spark(_answers(self._decoded, asked), "id"):
+                windows[asked[index]] = Window(_sync(*around[:3]), _sync(*around[3:]))
         return SyncReading(windows, counts)
 
     def chains(self, ends: "DataFrame") -> "DataFrame":
-        """Return the chain of each partition in `ends` that has one: key, links (source_offset, target_offset).
+        """Return the chain of each partition in `ends` that has one: key, sync_pairs (source_offset, target_offset).
 
-        `ends`: key, source_end, target_end. Links are in log order, which is the order of either offset.
+        `ends`: key, source_end, target_end. They are in log order, which is the order of either offset.
         """
         from pyspark.sql.functions import expr
 
-        chain = links(inside(_syncs(self._decoded), ends))
+        chain = chain_of(inside(_syncs(self._decoded), ends))
         return chain.groupBy("key").agg(
-            expr("array_sort(collect_list(struct(source_offset, target_offset)))").alias("links")
+            expr("array_sort(collect_list(struct(source_offset, target_offset)))").alias("sync_pairs")
         )
 
     def close(self) -> None:
         """Let Spark forget the topic."""
         self._decoded.unpersist()
-
-
-def read_syncs(
-    spark: "SparkSession", options: Mapping[str, str], topic: str, pinned: LogRange, inverted: bool = False
-) -> Syncs:
-    """Return an offset-syncs topic (one partition, as MM2 makes it) between two pinned offsets, to be read once."""
-    return Syncs(read_topic(spark, options, topic, pinned), inverted)
 
 
 def _decoded(records: "DataFrame", inverted: bool) -> "DataFrame":
@@ -146,27 +133,21 @@ def _decoded(records: "DataFrame", inverted: bool) -> "DataFrame":
 
 
 def _counts(decoded: "DataFrame") -> Mapping[str, int]:
-    """Count the records by label; labels are found once per key and shape."""
+    """Count the records by label; labels are made once per key and shape."""
     labelled = columns.with_label(decoded.groupBy("key", "shape").count(), RecordKind.OFFSET_SYNC)
     return dict(labelled.groupBy("label").sum("count").collect())
 
 
 def _answers(decoded: "DataFrame", asked: Collection[WindowQuestion]) -> "DataFrame":
-    """Return one row per question that has a sync on either side; the row's `id` is the question's place."""
+    """Return the `windows` of the questions; a row's `id` is the question's index."""
     spark = decoded.sparkSession
-    keys = {place: encode_sync_key(*place).hex() for place in {(q.source_topic, q.partition) for q in asked}}
-    bounds = {(keys[q.source_topic, q.partition], q.source_end, q.target_end) for q in asked}
+    keys = [encode_sync_key(q.source_topic, q.partition).hex() for q in asked]
+    bounds = {(key, q.source_end, q.target_end) for key, q in zip(keys, asked, strict=True)}
     ends = into_spark(spark, bounds, "hex string, source_end bigint, target_end bigint")
-    commits = into_spark(
-        spark,
-        ((keys[q.source_topic, q.partition], i, q.source_committed) for i, q in enumerate(asked)),
-        "hex string, id bigint, source_committed bigint",
-    )
-    chain = links(inside(_syncs(decoded), _with_key(ends)))
-    found = windows(chain, _with_key(commits))
-    return found.where("lower_position is not null or upper_position is not null").selectExpr(
-        "id", *(f"coalesce({side}_{part}, {_NONE})" for side in ("lower", "upper") for part in _PARTS)
-    )
+    places = ((key, i, q.source_committed) for i, (key, q) in enumerate(zip(keys, asked, strict=True)))
+    commits = into_spark(spark, places, "hex string, id bigint, source_committed bigint")
+    chain = chain_of(inside(_syncs(decoded), _with_key(ends)))
+    return windows(chain, _with_key(commits))
 
 
 def _syncs(decoded: "DataFrame") -> "DataFrame":

@@ -158,9 +158,9 @@ def run(workload: Workload, source: Cluster, target: Cluster, session: Session, 
 
 def question(work: Work) -> PartitionQuestion:
     """Return what a task asks about a partition, with the chain that was written."""
-    links = tuple((offset, offset) for offset in range(0, work.source_log.end, SYNC_EVERY))
+    sync_pairs = tuple((offset, offset) for offset in range(0, work.source_log.end, SYNC_EVERY))
     logs = (work.source_log, work.target_log)
-    return PartitionQuestion(work.source, work.target, *logs, links, work.source_committed, Equality.ALL)
+    return PartitionQuestion(work.source, work.target, *logs, sync_pairs, work.source_committed, Equality.ALL)
 
 
 def straight(

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from migrate.cli.options import resolve_flow
-from migrate.cli.wiring import position_reader_of
+from migrate.cli.wiring import mm2_worker_of
 from tests.facts import facts, options
 from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import CALL_SECONDS, Partition, commit, create_topic
@@ -49,7 +49,7 @@ class Worker:
 
     def positions(self) -> dict[Partition, int]:
         """What the worker tells now of the scene's topic."""
-        reader = position_reader_of(resolve_flow(options(connect_url=self.url)), CALL_SECONDS)
+        reader = mm2_worker_of(resolve_flow(options(connect_url=self.url)), CALL_SECONDS)
         assert reader is not None
         return {(at.topic, at.partition): offset for at, offset in reader.positions().items() if at.topic == self.topic}
 

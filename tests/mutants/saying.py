@@ -199,7 +199,7 @@ SAYING = (
         "migrate/mm2/secrets.py",
         "        text = text.replace(secret, HIDDEN)\n",
         "        text = text.replace(secret, HIDDEN) if secret in text.split() else text\n",
-        ("tests/unit/kafka/test_client_config.py::test_no_text_shows_a_password",),
+        ("tests/unit/mm2/test_secrets.py::test_no_text_shows_a_password",),
     ),
     Mutant(
         "librdkafkas-secrets-shown",

@@ -54,12 +54,14 @@ class Scene:
             for n, (place, u, d) in enumerate(self.syncs)
             if place == (work.target if inverted else work.source)
         ]
-        links = tuple((s.source_offset, s.target_offset) for s in chain(mine, work.source_log.end, work.target_log.end))
+        sync_pairs = tuple(
+            (s.source_offset, s.target_offset) for s in chain(mine, work.source_log.end, work.target_log.end)
+        )
         assert equality is not None
         committed = tuple(sorted(set(work.source_committed)))
         return PartitionQuestion(
             work.source, work.target, work.source_log, work.target_log, committed, work.has_open_transaction,
-            work.last_copied_offset, sync_pairs=links, equality=equality, match_limit=NO_LIMITS.match_records,
+            work.last_copied_offset, sync_pairs=sync_pairs, equality=equality, match_limit=NO_LIMITS.match_records,
             failback=inverted,
         )  # fmt: skip
 

@@ -1,8 +1,6 @@
 """Chains and works through real Spark, with readers of logs in memory: what tasks answer, and what is said before."""
 
 import random
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -14,7 +12,6 @@ from migrate.match.equality import Content, Equality
 from migrate.match.protocol import Matched, Unmatched, Why, Work
 from migrate.model import LogRange, TopicPartition
 from migrate.spark.comparer import SparkComparer
-from migrate.spark.shipping import pack
 from tests.memorylogs import MemoryReader, MemoryReaders, record
 from tests.spark.comparescene import NO_LIMITS, Heard, Scene, alone, compare, plain, random_scene
 
@@ -170,18 +167,6 @@ def test_a_fault_of_a_task_is_one_paragraph_that_names_sparks_log(spark):
     with pytest.raises(ClusterError, match=r"Spark could not compare records: .*a bug.*Spark's own log is") as raised:
         compare(spark, scene, readers=replace(scene.readers(), error=ZeroDivisionError("a bug")))
     assert "\n" not in str(raised.value)
-
-
-def test_the_package_that_is_shipped_to_executors_can_be_imported_from_its_archive(tmp_path):
-    archive = tmp_path / "package.zip"
-    pack(archive)
-    modules = "migrate.match.task, migrate.match.calibration, migrate.kafka.reader_pair"
-    code = f"import sys; sys.path.insert(0, {str(archive)!r}); import {modules}; print(migrate.__file__)"
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=60, cwd=tmp_path
-    )
-    assert done.stderr == ""
-    assert done.stdout.strip() == f"{archive}/migrate/__init__.py"
 
 
 def test_ends_of_logs_bound_the_chain(spark):

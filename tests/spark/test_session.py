@@ -8,11 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import EnvironmentLacks, UsageError
-from migrate.spark.jars import connector_coordinate, connector_jars, names_connector
-from migrate.spark.java import java_executable, java_version
+from migrate.errors import UsageError
 from migrate.spark.session import spark_session
-from tests.lab.cluster import free_ports
 from tests.lab.waiting import wait_until
 
 pytestmark = pytest.mark.spark
@@ -180,52 +177,6 @@ def test_a_second_session_leaves_the_first_ones_settings_alone(spark):
         assert spark.conf.get("spark.sql.ansi.enabled") == "false"
     finally:
         spark.conf.set("spark.sql.ansi.enabled", "true")
-
-
-def test_java_missing_is_one_line_that_says_how_to_get_it(monkeypatch, tmp_path):
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(EnvironmentLacks, match=r"Java was not found.*Install Java 17") as raised:
-        java_version()
-    assert "\n" not in str(raised.value)
-
-
-def test_a_wrong_java_home_is_named(monkeypatch, tmp_path):
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(EnvironmentLacks, match=str(tmp_path)):
-        java_executable()
-
-
-def test_an_old_java_is_refused_with_its_version(monkeypatch, tmp_path):
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text("#!/bin/sh\n")
-    java.chmod(0o755)
-    (tmp_path / "release").write_text('JAVA_VERSION="1.8.0_402"\n')
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(EnvironmentLacks, match=r"is Java 8\.0_402; Spark 4 needs 17"):
-        java_version()
-
-
-def test_the_connector_has_the_version_of_the_installed_pyspark():
-    import pyspark
-
-    assert connector_coordinate() == f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
-    assert any(jar.name.startswith("kafka-clients-") for jar in connector_jars())
-
-
-def test_a_connector_of_the_users_own_is_left_to_spark():
-    assert names_connector({"spark.jars.packages": "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"})
-    assert connector_jars({"spark.jars": "/opt/spark-sql-kafka-0-10_2.13-4.0.0.jar,/opt/kafka-clients.jar"}) == []
-
-
-def test_a_repository_out_of_reach_is_named_with_what_to_set(monkeypatch, tmp_path):
-    repository = f"http://127.0.0.1:{free_ports(1)[0]}/"
-    monkeypatch.setenv("MM2_MIGRATE_CACHE", str(tmp_path))
-    monkeypatch.setenv("MM2_MIGRATE_MAVEN_REPOSITORY", repository)
-    with pytest.raises(EnvironmentLacks, match=rf"from {repository}.*MM2_MIGRATE_MAVEN_REPOSITORY"):
-        connector_jars()
-    assert not list((tmp_path / "spark-kafka").glob("org*"))
 
 
 def test_a_master_that_contradicts_the_configured_one_is_refused():

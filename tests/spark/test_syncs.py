@@ -58,8 +58,8 @@ def test_the_windows_are_those_of_the_plain_functions(spark, seed, wildness):
     for question in questions:
         source_end = UNBOUNDED if question.source_end is None else question.source_end
         mine = syncs.get((question.source_topic, question.partition), [])
-        links = chain(mine, source_end, question.target_end)
-        assert reading.windows[question] == window(links, question.source_committed), question
+        kept = chain(mine, source_end, question.target_end)
+        assert reading.windows[question] == window(kept, question.source_committed), question
     assert set(reading.windows) == set(questions)
 
 
@@ -71,8 +71,8 @@ def test_for_a_failback_every_sync_is_read_the_other_way_round(spark, seed):
         source_end = UNBOUNDED if question.source_end is None else question.source_end
         mine = syncs.get((question.source_topic, question.partition), [])
         swapped = [OffsetSync(s.position, s.target_offset, s.source_offset) for s in mine]
-        links = chain(swapped, source_end, question.target_end)
-        assert reading.windows[question] == window(links, question.source_committed), question
+        kept = chain(swapped, source_end, question.target_end)
+        assert reading.windows[question] == window(kept, question.source_committed), question
 
 
 def test_many_questions_travel_in_several_documents(spark):

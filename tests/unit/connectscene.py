@@ -1,4 +1,6 @@
-"""A Connect worker with connectors, for tests that read from one."""
+"""A Connect worker with connectors, and a Strimzi resource, for tests that read from one."""
+
+import yaml
 
 MIRROR = "org.apache.kafka.connect.mirror"
 
@@ -24,3 +26,31 @@ def connectors(settings, source="A", target="B", name="copy", **more):
 
 def rest(listed, **more):
     return {"/": {"version": "4.1.0", "commit": "x", "kafka_cluster_id": "y"}, "/connectors?expand=info": listed} | more
+
+
+def strimzi(settings, form="v1beta2", **cluster):
+    a = {"alias": "A", "bootstrapServers": "a:1", **cluster}
+    b = {"alias": "B", "bootstrapServers": "b:1"}
+    rest_of = {k: v for k, v in settings.items() if k not in ("topics", "topics.exclude", "groups", "groups.exclude")}
+    mirror = {
+        "sourceConnector": {"tasksMax": 2, "config": rest_of},
+        "checkpointConnector": {"config": {k: yaml.safe_load(v) if v == "true" else v for k, v in rest_of.items()}},
+    }
+    for key, name in (("topics", "topicsPattern"), ("topics.exclude", "topicsExcludePattern"),
+                      ("groups", "groupsPattern"), ("groups.exclude", "groupsExcludePattern")):  # fmt: skip
+        if key in settings:
+            mirror[name] = settings[key]
+    spec = {"version": "4.0.0", "replicas": 1}
+    if form == "v1beta2":
+        spec |= {"connectCluster": "B", "clusters": [a, b]}
+        spec["mirrors"] = [{"sourceCluster": "A", "targetCluster": "B"} | mirror]
+    else:
+        spec |= {"target": b | {"groupId": "g", "offsetStorageTopic": "its-offsets"}}
+        spec["mirrors"] = [{"source": a} | mirror]
+    return {"kind": "KafkaMirrorMaker2", "metadata": {"name": "mm2", "namespace": "kafka"}, "spec": spec}
+
+
+def strimzi_file(tmp_path, *documents):
+    path = tmp_path / "mm2.yaml"
+    path.write_text(yaml.safe_dump_all(documents))
+    return path

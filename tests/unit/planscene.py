@@ -34,8 +34,8 @@ class FakeMirror:
         self.asked = list(questions)
         found = {}
         for q in questions:
-            links = chain(self.history.get((q.source_topic, q.partition), []), q.source_end or 10**9, q.target_end)
-            found[q] = window(links, q.source_committed)
+            kept = chain(self.history.get((q.source_topic, q.partition), []), q.source_end or 10**9, q.target_end)
+            found[q] = window(kept, q.source_committed)
         return SyncReading(found, {"offset-sync": 1})
 
     def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:

@@ -145,14 +145,14 @@ def _cut(entries: Sequence[Entry], pin: int) -> tuple[Entry, ...]:
 
 def drawn(world: World, commits: Sequence[int] | None = None) -> str:
     """The whole world in a few lines that a person can debug with."""
-    links = chain(world.syncs, world.source_log.end, world.target_log.end)
+    kept = chain(world.syncs, world.source_log.end, world.target_log.end)
     there = {e.offset for e in world.source}
     gone = [w for w in world.written if w.offset not in there]
     lines = [
         f"seed {world.seed}, troubles: {' '.join(sorted(world.troubles)) or 'none'}",
         f"source [{world.source_log.start},{world.source_log.end}): {_runs(_source_marks(world))}",
         f"target [{world.target_log.start},{world.target_log.end}): {_runs(_target_marks(world))}",
-        f"syncs  {_pairs(world.syncs)}  chain {_pairs(links)}",
+        f"syncs  {_pairs(world.syncs)}  chain {_pairs(kept)}",
         f"MM2    next {world.reached}, committed {world.last_copied_offset}; commits {list(commits or world.commits)}",
     ]
     if gone:

@@ -60,8 +60,8 @@ def chain_alone(world: World) -> Matcher:
     """What the chain of syncs says, with no look at the records: MM2's own rule."""
 
     def place(w: World, g: int) -> Matched:
-        links = chain(w.syncs, w.source_log.end, w.target_log.end)
-        d = lower_end(window(links, g), g, w.target_log)
+        kept = chain(w.syncs, w.source_log.end, w.target_log.end)
+        d = lower_end(window(kept, g), g, w.target_log)
         return Matched(d, Why.UNKNOWN_RECORD, oracle.rereads(w.truth, g, d), len(oracle.missing(w.truth, g)))
 
     return _telling(world, place)

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from migrate.kafka.client_config import CLIENT_ID, client_settings, librdkafka_config
 from migrate.mm2.flow import Cluster
-from migrate.mm2.secrets import redact, secret_values
 from migrate.model import Side
 from migrate.spark.java_settings import java_settings
 from tests.unit.clientscene import BROKERS, OAUTH, PASSWORD, PLAIN, TLS, accepted, mapped, refusal
@@ -105,60 +104,6 @@ def test_whatever_is_mapped_librdkafka_accepts_in_silence(capfd, security, tls, 
         properties["security.protocol"] = properties["security.protocol"].replace("PLAINTEXT", "SSL")
     assert accepted(properties)
     assert capfd.readouterr() == ("", "")
-
-
-def test_spark_and_java_get_the_properties_as_they_are_but_for_what_they_reject():
-    properties = PLAIN | {
-        "auto.offset.reset": "latest",
-        "key.deserializer": "a.B",
-        "value.deserializer": "a.B",
-        "enable.auto.commit": "true",
-        "interceptor.classes": "a.B",
-        "metric.reporters": "a.B",
-        "group.id": "g",
-        "ssl.truststore.location": "/x.jks",
-        "config.providers": "file",
-        "config.providers.file.class": "a.B",
-        "allow.auto.create.topics": "true",
-    }
-    kept = PLAIN | {
-        "ssl.truststore.location": "/x.jks",
-        "client.id": CLIENT_ID,
-        "allow.auto.create.topics": "false",
-    }
-    settings = java_settings(Cluster(Side.SOURCE, "A", properties))
-    assert settings.admin == kept
-    assert settings.source == {f"kafka.{key}": value for key, value in kept.items()}
-    assert java_settings(Cluster(Side.SOURCE, "A", BROKERS | {"client.id": "mine"})).admin["client.id"] == "mine"
-
-
-def test_secrets_are_hidden_in_every_form_but_the_users_name_is_not():
-    escaped = r'x.PlainLoginModule required username="u" password="a\"b";'
-    properties = {
-        "bootstrap.servers": "h:1",
-        "sasl.jaas.config": escaped,
-        "ssl.keystore.password": "store-pass ",
-        "ssl.keystore.key": "-----BEGIN",
-        "sasl.oauthbearer.client.credentials.client.secret": "cs",
-        "sasl.oauthbearer.token.endpoint.url": "https://t",
-        "ssl.key.password": "",
-    }
-    secrets = secret_values(properties)
-    assert {'a"b', r"a\"b", escaped, "store-pass", "-----BEGIN", "cs"} == secrets
-    text = f'{escaped}: login of u with a"b at h:1 failed, store-pass is wrong'
-    assert redact(text, secrets) == "[hidden]: login of u with [hidden] at h:1 failed, [hidden] is wrong"
-
-
-def test_the_quoted_parts_of_a_broken_login_are_secret_too():
-    assert PASSWORD in secret_values({"sasl.jaas.config": f"M required username='u' password='{PASSWORD}'"})
-
-
-@given(st.text("ABC\"'\\ \n", min_size=1).filter(str.strip), st.text("012"), st.text("012"))
-def test_no_text_shows_a_password(password, before, after):
-    quoted = password.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    secrets = secret_values({"sasl.jaas.config": f'M required password="{quoted}";'})
-    assert {password, quoted} <= secrets
-    assert redact(before + password + after, secrets) == f"{before}[hidden]{after}"
 
 
 def test_a_mapped_configuration_does_not_show_itself():

@@ -14,8 +14,8 @@ SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
 LOG = {n: record(n) for n in range(100)}
 
 
-def calibrate(source, target, links=(), **readers) -> Calibration:
-    question = TopicQuestion("t", (AnchorPartition(SOURCE, TARGET, log_range(source), log_range(target), links),))
+def calibrate(source, target, sync_pairs=(), **readers) -> Calibration:
+    question = TopicQuestion("t", (AnchorPartition(SOURCE, TARGET, log_range(source), log_range(target), sync_pairs),))
     opened = MemoryReaders(MemoryReader({SOURCE: source}, **readers), MemoryReader({TARGET: target}))
     (found,) = calibrate_topics(opened, [question])
     assert isinstance(found, Calibration)
@@ -40,11 +40,11 @@ def test_a_sync_without_its_records_is_no_anchor():
         ({"value": b"?"}, Equality.TIME_AND_KEY),
     ],
 )
-@pytest.mark.parametrize("links", [((10, 10), (20, 20)), ()])
-def test_what_is_changed_on_the_way_is_seen_with_and_without_syncs(change, equality, links):
+@pytest.mark.parametrize("sync_pairs", [((10, 10), (20, 20)), ()])
+def test_what_is_changed_on_the_way_is_seen_with_and_without_syncs(change, equality, sync_pairs):
     source = {n: replace(content, headers=(("h", b"1"),)) for n, content in LOG.items()}
     changed = {n: replace(content, **({"headers": (("h", b"1"),)} | change)) for n, content in LOG.items()}
-    assert calibrate(source, changed, links).equality is equality
+    assert calibrate(source, changed, sync_pairs).equality is equality
 
 
 def test_records_that_occur_twice_near_the_end_tell_nothing():

@@ -17,21 +17,23 @@ def place(number: int, topic: str = "t") -> TopicPartition:
     return TopicPartition(topic, number)
 
 
-def question(links, committed, length=100_000, limit=1_000_000):
+def question(sync_pairs, committed, length=100_000, limit=1_000_000):
     log = LogRange(0, length)
     places = place(0), place(0, "A.t")
-    return PartitionQuestion(*places, log, log, committed, sync_pairs=links, equality=Equality.ALL, match_limit=limit)
+    return PartitionQuestion(
+        *places, log, log, committed, sync_pairs=sync_pairs, equality=Equality.ALL, match_limit=limit
+    )
 
 
 def test_a_partition_costs_what_its_matching_asks_for_first():
-    links = tuple((u, u) for u in range(0, 100_000, 100))
-    asked = question(links, (50_050, 50_060))
+    sync_pairs = tuple((u, u) for u in range(0, 100_000, 100))
+    asked = question(sync_pairs, (50_050, 50_060))
     needs = next(matching(asked))
     cost = cost_of(asked, matching, 4)
     assert cost.source_reading.width == sum(piece.end - piece.start for piece in needs.source)
     assert cost.target_reading.width == sum(piece.end - piece.start for piece in needs.target)
     assert 200 <= cost.source_reading.width <= 400
-    assert cost.newest == links[-4:]
+    assert cost.newest == sync_pairs[-4:]
 
 
 def test_commits_whose_syncs_are_far_are_searched_for():
@@ -62,8 +64,10 @@ def test_what_a_fetch_brings_beyond_a_run_is_said_too_but_never_more_than_the_lo
 
 
 def test_what_is_left_of_a_log_behind_its_first_window_bounds_what_is_fetched():
-    links = tuple((u, u) for u in range(0, 100_000, 100))
-    ends, apart = (cost_of(question(links, at), matching, 4).source_reading for at in ((99_950,), (10_050, 50_050)))
+    sync_pairs = tuple((u, u) for u in range(0, 100_000, 100))
+    ends, apart = (
+        cost_of(question(sync_pairs, at), matching, 4).source_reading for at in ((99_950,), (10_050, 50_050))
+    )
     assert ends.width <= ends.reach <= 1_000
     assert (apart.runs, ends.runs) == (3, 1), "two windows and the tail; the tail alone"
     assert 89_000 <= apart.reach <= 91_000

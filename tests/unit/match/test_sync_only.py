@@ -13,9 +13,9 @@ SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
 LOG: Log = {n: record(n) for n in range(100)}
 
 
-def answer(target: Log, links, *committed: int, reason="match-limit", bounded=True, equality=Equality.ALL):
+def answer(target: Log, sync_pairs, *committed: int, reason="match-limit", bounded=True, equality=Equality.ALL):
     question = PartitionQuestion(
-        SOURCE, TARGET, log_range(LOG), log_range(target), tuple(sorted(committed)), sync_pairs=tuple(links),
+        SOURCE, TARGET, log_range(LOG), log_range(target), tuple(sorted(committed)), sync_pairs=tuple(sync_pairs),
         equality=equality,
     )  # fmt: skip
     reader = MemoryReader({SOURCE: LOG, TARGET: target})

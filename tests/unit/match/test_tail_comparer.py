@@ -23,12 +23,12 @@ class Flow:
         self.place, self.copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
         self.reads, self.reader, self.syncs = 0, reader, syncs
         self.grow(written, copied)
-        self.comparer = TailComparer(self.links, self.open)
+        self.comparer = TailComparer(self.sync_pairs, self.open)
 
     def grow(self, written, copied):
         self.written, self.copied = written, copied
 
-    def links(self, source, source_end, target_end):
+    def sync_pairs(self, source, source_end, target_end):
         return tuple((n, n) for n in range(0, self.copied, 10)) if self.syncs else ()
 
     def open(self):

@@ -16,14 +16,14 @@ def syncs(*pairs: tuple[int, int]) -> list[OffsetSync]:
     return [OffsetSync(i, u, d) for i, (u, d) in enumerate(pairs)]
 
 
-def pairs(links: tuple[OffsetSync, ...]) -> list[tuple[int, int]]:
-    return [(s.source_offset, s.target_offset) for s in links]
+def pairs(kept: tuple[OffsetSync, ...]) -> list[tuple[int, int]]:
+    return [(s.source_offset, s.target_offset) for s in kept]
 
 
 @given(histories, offsets, offsets)
 def test_a_chain_rises_strictly_in_both_coordinates(history, source_end, target_end):
-    links = chain(history, source_end, target_end)
-    for before, after in zip(links, links[1:], strict=False):
+    kept = chain(history, source_end, target_end)
+    for before, after in zip(kept, kept[1:], strict=False):
         assert before.position < after.position
         assert before.source_offset < after.source_offset
         assert before.target_offset < after.target_offset
@@ -71,10 +71,10 @@ def test_a_truncated_target_log_discards_syncs_at_or_beyond_its_end():
 
 @given(histories, offsets)
 def test_a_window_holds_the_nearest_syncs_on_either_side(history, committed):
-    links = chain(history, 61, 61)
-    around = window(links, committed)
-    below = [s for s in links if s.source_offset <= committed]
-    above = [s for s in links if s.source_offset > committed]
+    kept = chain(history, 61, 61)
+    around = window(kept, committed)
+    below = [s for s in kept if s.source_offset <= committed]
+    above = [s for s in kept if s.source_offset > committed]
     assert around == Window(max(below, default=None), min(above, default=None))
 
 
@@ -100,10 +100,10 @@ def test_a_sync_below_the_target_log_start_gives_the_log_start():
 
 @given(histories, offsets, offsets, offsets)
 def test_translation_is_monotonic_in_the_committed_offset(history, one, other, start):
-    links = chain(history, 61, 61)
+    kept = chain(history, 61, 61)
     low, high = sorted((one, other))
     log = LogRange(start, 61)
-    assert lower_end(window(links, low), low, log) <= lower_end(window(links, high), high, log)
+    assert lower_end(window(kept, low), low, log) <= lower_end(window(kept, high), high, log)
 
 
 def test_reread_estimate_counts_source_records_since_the_sync():

@@ -4,44 +4,11 @@ import pytest
 
 from migrate.errors import ConfigError
 from migrate.kafka.client_config import librdkafka_config
-from migrate.mm2.config_file import Overrides, client_flow, override, read_flow, with_clients
+from migrate.mm2.config_file import Overrides, client_flow, read_flow, with_clients
 from migrate.mm2.naming import PolicyKind
 from migrate.model import Side
 from migrate.spark.java_settings import java_settings
-
-FILE_PROVIDER = (
-    "config.providers=file\nconfig.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider\n"
-)
-
-IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
-BASE = """
-clusters = A, B ,C
-A.bootstrap.servers = a:1
-B.bootstrap.servers = b:1
-C.bootstrap.servers = c:1
-A->B.enabled = true
-B->A.enabled = false
-C->A.enabled = TRUE
-"""
-
-
-@pytest.fixture
-def flow_of(tmp_path):
-    """Return a function that reads a flow from BASE and further lines."""
-
-    def read(lines="", source="A", target="B", overrides=None):
-        path = tmp_path / "mm2.properties"
-        path.write_text(BASE + lines)
-        return read_flow(path, source, target, overrides or Overrides())
-
-    return read
-
-
-def refusal(flow_of, *args, **kwargs):
-    with pytest.raises(ConfigError) as caught:
-        flow_of(*args, **kwargs)
-    assert caught.value.todo
-    return str(caught.value)
+from tests.unit.mm2.flowlines import FILE_PROVIDER, refusal
 
 
 def test_a_file_without_anything_special_gives_mm2s_defaults(flow_of):
@@ -100,113 +67,6 @@ def test_a_setting_of_the_flow_wins_over_the_same_at_the_top_and_other_flows_do_
     assert flow.emits_offset_syncs is False
     assert flow.syncs_side is Side.TARGET
     assert flow.offset_syncs_topic == "mm2-offset-syncs.A.internal"
-
-
-def test_policy_and_separator_make_the_names(flow_of):
-    flow = flow_of(
-        f"replication.policy.class = {IDENTITY}\nreplication.policy.separator = __\n"
-        "A->B.replication.policy.internal.topic.separator.enabled = false\n"
-    )
-    assert flow.policy.kind is PolicyKind.IDENTITY
-    assert flow.policy.separator == "__"
-    assert flow.checkpoints_topic == "A.checkpoints.internal"
-    assert flow.policy.target_topic("t") == "t"
-    strimzi = "replication.policy.class=io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy\n"
-    assert flow_of(strimzi).policy.kind is PolicyKind.IDENTITY
-    dashes = flow_of("replication.policy.separator=-\n")
-    assert dashes.checkpoints_topic == "A-checkpoints-internal"
-    assert not dashes.topic_filter.accepts("A-checkpoints-internal")
-
-
-def test_a_policy_of_the_users_own_needs_all_three_names(flow_of):
-    own = "replication.policy.class = com.example.MyPolicy\n"
-    for given in (
-        Overrides(),
-        Overrides(replication_policy="identity"),
-        Overrides(checkpoints_topic="c", offset_syncs_topic="s"),
-    ):
-        text = refusal(flow_of, own, overrides=given)
-        assert "com.example.MyPolicy" in text
-        for option in ("--replication-policy", "--checkpoints-topic", "--offset-syncs-topic"):
-            assert option in text
-    flow = flow_of(own, overrides=Overrides("identity", None, None, "c", "s"))
-    assert (flow.policy.kind, flow.checkpoints_topic, flow.offset_syncs_topic) == ("identity", "c", "s")
-    assert flow.named == {"c", "s"}
-
-
-@pytest.mark.parametrize(
-    ("line", "names"),
-    [
-        ("offset-syncs.topic.location = both\n", "offset-syncs.topic.location"),
-        ("sync.group.offsets.enabled = yes\n", "sync.group.offsets.enabled"),
-        ("topics = (a\n", "topics"),
-        ("groups.exclude = a, [a-z&&[^b]]\n", "groups.exclude"),
-        ("config.providers=f\ntopics = ${f:/x:topics}\n", "config.providers.f.class"),
-        (f"{FILE_PROVIDER}topics = ${{file:/none:topics}}\n", "/none cannot be read"),
-    ],
-)
-def test_a_setting_that_cannot_be_followed_is_named(flow_of, line, names):
-    assert names in refusal(flow_of, line)
-
-
-@pytest.mark.parametrize(
-    ("topic", "taken"),
-    [("orders", True), ("foo.internal", True), ("heartbeats", True), ("a.replica", False), ("__x", False),
-     ("mm2-offset-syncs.B.internal", False), ("A.checkpoints.internal", False), (".x", False)],
-)  # fmt: skip
-def test_the_default_topic_filter_is_that_of_kafka_4_with_internal_topics_left_out(flow_of, topic, taken):
-    assert flow_of().topic_filter.accepts(topic) is taken
-
-
-def test_internal_topics_stay_out_whatever_the_filter_says(flow_of):
-    accepts = flow_of("topics = x.*, __.*, mm2.*\ntopics.exclude =\n").topic_filter.accepts
-    assert accepts("x.replica")
-    assert accepts("heartbeats")
-    assert not accepts("__consumer_offsets")
-    assert not accepts("mm2-configs.A.internal")
-    assert not accepts("y")
-
-
-def test_lists_are_read_as_mm2_reads_them(flow_of):
-    flow = flow_of("topics = a ,b.*\ngroups =\ngroups.exclude = z\n")
-    assert [p.pattern for p in flow.topic_filter.include] == ["a", "b.*", "heartbeats"]
-    assert not flow.group_filter.accepts("anything")
-    assert flow_of("topics = (a,b)x\n").topic_filter.accepts("bx")
-    assert flow_of("groups.blacklist = z.*\n").group_filter.accepts("connect-sink")
-    assert not flow_of("groups.blacklist = z.*\n").group_filter.accepts("z1")
-
-
-def test_the_default_group_filter_leaves_connect_and_console_groups_out(flow_of):
-    accepts = flow_of().group_filter.accepts
-    assert [accepts(g) for g in ("g", "connect-s", "console-consumer-1", "__g")] == [
-        True,
-        False,
-        False,
-        False,
-    ]
-
-
-def test_a_filter_class_of_the_users_own_makes_the_filter_unknown(flow_of):
-    flow = flow_of("topic.filter.class = com.example.F\n")
-    assert flow.topic_filter is None
-    assert flow.group_filter is not None
-
-
-@pytest.mark.parametrize(
-    ("lines", "level"),
-    [
-        ("A.consumer.isolation.level = read_committed\n", "read_committed"),
-        ("A->B.consumer.isolation.level = read_committed\n", "read_committed"),
-        ("A->B.consumer.isolation.level = read_committed\nA.consumer.isolation.level = read_uncommitted\n",
-         "read_uncommitted"),
-        ("A->B.source.consumer.isolation.level = read_committed\nA.consumer.isolation.level = x\n", "read_committed"),
-        ("B.consumer.isolation.level = read_committed\nconsumer.isolation.level = read_committed\n",
-         "read_uncommitted"),
-        ("B.exactly.once.source.support = enabled\n", "read_uncommitted"),
-    ],
-)  # fmt: skip
-def test_the_isolation_level_is_that_of_mm2s_source_consumer(flow_of, lines, level):
-    assert flow_of(lines).mm2_isolation_level == level
 
 
 def test_connections_come_from_the_top_then_the_alias_then_its_admin_or_consumer(flow_of):
@@ -277,22 +137,6 @@ C.consumer.isolation.level = read_committed
     assert (ab.mm2_isolation_level, ca.mm2_isolation_level) == ("read_uncommitted", "read_committed")
 
 
-def test_a_plans_header_tells_how_mm2_runs_and_nothing_that_is_not_known(flow_of):
-    assert flow_of("A->B.header.converter = x.Simple\n").runtime_words() == {
-        "mm2_runs": "dedicated",
-        "mm2_offsets_topic": "mm2-offsets.A.internal",
-        "mm2_source_connectors": "MirrorSourceConnector",
-        "mm2_checkpoint_connectors": "MirrorCheckpointConnector",
-        "mm2_converters": "header.converter x.Simple",
-        "mm2_group_sync": "off",
-        "mm2_isolation_level": "read_uncommitted",
-    }
-    plain = client_flow({}, {}, "A", "B")
-    assert plain.runtime_words() == {"mm2_offsets_topic": "mm2-offsets.A.internal"}
-    assert "mm2_offsets_topic" not in plain.reversed().runtime_words()
-    assert "mm2_group_sync" not in flow_of().reversed().runtime_words()
-
-
 def test_a_reference_in_a_connection_is_refused_unless_a_client_file_stands_in(flow_of):
     flow = flow_of(FILE_PROVIDER + "A.security.protocol=SSL\nA.ssl.truststore.location=${file:/none:y}\n")
     with pytest.raises(ConfigError, match="ssl.truststore.location in A refers to .*/none cannot be read"):
@@ -346,12 +190,11 @@ def test_options_change_the_names_that_the_file_gave(flow_of):
     assert not flow.topic_filter.accepts("x__checkpoints__internal")
 
 
-def test_names_given_once_stay_when_other_names_change_later():
-    flow = client_flow({}, {}, "A", "B", Overrides(checkpoints_topic="mine"))
-    later = override(flow, Overrides(separator="-"))
-    assert later.checkpoints_topic == "mine"
-    assert later.offset_syncs_topic == "mm2-offset-syncs-B-internal"
-    assert later.named == {"mine"}
+def test_a_name_that_an_option_gives_stays_and_the_others_follow_from_the_options():
+    flow = client_flow({}, {}, "A", "B", Overrides(checkpoints_topic="mine", separator="-"))
+    assert flow.checkpoints_topic == "mine"
+    assert flow.offset_syncs_topic == "mm2-offset-syncs-B-internal"
+    assert flow.named == {"mine"}
 
 
 def test_two_client_files_give_a_flow_with_mm2s_default_names():

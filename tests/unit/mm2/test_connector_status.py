@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.cli.options import resolve_flow
-from migrate.cli.wiring import task_reader_of
+from migrate.cli.wiring import mm2_worker_of
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.connector_status import ConnectorPart, ConnectorTasks, first_line, parts_of
 from migrate.mm2.connectors import Role
@@ -37,7 +37,7 @@ def told(statuses, secret=None, **more):
     paths |= {f"/connectors/copy-{kind}/config": config for kind in ("Source", "Checkpoint")}
     with worker(rest(connectors({}, **config), **(paths | more))) as url:
         flow: Flow = resolve_flow(options(connect_url=url))
-        reader = task_reader_of(flow, 5.0)
+        reader = mm2_worker_of(flow, 5.0)
         assert reader is not None and url in reader.where
         return reader.tasks()
 
@@ -160,7 +160,7 @@ def test_the_secrets_of_our_own_client_files_are_hidden_too(tmp_path):
     paths = {"/connectors/copy-Source/status": status("FAILED", trace="Boom: our-own-word"),
              "/connectors/copy-Checkpoint/status": status(), "/connectors/copy-Source/config": {}}  # fmt: skip
     with worker(rest(connectors({}), **paths)) as url:
-        reader = task_reader_of(resolve_flow(options(connect_url=url, source_config=client)), 5.0)
+        reader = mm2_worker_of(resolve_flow(options(connect_url=url, source_config=client)), 5.0)
         assert reader is not None
         assert "our-own-word" not in repr(reader) + repr(reader.tasks())
 
@@ -179,7 +179,7 @@ def test_no_document_makes_it_raise(document):
 
 def test_without_a_worker_there_is_nobody_to_ask():
     properties = {"bootstrap.servers": "x:1"}
-    assert task_reader_of(client_flow(properties, properties, "A", "B"), 5.0) is None
+    assert mm2_worker_of(client_flow(properties, properties, "A", "B"), 5.0) is None
 
 
 def test_what_is_no_secret_is_told_as_it_is():

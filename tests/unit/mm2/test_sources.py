@@ -1,20 +1,17 @@
 """One flow, told by mm2.properties, by a Connect worker and by a Strimzi resource: the same facts, and no secret."""
 
 import pytest
-import yaml
 
 from migrate.cli.options import resolve_flow
 from migrate.errors import ClusterError, ConfigError, MigrateError, UsageError
 from migrate.kafka.client_config import librdkafka_config
-from migrate.mm2.connect_worker import LOGIN, WorkerPositions, connect_worker
 from migrate.mm2.connectors import FACTS
 from migrate.mm2.flow import BYTES
 from migrate.mm2.naming import PolicyKind
-from migrate.model import Side, TopicPartition
+from migrate.model import Side
 from tests.facts import facts, options
 from tests.fakeworker import worker
-from tests.lab.ipv6 import has_ipv6
-from tests.unit.connectscene import MIRROR, connectors, rest
+from tests.unit.connectscene import MIRROR, connectors, rest, strimzi, strimzi_file
 
 IDENTITY = f"{MIRROR}.IdentityReplicationPolicy"
 SECRETS = ("hunter2", "s3cret", "${file:/x:pw}")
@@ -42,34 +39,6 @@ def properties(tmp_path, settings):
     lines |= {f"A->B.{key}": value for key, value in settings.items()}
     path = tmp_path / "mm2.properties"
     path.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
-    return path
-
-
-def strimzi(settings, form="v1beta2", **cluster):
-    a = {"alias": "A", "bootstrapServers": "a:1", **cluster}
-    b = {"alias": "B", "bootstrapServers": "b:1"}
-    rest_of = {k: v for k, v in settings.items() if k not in ("topics", "topics.exclude", "groups", "groups.exclude")}
-    mirror = {
-        "sourceConnector": {"tasksMax": 2, "config": rest_of},
-        "checkpointConnector": {"config": {k: yaml.safe_load(v) if v == "true" else v for k, v in rest_of.items()}},
-    }
-    for key, name in (("topics", "topicsPattern"), ("topics.exclude", "topicsExcludePattern"),
-                      ("groups", "groupsPattern"), ("groups.exclude", "groupsExcludePattern")):  # fmt: skip
-        if key in settings:
-            mirror[name] = settings[key]
-    spec = {"version": "4.0.0", "replicas": 1}
-    if form == "v1beta2":
-        spec |= {"connectCluster": "B", "clusters": [a, b]}
-        spec["mirrors"] = [{"sourceCluster": "A", "targetCluster": "B"} | mirror]
-    else:
-        spec |= {"target": b | {"groupId": "g", "offsetStorageTopic": "its-offsets"}}
-        spec["mirrors"] = [{"source": a} | mirror]
-    return {"kind": "KafkaMirrorMaker2", "metadata": {"name": "mm2", "namespace": "kafka"}, "spec": spec}
-
-
-def strimzi_file(tmp_path, *documents):
-    path = tmp_path / "mm2.yaml"
-    path.write_text(yaml.safe_dump_all(documents))
     return path
 
 
@@ -182,134 +151,6 @@ def test_brokers_that_only_the_worker_knows_are_asked_for(tmp_path):
         with pytest.raises(ConfigError, match="how to reach A.*--source-config"):
             resolve_flow(options(connect_url=url))
         assert resolve_flow(options(connect_url=url, source_config=client)).source.bootstrap == "other:9"
-
-
-def test_a_fact_that_is_a_reference_is_named():
-    listed = connectors({"topics": "${env:TOPICS}"})
-    with worker(rest(listed)) as url, pytest.raises(ConfigError, match="topics in connector copy-Source.*reference"):
-        resolve_flow(options(connect_url=url))
-
-
-def test_a_flow_that_no_connector_copies_is_told_with_those_that_are(tmp_path):
-    listed = connectors({}) | connectors({}, "C", "D", "third")
-    with worker(rest(listed)) as url:
-        with pytest.raises(ConfigError, match="no MirrorSourceConnector from B to A; it has A -> B, C -> D"):
-            resolve_flow(options(connect_url=url, source="B", target="A"))
-        assert resolve_flow(options(connect_url=url, source="C", target="D")).source.alias == "C"
-    with worker(rest({})) as url, pytest.raises(ConfigError, match="none at all"):
-        resolve_flow(options(connect_url=url))
-    path = strimzi_file(tmp_path, {"kind": "Kafka", "spec": {}})
-    with pytest.raises(ConfigError, match="no resource of kind KafkaMirrorMaker2"):
-        resolve_flow(options(strimzi=path))
-
-
-def test_a_list_of_resources_and_several_documents_are_searched_for_the_flow(tmp_path):
-    other = yaml.safe_load(yaml.safe_dump(strimzi({})).replace("alias: A", "alias: Z").replace(": A\n", ": Z\n"))
-    path = strimzi_file(tmp_path, {"kind": "List", "items": [other]}, None, strimzi({}))
-    assert resolve_flow(options(strimzi=path)).source.alias == "A"
-    assert resolve_flow(options(strimzi=path, source="Z")).source.alias == "Z"
-
-
-def test_topics_split_over_several_connectors_are_added_up_if_these_agree():
-    more = connectors({"topics": "b.*"}, name="more")
-    with worker(rest(connectors({"topics": "a.*"}) | more)) as url:
-        flow = resolve_flow(options(connect_url=url))
-    assert flow.runtime.source_connectors == ("copy-Source", "more-Source")
-    assert [flow.topic_filter.accepts(t) for t in ("a1", "b1", "c1")] == [True, True, False]
-    other = connectors({"topics.exclude": "x"}, name="more")
-    with worker(rest(connectors({}) | other)) as url:
-        assert resolve_flow(options(connect_url=url)).topic_filter is None
-    apart = connectors({"replication.policy.separator": "-"}, name="more")
-    with worker(rest(connectors({}) | apart)) as url, pytest.raises(ConfigError, match="do not agree"):
-        resolve_flow(options(connect_url=url))
-
-
-def test_without_a_checkpoint_connector_group_sync_and_the_group_filter_are_unknown():
-    listed = connectors({})
-    del listed["copy-Checkpoint"]
-    with worker(rest(listed)) as url:
-        flow = resolve_flow(options(connect_url=url))
-    assert (flow.group_sync, flow.group_filter) == (None, None)
-
-
-def test_a_worker_tells_the_positions_of_its_connectors():
-    def entry(cluster, topic, partition, offset):
-        return {"partition": {"cluster": cluster, "topic": topic, "partition": partition}, "offset": {"offset": offset}}
-
-    answers = {
-        "/connectors/A-%3EB.x%2Fy/offsets": {"offsets": [entry("A", "t", 0, 41), entry("C", "t", 1, 9)]},
-        "/connectors/z/offsets": {"offsets": [entry("A", "t", 0, 40), {"partition": {}, "offset": None}, 5]},
-    }
-    with worker(answers) as url:
-        reader = WorkerPositions(connect_worker(url), ("A->B.x/y", "z"), "A")
-        assert reader.positions() == {TopicPartition("t", 0): 40}
-        with pytest.raises(ClusterError, match="older than Kafka 3.5.*--connect-offsets-topic"):
-            WorkerPositions(connect_worker(url), ("gone",), "A").positions()
-
-
-@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6: nobody can listen on ::1")
-def test_a_worker_with_an_ipv6_address_is_asked_there():
-    with worker(rest(connectors({})), host="::1") as url:
-        assert url.startswith("http://[::1]:")
-        assert connect_worker(url).described().connectors
-
-
-def test_a_login_comes_from_the_environment_and_is_asked_for(monkeypatch):
-    monkeypatch.delenv(LOGIN, raising=False)
-    with worker(rest(connectors({})), login="Basic dTpodW50ZXIy") as url:
-        with pytest.raises(ClusterError, match=LOGIN):
-            connect_worker(url).described()
-        monkeypatch.setenv(LOGIN, "u:hunter2")
-        assert connect_worker(url).described().connectors
-        assert "hunter2" not in repr(connect_worker(url))
-
-
-def test_a_login_that_goes_over_an_unencrypted_line_is_warned_of_and_not_shown(monkeypatch, capsys):
-    monkeypatch.delenv(LOGIN, raising=False)
-    with worker(rest(connectors(PLAIN))) as url:
-        given = options(connect_url=url)
-        resolve_flow(given)
-        assert capsys.readouterr().err == ""
-        monkeypatch.setenv(LOGIN, "u:hunter2")
-        resolve_flow(given)
-    told = capsys.readouterr().err
-    assert "warning" in told and LOGIN in told and url in told and "https://" in told and "hunter2" not in told
-
-
-@pytest.mark.parametrize("url", ["https://connect:8083", "HTTPS://connect:8083"])
-def test_a_login_over_https_is_not_warned_of(monkeypatch, url):
-    monkeypatch.setenv(LOGIN, "u:hunter2")
-    assert connect_worker(url).warning == ""
-
-
-@pytest.mark.parametrize(
-    "url", ["connect:8083", "ftp://x", "http://", "http://x:port", "http://u:p@x", "http://x/?a=b"]
-)
-def test_what_is_no_address_of_a_worker_is_refused(url):
-    with pytest.raises(UsageError, match="--connect-url"):
-        connect_worker(url)
-
-
-@pytest.mark.parametrize(
-    ("answers", "words"),
-    [
-        ({}, "HTTP 404"),
-        ({"/": 409}, "rebalancing"),
-        ({"/": {}, "/connectors?expand=info": {}}, "no Kafka Connect worker"),
-        ({"/": b"<html>"}, "no Kafka Connect worker"),
-        (rest([]), "no Kafka Connect worker"),
-    ],
-)
-def test_an_answer_that_is_no_workers_is_one_paragraph(answers, words):
-    with worker(answers) as url, pytest.raises(ClusterError, match=words):
-        connect_worker(url).described()
-
-
-def test_a_worker_that_does_not_answer_is_told_with_the_way_around_it():
-    with worker({}) as url:
-        pass
-    with pytest.raises(ClusterError, match=r"does not answer: .*--source-config"):
-        connect_worker(url).described()
 
 
 def test_only_one_description_of_mm2_may_be_given(tmp_path):

@@ -10,7 +10,7 @@ from migrate.match.protocol import Unreadable
 from migrate.mm2 import topic_reader as plainmirror
 from migrate.mm2.chain import Window
 from migrate.mm2.config_file import client_flow
-from migrate.mm2.topic_reader import News, PlainMirror
+from migrate.mm2.topic_reader import ConsumedMm2Topics, News
 from migrate.mm2.topics import CheckpointKey, WindowQuestion
 from migrate.mm2.wire import SyncRecord, WireCheckpoint
 from migrate.model import LogRange, OffsetSync, Side, TopicPartition
@@ -50,7 +50,7 @@ def mirror(syncs=(), checkpoints=(), positions=()):
     source = Scanner({TopicPartition(SYNCS, 0): dict(enumerate(syncs))})
     target = Scanner({TopicPartition(CHECKPOINTS, 0): dict(enumerate(checkpoints))})
     target.logs[TopicPartition(OFFSETS, 0)] = dict(enumerate(positions))
-    return PlainMirror(FLOW, source, target), source, target
+    return ConsumedMm2Topics(FLOW, source, target), source, target
 
 
 def windows(reader, end, *questions):
@@ -63,7 +63,7 @@ def test_windows_are_those_of_the_chain():
     reading = windows(reader, 5, asked)
     assert reading.windows == {asked: Window(OffsetSync(2, 10, 12), OffsetSync(3, 20, 25))}
     assert reading.counts == {"offset-sync": 5}
-    assert reader.links(T0, 100, 100) == ((0, 0), (10, 12), (20, 25))
+    assert reader.sync_pairs(T0, 100, 100) == ((0, 0), (10, 12), (20, 25))
 
 
 def test_with_the_source_down_syncs_are_not_checked_against_its_end():
@@ -96,7 +96,7 @@ def test_the_next_look_reads_only_what_is_new():
     windows(reader, 2)
     windows(reader, 3)
     assert source.asked == [(SYNCS, 0, 2), (SYNCS, 2, 3)]
-    assert reader.links(T0, 100, 100)[-1] == (20, 20) and reader.news(Side.SOURCE, SYNCS).newest_ms == 7000
+    assert reader.sync_pairs(T0, 100, 100)[-1] == (20, 20) and reader.news(Side.SOURCE, SYNCS).newest_ms == 7000
 
 
 def test_a_topic_that_became_shorter_is_read_anew_and_the_old_is_forgotten():
@@ -104,7 +104,7 @@ def test_a_topic_that_became_shorter_is_read_anew_and_the_old_is_forgotten():
     windows(reader, 3)
     source.logs[TopicPartition(SYNCS, 0)] = {0: sync(5, 4)}
     windows(reader, 1)
-    assert reader.links(T0, 100, 100) == ((5, 4),)
+    assert reader.sync_pairs(T0, 100, 100) == ((5, 4),)
 
 
 def test_positions_of_a_topic_that_began_anew_are_all_read_again():
@@ -121,7 +121,7 @@ def test_of_a_long_topic_the_end_is_read_and_what_was_left_out_is_counted(monkey
     reader, source, _ = mirror([sync(n, n) for n in range(25)])
     windows(reader, 25)
     assert source.asked == [(SYNCS, 15, 19), (SYNCS, 19, 23), (SYNCS, 23, 25)]
-    assert reader.links(T0, 100, 100) == tuple((n, n) for n in range(15, 25))
+    assert reader.sync_pairs(T0, 100, 100) == tuple((n, n) for n in range(15, 25))
     assert reader.news(Side.SOURCE, SYNCS).left_out == 15
 
 

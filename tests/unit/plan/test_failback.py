@@ -19,7 +19,7 @@ from migrate.match.protocol import Matched, Unmatched, Why
 from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.flow import Flow, TopicFilter
-from migrate.mm2.naming import PolicyKind, ReplicationPolicy
+from migrate.mm2.naming import PolicyKind, ReplicationPolicy, ReversedPolicy
 from migrate.mm2.settings import java_pattern
 from migrate.mm2.topics import SyncReading, WindowQuestion
 from migrate.model import Decision, Grade, Level, LogRange, OffsetSync, Side, TopicPartition
@@ -260,7 +260,7 @@ def test_the_way_back_swaps_roles_and_nothing_else() -> None:
 
 @given(POLICIES, TOPICS)
 def test_a_copy_goes_back_to_the_topic_it_came_from(policy: ReplicationPolicy, topic: str) -> None:
-    back = policy.reversed()
+    back = ReversedPolicy(policy)
     if policy.why_not_replicated(topic) is None:
         copy = policy.target_topic(topic)
         assert back.why_not_replicated(copy) is None
@@ -269,11 +269,11 @@ def test_a_copy_goes_back_to_the_topic_it_came_from(policy: ReplicationPolicy, t
 
 @given(POLICIES, TOPICS)
 def test_no_two_topics_go_back_to_one(policy: ReplicationPolicy, topic: str) -> None:
-    back = policy.reversed()
+    back = ReversedPolicy(policy)
     original = back.target_topic(topic)
     assert not original or policy.target_topic(original) == topic
 
 
 def test_under_the_identity_policy_names_stay() -> None:
-    back = ReplicationPolicy(PolicyKind.IDENTITY, "A", "B").reversed()
+    back = ReversedPolicy(ReplicationPolicy(PolicyKind.IDENTITY, "A", "B"))
     assert back.target_topic("orders") == "orders" and back.why_not_replicated("orders") is None

@@ -50,10 +50,10 @@ def looked(
     def news(side, topic):
         return News(clock.now_ms() - (12_000 if topic == SYNCS else 5_000) + behind_ms)
 
-    def links(place, source_end, target_end):
+    def sync_pairs(place, source_end, target_end):
         return tuple((s.source_offset, s.target_offset) for s in mirror.history.get((place.topic, place.partition), []))
 
-    return status_of(request, survey, positions, news, links, clock.now_ms(), down)
+    return status_of(request, survey, positions, news, sync_pairs, clock.now_ms(), down)
 
 
 def text(status, width=100, **more):

@@ -94,7 +94,7 @@ def test_records_are_forgotten_when_what_they_are_about_differs_and_nothing_else
 def lookout(clusters, on_target, clock):
     source, target, mirror = clusters
     mirror.news = lambda side, topic: News(clock.now_ms())
-    mirror.links = lambda place, source_end, target_end: ()
+    mirror.sync_pairs = lambda place, source_end, target_end: ()
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 15.0, {})
     on_either = ((Side.SOURCE, FakeGroupFacts()), (Side.TARGET, on_target))

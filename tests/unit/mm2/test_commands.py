@@ -1,0 +1,140 @@
+"""MM2's own commands, for the way it runs and its version: to stop it, and to reset its positions."""
+
+import json
+import shlex
+
+import pytest
+
+from migrate.mm2.commands import resetting, stopping
+from migrate.model import TopicPartition
+from migrate.show.explain import site_of
+from tests.builders import make_header
+
+
+def site(version="", home="connect", **more):
+    flow = {"mm2_runs": home, "mm2_version": version, "target_bootstrap": "b:1"} | more
+    return site_of(make_header(flow=flow, failback=more.get("failback", False)))
+
+
+ORDERS = TopicPartition("orders", 3)
+
+
+CONNECT = {
+    "mm2_connect_url": "http://connect:8083",
+    "mm2_source_connectors": "A->B.src",
+    "mm2_checkpoint_connectors": "chk",
+}
+
+
+def commands(lines):
+    return [shlex.split(line) for line in lines if line.startswith("    ")]
+
+
+def test_a_worker_is_stopped_and_reset_by_rest_where_its_version_has_it():
+    for version in ("4.3.1", "3.6.0", "3.6.0-SNAPSHOT", "7.6.1-ccs", "8.0.0-ce"):
+        at = site(version, **CONNECT)
+        urls = [words[-1] for words in commands(stopping(at))]
+        assert urls == [
+            "http://connect:8083/connectors/A-%3EB.src/stop",
+            "http://connect:8083/connectors/chk/stop",
+        ]
+        patch, delete = commands(resetting(at, ORDERS))
+        body = json.loads(patch[patch.index("-d") + 1])
+        assert body == {"offsets": [{"partition": {"cluster": "A", "topic": "orders", "partition": 3}, "offset": None}]}
+        assert delete[delete.index("-X") + 1] == "DELETE"
+
+
+def test_an_older_worker_is_paused_and_reset_by_a_null_in_its_topic():
+    at = site("3.4.1", mm2_offsets_topic="connect-offsets", **CONNECT)
+    assert [words[-1].rpartition("/")[2] for words in commands(stopping(at))] == ["pause", "pause"]
+    assert commands(stopping(site("3.5.0", **CONNECT)))[0][-1].endswith("/stop")
+    for version in ("3.4.1", "3.5.2"):
+        at = site(version, mm2_offsets_topic="connect-offsets", **CONNECT)
+        words, restart = commands(resetting(at, ORDERS))
+        assert words[words.index("--topic") + 1] == "connect-offsets"
+        assert words[2] == '["A->B.src",{"cluster":"A","partition":3,"topic":"orders"}]'
+        # A task that was only paused goes on from the position that it has in memory.
+        assert restart[-1] == "http://connect:8083/connectors/A-%3EB.src/restart?includeTasks=true"
+
+
+@pytest.mark.parametrize(
+    ("version", "kafka"),
+    [
+        ("7.4.1-ccs", (3, 4)), ("7.4.1-ce", (3, 4)), ("7.5.0-0-ccs", (3, 5)), ("5.5.12-ccs", (2, 5)),
+        ("6.0.0-ce", (2, 6)), ("6.1.15-ccs", (2, 7)), ("6.2.4-ccs", (2, 8)), ("8.1.0-ce", (4, 1)),
+        ("8.0.0-ccs", (4, 0)),
+        ("3.4.1", (3, 4)), ("4.3.1", (4, 3)), ("4.0.0-SNAPSHOT", (4, 0)), ("3.9.0-rc3", (3, 9)),
+        ("6.3.0-ccs", None), ("4.1.4-ccs", None), ("9.0.0-ce", None), ("7.4.1", None), ("3.5.1.redhat-00003", None),
+        ("3.6.0-amzn-1", None), ("7.4.1-vendor", None), ("unknown", None), ("", None),
+    ],
+)  # fmt: skip
+def test_a_vendors_version_is_not_taken_for_kafkas(version, kafka):
+    assert site(version, **CONNECT).version == kafka
+
+
+def test_confluents_7_4_is_kafka_3_4_which_neither_stops_nor_resets_by_rest():
+    at = site("7.4.1-ccs", mm2_offsets_topic="connect-offsets", **CONNECT)
+    told = [*stopping(at), *resetting(at, ORDERS)]
+    assert [words[-1].rpartition("/")[2] for words in commands(stopping(at))] == ["pause", "pause"]
+    assert not any("PATCH" in line or "/stop" in line for line in told)
+    assert any("7.4.1-ccs" in line and "Kafka 3.4" in line for line in told)
+
+
+@pytest.mark.parametrize("version", ["", "7.4.1-vendor", "9.0.0-ce"])
+def test_of_an_unknown_version_both_ways_are_printed_with_the_versions_that_they_need(version):
+    at = site(version, mm2_offsets_topic="connect-offsets", **CONNECT)
+    assert [words[-1].rpartition("/")[2] for words in commands(stopping(at))] == ["stop", "stop", "pause", "pause"]
+    text = " ".join(stopping(at))
+    assert "3.5" in text and "before" in text and version in text
+    patch, delete, produce, restart = commands(resetting(at, ORDERS))
+    assert "PATCH" in patch and "DELETE" in delete and "kafka-console-producer.sh" in produce and "POST" in restart
+    text = " ".join(resetting(at, ORDERS))
+    assert "3.6" in text and "before" in text
+    strimzi = [words[0] for words in commands(resetting(site(version, "strimzi"), ORDERS))]
+    assert strimzi == ["kubectl", "printf"]
+
+
+@pytest.mark.parametrize("home", ["connect", "strimzi", "dedicated", ""])
+@pytest.mark.parametrize(
+    ("location", "failback", "on"), [("source", False, "A"), ("target", False, "B"), ("source", True, "A")]
+)
+def test_who_resets_mm2_is_warned_to_leave_its_offset_syncs_alone(home, location, failback, on):
+    flow = {"mm2_runs": home, "offset_syncs_topic": "mm2-offset-syncs.B.internal", "offset_syncs_location": location}
+    aliases = {"source_alias": "B", "target_alias": "A"} if failback else {}
+    header = make_header(flow={k: v for k, v in flow.items() if v}, failback=failback, **aliases)
+    text = " ".join(resetting(site_of(header), ORDERS))
+    assert f"mm2-offset-syncs.B.internal on {on} must stay" in text and "resets nothing" in text
+
+
+def test_an_mm2_by_itself_gets_a_signal_and_the_very_bytes_of_its_key():
+    at = site(
+        "", "dedicated", mm2_offsets_topic="mm2-offsets.A.internal", mm2_source_connectors="MirrorSourceConnector"
+    )
+    assert commands(stopping(at))[0][0] == "kill"
+    (words,) = commands(resetting(at, TopicPartition("t1", 3)))
+    assert words[2] == '["MirrorSourceConnector",{"cluster":"A","partition":3,"topic":"t1"}]'
+    assert words[words.index("--bootstrap-server") + 1] == "b:1"
+    assert "--property" in words
+    newer = commands(resetting(site("4.2.0", "dedicated"), ORDERS))[0]
+    assert "--reader-property" in newer
+    assert "--property" not in newer
+
+
+def test_strimzi_gets_kubectl_with_namespace_and_connector():
+    at = site("4.0.0", "strimzi", mm2_strimzi_resource="kafka/mm2", mm2_source_connectors="A->B.MirrorSourceConnector")
+    (edit,) = commands(stopping(at))
+    assert edit == ["kubectl", "-n", "kafka", "edit", "kafkamirrormaker2", "mm2"]
+    (annotate,) = commands(resetting(at, ORDERS))
+    assert annotate[-2:] == [
+        "strimzi.io/connector-offsets=reset",
+        "strimzi.io/mirrormaker-connector=A->B.MirrorSourceConnector",
+    ]
+
+
+def test_on_a_failback_mm2s_source_is_what_the_plan_writes():
+    header = make_header(
+        source_alias="B", target_alias="A", failback=True, flow={"mm2_runs": "dedicated", "source_bootstrap": "b:1"}
+    )
+    (words,) = commands(resetting(site_of(header), ORDERS))
+    assert '"cluster":"A"' in words[2]
+    assert words[words.index("--bootstrap-server") + 1] == "b:1"

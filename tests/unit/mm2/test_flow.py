@@ -1,0 +1,88 @@
+"""A flow: what MM2 leaves out of it, what a plan's header says of it, and its way back."""
+
+from dataclasses import replace
+
+import pytest
+
+from migrate.mm2.config_file import client_flow
+from migrate.mm2.flow import Mm2Home, Mm2Runtime, TopicFilter
+from migrate.mm2.naming import ReversedPolicy
+from migrate.mm2.settings import java_pattern
+from migrate.model import Side
+
+FLOW = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
+ONLY_G = TopicFilter((java_pattern("g.*"),), (java_pattern("gx"),))
+
+
+def test_a_plans_header_tells_how_mm2_runs_and_nothing_that_is_not_known(flow_of):
+    assert flow_of("A->B.header.converter = x.Simple\n").runtime_words() == {
+        "mm2_runs": "dedicated",
+        "mm2_offsets_topic": "mm2-offsets.A.internal",
+        "mm2_source_connectors": "MirrorSourceConnector",
+        "mm2_checkpoint_connectors": "MirrorCheckpointConnector",
+        "mm2_converters": "header.converter x.Simple",
+        "mm2_group_sync": "off",
+        "mm2_isolation_level": "read_uncommitted",
+    }
+    plain = client_flow({}, {}, "A", "B")
+    assert plain.runtime_words() == {"mm2_offsets_topic": "mm2-offsets.A.internal"}
+    assert "mm2_offsets_topic" not in plain.reversed().runtime_words()
+    assert "mm2_group_sync" not in flow_of().reversed().runtime_words()
+
+
+def test_the_way_back_swaps_the_clusters_and_keeps_mm2s_own_names():
+    back = FLOW.reversed()
+    assert (back.source.alias, back.source.side) == ("B", Side.SOURCE)
+    assert (back.target.alias, back.target.side) == ("A", Side.TARGET)
+    assert back.failback and isinstance(back.policy, ReversedPolicy)
+    assert back.syncs_side is Side.TARGET and replace(FLOW, syncs_side=Side.TARGET).reversed().syncs_side is Side.SOURCE
+    assert (back.checkpoints_topic, back.offset_syncs_topic) == (FLOW.checkpoints_topic, FLOW.offset_syncs_topic)
+    assert (FLOW.mm2_topic("t"), back.mm2_topic("A.t")) == ("t", "t")
+
+
+def test_mm2s_group_filter_leaves_groups_out_and_says_nothing_of_the_way_back():
+    flow = replace(FLOW, group_filter=ONLY_G)
+    assert flow.left_out(["g1", "gx", "h"]) == ("gx", "h")
+    assert FLOW.left_out(["h"]) == flow.reversed().left_out(["h"]) == ()
+
+
+@pytest.mark.parametrize(("group_sync", "synced"), [(None, None), (False, frozenset()), (True, frozenset({"g1"}))])
+def test_mm2_writes_the_offsets_of_the_groups_that_its_filter_takes_where_its_sync_is_on(group_sync, synced):
+    flow = replace(FLOW, group_filter=ONLY_G, group_sync=group_sync)
+    assert flow.synced(["g1", "h"]) == synced
+    assert flow.reversed().synced(["g1", "h"]) is None
+
+
+@pytest.mark.parametrize(
+    ("failback", "of_mm2", "level"),
+    [
+        (False, "read_uncommitted", "read_committed"),
+        (False, "read_committed", "read_committed"),
+        (True, "read_uncommitted", "read_uncommitted"),
+        (True, "read_committed", "read_committed"),
+        (True, None, "read_uncommitted"),
+    ],
+)
+def test_only_on_a_failback_may_aborted_records_count_and_not_where_mm2_leaves_them_out(failback, of_mm2, level):
+    flow = replace(FLOW, mm2_isolation_level=of_mm2)
+    assert (flow.reversed() if failback else flow).target_isolation_level == level
+
+
+def test_in_a_worker_only_its_settings_name_the_offsets_topic():
+    assert FLOW.connect_offsets_topic == "mm2-offsets.A.internal"
+    for home in (Mm2Home.CONNECT, Mm2Home.STRIMZI):
+        assert replace(FLOW, runtime=Mm2Runtime(home)).connect_offsets_topic == ""
+        assert replace(FLOW, runtime=Mm2Runtime(home, offsets_topic="own")).connect_offsets_topic == "own"
+
+
+def test_a_topic_that_mm2s_filter_leaves_out_is_not_replicated_and_the_sentence_names_it():
+    flow = replace(FLOW, topic_filter=TopicFilter((java_pattern("orders"),), ()))
+    assert flow.why_not_replicated("orders") == ""
+    assert "topic filter" in flow.why_not_replicated("bills") and "bills" in flow.why_not_replicated("bills")
+    assert "internal" in flow.why_not_replicated("__consumer_offsets")
+    assert "topic filter" in flow.reversed().why_not_replicated("A.bills")
+
+
+def test_a_cluster_shows_none_of_its_properties():
+    flow = client_flow({"bootstrap.servers": "a:1", "ssl.key.password": "hunter2"}, {}, "A", "B")
+    assert flow.source.name == "source A (a:1)" and "hunter2" not in repr(flow.source)

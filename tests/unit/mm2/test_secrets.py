@@ -1,0 +1,37 @@
+"""Which values of a client's properties are secret, and that no text shows one."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.mm2.secrets import redact, secret_values
+
+PASSWORD = "hunter2"
+
+
+def test_secrets_are_hidden_in_every_form_but_the_users_name_is_not():
+    escaped = r'x.PlainLoginModule required username="u" password="a\"b";'
+    properties = {
+        "bootstrap.servers": "h:1",
+        "sasl.jaas.config": escaped,
+        "ssl.keystore.password": "store-pass ",
+        "ssl.keystore.key": "-----BEGIN",
+        "sasl.oauthbearer.client.credentials.client.secret": "cs",
+        "sasl.oauthbearer.token.endpoint.url": "https://t",
+        "ssl.key.password": "",
+    }
+    secrets = secret_values(properties)
+    assert {'a"b', r"a\"b", escaped, "store-pass", "-----BEGIN", "cs"} == secrets
+    text = f'{escaped}: login of u with a"b at h:1 failed, store-pass is wrong'
+    assert redact(text, secrets) == "[hidden]: login of u with [hidden] at h:1 failed, [hidden] is wrong"
+
+
+def test_the_quoted_parts_of_a_broken_login_are_secret_too():
+    assert PASSWORD in secret_values({"sasl.jaas.config": f"M required username='u' password='{PASSWORD}'"})
+
+
+@given(st.text("ABC\"'\\ \n", min_size=1).filter(str.strip), st.text("012"), st.text("012"))
+def test_no_text_shows_a_password(password, before, after):
+    quoted = password.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    secrets = secret_values({"sasl.jaas.config": f'M required password="{quoted}";'})
+    assert {password, quoted} <= secrets
+    assert redact(before + password + after, secrets) == f"{before}[hidden]{after}"

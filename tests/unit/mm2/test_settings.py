@@ -1,0 +1,114 @@
+"""What MM2's settings say of a flow: the names of its topics, its filters, and how it reads its source."""
+
+import pytest
+
+from migrate.mm2.config_file import Overrides
+from migrate.mm2.naming import PolicyKind
+from tests.unit.mm2.flowlines import FILE_PROVIDER, IDENTITY, refusal
+
+
+def test_policy_and_separator_make_the_names(flow_of):
+    flow = flow_of(
+        f"replication.policy.class = {IDENTITY}\nreplication.policy.separator = __\n"
+        "A->B.replication.policy.internal.topic.separator.enabled = false\n"
+    )
+    assert flow.policy.kind is PolicyKind.IDENTITY
+    assert flow.policy.separator == "__"
+    assert flow.checkpoints_topic == "A.checkpoints.internal"
+    assert flow.policy.target_topic("t") == "t"
+    strimzi = "replication.policy.class=io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy\n"
+    assert flow_of(strimzi).policy.kind is PolicyKind.IDENTITY
+    dashes = flow_of("replication.policy.separator=-\n")
+    assert dashes.checkpoints_topic == "A-checkpoints-internal"
+    assert not dashes.topic_filter.accepts("A-checkpoints-internal")
+
+
+def test_a_policy_of_the_users_own_needs_all_three_names(flow_of):
+    own = "replication.policy.class = com.example.MyPolicy\n"
+    for given in (
+        Overrides(),
+        Overrides(replication_policy="identity"),
+        Overrides(checkpoints_topic="c", offset_syncs_topic="s"),
+    ):
+        text = refusal(flow_of, own, overrides=given)
+        assert "com.example.MyPolicy" in text
+        for option in ("--replication-policy", "--checkpoints-topic", "--offset-syncs-topic"):
+            assert option in text
+    flow = flow_of(own, overrides=Overrides("identity", None, None, "c", "s"))
+    assert (flow.policy.kind, flow.checkpoints_topic, flow.offset_syncs_topic) == ("identity", "c", "s")
+    assert flow.named == {"c", "s"}
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("offset-syncs.topic.location = both\n", "offset-syncs.topic.location"),
+        ("sync.group.offsets.enabled = yes\n", "sync.group.offsets.enabled"),
+        ("topics = (a\n", "topics"),
+        ("groups.exclude = a, [a-z&&[^b]]\n", "groups.exclude"),
+        ("config.providers=f\ntopics = ${f:/x:topics}\n", "config.providers.f.class"),
+        (f"{FILE_PROVIDER}topics = ${{file:/none:topics}}\n", "/none cannot be read"),
+    ],
+)
+def test_a_setting_that_cannot_be_followed_is_named(flow_of, line, names):
+    assert names in refusal(flow_of, line)
+
+
+@pytest.mark.parametrize(
+    ("topic", "taken"),
+    [("orders", True), ("foo.internal", True), ("heartbeats", True), ("a.replica", False), ("__x", False),
+     ("mm2-offset-syncs.B.internal", False), ("A.checkpoints.internal", False), (".x", False)],
+)  # fmt: skip
+def test_the_default_topic_filter_is_that_of_kafka_4_with_internal_topics_left_out(flow_of, topic, taken):
+    assert flow_of().topic_filter.accepts(topic) is taken
+
+
+def test_internal_topics_stay_out_whatever_the_filter_says(flow_of):
+    accepts = flow_of("topics = x.*, __.*, mm2.*\ntopics.exclude =\n").topic_filter.accepts
+    assert accepts("x.replica")
+    assert accepts("heartbeats")
+    assert not accepts("__consumer_offsets")
+    assert not accepts("mm2-configs.A.internal")
+    assert not accepts("y")
+
+
+def test_lists_are_read_as_mm2_reads_them(flow_of):
+    flow = flow_of("topics = a ,b.*\ngroups =\ngroups.exclude = z\n")
+    assert [p.pattern for p in flow.topic_filter.include] == ["a", "b.*", "heartbeats"]
+    assert not flow.group_filter.accepts("anything")
+    assert flow_of("topics = (a,b)x\n").topic_filter.accepts("bx")
+    assert flow_of("groups.blacklist = z.*\n").group_filter.accepts("connect-sink")
+    assert not flow_of("groups.blacklist = z.*\n").group_filter.accepts("z1")
+
+
+def test_the_default_group_filter_leaves_connect_and_console_groups_out(flow_of):
+    accepts = flow_of().group_filter.accepts
+    assert [accepts(g) for g in ("g", "connect-s", "console-consumer-1", "__g")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_a_filter_class_of_the_users_own_makes_the_filter_unknown(flow_of):
+    flow = flow_of("topic.filter.class = com.example.F\n")
+    assert flow.topic_filter is None
+    assert flow.group_filter is not None
+
+
+@pytest.mark.parametrize(
+    ("lines", "level"),
+    [
+        ("A.consumer.isolation.level = read_committed\n", "read_committed"),
+        ("A->B.consumer.isolation.level = read_committed\n", "read_committed"),
+        ("A->B.consumer.isolation.level = read_committed\nA.consumer.isolation.level = read_uncommitted\n",
+         "read_uncommitted"),
+        ("A->B.source.consumer.isolation.level = read_committed\nA.consumer.isolation.level = x\n", "read_committed"),
+        ("B.consumer.isolation.level = read_committed\nconsumer.isolation.level = read_committed\n",
+         "read_uncommitted"),
+        ("B.exactly.once.source.support = enabled\n", "read_uncommitted"),
+    ],
+)  # fmt: skip
+def test_the_isolation_level_is_that_of_mm2s_source_consumer(flow_of, lines, level):
+    assert flow_of(lines).mm2_isolation_level == level

@@ -1,0 +1,64 @@
+"""What a Java exception says, in one phrase."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from migrate.spark.java_errors import described, innermost, java_exception, root_cause
+
+
+class Throwable:
+    """A `java.lang.Throwable` as py4j shows one."""
+
+    def __init__(self, name, message, cause=None):
+        self._name, self._message, self._cause = name, message, cause
+
+    def getClass(self):  # noqa: N802
+        return SimpleNamespace(getSimpleName=lambda: self._name)
+
+    def getMessage(self):  # noqa: N802
+        return self._message
+
+    def getCause(self):  # noqa: N802
+        return self._cause
+
+
+CAUSE = Throwable("TimeoutException", "timed out\n  after 5 s.")
+WRAPPED = Throwable("SparkException", "Job aborted", Throwable("ExecutionException", "x", CAUSE))
+
+
+class OfPy4j(Exception):
+    """Carries its throwable as py4j's errors do."""
+
+    java_exception = WRAPPED
+
+
+class OfPyspark(Exception):
+    """Carries its throwable as pyspark's errors do."""
+
+    _origin = WRAPPED
+
+
+@pytest.mark.parametrize("error", [OfPy4j(), OfPyspark()])
+def test_an_error_is_its_innermost_cause_on_one_line(error):
+    assert innermost(WRAPPED) is CAUSE
+    assert root_cause(error) == "TimeoutException: timed out after 5 s"
+
+
+@pytest.mark.parametrize("message", [None, "", " \n"])
+def test_a_throwable_without_a_message_is_its_class(message):
+    assert described(Throwable("EOFException", message)) == "EOFException"
+
+
+def test_a_throwable_is_found_behind_what_python_raised_of_it():
+    try:
+        raise ValueError("ours") from OfPy4j()
+    except ValueError as error:
+        assert java_exception(error) is WRAPPED
+        assert root_cause(error) == "TimeoutException: timed out after 5 s"
+
+
+@pytest.mark.parametrize(("error", "phrase"), [(ValueError("no.\nmore"), "no"), (KeyError(), "KeyError")])
+def test_an_error_of_pythons_own_is_its_first_line_or_its_class(error, phrase):
+    assert java_exception(error) is None
+    assert root_cause(error) == phrase
