@@ -309,8 +309,8 @@ WRITING = (
         "drift-of-the-cluster-id-ignored",
         "A plan is not written to another cluster than it was made for.",
         "migrate/apply/drift.py",
-        "        if expected and now.cluster_id != expected:\n",
-        "        if expected and not now.cluster_id:\n",
+        "        if expected and now.cluster_id != expected\n",
+        "        if expected and not now.cluster_id\n",
         ("tests/unit/apply/test_drift.py::test_each_cluster_is_known_by_its_id",),
     ),
     Mutant(
@@ -487,8 +487,8 @@ WRITING = (
         "rollback-takes-back-a-later-plan",
         "A group that an undo has read back is left alone by the next one.",
         "migrate/apply/undo.py",
-        "        and row.group not in done\n",
-        "        and row.key not in done\n",
+        "        if row.group not in done\n",
+        "        if row.key not in done\n",
         ("tests/unit/apply/test_way_back.py::test_undoing_twice_leaves_alone_what_a_later_plan_has_set_in_between",),
     ),
     Mutant(
