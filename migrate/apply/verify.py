@@ -18,6 +18,7 @@ from enum import StrEnum
 from migrate.apply.drift import UNDO
 from migrate.apply.history import JournalState
 from migrate.apply.not_written import (
+    WORDS,
     Noted,
     NotWritten,
     WhyNotWritten,
@@ -25,7 +26,6 @@ from migrate.apply.not_written import (
     by_plan,
     left_out,
     noted,
-    told,
 )
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
 from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, TopicPartition
@@ -242,7 +242,7 @@ def _finding(plan: Plan, row: Row, commits: Commits | Failure, known: Known) -> 
     def found(standing: Standing, sentence: str) -> VerifyFinding:
         says = word is not Noted.NOTHING or standing in _BY_CONSUMERS
         if says and not kept and standing is not Standing.EQUAL:
-            sentence = f"{sentence}; {told(word)}"
+            sentence = f"{sentence}; {WORDS[word]}"
         return VerifyFinding(row.key, row.target_partition, expected, seen, standing, sentence, word)
 
     if isinstance(commits, Failure):

@@ -152,9 +152,9 @@ class Plan:
         """True if `plan` exits 0: no row is blocked, and no check blocks."""
         return not self.blocked_groups() and not self.blocks()
 
-    def cluster_blocked(self) -> bool:
-        """True if a check on a cluster as a whole blocks everything."""
-        return any(c.scope is Scope.CLUSTER for c in self.blocks())
+    def cluster_blocks(self) -> tuple[CheckResult, ...]:
+        """Return the blocks of a cluster as a whole: each blocks everything."""
+        return tuple(c for c in self.blocks() if c.scope is Scope.CLUSTER)
 
 
 def header_document(header: Header) -> dict[str, Any]:
