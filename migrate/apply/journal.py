@@ -21,11 +21,10 @@ from migrate.apply.history import FAILED, UNKNOWN, JournalState, Offsets, read_h
 from migrate.clock import iso
 from migrate.errors import MigrateError, Refused, UnreadablePlan
 from migrate.model import Commit, Commits, Failure, TopicPartition
-from migrate.plan.companions import journal_path, journals_under_any_name, sealed
+from migrate.plan.companions import journal_path, journals_under_any_name, sealed, sync_folder
 from migrate.plan.plan import SHORT_DIGITS
 
 Results = Mapping[TopicPartition, "str | Failure"]
-
 
 _IN_USE = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL})
@@ -61,6 +60,15 @@ def journal_content(path: Path) -> bytes | None:
         ) from None
 
 
+def read_journal(path: Path, fingerprint: str) -> JournalState:
+    """Return the state of a journal, that of none where there is no file.
+
+    Raises `UnreadablePlan` naming a damaged line, and as `journal_content` does.
+    """
+    content = journal_content(path)
+    return JournalState() if content is None else read_history(content, str(path), fingerprint)
+
+
 class JournalLost(Exception):
     """Raised by a `JournalWriter` that could not bring an event to disk; the text says why, as the end of a line.
 
@@ -77,9 +85,8 @@ class Journal:
         self._now_ms = now_ms
 
     def read(self) -> JournalState:
-        """Return the state; raises `UnreadablePlan` naming a damaged line, and as `journal_content` does."""
-        content = journal_content(self.path)
-        return JournalState() if content is None else read_history(content, str(self.path), self.fingerprint)
+        """Return the state, as `read_journal` does."""
+        return read_journal(self.path, self.fingerprint)
 
     def open(self, command: str, details: Mapping[str, object], expected_events: int | None = None) -> "JournalWriter":
         """Lock the journal, create it if there is none, write `begin`.
@@ -291,15 +298,6 @@ def write_all(descriptor: int, line: bytes) -> None:
     """Write all of a line, in as many parts as the file system takes; raises `OSError`."""
     while line:
         line = line[os.write(descriptor, line) :]
-
-
-def sync_folder(folder: Path) -> None:
-    """Return when the names in a folder are on disk; raises `OSError`."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def no_locks(path: Path, error: OSError) -> MigrateError:

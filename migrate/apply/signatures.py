@@ -16,18 +16,18 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from migrate.apply.journal import no_locks, sync_folder, write_all
+from migrate.apply.journal import no_locks, write_all
 from migrate.errors import MigrateError, UnreadablePlan, UsageError
-from migrate.plan.companions import Companion
+from migrate.plan.companions import Companion, sync_folder
 from migrate.plan.plan import Plan
 from migrate.text import name, safe
 
 REQUIRED_SETTING = "require-signatures"
 LONGEST_NAME = 200
 LONGEST_NOTE = 2000
-_SIGNATURES = Companion("signatures.jsonl", "signatures", lambda line: str(json.loads(line)["fingerprint"]))
-# Default_Ignorable_Code_Point (Unicode 16, DerivedCoreProperties.txt) as far as it is no control or format character,
-# and the braille pattern without a dot.
+signatures_path = Companion("signatures.jsonl", "signatures", lambda line: str(json.loads(line)["fingerprint"])).path
+# What `isprintable` lets pass although nothing shows: Default_Ignorable_Code_Point (Unicode 16,
+# DerivedCoreProperties.txt) as far as it is no control or format character, and the braille pattern without a dot.
 _UNSEEN = (
     (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2800, 0x2800), (0x3164, 0x3164),
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0000, 0xE0FFF),
@@ -42,14 +42,6 @@ class Signature:
     fingerprint: str
     name: str
     note: str = ""
-
-
-def signatures_path(plan_path: Path, fingerprint: str) -> Path:
-    """Return where the signatures of a plan file lie: "PLAN.<first 32 of the fingerprint>.signatures.jsonl".
-
-    Raises and finds files of earlier versions as `Companion.path` does.
-    """
-    return _SIGNATURES.path(plan_path, fingerprint)
 
 
 def signatures_required(plan: Plan) -> int:
@@ -68,13 +60,7 @@ def person(name: str) -> str:
 
 def is_plain(text: str) -> bool:
     """True if every character of a text shows: a name with one that does not looks like another person's."""
-    return text.isprintable() and not any(_is_unseen(character) for character in text)
-
-
-def _is_unseen(character: str) -> bool:
-    """True for what `isprintable` lets pass although nothing shows: Unicode's default ignorables, and blanks."""
-    code = ord(character)
-    return any(first <= code <= last for first, last in _UNSEEN)
+    return text.isprintable() and not any(first <= ord(c) <= last for c in text for first, last in _UNSEEN)
 
 
 def names_of(signatures: Sequence[Signature]) -> tuple[str, ...]:

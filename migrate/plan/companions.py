@@ -99,6 +99,15 @@ def real_path(path: Path) -> Path:
     return path if real == os.path.normpath(path.absolute()) else Path(real)
 
 
+def sync_folder(folder: Path) -> None:
+    """Return when the names in a folder are on disk; raises `OSError`."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sealed(event: Mapping[str, Any]) -> bytes:
     """Return an event as a journal's line with its checksum (CRC-32 of what stands before it), without line feed."""
     # ASCII: names that are not UTF-8 come as lone surrogates, which JSON escapes can carry.
@@ -118,14 +127,4 @@ def unsealed(line: bytes) -> dict[str, Any]:
 _JOURNAL = Companion("journal.jsonl", "journal", lambda line: str(unsealed(line)["fingerprint"]))
 
 
-def journal_path(plan_path: Path, fingerprint: str) -> Path:
-    """Return where the journal of a plan file lies: "PLAN.<first 32 of the fingerprint>.journal.jsonl".
-
-    Raises and finds journals of earlier versions as `Companion.path` does.
-    """
-    return _JOURNAL.path(plan_path, fingerprint)
-
-
-def journals_under_any_name(folder: Path, fingerprint: str) -> tuple[Path, ...]:
-    """Return the journals in a folder that belong to this fingerprint, whatever the plan file was called."""
-    return _JOURNAL.under_any_name(folder, fingerprint)
+journal_path, journals_under_any_name = _JOURNAL.path, _JOURNAL.under_any_name

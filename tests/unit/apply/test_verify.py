@@ -286,7 +286,7 @@ def test_an_undo_finds_offsets_ahead_before_it_is_applied_and_never_takes_them_f
 @pytest.mark.parametrize("seen", [60, 10])
 def test_a_plan_that_was_rolled_back_is_never_verified(seen: int) -> None:
     made = plan(row("g", target_prior=10))
-    found = held(made, seen, Known(journal(spent_by="rollback"), consumers_ran=True))
+    found = held(made, seen, Known(journal(spends=("rollback",)), consumers_ran=True))
     assert found.exit_code == 1 and text(found, made).startswith("ROLLED BACK: this plan is spent")
 
 
