@@ -184,16 +184,16 @@ def verify(
     groups = sorted({row.group for row in (plan.rows if rows is None else rows) if by_plan(row) is None})
     progress.step(f"reading committed offsets of {len(groups)} groups on {plan.header.target_alias}")
     commits = in_batches(groups, target.commits, progress)
-    found, asked = compare(plan, commits, rows, known), known
-    unseen = any(finding.seen is None for finding in found.findings)
-    if unseen or any(row.why is WhyNotWritten.LEFT_OUT for row in found.not_written):
+    first, asked = compare(plan, commits, rows, known), known
+    unseen = any(finding.seen is None for finding in first.findings)
+    if unseen or any(row.why is WhyNotWritten.LEFT_OUT for row in first.not_written):
         # Brokers leave commits on topics that we may not DESCRIBE out of the answer, in silence.
         known = replace(known, topics=target.topics())
-    unexplained = sorted({f.group for f in found.findings if f.standing in _BY_STATE})
+    unexplained = sorted({f.group for f in first.findings if f.standing in _BY_STATE})
     if unexplained:
         progress.step(f"asking {plan.header.target_alias} whether {many(len(unexplained), 'group')} have members")
         known = replace(known, states=in_batches(unexplained, target.group_states, progress))
-    return found if known is asked else compare(plan, commits, rows, known)
+    return first if known is asked else compare(plan, commits, rows, known)
 
 
 def compare(

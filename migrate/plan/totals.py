@@ -107,9 +107,7 @@ def compare_with_mm2(rows: Iterable[Row]) -> Mm2Comparison:
             continue
         if row.checkpoint_target_offset is None:
             absent += 1
-            continue
-        difference = row.checkpoint_target_offset - row.target_offset
-        if difference < 0:
+        elif (difference := row.checkpoint_target_offset - row.target_offset) < 0:
             behind.append(-difference)
         elif not difference:
             equal += 1
