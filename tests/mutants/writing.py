@@ -184,7 +184,7 @@ WRITING = (
         "migrate/apply/history.py",
         '            self._prior.setdefault(event["group"], _commits(event["prior"]))\n',
         '            self._prior[event["group"]] = _commits(event["prior"])\n',
-        ("tests/unit/apply/test_journal.py::test_the_first_backup_of_a_group_counts",),
+        ("tests/unit/apply/test_history.py::test_the_first_backup_of_a_group_counts",),
     ),
     Mutant(
         "intent-not-recorded",
@@ -200,7 +200,7 @@ WRITING = (
         "migrate/apply/journal.py",
         "    status = UNKNOWN if result.outcome_unknown else FAILED\n",
         "    status = FAILED\n",
-        ("tests/unit/apply/test_journal.py::test_what_may_have_been_written_is_never_forgotten",),
+        ("tests/unit/apply/test_history.py::test_what_may_have_been_written_is_never_forgotten",),
     ),
     Mutant(
         "unknown-codes-taken-for-failed",
@@ -343,7 +343,7 @@ WRITING = (
         "migrate/apply/assess.py",
         "if group not in blocked and any(compared(rows))}",
         "if group not in blocked and to_write(rows)}",
-        ("tests/unit/apply/test_apply_refusals.py::test_a_kept_offset_that_expired_since_the_plan_refuses_its_group",),
+        ("tests/unit/apply/test_assess.py::test_a_kept_offset_that_expired_since_the_plan_refuses_its_group",),
     ),
     Mutant(
         "kept-rows-not-compared",
@@ -359,9 +359,7 @@ WRITING = (
         "migrate/apply/assess.py",
         "    open_blocks, source_unseen = plan.blocks_without_rows(), ",
         "    open_blocks, source_unseen = (), ",
-        (
-            "tests/unit/apply/test_apply_refusals.py::test_a_block_that_no_row_shows_is_refused_and_named_when_passed_over",
-        ),
+        ("tests/unit/apply/test_assess.py::test_a_block_that_no_row_shows_is_refused_and_named_when_passed_over",),
     ),
     Mutant(
         "source-that-does-not-answer-passed-over",
@@ -369,7 +367,7 @@ WRITING = (
         "migrate/apply/assess.py",
         "    if lost and needing:\n",
         "    if lost and not needing:\n",
-        ("tests/unit/apply/test_apply_refusals.py::test_a_source_that_does_not_answer_refuses_before_any_write",),
+        ("tests/unit/apply/test_assess.py::test_a_source_that_does_not_answer_refuses_before_any_write",),
     ),
     Mutant(
         "twelve-digits-approve",
@@ -419,7 +417,7 @@ WRITING = (
         "migrate/plan/companions.py",
         "    if line != body + _SEAL + b'%08x\"}' % zlib.crc32(body):\n",
         "    if not body:\n",
-        ("tests/unit/apply/test_journal.py::test_every_flipped_bit_is_damage_and_never_another_offset",),
+        ("tests/unit/apply/test_history.py::test_every_flipped_bit_is_damage_and_never_another_offset",),
     ),
     Mutant(
         "torn-line-kept",
@@ -435,7 +433,7 @@ WRITING = (
         "migrate/apply/history.py",
         '            if event["fingerprint"] == fingerprint:\n',
         '            if event["fingerprint"]:\n',
-        ("tests/unit/apply/test_journal.py::test_the_journal_of_another_plan_is_not_taken",),
+        ("tests/unit/apply/test_history.py::test_the_journal_of_another_plan_is_not_taken",),
     ),
     Mutant(
         "spent-plan-applied-again",
