@@ -193,14 +193,14 @@ def _execute(
     others = _unconfirmed(assessment, traces) if not assessment.journal.events else []
     read_again = [*written.answers, *others]
     progress.step(f"reading {len(read_again)} groups back from {target.side} {target.alias}")
-    seen = read_commits(target, read_again, clock, timeout, tell)
-    results = results_of(assessment, _with_doubt(written.answers, traces), seen, True)
+    read_back = read_commits(target, read_again, clock, timeout, tell)
+    results = results_of(assessment, _with_doubt(written.answers, traces), read_back, True)
     gap = written.journal_gap
     if not gap:
         try:
-            for group, proven in _proven(assessment.plan, written.answers, traces, seen).items():
+            for group, proven in _proven(assessment.plan, written.answers, traces, read_back).items():
                 journal.outcome(group, proven)
-            _note_read_back(journal, results, seen)
+            _note_read_back(journal, results, read_back)
             journal.sync()
         except JournalLost as error:
             gap = f"what was read back, and how this run ended ({error})"
@@ -235,12 +235,12 @@ def _proven(
     plan: Plan,
     answers: Mapping[str, Mapping[TopicPartition, Answer]],
     traces: Mapping[str, GroupTrace],
-    seen: Mapping[str, Commits | Failure],
+    read_back: Mapping[str, Commits | Failure],
 ) -> dict[str, dict[TopicPartition, Answer]]:
     """Return what a reading shows in place of the rows that this run or an earlier one had no certain answer for."""
     proven: dict[str, dict[TopicPartition, Answer]] = {}
     for row in to_write(plan.rows):
-        commits, partition = seen.get(row.group), row.target_partition
+        commits, partition = read_back.get(row.group), row.target_partition
         if commits is None or isinstance(commits, Failure):
             continue
         answer, trace = answers.get(row.group, {}).get(partition), traces.get(row.group)
@@ -252,13 +252,13 @@ def _proven(
 
 
 def _note_read_back(
-    journal: JournalWriter, results: Iterable[RowResult], seen: Mapping[str, Commits | Failure]
+    journal: JournalWriter, results: Iterable[RowResult], read_back: Mapping[str, Commits | Failure]
 ) -> None:
     by_group: dict[str, list[RowResult]] = {}
     for result in results:
         by_group.setdefault(result.key[0], []).append(result)
     good = (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY, RowStatus.KEPT, RowStatus.MOVED_ON)
-    for group, commits in seen.items():
+    for group, commits in read_back.items():
         if isinstance(commits, Failure):
             continue
         mine = [r for r in by_group[group] if r.status is not RowStatus.SKIPPED]

@@ -105,7 +105,7 @@ class Journal:
             ) from None
         try:
             self._lock(descriptor, created)
-            self._drop_torn_line(descriptor)
+            drop_torn_line(self.path, descriptor)
             before = self.read()
             if not before.events:
                 self._refuse_twin()
@@ -175,10 +175,10 @@ class Journal:
             raise no_locks(self.path, error) from None
         mine = os.fstat(descriptor)
         try:
-            there = self.path.stat()
+            named = self.path.stat()
         except OSError:
-            there = None
-        if there is None or (there.st_dev, there.st_ino) != (mine.st_dev, mine.st_ino):
+            named = None
+        if named is None or (named.st_dev, named.st_ino) != (mine.st_dev, mine.st_ino):
             # What is written to a file without a name is lost, and its lock is no lock.
             raise Refused(
                 f"The journal {self.path} was moved or replaced while it was opened. Nothing was written.",
@@ -205,12 +205,6 @@ class Journal:
                 os.ftruncate(descriptor, size)
             else:
                 self.path.unlink()
-
-    def _drop_torn_line(self, descriptor: int) -> None:
-        content = self.path.read_bytes()
-        if content and not content.endswith(b"\n"):
-            os.ftruncate(descriptor, content.rfind(b"\n") + 1)
-            os.fsync(descriptor)
 
 
 class JournalWriter:
@@ -275,9 +269,9 @@ class JournalWriter:
         """Say what the cluster answered: "set", "removed", or the failure."""
         self.write("outcome", group=group, results=[_place(p) | _result(results[p]) for p in sorted(results)])
 
-    def read_back(self, group: str, ok: bool, seen: Offsets) -> None:
+    def read_back(self, group: str, ok: bool, offsets: Offsets) -> None:
         """Say what a fresh client read afterwards."""
-        self.write("readback", group=group, ok=ok, seen=_places(seen))
+        self.write("readback", group=group, ok=ok, seen=_places(offsets))
 
     def spent(self, by: str) -> None:
         """Say that an undo plan of this plan is about to be applied; durable on return."""
@@ -292,6 +286,14 @@ class JournalWriter:
 
 def _lost(error: OSError) -> JournalLost:
     return JournalLost(f"the journal cannot be written any more ({error.strerror})")
+
+
+def drop_torn_line(path: Path, descriptor: int) -> None:
+    """Take away what a crash left of a last line without its line feed; raises `OSError`."""
+    content = path.read_bytes()
+    if content and not content.endswith(b"\n"):
+        os.ftruncate(descriptor, content.rfind(b"\n") + 1)
+        os.fsync(descriptor)
 
 
 def write_all(descriptor: int, line: bytes) -> None:

@@ -85,9 +85,9 @@ def by_plan(row: Row) -> NotWritten | None:
     return None if why is None else NotWritten(row.key, row.target_partition, why, row.reason, row.sentence)
 
 
-def left_out(row: Row, seen: int | None) -> NotWritten:
-    """Return a row whose group apply left out; `seen` is the target's offset, which is what it was before."""
-    where = "it has no committed offset, as before" if seen is None else f"it is at {seen}, as before"
+def left_out(row: Row, offset: int | None) -> NotWritten:
+    """Return a row whose group apply left out; `offset` is the target's offset, which is what it was before."""
+    where = "it has no committed offset, as before" if offset is None else f"it is at {offset}, as before"
     return NotWritten(row.key, row.target_partition, WhyNotWritten.LEFT_OUT, "", f"{WORDS[Noted.NO_WRITE]}: {where}")
 
 

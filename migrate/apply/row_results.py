@@ -47,7 +47,7 @@ class RowResult:
 def results_of(
     assessment: Assessment,
     answers: Mapping[str, Mapping[TopicPartition, Answer]],
-    seen: Mapping[str, Commits | Failure],
+    read_back: Mapping[str, Commits | Failure],
     proceed: bool,
 ) -> tuple[RowResult, ...]:
     """Return one result for each row of the plan, in its order."""
@@ -56,21 +56,21 @@ def results_of(
 
     def result(row: Row) -> RowResult:
         group, commits = groups[row.group], assessment.target_commits.get(row.group, {})
-        now, read_back = committed(row, commits), seen.get(row.group)
+        now, after = committed(row, commits), read_back.get(row.group)
         if row.decision is Decision.SKIP:
             return RowResult(row.key, row.target_partition, RowStatus.SKIPPED, "", now)
         if group.fate in REFUSED:
             error = "; ".join(_own_reasons(row, group.reasons))
             return RowResult(row.key, row.target_partition, RowStatus.LEFT_OUT, error, now)
         if row.decision is Decision.KEEP:
-            return _judge_untouched(row, RowStatus.KEPT, now, read_back)
+            return _judge_untouched(row, RowStatus.KEPT, now, after)
         if row.key not in pending:
             status = RowStatus.ALREADY if is_committed_as_planned(row, commits) else RowStatus.MOVED_ON
-            return _judge_untouched(row, status, now, read_back)
+            return _judge_untouched(row, status, now, after)
         if row.group not in answers:
             error = "" if proceed else "not written: other groups are refused"
             return RowResult(row.key, row.target_partition, RowStatus.PLANNED, error, now)
-        return _judge(row, answers[row.group].get(row.target_partition), read_back)
+        return _judge(row, answers[row.group].get(row.target_partition), after)
 
     return tuple(map(result, assessment.plan.rows))
 
@@ -124,20 +124,20 @@ def _judge(row: Row, answer: Answer | None, commits: Commits | Failure | None) -
         word, trouble = FAILED, str(answer)
     elif not isinstance(answer, str):
         word, trouble = UNKNOWN, f"no certain answer ({answer})" if answer else "no answer"
-    seen, error = None, trouble
+    now, error = None, trouble
     if commits is None or isinstance(commits, Failure):
         status = what_became(row, word, None)
         if status is RowStatus.UNKNOWN:
             error = f"{trouble or 'written'}, but it could not be read back: {commits or 'not asked'}"
     else:
-        seen = committed(row, commits)
+        now = committed(row, commits)
         is_as_planned = is_committed_as_planned(row, commits)
         status = what_became(row, word, is_as_planned)
-        where = "no offset" if seen is None else str(seen)
-        if seen is not None and seen == row.target_offset:
+        where = "no offset" if now is None else str(now)
+        if now is not None and now == row.target_offset:
             where += " with other metadata"
         if row.needs_acknowledgement and trouble:
-            why = f"read back {offset_text(seen)}, which does not prove it: an earlier write may still become visible"
+            why = f"read back {offset_text(now)}, which does not prove it: an earlier write may still become visible"
             error = f"{trouble}; {why}. Run the same command again"
         elif is_as_planned:
             error = ""
@@ -146,4 +146,4 @@ def _judge(row: Row, answer: Answer | None, commits: Commits | Failure | None) -
             error = f"written, but read back {where} instead of {planned}: something else commits to this group"
         elif word == UNKNOWN:
             error = f"{trouble}; read back {where}: run the same command again"
-    return RowResult(row.key, row.target_partition, status, error, seen, isinstance(answer, str))
+    return RowResult(row.key, row.target_partition, status, error, now, isinstance(answer, str))

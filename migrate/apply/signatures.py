@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from migrate.apply.journal import no_locks, write_all
+from migrate.apply.journal import drop_torn_line, no_locks, write_all
 from migrate.errors import MigrateError, UnreadablePlan, UsageError
 from migrate.plan.companions import Companion, sync_folder
 from migrate.plan.plan import Plan
@@ -120,9 +120,7 @@ def add_signature(path: Path, signature: Signature) -> tuple[Signature, ...]:
         except OSError as error:
             raise no_locks(path, error) from None
         before = read_signatures(path, signature.fingerprint)
-        content = path.read_bytes()
-        if content and not content.endswith(b"\n"):
-            os.ftruncate(descriptor, content.rfind(b"\n") + 1)
+        drop_torn_line(path, descriptor)
         whole = os.fstat(descriptor).st_size
         try:
             write_all(descriptor, json.dumps(asdict(signature), separators=(",", ":")).encode("ascii") + b"\n")
@@ -171,5 +169,5 @@ def _parsed(line: bytes, number: int, path: Path, fingerprint: str) -> Signature
 def standing(plan: Plan, names: Sequence[str]) -> str:
     """Return "1 of 2 (Ada)": how many different names stand against how many are asked for."""
     required = signatures_required(plan)
-    told = f" ({', '.join(map(name, names))})" if names else ""
-    return f"{len(names)}{f' of {required}' if required else ', none is required'}{told}"
+    listed = f" ({', '.join(map(name, names))})" if names else ""
+    return f"{len(names)}{f' of {required}' if required else ', none is required'}{listed}"

@@ -20,15 +20,13 @@ from migrate.errors import Refused
 from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row
 from migrate.plan.plan import FORMAT_VERSION, SHORT_DIGITS, Plan, canonical
 
-MOVED_REFUSE = "refuse"
-
 
 def undo_plan(
     plan: Plan,
     state: JournalState,
     now_ms: int,
     tool_version: str,
-    moved: str = MOVED_REFUSE,
+    moved: str = "refuse",
     restored: Iterable[Mapping[str, GroupTrace]] = (),
 ) -> Plan:
     """Return the undo of what `state` says was written of `plan`; without rows if nothing was.

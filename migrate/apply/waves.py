@@ -16,7 +16,6 @@ from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
 from migrate.apply.journal import journal_to_read, read_journal
 from migrate.model import Decision, Row
 from migrate.plan.companions import journals_under_any_name, real_path
-from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
 
 Flow = tuple[str, str]
@@ -112,11 +111,6 @@ def _standing(group: str, rows: Sequence[Row], wave: Wave) -> GroupStanding:
 
 def _is_whole(trace: GroupTrace) -> bool:
     return trace.read_back is not False and all(map(trace.is_certain, trace.planned))
-
-
-def read_wave(path: Path) -> Wave:
-    """Return the wave of a plan file; raises as `read_plan` and `read_journal` do."""
-    return wave_of(path, read_plan(path))
 
 
 def wave_of(path: Path, plan: Plan) -> Wave:

@@ -154,10 +154,10 @@ def _by_reason(kind: AttentionKind, rows: Iterable[Row], todo: str) -> Iterator[
 
 
 def _undecodable(plan: Plan) -> Iterator[Attention]:
-    seen = tuple((k, many(n, "record")) for k, n in plan.header.mm2_counts.items() if n and "undecodable" in k)
-    if seen:
-        count = sum(n for k, n in plan.header.mm2_counts.items() if "undecodable" in k)
+    counts = {kind: n for kind, n in plan.header.mm2_counts.items() if n and "undecodable" in kind}
+    if counts:
+        seen = tuple((kind, many(n, "record")) for kind, n in counts.items())
         yield Attention(
-            AttentionKind.WARN, "undecodable records in MM2's topics", many(count, "record"), "", seen,
+            AttentionKind.WARN, "undecodable records in MM2's topics", many(sum(counts.values()), "record"), "", seen,
             "They were left aside. Find out who writes them.",
         )  # fmt: skip

@@ -15,7 +15,7 @@ from migrate.model import CheckResult, Commit, Failure, GroupPartition, GroupSta
 from migrate.plan.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
 from migrate.plan.rows import build_row, uncommitted_row, with_blocks
 from migrate.plan.totals import sums_of
-from migrate.plan.translate import CheckpointHint, RowFacts
+from migrate.plan.translate import RowFacts
 from migrate.survey.connect_topics import ConnectTopic, without_copy
 from migrate.survey.drain import Drained, DrainFacts, drained
 from migrate.survey.groups import other_kinds
@@ -245,7 +245,6 @@ def _row(key: GroupPartition, commit: Commit | None, why_not: str, request: Plan
     flow = request.flow
     source, target = key.source_partition, copy_of(flow, key.source_partition)
     question, nothing = survey.questions.get(key), Window(None, None)
-    record = survey.mm2.checkpoints.latest.get(CheckpointKey(key.group, *target))
     compared, answer = survey.comparison, survey.answers.get(source)
     facts = RowFacts(
         key=key,
@@ -257,7 +256,7 @@ def _row(key: GroupPartition, commit: Commit | None, why_not: str, request: Plan
         not_replicated=why_not,
         prior=survey.priors.get(key.group, {}).get(target),
         around=survey.mm2.syncs.windows.get(question, nothing) if question else nothing,
-        checkpoint=CheckpointHint(record.source_offset, record.target_offset) if record else None,
+        checkpoint=survey.mm2.checkpoints.latest.get(CheckpointKey(key.group, *target)),
         syncs_read=survey.mm2.syncs.counts.get("offset-sync", 0) > 0,
         answer=answer.places.get(commit.offset) if answer and commit else None,
         equality=compared.equalities.get(key.topic) if compared else None,

@@ -51,22 +51,22 @@ class Companion:
     def _path(self, plan_path: Path, fingerprint: str) -> Path:
         real = real_path(plan_path)
         new, old = self._named(real, fingerprint, NAME_DIGITS), self._named(real, fingerprint, OLD_NAME_DIGITS)
-        found = [path for path in (new, old) if path.exists() and (path is new or self._is_of(path, fingerprint))]
+        files = [path for path in (new, old) if path.exists() and (path is new or self._is_of(path, fingerprint))]
         linked = self._beside_link(plan_path, fingerprint)
-        if linked is not None and not any(linked.samefile(path) for path in found):
-            found.append(linked)
-        if len(found) > 1 and not all(found[0].samefile(path) for path in found):
+        if linked is not None and not any(linked.samefile(path) for path in files):
+            files.append(linked)
+        if len(files) > 1 and not all(files[0].samefile(path) for path in files):
             raise Refused(
-                f"Plan {fingerprint[:SHORT_DIGITS]} has two {self.word} files: {' and '.join(map(str, found))}.",
+                f"Plan {fingerprint[:SHORT_DIGITS]} has two {self.word} files: {' and '.join(map(str, files))}.",
                 "Each tells a part. Keep both, move one into another folder with a copy of the plan, and run the "
                 "command in both.",
             )
-        if found and found[0] is linked:
+        if files and files[0] is linked:
             raise Refused(
                 f"The {self.word} {linked} lies beside a link: an earlier version put it there.",
                 f"Move it to where the plan is: mv {linked} {new}",
             )
-        return found[0] if found else new
+        return files[0] if files else new
 
     def under_any_name(self, folder: Path, fingerprint: str) -> tuple[Path, ...]:
         """Return the files in a folder that belong to this fingerprint, whatever the plan file was called."""

@@ -167,8 +167,8 @@ def status_of(
     facts, _, checks = judged(request, survey, now_ms)
     drains = facts.topics.drains
     places = sorted({key.source_partition for key in survey.keys})
-    wanted = [p for p in places if not flow.why_not_replicated(p.topic)]
-    partitions = [_partition(flow, survey, p, drains, positions, links) for p in wanted]
+    replicated = [p for p in places if not flow.why_not_replicated(p.topic)]
+    partitions = [_partition(flow, survey, p, drains, positions, links) for p in replicated]
     topics = tuple(
         TopicStatus(topic, flow.policy.target_topic(topic), tuple(same))
         for topic, same in groupby(partitions, key=lambda p: p.source.topic)

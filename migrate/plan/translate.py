@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, OffsetPair, Unmatched, Why
 from migrate.mm2.chain import Window, lower_end, rereads_estimate
+from migrate.mm2.topics import CheckpointRecord
 from migrate.model import PROVEN_SYNC, Commit, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
 from migrate.survey.policies import (
     BEYOND_LOG_END,
@@ -25,20 +26,13 @@ TRANSLATED = "translated"
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointHint:
-    """MM2's newest checkpoint: a number to compare with, the last resort when the source is gone."""
-
-    source_offset: int
-    target_offset: int
-
-
-@dataclass(frozen=True, slots=True)
 class RowFacts:
     """All that is known of one committed offset.
 
     `commit` is None for a partition the group never committed. `source_log` is None while the source is
     down, or where its topic is gone; a `Failure` where the cluster would not tell. `target_partitions` is
     None where the target has no such topic. `not_replicated` is "" or says why MM2 does not copy the topic.
+    `checkpoint` is a number to compare with, and the last resort when the source is gone.
     `answer` is what comparing the records gave, None where nothing was compared; `equality` is what their
     topic's records had to agree in, None where that is not known.
     """
@@ -52,7 +46,7 @@ class RowFacts:
     not_replicated: str
     prior: Commit | None
     around: Window
-    checkpoint: CheckpointHint | None
+    checkpoint: CheckpointRecord | None
     # False where no offset syncs could be read at all: then, with the source down, only the checkpoint tells.
     syncs_read: bool = True
     answer: Matched | Unmatched | None = None

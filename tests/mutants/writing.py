@@ -81,9 +81,11 @@ WRITING = (
         "not-read-back",
         "A row is called set only when it was read back.",
         "migrate/apply/engine.py",
-        "    seen = read_commits(target, read_again, clock, timeout, tell)\n",
+        "    read_back = read_commits(target, read_again, clock, timeout, tell)\n",
         "    planned = assessment.plan.groups()\n"
-        "    seen = {g: {r.target_partition: c for r in planned[g] if (c := r.target_commit)} for g in read_again}\n",
+        "    read_back = {\n"
+        "        g: {r.target_partition: c for r in planned[g] if (c := r.target_commit)} for g in read_again\n"
+        "    }\n",
         (
             "tests/unit/apply/test_engine.py::test_a_passing_failure_is_tried_again_with_a_fresh_client_until_the_group_timeout",
         ),
@@ -234,8 +236,8 @@ WRITING = (
         "partition-left-out-taken-for-set",
         "A partition that the cluster's answer leaves out is not taken for set.",
         "migrate/apply/write.py",
-        "    return told.get(group, {}).get(partition, _LEFT_OUT) or done\n",
-        "    return told.get(group, {}).get(partition) or done\n",
+        "    return outcomes.get(group, {}).get(partition, _LEFT_OUT) or done\n",
+        "    return outcomes.get(group, {}).get(partition) or done\n",
         (
             "tests/unit/apply/test_unknown_outcomes.py::test_a_partition_that_the_answer_leaves_out_is_unknown_and_written_again",
         ),
@@ -254,7 +256,7 @@ WRITING = (
         "colleague-overwritten",
         "What somebody else commits between two tries is not overwritten.",
         "migrate/apply/write.py",
-        "                    found[p] = _MOVED\n",
+        "                    results[p] = _MOVED\n",
         "                    pass\n",
         (
             "tests/unit/apply/test_unknown_outcomes.py::test_what_somebody_has_committed_between_two_tries_is_not_overwritten",
@@ -423,8 +425,8 @@ WRITING = (
         "torn-line-kept",
         "A line that a crash tore off is dropped before the next is written.",
         "migrate/apply/journal.py",
-        '            os.ftruncate(descriptor, content.rfind(b"\\n") + 1)\n',
-        "            os.ftruncate(descriptor, len(content))\n",
+        '        os.ftruncate(descriptor, content.rfind(b"\\n") + 1)\n',
+        "        os.ftruncate(descriptor, len(content))\n",
         ("tests/unit/apply/test_journal.py::test_every_torn_last_line_is_dropped_and_the_rest_is_kept",),
     ),
     Mutant(
