@@ -53,7 +53,7 @@ def as_planned(rows: Collection[Row], commits: Mapping[str, Commits]) -> tuple[R
 def look_elsewhere(
     plan: Plan, rows: Sequence[Row], target: ClusterAdmin, clock: Clock, timeout_seconds: float, progress: Progress
 ) -> Elsewhere:
-    """Read the groups of `rows` on the target, and tell which rows are as planned.
+    """Read the groups of `rows` on the target, and return which rows are as planned.
 
     Raises `Refused` for a cluster that is not the plan's; one that does not answer is in the result.
     """

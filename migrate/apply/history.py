@@ -1,4 +1,4 @@
-"""What a journal tells, folded from its events. Pure.
+"""What a journal says, folded from its events. Pure.
 
 - The first backup of a group counts, whatever later runs write: they may see what we set ourselves.
 - An intent without an outcome is "unknown": it may have been written. So is a failure whose code does not prove that
@@ -86,7 +86,7 @@ class JournalState:
 
 
 def read_history(content: bytes, name: str, fingerprint: str) -> JournalState:
-    """Return what a journal's bytes tell; `name` is the file's, for messages.
+    """Return what a journal's bytes say; `name` is the file's, for messages.
 
     Raises `UnreadablePlan` for a damaged line, and for the journal of another plan. A last line without its line
     feed was torn off by a crash: dropped, and reported by `torn`.

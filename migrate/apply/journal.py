@@ -2,9 +2,9 @@
 
 Invariants:
 - A group's prior commits are on disk, synced, before the first write to any group; an intent before its write.
-- A line that a crash tore off is the last one, told by its missing line feed, and is dropped; a damaged line
-  anywhere else is an error, told by the line's checksum.
-- Metadata of commits that no row of the plan has stands as U+FFFD: that there is some, not what it is.
+- A line that a crash tore off is the last one, known by its missing line feed, and is dropped; a damaged line
+  anywhere else is an error, known by the line's checksum.
+- Metadata of commits that no row of the plan has is saved as U+FFFD: that there is some, not what it is.
 - One writer at a time: a kernel lock (flock) that goes with the processes that hold it; a reader needs none.
 """
 
@@ -31,7 +31,7 @@ _NO_LOCKS = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOS
 
 
 def journal_to_read(plan_path: Path, fingerprint: str) -> Path:
-    """Return the journal that tells of this plan, whether it exists or not.
+    """Return the journal of this plan, whether it exists or not.
 
     It is the plan's own, else the one that a run left in this folder under another name of the plan file.
     Raises `UnreadablePlan` where there are several of those, and as `journal_path` does.
@@ -132,7 +132,7 @@ class Journal:
         return writer
 
     def refuse_running(self) -> None:
-        """Raise `Refused` while a run holds the journal: what it tells is out of date at once."""
+        """Raise `Refused` while a run holds the journal: what it says is out of date at once."""
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:

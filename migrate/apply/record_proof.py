@@ -5,7 +5,7 @@ at or after the offset that is committed there now, whatever the plan says; wher
 planned one's record is read as well. Records are read through ports and come as digests. What the plan pinned bounds
 the look: what was written since is nobody's proof.
 
-An exact row stands on the very copy of the source's next record. Other rows may start earlier, to be safe: then
+An exact row is at the very copy of the source's next record. Other rows may start earlier, to be safe: then
 the source's record is looked for among the target's next ones, as far as the plan's re-reads reach. Where consumers
 have moved on, the planned offset is what they started from, so its record is the one that is compared.
 """
@@ -20,7 +20,7 @@ from migrate.apply.verify import Standing, VerifyFinding
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.match.equality import ALL_PARTS, Equality, Part
 from migrate.match.next_record import NextRecord, NextRecordReader, Position
-from migrate.model import Decision, Failure, Grade, LogRange, Row, TopicPartition
+from migrate.model import Decision, Failure, Grade, LogRange, Row, TopicPartition, rereads
 from migrate.ports import ClusterAdmin, Progress
 from migrate.text import capital, many
 
@@ -50,6 +50,7 @@ class RecordVerdict(StrEnum):
 
 FAILED = frozenset({RecordVerdict.BEYOND, RecordVerdict.UNCOMMITTED, RecordVerdict.DIFFERENT, RecordVerdict.UNREADABLE})
 _NOTHING = Failure("NOT_COMMITTED", "the group has no committed offset there")
+_NO_RANGE = Failure("NO_ANSWER", "the cluster did not tell this log's range")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class RowProof:
     `target` is looked at from the offset that is committed now; where that is not the planned one, `planned` is looked
     at from there, and None where the two are one.
     `parts` are what had to agree, `differing` those of them that do not. `found_at` is where on the target a
-    record equal to the source's stands, `records_before` how many records the target has before it.
+    record equal to the source's is, `records_before` how many records the target has before it.
     """
 
     row: Row
@@ -210,7 +211,7 @@ def _same_as_source(proof: RowProof, planned: Next | Failure) -> NextRecord | No
 
 
 def standing_offset(row: Row) -> int | None:
-    """Return the target offset that the group stands on after the apply; None for a row that sets none."""
+    """Return the target offset that the group is at after the apply; None for a row that sets none."""
     if row.decision is Decision.KEEP:
         return row.target_prior
     return row.target_offset if row.decision is Decision.SET else None
@@ -218,8 +219,7 @@ def standing_offset(row: Row) -> int | None:
 
 def look_ahead(row: Row, behind: int = 0) -> int:
     """Return how many records of the target are looked through, from `behind` offsets before the planned one on."""
-    known = row.rereads_at_most if row.rereads_at_most is not None else row.rereads_estimate
-    return min((known or 0) + behind + LOOK_AHEAD, LOOK_AHEAD_AT_MOST)
+    return min((rereads(row) or 0) + behind + LOOK_AHEAD, LOOK_AHEAD_AT_MOST)
 
 
 def _unread_log(side: str, failure: Failure) -> str:
@@ -327,14 +327,13 @@ class _Log:
 
     def next(self, places: Collection[Place], pinned: bool = True) -> Mapping[Place, Next | Failure]:
         """Return what is at each place; beyond the ends that the plan pinned only where `pinned` is False."""
-        answers: dict[Place, Next | Failure] = {}
-        for place, records in self.read(dict.fromkeys(places, 1), pinned).items():
-            log = self._ranges[place[0]]
-            if isinstance(records, Failure) or isinstance(log, Failure):
-                answers[place] = records if isinstance(records, Failure) else _no_log(log)
-            else:
-                answers[place] = Next(place[1], log.start, records[0] if records else None)
-        return answers
+        starts = {partition: log.start for partition, log in self._ranges.items() if isinstance(log, LogRange)}
+        return {
+            (partition, offset): records
+            if isinstance(records, Failure)
+            else Next(offset, starts[partition], records[0] if records else None)
+            for (partition, offset), records in self.read(dict.fromkeys(places, 1), pinned).items()
+        }
 
     def read(self, depths: Mapping[Place, int], pinned: bool = True) -> Mapping[Place, Sequence[NextRecord] | Failure]:
         """Return up to so many records from each place on."""
@@ -342,9 +341,9 @@ class _Log:
         positions: dict[Place, Position] = {}
         for place, most in depths.items():
             partition, offset = place
-            log = self._ranges.get(partition)
-            if not isinstance(log, LogRange):
-                records[place] = _no_log(log)
+            log = self._ranges.get(partition, _NO_RANGE)
+            if isinstance(log, Failure):
+                records[place] = log
                 continue
             planned_end = self._pinned[partition] if pinned else None
             end = log.end if planned_end is None else min(planned_end, log.end)
@@ -359,7 +358,3 @@ class _Log:
             nothing = Failure("NO_ANSWER", "the place is missing from the answer")
             records |= {place: answers.get(position, nothing) for place, position in positions.items()}
         return records
-
-
-def _no_log(log: object) -> Failure:
-    return log if isinstance(log, Failure) else Failure("NO_ANSWER", "the cluster did not tell this log's range")

@@ -1,7 +1,7 @@
 """Who says that they have read a plan: a file beside it with one line per signature.
 
 Names are claims, not authentication: whoever can write the file can write any name. What the file does give is that
-a plan made with `--require-signatures N` is not applied by one person in a hurry, and that the journal tells who was
+a plan made with `--require-signatures N` is not applied by one person in a hurry, and that the journal says who was
 named. Invariants:
 - A signature names the whole fingerprint, so it cannot be carried over to another plan.
 - A line is complete or not there: a torn last line (no line feed) is dropped; any other damage is an error.
@@ -45,7 +45,7 @@ class Signature:
 
 
 def signatures_required(plan: Plan) -> int:
-    """Return how many different names the plan asks for; it stands in its settings, and so in its fingerprint."""
+    """Return how many different names the plan asks for; it is in its settings, and so in its fingerprint."""
     return int(plan.header.settings.get(REQUIRED_SETTING, "0"))
 
 
@@ -72,7 +72,7 @@ def names_of(signatures: Sequence[Signature]) -> tuple[str, ...]:
 
 
 def signature_of(plan: Plan, name: str, note: str, time: str) -> Signature:
-    """Return a signature of this plan; raises `UsageError` for a name or note that cannot stand on a line."""
+    """Return a signature of this plan; raises `UsageError` for a name or note that does not fit on a line."""
     for option, text, longest in (("--by", name, LONGEST_NAME), ("--note", note, LONGEST_NOTE)):
         if len(text) > longest:
             raise UsageError(f"{option} has more than {longest} characters.", "Write one plain line.")
@@ -167,7 +167,7 @@ def _parsed(line: bytes, number: int, path: Path, fingerprint: str) -> Signature
 
 
 def standing(plan: Plan, names: Sequence[str]) -> str:
-    """Return "1 of 2 (Ada)": how many different names stand against how many are asked for."""
+    """Return "1 of 2 (Ada)": how many different names have signed, and how many are asked for."""
     required = signatures_required(plan)
     listed = f" ({', '.join(map(name, names))})" if names else ""
     return f"{len(names)}{f' of {required}' if required else ', none is required'}{listed}"

@@ -70,7 +70,7 @@ Answers = dict[str, dict[TopicPartition, Answer]]
 Left = Mapping[str, Mapping[TopicPartition, Row]]
 _MOVED = Failure("GROUP_CHANGED", "somebody else has committed there meanwhile: not written again")
 _LEFT_OUT = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
-# For the journal only, where the intent stands already: what is known of these rows is what was known before.
+# For the journal only, where the intent is already: what is known of these rows is what was known before.
 _NOT_SENT = Failure("NOT_SENT", "not tried: nobody answered for the groups before", retriable=True)
 
 
@@ -87,7 +87,7 @@ class Written:
 
 
 class GroupWriter:
-    """Writes groups to one cluster and tells the journal before and after.
+    """Writes groups to one cluster, and to the journal before and after.
 
     `group_timeout_seconds` is how long to go on trying while no group gets done; the first try is always made.
     `concurrency` is how many groups the client has in flight. `tell` is called with how many groups are done.
@@ -255,8 +255,8 @@ class GroupWriter:
     def _settled(self, left: Left, answers: Answers, before: Mapping[str, Commits]) -> Answers:
         """Return what turns out to be written of the rows whose outcome is unknown, and what somebody else has moved.
 
-        Of rows that need an acknowledgement no reading tells it. `before` are the commits that the rows were judged by:
-        what is neither there nor as planned is not ours to overwrite, whatever the last try was answered.
+        Of rows that need an acknowledgement no reading proves it. `before` are the commits that the rows were judged
+        by: what is neither there nor as planned is not ours to overwrite, whatever the last try was answered.
         """
         try:
             current = self._admin.commits(list(left))

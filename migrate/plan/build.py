@@ -45,8 +45,7 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
         target_topic_ids=survey.target.topic_ids,
         source_topic_ids=survey.source.topic_ids,
         pinned=_pinned(survey),
-        group_states=_planned_states(Side.SOURCE, survey.source.states)
-        + _planned_states(Side.TARGET, survey.target.states),
+        group_states=_planned_states(survey),
         checks=results,
         counts={
             "commits_read": survey.selected.commits_read,
@@ -334,9 +333,10 @@ def _pinned(survey: Survey) -> tuple[PinnedRange, ...]:
     return tuple(sorted(ranges, key=lambda r: (r.side, r.topic, r.partition)))
 
 
-def _planned_states(side: Side, states: Mapping[str, GroupState | Failure]) -> tuple[PlannedGroupState, ...]:
+def _planned_states(survey: Survey) -> tuple[PlannedGroupState, ...]:
     return tuple(
         PlannedGroupState(str(side), group, state.state, state.member_count, state.kind)
+        for side, states in ((Side.SOURCE, survey.source.states), (Side.TARGET, survey.target.states))
         for group, state in sorted(states.items())
         if isinstance(state, GroupState)
     )

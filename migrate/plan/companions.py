@@ -109,7 +109,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def sealed(event: Mapping[str, Any]) -> bytes:
-    """Return an event as a journal's line with its checksum (CRC-32 of what stands before it), without line feed."""
+    """Return an event as a journal's line with its checksum (CRC-32 of what is before it), without line feed."""
     # ASCII: names that are not UTF-8 come as lone surrogates, which JSON escapes can carry.
     body = json.dumps(event, separators=(",", ":")).encode("ascii")[:-1]
     return body + _SEAL + b'%08x"}' % zlib.crc32(body)

@@ -206,7 +206,7 @@ def refuse_overwrite(path: Path) -> None:
 
 
 def stored_fingerprint(path: Path) -> str:
-    """Return the fingerprint that stands in the file, unchecked; raises `UnreadablePlan` if it is no plan."""
+    """Return the fingerprint that the file has, unchecked; raises `UnreadablePlan` if it is no plan."""
     return _metadata(_content(path), path)[FINGERPRINT_KEY]
 
 

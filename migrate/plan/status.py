@@ -25,7 +25,7 @@ ONLY_PLAN_TELLS = frozenset(check.name for check in CHECKS if check.needs_record
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """One partition and its copy; logs are None where that cluster is down, or did not tell.
+    """One partition and its copy; logs are None where that cluster is down, or did not report them.
 
     `copied_to` is MM2's own position (the last source record copied), None where it has none.
     """
@@ -112,7 +112,7 @@ class Mm2TopicStatus:
 class Status:
     """One look at a flow. `source_down` says why the source was not asked, "" where it was.
 
-    `checks` are those of `plan`, but for what only `plan` tells. `commits` counts commits inside the filters.
+    `checks` are those of `plan`, but for what only `plan` can tell. `commits` counts commits inside the filters.
     """
 
     time_ms: int

@@ -127,7 +127,7 @@ def is_proven_best(row: Row) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GroupTotals:
-    """Rows of one group added up. `lag` and `rereads` are None where no row tells them.
+    """Rows of one group added up. `lag` and `rereads` are None where no row has them.
 
     `sign` goes before the re-reads: "~" where a row's are only estimated, "<=" where they are a bound, else "".
     """

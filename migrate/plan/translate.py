@@ -30,7 +30,7 @@ class RowFacts:
     """All that is known of one committed offset.
 
     `commit` is None for a partition the group never committed. `source_log` is None while the source is
-    down, or where its topic is gone; a `Failure` where the cluster would not tell. `target_partitions` is
+    down, or where its topic is gone; a `Failure` where the cluster did not report it. `target_partitions` is
     None where the target has no such topic. `not_replicated` is "" or says why MM2 does not copy the topic.
     `checkpoint` is a number to compare with, and the last resort when the source is gone.
     `answer` is what comparing the records gave, None where nothing was compared; `equality` is what their
@@ -47,7 +47,7 @@ class RowFacts:
     prior: Commit | None
     around: Window
     checkpoint: CheckpointRecord | None
-    # False where no offset syncs could be read at all: then, with the source down, only the checkpoint tells.
+    # False where no offset syncs could be read at all: then, with the source down, only the checkpoint says where.
     syncs_read: bool = True
     answer: Matched | Unmatched | None = None
     equality: Equality | None = None
