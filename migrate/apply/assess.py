@@ -26,7 +26,7 @@ from migrate.apply.write import goes_whole
 from migrate.checks.check import some
 from migrate.checks.registry import GROUP_SYNC, PENDING_TRANSACTIONS
 from migrate.errors import ClusterError
-from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, Scope
+from migrate.model import CheckResult, Commits, Decision, Failure, Row
 from migrate.plan.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import LOGS_AT_ONCE, in_batches
@@ -111,36 +111,29 @@ def assess(
     A source that does not answer refuses every group that still needs it, unless `options.source_unreachable`; a target
     that does not answer is a `ClusterError`. `watch` looks at when the offsets would expire.
     """
-    target, synced, source_unreachable = clusters.target, options.synced, options.source_unreachable
+    undo, source_unreachable = plan.header.kind == UNDO, options.source_unreachable
     traces = journal.traces(options.command)
-    blocked = _blocked(plan)
-    wanted = {
-        group: rows
-        for group, rows in plan.groups().items()
-        if group not in blocked and any(row.decision in _HELD for row in rows)
-    }
-    watch = None if plan.header.kind == UNDO else watch
+    blocked, by_group = _blocked(plan), plan.groups()
+    held = {group: rows for group, rows in by_group.items() if group not in blocked and any(compared(rows))}
+    watch = None if undo else watch
     # After an earlier run most groups are done, and nobody wants to know when they expire.
-    world, notes, lost, ahead = _read_world(plan, wanted, clusters, progress, None if traces else watch)
+    world, notes, lost, ahead = _read_world(plan, held, clusters, progress, None if traces else watch)
     watch = ahead or watch
-    world = replace(world, synced=synced or frozenset(), source_optional=source_unreachable)
-    if synced is None and plan.header.kind != UNDO:
+    world = replace(world, synced=options.synced or frozenset(), source_optional=source_unreachable)
+    if options.synced is None and not undo:
         notes += (_sync_not_seen(plan),)
-    if watch is not None and not cluster_drift(plan, world):
-        world, told = _with_expiry(world, wanted, traces, watch)
-        notes += told
-    refusals = tuple(str(drift) for drift in cluster_drift(plan, world))
-    refusals += tuple(
-        f"{c.subject}: {c.check}: expected {c.expected}, seen {c.seen}"
-        for c in plan.blocks()
-        if c.scope is Scope.CLUSTER
-    )
-    refusals += tuple(_lost_source(plan, wanted, world, traces, lost)) if not source_unreachable else ()
+    other_cluster = tuple(map(str, cluster_drift(plan, world)))
+    if watch is not None and not other_cluster:
+        world, expiry_notes = _with_expiry(world, held, traces, watch)
+        notes += expiry_notes
+    blocks = (f"{c.subject}: {c.check}: expected {c.expected}, seen {c.seen}" for c in plan.cluster_blocks())
+    refusals = (*other_cluster, *blocks)
+    refusals += tuple(_lost_source(plan, held, world, traces, lost)) if not source_unreachable else ()
     groups = []
-    for group, rows in plan.groups().items():
+    for group, rows in by_group.items():
         if group in blocked:
             groups.append(GroupAssessment(group, Fate.BLOCKED, blocked[group]))
-        elif group not in wanted:
+        elif group not in held:
             groups.append(GroupAssessment(group, Fate.NOTHING))
         elif not refusals or (lost and not _needs_source(rows, world, group, traces.get(group))):
             groups.append(_assess_group(plan, group, rows, world, traces.get(group)))
@@ -149,15 +142,10 @@ def assess(
     unread = unread_source(world)
     unseen = lost or (f"{unread[0]}{_and_more(len(unread) - 1, 'answer')}" if unread else "")
     commits = {g: c for g, c in world.target.commits.items() if not isinstance(c, Failure)}
-    undo = plan.header.kind == UNDO
     # What a rollback brings back is the first backup; what an undo removes, it removes from what is there now.
-    proven = _with_exact_client(groups, target, commits if undo else {**commits, **journal.prior}, undo)
+    proven = _with_exact_client(groups, clusters.target, commits if undo else {**commits, **journal.prior}, undo)
     open_blocks, source_unseen = plan.blocks_without_rows(), unseen if source_unreachable else ""
     return Assessment(plan, proven, refusals, notes, commits, journal, open_blocks, source_unseen)
-
-
-# What a plan holds on the target: what it is about to set or remove, and what it found there and keeps.
-_HELD = (Decision.SET, Decision.REMOVE, Decision.KEEP)
 
 
 def _needs_source(rows: Collection[Row], world: World, group: str, trace: GroupTrace | None) -> bool:
@@ -166,10 +154,10 @@ def _needs_source(rows: Collection[Row], world: World, group: str, trace: GroupT
 
 
 def _lost_source(
-    plan: Plan, wanted: Mapping[str, Collection[Row]], world: World, traces: Mapping[str, GroupTrace], lost: str
+    plan: Plan, held: Mapping[str, Collection[Row]], world: World, traces: Mapping[str, GroupTrace], lost: str
 ) -> Iterable[str]:
     """Yield why nothing may be written without the source, if some group still needs to be compared with it."""
-    needing = [group for group, rows in wanted.items() if _needs_source(rows, world, group, traces.get(group))]
+    needing = [group for group, rows in held.items() if _needs_source(rows, world, group, traces.get(group))]
     if lost and needing:
         yield (
             f"source {plan.header.source_alias}: expected an answer, seen: {lost} Its groups may be alive, or reset "
@@ -179,10 +167,10 @@ def _lost_source(
 
 def _sync_not_seen(plan: Plan) -> str:
     """Return the note of an apply that cannot look at MM2's group sync: what the plan saw is all there is."""
-    found = [check for check in plan.header.checks if check.check == GROUP_SYNC.name]
-    then = found[0].seen if found else "the plan did not look either"
-    if len(found) > 1:
-        then = f"{many(len(found), 'group')} were named"
+    results = [result for result in plan.header.checks if result.check == GROUP_SYNC.name]
+    then = results[0].seen if results else "the plan did not look either"
+    if len(results) > 1:
+        then = f"{many(len(results), 'group')} were named"
     why = "no MM2 configuration was given (--mm2-config, --connect-url or --strimzi)"
     if plan.header.failback:
         way = f"{plan.header.source_alias} to {plan.header.target_alias}"
@@ -193,11 +181,11 @@ def _sync_not_seen(plan: Plan) -> str:
 
 
 def _with_expiry(
-    world: World, wanted: Mapping[str, Collection[Row]], traces: Mapping[str, GroupTrace], watch: ExpiryWatch
+    world: World, held: Mapping[str, Collection[Row]], traces: Mapping[str, GroupTrace], watch: ExpiryWatch
 ) -> tuple[World, tuple[str, ...]]:
     """Add the groups whose offsets would soon be gone, and the note by when the first consumers must be back."""
     pending, setting = {}, set()
-    for group, rows in wanted.items():
+    for group, rows in held.items():
         commits = world.target.commits.get(group)
         if commits is None or isinstance(commits, Failure):
             continue
@@ -205,22 +193,20 @@ def _with_expiry(
             pending[group] = rows
             if any(row.decision is Decision.SET for row in still_to_write):
                 setting.add(group)
-    found, now_ms = watch.look(pending, setting, world.target.states, world.target.commits)
-    soon = {}
-    for group, expiry in found.items():
-        left = expiry.left_ms(now_ms)
-        if left is not None and left < BLOCK_BELOW_MS:
-            soon[group] = f"{expiry.at(now_ms)}. {remedy(expiry, watch.alias)}, then plan again"
-    told = {group: expiry for group, expiry in found.items() if expiry.back_by_ms is not None}
+    expiries, now_ms = watch.look(pending, setting, world.target.states, world.target.commits)
+    soon = {
+        group: f"{expiry.at(now_ms)}. {remedy(expiry, watch.alias)}, then plan again"
+        for group, expiry in expiries.items()
+        if (left_ms := expiry.left_ms(now_ms)) is not None and left_ms < BLOCK_BELOW_MS
+    }
+    known = {group: expiry.back_by_ms for group, expiry in expiries.items() if expiry.back_by_ms is not None}
     notes = []
-    if told:
-        first = min(told, key=lambda group: told[group].back_by_ms or 0)
-        notes.append(f"{first}: {told[first].sentence}." + (" No other is due earlier." if len(told) > 1 else ""))
-    unknown = sorted(found.keys() - told.keys())
-    if unknown:
-        notes.append(
-            f"when offsets expire is unknown for {some(unknown)}: {found[unknown[0]].sentence}. {UNKNOWN_TODO}"
-        )
+    if known:
+        first = min(known, key=known.__getitem__)
+        notes.append(f"{first}: {expiries[first].sentence}." + (" No other is due earlier." if len(known) > 1 else ""))
+    if unknown := sorted(expiries.keys() - known.keys()):
+        sentence = expiries[unknown[0]].sentence
+        notes.append(f"when offsets expire is unknown for {some(unknown)}: {sentence}. {UNKNOWN_TODO}")
     return replace(world, expiring=soon), tuple(notes)
 
 
@@ -259,33 +245,27 @@ def _and_more(count: int, noun: str = "row") -> str:
 
 
 def _with_exact_client(
-    groups: Iterable[GroupAssessment], target: ClusterAdmin, before: Mapping[str, Commits], undo: bool
+    groups: Collection[GroupAssessment], target: ClusterAdmin, before: Mapping[str, Commits], undo: bool
 ) -> tuple[GroupAssessment, ...]:
     """Refuse groups whose way there or back needs what the client turns out to lack. It is tried, once, if need be."""
-    listed = tuple(groups)
-    needs = {
-        g.group: found
-        for g in listed
-        if g.fate is Fate.WRITE and (found := tuple(_needs(g.pending, before.get(g.group, {}), undo)))
-    }
-    lack = target.missing_capability() if needs else None
+    needs = {g.group: tuple(_needs(g.pending, before.get(g.group, {}), undo)) for g in groups if g.fate is Fate.WRITE}
+    lack = target.missing_capability() if any(needs.values()) else None
     if lack is None:
-        return listed
-    why = f"({lack})"
+        return tuple(groups)
     return tuple(
         GroupAssessment(
-            g.group, Fate.NOT_UNDOABLE, tuple(f"{need}, which is not possible here {why}" for need in found)
+            g.group, Fate.NOT_UNDOABLE, tuple(f"{need}, which is not possible here ({lack})" for need in needs[g.group])
         )
-        if (found := needs.get(g.group, ()))
+        if needs.get(g.group)
         else g
-        for g in listed
+        for g in groups
     )
 
 
 def _needs(pending: Collection[Row], before: Commits, undo: bool) -> Iterable[str]:
     """Yield what only an exact client can do, for the rows to be written and, unless they are an undo, for their undo.
 
-    `before` is what an undo would bring back: the first backup, or what stands there now.
+    `before` is what an undo would bring back: the first backup, or what is there now.
     """
     others = bool(before.keys() - {row.target_partition for row in pending if row.decision is Decision.REMOVE})
     whole = goes_whole(pending, before)
@@ -305,7 +285,7 @@ def _needs(pending: Collection[Row], before: Commits, undo: bool) -> Iterable[st
 
 def _read_world(
     plan: Plan,
-    wanted: Mapping[str, Collection[Row]],
+    held: Mapping[str, Collection[Row]],
     clusters: ApplyClusters,
     progress: Progress,
     watch: ExpiryWatch | None,
@@ -314,7 +294,7 @@ def _read_world(
     header, target, source = plan.header, clusters.target, clusters.source
     undo = header.kind == UNDO
     notes: tuple[str, ...] = ()
-    progress.step(f"reading {len(wanted)} groups again on {target.side} {target.alias}")
+    progress.step(f"reading {len(held)} groups again on {target.side} {target.alias}")
     target_id = target.facts().cluster_id
     source_id, lost = "", ""
     if undo or header.source_down:
@@ -328,58 +308,41 @@ def _read_world(
             source, lost = None, error.problem
     if _differ(header.target_cluster_id, target_id) or _differ(header.source_cluster_id, source_id):
         # The wrong cluster: what its groups look like is of no interest.
-        wanted = {}
-    states = in_batches(list(wanted), target.group_states, progress)
+        held = {}
+    states = in_batches(list(held), target.group_states, progress)
     if watch is not None:
         watch = watch.ahead(states)
-    here = _read_target(wanted, target, target_id, undo, states, progress)
-    there, source_ids = None, {}
+    commits = in_batches(list(held), target.commits, progress)
+    partitions = [] if undo else sorted({r.target_partition for rows in held.values() for r in compared(rows)})
+    ranges = in_batches(partitions, target.log_ranges, progress, LOGS_AT_ONCE)
+    target_world, source_world, source_ids = SideWorld(target_id, ranges, states, commits), None, {}
     try:
         if source:
-            there = _read_source(plan, wanted, source, source_id, progress)
-            on_source = {row.source_topic for rows in wanted.values() for row in rows} & header.source_topic_ids.keys()
+            source_world = _read_source(plan, held, source, source_id, progress)
+            on_source = {row.source_topic for rows in held.values() for row in rows} & header.source_topic_ids.keys()
             source_ids = dict(source.topic_ids(sorted(on_source))) if on_source else {}
     except ClusterError as error:
-        there, lost = None, error.problem
-    topics = {row.target_topic for rows in wanted.values() for row in rows}
-    known = topics & header.target_topic_ids.keys()
-    ids = target.topic_ids(sorted(known)) if known else {}
-    return World(here, there, ids, source_ids), notes, lost, watch
+        source_world, lost = None, error.problem
+    on_target = {row.target_topic for rows in held.values() for row in rows} & header.target_topic_ids.keys()
+    target_ids = target.topic_ids(sorted(on_target)) if on_target else {}
+    return World(target_world, source_world, target_ids, source_ids), notes, lost, watch
 
 
 def _differ(planned: str, now: str) -> bool:
     return bool(planned and now and planned != now)
 
 
-def _read_target(
-    wanted: Mapping[str, Collection[Row]],
-    target: ClusterAdmin,
-    cluster_id: str,
-    undo: bool,
-    states: Mapping[str, GroupState | Failure],
-    progress: Progress,
-) -> SideWorld:
-    commits = in_batches(list(wanted), target.commits, progress)
-    partitions = [] if undo else sorted({r.target_partition for rows in wanted.values() for r in compared(rows)})
-    ranges = in_batches(partitions, target.log_ranges, progress, LOGS_AT_ONCE)
-    return SideWorld(cluster_id, ranges, states, commits)
-
-
 def _read_source(
-    plan: Plan,
-    wanted: Mapping[str, Collection[Row]],
-    source: ClusterAdmin,
-    cluster_id: str,
-    progress: Progress,
+    plan: Plan, held: Mapping[str, Collection[Row]], source: ClusterAdmin, cluster_id: str, progress: Progress
 ) -> SideWorld:
-    progress.step(f"reading {len(wanted)} groups again on {source.side} {source.alias}")
-    pending = [group for group in wanted if plan.accepted(PENDING_TRANSACTIONS.name, group)]
-    stable = [group for group in wanted if group not in set(pending)]
+    progress.step(f"reading {len(held)} groups again on {source.side} {source.alias}")
+    pending = {group for group in held if plan.accepted(PENDING_TRANSACTIONS.name, group)}
+    stable = [group for group in held if group not in pending]
     commits = in_batches(stable, source.commits, progress)
     if pending:
         # The open transaction was accepted in the plan, which read what was committed so far.
-        commits |= source.commits(pending, require_stable=False)
-    states = in_batches(list(wanted), source.group_states, progress)
-    partitions = sorted({r.source_partition for rows in wanted.values() for r in compared(rows)})
+        commits |= source.commits(sorted(pending), require_stable=False)
+    states = in_batches(list(held), source.group_states, progress)
+    partitions = sorted({r.source_partition for rows in held.values() for r in compared(rows)})
     ranges = in_batches(partitions, source.log_ranges, progress, LOGS_AT_ONCE)
     return SideWorld(cluster_id, ranges, states, commits)

@@ -2,9 +2,9 @@
 
 Any difference refuses its group (a difference of a whole cluster: all groups), with these readings:
 
-- A row that already stands at its planned offset is done, not drift; a group all of whose rows are done is
+- A row that is at its planned offset already is done, not drift; a group all of whose rows are done is
   left alone, alive or not: its consumers may have been started since.
-- A row that an earlier run wrote and read back, and that stands beyond its planned offset now, is done too.
+- A row that an earlier run wrote and read back, and that is beyond its planned offset now, is done too.
 - A source group that was alive when the plan was made, and accepted so (`--accept source-group-stopped[:GROUP]`),
   moves all the time: its source state, commits and log ends are not compared. One that was stopped then is.
 - A topic whose producers were writing when the plan was made, and accepted so (`--accept producers-stopped[:TOPIC]`),
@@ -30,7 +30,6 @@ from migrate.model import (
     GroupState,
     LogRange,
     Row,
-    Scope,
     Side,
     TopicPartition,
 )
@@ -72,14 +71,9 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One difference. `group` is None where it concerns every group; `what` names the fact that differs.
+    """One difference: `what` names the fact that differs, `is_unread` says that it could not be read."""
 
-    `is_unread` says that the fact could not be read.
-    """
-
-    scope: Scope
     subject: str
-    group: str | None
     what: str
     expected: str
     seen: str
@@ -121,10 +115,10 @@ def is_done(row: Row, commits: Commits, trace: GroupTrace | None) -> bool:
     if trace is None or not trace.read_back or row.target_partition not in trace.planned:
         return False
     if row.decision is Decision.REMOVE:
-        # It was removed and read back: what stands there now is a later plan's, or a consumer's.
+        # It was removed and read back: what is there now is a later plan's, or a consumer's.
         return trace.results.get(row.target_partition) == REMOVED
     now = committed(row, commits)
-    # At the offset with other metadata: a consumer that has started since commits where it stands.
+    # At the offset with other metadata: a consumer that has started since commits where it is.
     return now is not None and row.target_offset is not None and now >= row.target_offset
 
 
@@ -136,15 +130,14 @@ def pending_rows(rows: Collection[Row], commits: Commits, trace: GroupTrace | No
 def cluster_drift(plan: Plan, world: World) -> tuple[Drift, ...]:
     """Return what differs of a cluster as a whole: it refuses everything."""
     header = plan.header
-    found = []
     sides = [(Side.TARGET, header.target_alias, header.target_cluster_id, world.target)]
     if world.source is not None:
         sides.append((Side.SOURCE, header.source_alias, header.source_cluster_id, world.source))
-    for side, alias, expected, now in sides:
-        if expected and now.cluster_id != expected:
-            seen = now.cluster_id
-            found.append(Drift(Scope.CLUSTER, f"{side} {alias}", None, "cluster id", expected, seen))
-    return tuple(found)
+    return tuple(
+        Drift(f"{side} {alias}", "cluster id", expected, now.cluster_id)
+        for side, alias, expected, now in sides
+        if expected and now.cluster_id != expected
+    )
 
 
 def group_drift(
@@ -157,26 +150,27 @@ def group_drift(
     commits = world.target.commits.get(group, _NOT_READ)
     if isinstance(commits, Failure):
         return (_unreadable(group, "target committed offsets", commits),)
-    offsets = _target_offsets(plan.header, group, rows, commits, trace)
+    offsets = _target_offsets(plan.header, rows, commits, trace)
     if not needs_comparison(rows, commits, trace):
         return tuple(offsets)
-    undo = plan.header.kind == UNDO
-    found = [*_topic_ids(plan.header, group, rows, world), *offsets]
+    drifts = [*_topic_ids(plan.header, rows, world), *offsets]
     if to_write(rows):
         # Where nothing is written a consumer harms nothing: what it commits shows.
-        found = [*_group_state(group, Side.TARGET, world.target.states.get(group, _NOT_READ)), *found]
-    if not undo:
+        drifts = [*_group_state(group, Side.TARGET, world.target.states.get(group, _NOT_READ)), *drifts]
+    if plan.header.kind != UNDO:
         grows = frozenset(r.source_topic for r in rows if plan.accepted(PRODUCERS_STOPPED.name, r.source_topic))
-        found += _logs(group, Side.TARGET, rows, world.target.ranges, grows)
+        drifts += _logs(Side.TARGET, rows, world.target.ranges, grows)
         if group in world.expiring and not plan.accepted(OFFSETS_EXPIRY.name, group):
-            found.append(Drift(Scope.GROUP, group, group, OFFSETS_EXPIRY.name, EXPIRY_EXPECTED, world.expiring[group]))
+            drifts.append(Drift(group, OFFSETS_EXPIRY.name, EXPIRY_EXPECTED, world.expiring[group]))
         if group in world.synced and not plan.accepted(GROUP_SYNC.name, group):
             expected, seen = "sync.group.offsets.enabled=false", "true: MM2 may set the group back (KAFKA-19794)"
-            found.append(Drift(Scope.GROUP, group, group, GROUP_SYNC.name, expected, seen))
+            drifts.append(Drift(group, GROUP_SYNC.name, expected, seen))
         if world.source is not None and not plan.accepted(SOURCE_GROUP_STOPPED.name, group):
-            source = _source(group, rows, world.source, grows, every_topic=not _filters_topics(plan.header))
-            found += [drift for drift in source if not (world.source_optional and drift.is_unread)]
-    return tuple(found)
+            # Where the plan filters topics, a commit on another topic may be what it filtered.
+            every_topic = not any(map(plan.header.settings.get, ("topic", "exclude-topic")))
+            source = _source(group, rows, world.source, grows, every_topic)
+            drifts += [drift for drift in source if not (world.source_optional and drift.is_unread)]
+    return tuple(drifts)
 
 
 def needs_comparison(rows: Collection[Row], commits: Commits, trace: GroupTrace | None) -> bool:
@@ -198,12 +192,12 @@ _NOT_READ = Failure("NOT_READ", "it was not asked for")
 
 
 def compared(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows whose facts the group's move stands on: a skipped row is the reviewer's own choice."""
+    """Yield the rows whose facts the group's move rests on: a skipped row is the reviewer's own choice."""
     return (row for row in rows if row.decision in (Decision.SET, Decision.REMOVE, Decision.KEEP))
 
 
 def _unreadable(group: str, what: str, failure: Failure) -> Drift:
-    return Drift(Scope.GROUP, group, group, what, "an answer", str(failure), True)
+    return Drift(group, what, "an answer", str(failure), True)
 
 
 def _group_state(group: str, side: Side, state: GroupState | Failure) -> Iterator[Drift]:
@@ -214,26 +208,26 @@ def _group_state(group: str, side: Side, state: GroupState | Failure) -> Iterato
         who = f" ({state.some_members()})" if state.members else ""
         kind = "" if state.kind in ("classic", "consumer") else ", not a consumer group"
         seen = f"{state.state}{kind}, {many(state.member_count, 'member')}{who}"
-        yield Drift(Scope.GROUP, group, group, what, "stopped (Empty, or absent)", seen)
+        yield Drift(group, what, "stopped (Empty, or absent)", seen)
 
 
-def _topic_ids(header: Header, group: str, rows: Collection[Row], world: World) -> Iterator[Drift]:
+def _topic_ids(header: Header, rows: Collection[Row], world: World) -> Iterator[Drift]:
     held = list(compared(rows))
     sides = [(Side.TARGET, {row.target_topic for row in held}, header.target_topic_ids, world.target_topic_ids)]
     if world.source is not None:
         # Also of a group that was accepted alive: its offsets move, and its topics stay the same.
         topics = {row.source_topic for row in held}
         sides.append((Side.SOURCE, topics, header.source_topic_ids, world.source_topic_ids))
-    for side, topics, planned, told in sides:
+    for side, topics, planned, ids in sides:
         for topic in sorted(topics):
-            expected, now = planned.get(topic), told.get(topic)
+            expected, now = planned.get(topic), ids.get(topic)
             if expected and now != expected:
                 seen = f"{now}: the topic was re-created" if now else "no such topic"
-                yield Drift(Scope.TOPIC, topic, group, f"{side} topic id", expected, seen)
+                yield Drift(topic, f"{side} topic id", expected, seen)
 
 
 def _target_offsets(
-    header: Header, group: str, rows: Collection[Row], commits: Commits, trace: GroupTrace | None
+    header: Header, rows: Collection[Row], commits: Commits, trace: GroupTrace | None
 ) -> Iterator[Drift]:
     undo = header.kind == UNDO
     restore = undo and header.settings.get("moved") == RESTORE_MOVED
@@ -250,9 +244,9 @@ def _target_offsets(
         elif is_done(row, commits, trace):
             continue
         origin = "what apply set" if undo else "kept" if row.decision is Decision.KEEP else "as planned from"
-        expected = f"{_offset(row.target_prior)} ({origin})"
-        seen = _offset(now) + (metadata if now == row.target_prior else _moved(row, now, trace, undo))
-        yield Drift(Scope.ROW, row.subject, group, "target committed offset", expected, seen)
+        expected = f"{offset_text(row.target_prior)} ({origin})"
+        seen = offset_text(now) + (metadata if now == row.target_prior else _moved(row, now, trace, undo))
+        yield Drift(row.subject, "target committed offset", expected, seen)
 
 
 def _moved_on(row: Row, now: int | None, trace: GroupTrace | None) -> bool:
@@ -271,8 +265,8 @@ def _other_metadata(expected: str, commit: Commit | None) -> str:
     """Return how a commit's metadata differs, as the end of a sentence; "" where it does not, or nothing is there."""
     if commit is None or commit.metadata == expected:
         return ""
-    told = "" if commit.metadata == UNREAD_METADATA else f" ({many(len(commit.metadata), 'character')})"
-    return f" with other metadata{told}: somebody has committed there since"
+    length = "" if commit.metadata == UNREAD_METADATA else f" ({many(len(commit.metadata), 'character')})"
+    return f" with other metadata{length}: somebody has committed there since"
 
 
 def _moved(row: Row, now: int | None, trace: GroupTrace | None, undo: bool) -> str:
@@ -286,11 +280,7 @@ def _moved(row: Row, now: int | None, trace: GroupTrace | None, undo: bool) -> s
 
 
 def _logs(
-    group: str,
-    side: Side,
-    rows: Collection[Row],
-    ranges: Mapping[TopicPartition, LogRange | Failure],
-    grows: Collection[str],
+    side: Side, rows: Collection[Row], ranges: Mapping[TopicPartition, LogRange | Failure], grows: Collection[str]
 ) -> Iterator[Drift]:
     """Yield what differs of the logs of one side; those of `grows`, source topics, may have grown."""
     on_target = side is Side.TARGET
@@ -303,21 +293,16 @@ def _logs(
         partition = row.target_partition if on_target else row.source_partition
         where, now = str(partition), ranges.get(partition, _NOT_READ)
         if isinstance(now, Failure):
-            yield Drift(Scope.ROW, where, group, f"{side} log", "an answer", str(now), is_unread=not on_target)
+            yield Drift(where, f"{side} log", "an answer", str(now), is_unread=not on_target)
             continue
-        # Retention goes on at the source, and takes nothing that the plan stands on.
+        # Retention goes on at the source, and takes nothing that the plan rests on.
         if on_target and now.start != start:
-            yield Drift(Scope.ROW, where, group, "target log start", str(start), str(now.start))
+            yield Drift(where, "target log start", str(start), str(now.start))
         if now.end > end and row.source_topic not in grows:
             seen = f"{now.end}: {many(now.end - end, 'record')} written since the plan"
-            yield Drift(Scope.ROW, where, group, f"{side} log end", str(end), seen)
+            yield Drift(where, f"{side} log end", str(end), seen)
         elif now.end < end:
-            seen = f"{now.end}: the log was cut or re-created"
-            yield Drift(Scope.ROW, where, group, f"{side} log end", str(end), seen)
-
-
-def _filters_topics(header: Header) -> bool:
-    return bool(header.settings.get("topic") or header.settings.get("exclude-topic"))
+            yield Drift(where, f"{side} log end", str(end), f"{now.end}: the log was cut or re-created")
 
 
 def _source(
@@ -329,7 +314,7 @@ def _source(
         yield _unreadable(group, "source committed offsets", commits)
     else:
         yield from _source_commits(group, rows, commits, every_topic)
-    yield from _logs(group, Side.SOURCE, rows, source.ranges, grows)
+    yield from _logs(Side.SOURCE, rows, source.ranges, grows)
 
 
 def _source_commits(group: str, rows: Collection[Row], commits: Commits, every_topic: bool) -> Iterator[Drift]:
@@ -339,18 +324,16 @@ def _source_commits(group: str, rows: Collection[Row], commits: Commits, every_t
         now = None if commit is None else commit.offset
         metadata = _other_metadata(row.source_metadata, commit)
         if now != row.source_committed or metadata:
-            expected, seen = _offset(row.source_committed), _offset(now) + metadata
-            yield Drift(Scope.ROW, row.subject, group, what, expected, seen)
+            yield Drift(row.subject, what, offset_text(row.source_committed), offset_text(now) + metadata)
     planned = {row.source_partition for row in rows}
     topics = {p.topic for p in planned}
-    # A new commit has no row: its partition would fall to auto.offset.reset. Where the plan filters topics, one on
-    # another topic may be what it filtered.
+    # A new commit has no row: its partition would fall to auto.offset.reset.
     for partition in sorted(commits.keys() - planned):
         if every_topic or partition.topic in topics:
             subject = f"{group}/{partition.topic}/{partition.partition}"
-            seen = str(commits[partition].offset)
-            yield Drift(Scope.ROW, subject, group, what, "none", seen)
+            yield Drift(subject, what, "none", str(commits[partition].offset))
 
 
-def _offset(offset: int | None) -> str:
+def offset_text(offset: int | None) -> str:
+    """Return a committed offset in words: "none" where there is none."""
     return "none" if offset is None else str(offset)

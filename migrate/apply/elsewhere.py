@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from migrate.apply.drift import committed, is_committed_as_planned
 from migrate.apply.history import JournalState
+from migrate.apply.run import refuse_other_cluster
 from migrate.apply.write import read_commits
 from migrate.clock import Clock
 from migrate.errors import MigrateError, Refused
@@ -52,7 +53,7 @@ def as_planned(rows: Collection[Row], commits: Mapping[str, Commits]) -> tuple[R
 def look_elsewhere(
     plan: Plan, rows: Sequence[Row], target: ClusterAdmin, clock: Clock, timeout_seconds: float, progress: Progress
 ) -> Elsewhere:
-    """Read the groups of `rows` on the target, and tell which rows are as planned.
+    """Read the groups of `rows` on the target, and return which rows are as planned.
 
     Raises `Refused` for a cluster that is not the plan's; one that does not answer is in the result.
     """
@@ -61,16 +62,13 @@ def look_elsewhere(
         return Elsewhere()
     progress.step(f"looking at {len(groups)} groups on {target.side} {target.alias} that this journal did not write")
     try:
-        seen = target.facts().cluster_id
+        refuse_other_cluster(target, plan.header.target_cluster_id)
+    except Refused:
+        raise
     except MigrateError as error:
         return Elsewhere(unread=tuple(groups), why=error.problem)
-    if plan.header.target_cluster_id not in ("", seen):
-        raise Refused(
-            f"The plan is for {target.side} cluster {plan.header.target_cluster_id}, and {target.alias} is {seen}.",
-            "Name the clusters that the plan was made for.",
-        )
-    found = read_commits(target, groups, clock, timeout_seconds)
-    failed = {group: answer for group, answer in found.items() if isinstance(answer, Failure)}
-    commits = {group: answer for group, answer in found.items() if not isinstance(answer, Failure)}
+    answers = read_commits(target, groups, clock, timeout_seconds)
+    failed = {group: answer for group, answer in answers.items() if isinstance(answer, Failure)}
+    commits = {group: answer for group, answer in answers.items() if not isinstance(answer, Failure)}
     why = next((str(answer) for answer in failed.values()), "")
     return Elsewhere(as_planned(rows, commits), tuple(failed), why)

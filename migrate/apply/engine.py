@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from migrate.apply.assess import Assessment, Fate, assess
-from migrate.apply.drift import UNDO, is_committed_as_planned
+from migrate.apply.drift import UNDO, committed, compared, is_committed_as_planned, to_write
 from migrate.apply.history import APPLY, REMOVED, SET, GroupTrace
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
 from migrate.apply.row_results import RowResult, RowStatus, results_of
@@ -74,62 +74,55 @@ def apply_plan(
         watch = ExpiryWatch(clusters.target_groups, target.alias, Timer(clock, progress), clock.now_ms())
     assessment = assess(plan, clusters, state, progress, options, watch)
     proceed = _may_write(assessment, options.allow_partial)
-    found = _found_done(assessment, traces)
-    if not options.execute or not proceed or not (assessment.writable or found):
+    done = _found_done(assessment, traces)
+    if not options.execute or not proceed or not (assessment.writable or done):
         rows = results_of(assessment, {}, {}, proceed)
         return ApplyResult(_exit_code(assessment, rows, options), False, assessment, rows)
     details = {"plan": plan.fingerprint, **(options.details or {})}
     if assessment.source_unseen:
         details["source_not_seen"] = assessment.source_unseen
     with journal.open(command, details, state.events) as writer, _spending(spends, plan, undone.events):
-        _before_writing(assessment, found, writer)
-        outcome = _Outcome(results_of(assessment, {}, {}, True))
+        _before_writing(assessment, done, writer)
+        rows, trouble, gap = results_of(assessment, {}, {}, True), "", ""
         if assessment.writable:
             writing_target = target.holding(writer.lock)
             try:
-                outcome = _execute(assessment, traces, writing_target, writer, clock, progress, options)
+                rows, trouble, gap = _execute(assessment, traces, writing_target, writer, clock, progress, options)
             finally:
                 writing_target.close()
-        code = _exit_code(assessment, outcome.rows, options)
-        if (outcome.trouble or outcome.journal_gap) and code == EXIT_DONE:
+        code = _exit_code(assessment, rows, options)
+        if (trouble or gap) and code == EXIT_DONE:
             # All is written, but the journal does not say so: the same command again finds that out.
             code = EXIT_PARTLY
-        if not outcome.trouble and not outcome.journal_gap:
+        result = ApplyResult(code, True, assessment, rows, trouble, gap)
+        if not trouble and not gap:
             try:
-                writer.end(code, {str(status): n for status, n in Counter(r.status for r in outcome.rows).items()})
+                writer.end(code, {str(status): n for status, n in result.counts().items()})
             except JournalLost as error:
-                outcome, code = replace(outcome, journal_gap=f"how this run ended ({error})"), code or EXIT_PARTLY
-    return ApplyResult(code, True, assessment, outcome.rows, outcome.trouble, outcome.journal_gap)
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What writing came to: `ApplyResult` without what was known before."""
-
-    rows: tuple[RowResult, ...]
-    trouble: str = ""
-    journal_gap: str = ""
+                gap = f"how this run ended ({error})"
+                result = replace(result, exit_code=code or EXIT_PARTLY, journal_gap=gap)
+    return result
 
 
 def _before_writing(
-    assessment: Assessment, found: Mapping[str, Mapping[TopicPartition, Answer]], writer: JournalWriter
+    assessment: Assessment, done: Mapping[str, Mapping[TopicPartition, Answer]], writer: JournalWriter
 ) -> None:
     """Note what an earlier run wrote and did not live to confirm."""
     try:
         rows = assessment.plan.groups()
-        for group, answers in found.items():
+        for group, answers in done.items():
             if answers:
                 writer.outcome(group, answers)
-            held = [row.target_partition for row in rows[group] if row.decision is not Decision.SKIP]
-            writer.read_back(group, True, _seen(assessment.target_commits[group], held))
+            commits, held = assessment.target_commits[group], compared(rows[group])
+            writer.read_back(group, True, {row.target_partition: committed(row, commits) for row in held})
         writer.sync()
     except JournalLost as error:
-        raise _nothing_written(f"{error}") from error
+        raise _nothing_written(error) from error
 
 
-def _nothing_written(problem: str) -> MigrateError:
+def _nothing_written(error: JournalLost) -> MigrateError:
     return MigrateError(
-        f"The prior offsets could not be saved: {problem}. Nothing was written.",
+        f"The prior offsets could not be saved: {error}. Nothing was written.",
         "Make room for the journal beside the plan, then run the same command again.",
     )
 
@@ -147,7 +140,7 @@ def _spending(spends: Journal | None, undo: Plan, events: int) -> Iterator[None]
         try:
             other.spent(undo.fingerprint)
         except JournalLost as error:
-            raise _nothing_written(f"{error}") from error
+            raise _nothing_written(error) from error
         yield
 
 
@@ -164,10 +157,6 @@ def _found_done(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> dic
     return {group: proven.get(group, {}) for group in groups}
 
 
-def _seen(commits: Commits, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
-    return {p: None if (commit := commits.get(p)) is None else commit.offset for p in partitions}
-
-
 def _may_write(assessment: Assessment, allow_partial: bool) -> bool:
     return not assessment.refusals and (allow_partial or assessment.is_whole)
 
@@ -180,7 +169,8 @@ def _execute(
     clock: Clock,
     progress: Progress,
     options: ApplyOptions,
-) -> _Outcome:
+) -> tuple[tuple[RowResult, ...], str, str]:
+    """Save, write and read back; return the rows, what ended the run early, and the gap in the journal ("" if none)."""
     groups = assessment.writable
     rows = {g.group: g.pending for g in groups}
     progress.step(f"saving the prior offsets of {len(groups)} groups")
@@ -190,7 +180,7 @@ def _execute(
             {group: [row.target_partition for row in pending] for group, pending in rows.items()},
         )
     except JournalLost as error:
-        raise _nothing_written(f"{error}") from error
+        raise _nothing_written(error) from error
     progress.step(f"writing {len(groups)} groups on {target.side} {target.alias}")
     total, concurrency = len(groups), max(1, min(options.concurrency, MAX_CONCURRENCY))
 
@@ -203,18 +193,18 @@ def _execute(
     others = _unconfirmed(assessment, traces) if not assessment.journal.events else []
     read_again = [*written.answers, *others]
     progress.step(f"reading {len(read_again)} groups back from {target.side} {target.alias}")
-    seen = read_commits(target, read_again, clock, timeout, tell)
-    results = results_of(assessment, _with_doubt(written.answers, traces), seen, True)
+    read_back = read_commits(target, read_again, clock, timeout, tell)
+    results = results_of(assessment, _with_doubt(written.answers, traces), read_back, True)
     gap = written.journal_gap
     if not gap:
         try:
-            for group, proven in _proven(assessment.plan, written.answers, traces, seen).items():
+            for group, proven in _proven(assessment.plan, written.answers, traces, read_back).items():
                 journal.outcome(group, proven)
-            _note_read_back(journal, results, seen)
+            _note_read_back(journal, results, read_back)
             journal.sync()
         except JournalLost as error:
             gap = f"what was read back, and how this run ended ({error})"
-    return _Outcome(results, written.trouble, gap)
+    return results, written.trouble, gap
 
 
 def _with_doubt(
@@ -245,31 +235,30 @@ def _proven(
     plan: Plan,
     answers: Mapping[str, Mapping[TopicPartition, Answer]],
     traces: Mapping[str, GroupTrace],
-    seen: Mapping[str, Commits | Failure],
+    read_back: Mapping[str, Commits | Failure],
 ) -> dict[str, dict[TopicPartition, Answer]]:
     """Return what a reading shows in place of the rows that this run or an earlier one had no certain answer for."""
     proven: dict[str, dict[TopicPartition, Answer]] = {}
-    for row in plan.rows:
-        commits, partition = seen.get(row.group), row.target_partition
-        if commits is None or isinstance(commits, Failure) or row.decision not in (Decision.SET, Decision.REMOVE):
+    for row in to_write(plan.rows):
+        commits, partition = read_back.get(row.group), row.target_partition
+        if commits is None or isinstance(commits, Failure):
             continue
         answer, trace = answers.get(row.group, {}).get(partition), traces.get(row.group)
         earlier = trace is not None and trace.is_in_doubt(partition)
         unknown = answer.outcome_unknown or earlier if isinstance(answer, Failure) else answer is None and earlier
         if unknown and is_committed_as_planned(row, commits) and not row.needs_acknowledgement:
-            done = REMOVED if row.decision is Decision.REMOVE else SET
-            proven.setdefault(row.group, {})[partition] = done
+            proven.setdefault(row.group, {})[partition] = REMOVED if row.decision is Decision.REMOVE else SET
     return proven
 
 
 def _note_read_back(
-    journal: JournalWriter, results: Iterable[RowResult], seen: Mapping[str, Commits | Failure]
+    journal: JournalWriter, results: Iterable[RowResult], read_back: Mapping[str, Commits | Failure]
 ) -> None:
     by_group: dict[str, list[RowResult]] = {}
     for result in results:
         by_group.setdefault(result.key[0], []).append(result)
     good = (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY, RowStatus.KEPT, RowStatus.MOVED_ON)
-    for group, commits in seen.items():
+    for group, commits in read_back.items():
         if isinstance(commits, Failure):
             continue
         mine = [r for r in by_group[group] if r.status is not RowStatus.SKIPPED]

@@ -9,14 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from migrate.errors import EnvironmentLacks, MigrateError
-from migrate.model import (
-    UNREAD_METADATA,
-    Commits,
-    Decision,
-    Failure,
-    Row,
-    TopicPartition,
-)
+from migrate.model import UNREAD_METADATA, Commits, Decision, Failure, Row, TopicPartition
 from migrate.ports import ClusterAdmin, ExactClient, Outcomes
 
 MISSING = "JAVA_CLIENT_MISSING"
@@ -53,8 +46,8 @@ class ExactAdmin:
     def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
         """Return all committed offsets of each group, those of groups with metadata as they are stored.
 
-        Of another group's metadata only that there is some is told: what librdkafka reads may go on into memory of
-        ours, and would stand in a journal.
+        Of another group's metadata only that there is some is reported: what librdkafka reads may go on into memory of
+        ours, and would end up in a journal.
         """
         exact = [group for group in groups if group in self._groups]
         others = [group for group in groups if group not in self._groups]
@@ -69,7 +62,7 @@ class ExactAdmin:
 
     def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets; groups with metadata through the exact client."""
-        exact = {g: commits for g, commits in wanted.items() if any(c.metadata for c in commits.values())}
+        exact = {group: commits for group, commits in wanted.items() if any(c.metadata for c in commits.values())}
         others = {group: commits for group, commits in wanted.items() if group not in exact}
         answers = dict(self._usual.alter(others)) if others else {}
         if exact:

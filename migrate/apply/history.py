@@ -1,4 +1,4 @@
-"""What a journal tells, folded from its events. Pure.
+"""What a journal says, folded from its events. Pure.
 
 - The first backup of a group counts, whatever later runs write: they may see what we set ourselves.
 - An intent without an outcome is "unknown": it may have been written. So is a failure whose code does not prove that
@@ -24,7 +24,6 @@ REMOVED = "removed"
 FAILED = "failed"
 UNKNOWN = "unknown"
 _STRENGTH = {FAILED: 0, UNKNOWN: 1, SET: 2, REMOVED: 2}
-
 
 Offsets = Mapping[TopicPartition, int | None]
 
@@ -60,22 +59,26 @@ class JournalState:
     """A journal, folded: prior commits and what was done since. Empty where there is no journal.
 
     `spends` are all that have spent the plan, in order: "rollback" for each run of it, the fingerprint of an undo
-    plan for each run of that. `spent_by` is the last.
+    plan for each run of that.
     """
 
     prior: Mapping[str, Commits] = field(default_factory=dict)
     applied: Mapping[str, GroupTrace] = field(default_factory=dict)
     rolled_back: Mapping[str, GroupTrace] = field(default_factory=dict)
-    spent_by: str = ""
     events: int = 0
     torn: bool = False
     last_writer: str = ""
     spends: tuple[str, ...] = ()
 
     @property
+    def spent_by(self) -> str:
+        """The last of `spends`, "" where there is none."""
+        return self.spends[-1] if self.spends else ""
+
+    @property
     def is_spent(self) -> bool:
         """True once a rollback was begun: the plan must not be applied any more."""
-        return bool(self.spent_by)
+        return bool(self.spends)
 
     def traces(self, command: str) -> Mapping[str, GroupTrace]:
         """Return what `command` did, by group."""
@@ -83,13 +86,13 @@ class JournalState:
 
 
 def read_history(content: bytes, name: str, fingerprint: str) -> JournalState:
-    """Return what a journal's bytes tell; `name` is the file's, for messages.
+    """Return what a journal's bytes say; `name` is the file's, for messages.
 
     Raises `UnreadablePlan` for a damaged line, and for the journal of another plan. A last line without its line
-    feed was torn off by a crash: dropped, and told by `torn`.
+    feed was torn off by a crash: dropped, and reported by `torn`.
     """
     *lines, rest = content.split(b"\n")
-    told = _Telling()
+    folded = _Folding()
     if rest and _is_whole(rest[:-1]):
         # Not torn off: its line feed has become something else.
         lines, rest = [*lines, rest], b""
@@ -97,7 +100,7 @@ def read_history(content: bytes, name: str, fingerprint: str) -> JournalState:
         try:
             event = unsealed(line)
             if event["fingerprint"] == fingerprint:
-                told.take(event)
+                folded.take(event)
                 continue
         except (ValueError, KeyError, TypeError, AttributeError):
             raise UnreadablePlan(
@@ -108,7 +111,7 @@ def read_history(content: bytes, name: str, fingerprint: str) -> JournalState:
             f"Line {number} of the journal {name} belongs to plan {event['fingerprint']}, not to {fingerprint}.",
             "Name the plan file that this journal was written for.",
         )
-    return told.state(len(lines), bool(rest))
+    return folded.state(len(lines), bool(rest))
 
 
 def _is_whole(line: bytes) -> bool:
@@ -119,7 +122,7 @@ def _is_whole(line: bytes) -> bool:
     return True
 
 
-class _Telling:
+class _Folding:
     """The state while events are taken one after the other."""
 
     def __init__(self) -> None:
@@ -132,11 +135,8 @@ class _Telling:
         self._last_writer = ""
 
     def state(self, events: int, torn: bool) -> JournalState:
-        traces = self._traces
-        return JournalState(
-            self._prior, traces[APPLY], traces[ROLLBACK], next(reversed(self._spends), ""), events, torn,
-            self._last_writer, tuple(self._spends),
-        )  # fmt: skip
+        applied, rolled_back = self._traces[APPLY], self._traces[ROLLBACK]
+        return JournalState(self._prior, applied, rolled_back, events, torn, self._last_writer, tuple(self._spends))
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Fold one event in; a field that is missing or of the wrong kind raises."""

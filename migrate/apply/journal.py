@@ -2,9 +2,9 @@
 
 Invariants:
 - A group's prior commits are on disk, synced, before the first write to any group; an intent before its write.
-- A line that a crash tore off is the last one, told by its missing line feed, and is dropped; a damaged line
-  anywhere else is an error, told by the line's checksum.
-- Metadata of commits that no row of the plan has stands as U+FFFD: that there is some, not what it is.
+- A line that a crash tore off is the last one, known by its missing line feed, and is dropped; a damaged line
+  anywhere else is an error, known by the line's checksum.
+- Metadata of commits that no row of the plan has is saved as U+FFFD: that there is some, not what it is.
 - One writer at a time: a kernel lock (flock) that goes with the processes that hold it; a reader needs none.
 """
 
@@ -21,18 +21,17 @@ from migrate.apply.history import FAILED, UNKNOWN, JournalState, Offsets, read_h
 from migrate.clock import iso
 from migrate.errors import MigrateError, Refused, UnreadablePlan
 from migrate.model import Commit, Commits, Failure, TopicPartition
-from migrate.plan.companions import journal_path, journals_under_any_name, sealed
+from migrate.plan.companions import journal_path, journals_under_any_name, sealed, sync_folder
 from migrate.plan.plan import SHORT_DIGITS
 
 Results = Mapping[TopicPartition, "str | Failure"]
-
 
 _IN_USE = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL})
 
 
 def journal_to_read(plan_path: Path, fingerprint: str) -> Path:
-    """Return the journal that tells of this plan, whether it exists or not.
+    """Return the journal of this plan, whether it exists or not.
 
     It is the plan's own, else the one that a run left in this folder under another name of the plan file.
     Raises `UnreadablePlan` where there are several of those, and as `journal_path` does.
@@ -61,6 +60,15 @@ def journal_content(path: Path) -> bytes | None:
         ) from None
 
 
+def read_journal(path: Path, fingerprint: str) -> JournalState:
+    """Return the state of a journal, that of none where there is no file.
+
+    Raises `UnreadablePlan` naming a damaged line, and as `journal_content` does.
+    """
+    content = journal_content(path)
+    return JournalState() if content is None else read_history(content, str(path), fingerprint)
+
+
 class JournalLost(Exception):
     """Raised by a `JournalWriter` that could not bring an event to disk; the text says why, as the end of a line.
 
@@ -77,9 +85,8 @@ class Journal:
         self._now_ms = now_ms
 
     def read(self) -> JournalState:
-        """Return the state; raises `UnreadablePlan` naming a damaged line, and as `journal_content` does."""
-        content = journal_content(self.path)
-        return JournalState() if content is None else read_history(content, str(self.path), self.fingerprint)
+        """Return the state, as `read_journal` does."""
+        return read_journal(self.path, self.fingerprint)
 
     def open(self, command: str, details: Mapping[str, object], expected_events: int | None = None) -> "JournalWriter":
         """Lock the journal, create it if there is none, write `begin`.
@@ -98,7 +105,7 @@ class Journal:
             ) from None
         try:
             self._lock(descriptor, created)
-            self._drop_torn_line(descriptor)
+            drop_torn_line(self.path, descriptor)
             before = self.read()
             if not before.events:
                 self._refuse_twin()
@@ -125,7 +132,7 @@ class Journal:
         return writer
 
     def refuse_running(self) -> None:
-        """Raise `Refused` while a run holds the journal: what it tells is out of date at once."""
+        """Raise `Refused` while a run holds the journal: what it says is out of date at once."""
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -168,10 +175,10 @@ class Journal:
             raise no_locks(self.path, error) from None
         mine = os.fstat(descriptor)
         try:
-            there = self.path.stat()
+            named = self.path.stat()
         except OSError:
-            there = None
-        if there is None or (there.st_dev, there.st_ino) != (mine.st_dev, mine.st_ino):
+            named = None
+        if named is None or (named.st_dev, named.st_ino) != (mine.st_dev, mine.st_ino):
             # What is written to a file without a name is lost, and its lock is no lock.
             raise Refused(
                 f"The journal {self.path} was moved or replaced while it was opened. Nothing was written.",
@@ -198,12 +205,6 @@ class Journal:
                 os.ftruncate(descriptor, size)
             else:
                 self.path.unlink()
-
-    def _drop_torn_line(self, descriptor: int) -> None:
-        content = self.path.read_bytes()
-        if content and not content.endswith(b"\n"):
-            os.ftruncate(descriptor, content.rfind(b"\n") + 1)
-            os.fsync(descriptor)
 
 
 class JournalWriter:
@@ -268,9 +269,9 @@ class JournalWriter:
         """Say what the cluster answered: "set", "removed", or the failure."""
         self.write("outcome", group=group, results=[_place(p) | _result(results[p]) for p in sorted(results)])
 
-    def read_back(self, group: str, ok: bool, seen: Offsets) -> None:
+    def read_back(self, group: str, ok: bool, offsets: Offsets) -> None:
         """Say what a fresh client read afterwards."""
-        self.write("readback", group=group, ok=ok, seen=_places(seen))
+        self.write("readback", group=group, ok=ok, seen=_places(offsets))
 
     def spent(self, by: str) -> None:
         """Say that an undo plan of this plan is about to be applied; durable on return."""
@@ -287,19 +288,18 @@ def _lost(error: OSError) -> JournalLost:
     return JournalLost(f"the journal cannot be written any more ({error.strerror})")
 
 
+def drop_torn_line(path: Path, descriptor: int) -> None:
+    """Take away what a crash left of a last line without its line feed; raises `OSError`."""
+    content = path.read_bytes()
+    if content and not content.endswith(b"\n"):
+        os.ftruncate(descriptor, content.rfind(b"\n") + 1)
+        os.fsync(descriptor)
+
+
 def write_all(descriptor: int, line: bytes) -> None:
     """Write all of a line, in as many parts as the file system takes; raises `OSError`."""
     while line:
         line = line[os.write(descriptor, line) :]
-
-
-def sync_folder(folder: Path) -> None:
-    """Return when the names in a folder are on disk; raises `OSError`."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def no_locks(path: Path, error: OSError) -> MigrateError:

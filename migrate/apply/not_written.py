@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from migrate.apply.history import FAILED, REMOVED, SET, JournalState
-from migrate.model import CheckResult, Decision, Row, Scope, TopicPartition
+from migrate.model import CheckResult, Decision, Row, TopicPartition
 from migrate.plan.plan import Plan
 
 
@@ -27,7 +27,7 @@ class Noted(StrEnum):
     NO_WRITE = "no write"
 
 
-_TOLD = {
+WORDS = {
     Noted.NOTHING: "no journal of this plan is beside it",
     Noted.READ_BACK: "the journal says that it was set and read back",
     Noted.NOT_READ_BACK: "the journal says that it was set, but not that its group was read back as planned",
@@ -53,11 +53,6 @@ def noted(row: Row, journal: JournalState) -> Noted:
     if result in (SET, REMOVED):
         return Noted.NOT_READ_BACK
     return Noted.FAILED if result == FAILED else Noted.UNKNOWN
-
-
-def told(word: Noted) -> str:
-    """Return it as the part of a sentence."""
-    return _TOLD[word]
 
 
 class WhyNotWritten(StrEnum):
@@ -86,20 +81,16 @@ class NotWritten:
 
 def by_plan(row: Row) -> NotWritten | None:
     """Return a row that the plan itself does not write; None for one that it sets, removes or keeps."""
-    if row.decision is Decision.BLOCK:
-        return NotWritten(row.key, row.target_partition, WhyNotWritten.BLOCKED, row.reason, row.sentence)
-    if row.decision is Decision.SKIP:
-        return NotWritten(row.key, row.target_partition, WhyNotWritten.SKIPPED, row.reason, row.sentence)
-    return None
+    why = {Decision.BLOCK: WhyNotWritten.BLOCKED, Decision.SKIP: WhyNotWritten.SKIPPED}.get(row.decision)
+    return None if why is None else NotWritten(row.key, row.target_partition, why, row.reason, row.sentence)
 
 
-def left_out(row: Row, seen: int | None) -> NotWritten:
-    """Return a row whose group apply left out; `seen` is the target's offset, which is what it was before."""
-    where = "it has no committed offset, as before" if seen is None else f"it is at {seen}, as before"
-    return NotWritten(row.key, row.target_partition, WhyNotWritten.LEFT_OUT, "", f"{told(Noted.NO_WRITE)}: {where}")
+def left_out(row: Row, offset: int | None) -> NotWritten:
+    """Return a row whose group apply left out; `offset` is the target's offset, which is what it was before."""
+    where = "it has no committed offset, as before" if offset is None else f"it is at {offset}, as before"
+    return NotWritten(row.key, row.target_partition, WhyNotWritten.LEFT_OUT, "", f"{WORDS[Noted.NO_WRITE]}: {where}")
 
 
 def blocks_without_rows(plan: Plan) -> tuple[CheckResult, ...]:
     """Return the open blocks that no blocked row shows: a group without a commit, a misspelt name, a share group."""
-    of_cluster = () if plan.blocked_groups() else tuple(c for c in plan.blocks() if c.scope is Scope.CLUSTER)
-    return (*of_cluster, *plan.blocks_without_rows())
+    return (*(() if plan.blocked_groups() else plan.cluster_blocks()), *plan.blocks_without_rows())

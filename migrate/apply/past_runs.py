@@ -1,6 +1,6 @@
 """The runs that a journal tells of, one after the other, and what each read back in the end. Pure.
 
-`migrate.apply.history` folds the same events into the state that `apply` and `rollback` go by; here they are told to
+`migrate.apply.history` folds the same events into the state that `apply` and `rollback` go by; here they are for
 people.
 """
 

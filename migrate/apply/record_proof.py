@@ -5,7 +5,7 @@ at or after the offset that is committed there now, whatever the plan says; wher
 planned one's record is read as well. Records are read through ports and come as digests. What the plan pinned bounds
 the look: what was written since is nobody's proof.
 
-An exact row stands on the very copy of the source's next record. Other rows may start earlier, to be safe: then
+An exact row is at the very copy of the source's next record. Other rows may start earlier, to be safe: then
 the source's record is looked for among the target's next ones, as far as the plan's re-reads reach. Where consumers
 have moved on, the planned offset is what they started from, so its record is the one that is compared.
 """
@@ -20,7 +20,7 @@ from migrate.apply.verify import Standing, VerifyFinding
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.match.equality import ALL_PARTS, Equality, Part
 from migrate.match.next_record import NextRecord, NextRecordReader, Position
-from migrate.model import Decision, Failure, Grade, LogRange, Row, TopicPartition
+from migrate.model import Decision, Failure, Grade, LogRange, Row, TopicPartition, rereads
 from migrate.ports import ClusterAdmin, Progress
 from migrate.text import capital, many
 
@@ -50,6 +50,7 @@ class RecordVerdict(StrEnum):
 
 FAILED = frozenset({RecordVerdict.BEYOND, RecordVerdict.UNCOMMITTED, RecordVerdict.DIFFERENT, RecordVerdict.UNREADABLE})
 _NOTHING = Failure("NOT_COMMITTED", "the group has no committed offset there")
+_NO_RANGE = Failure("NO_ANSWER", "the cluster did not tell this log's range")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class RowProof:
     `target` is looked at from the offset that is committed now; where that is not the planned one, `planned` is looked
     at from there, and None where the two are one.
     `parts` are what had to agree, `differing` those of them that do not. `found_at` is where on the target a
-    record equal to the source's stands, `records_before` how many records the target has before it.
+    record equal to the source's is, `records_before` how many records the target has before it.
     """
 
     row: Row
@@ -124,25 +125,25 @@ def prove(
     `findings` are what is committed on the target now; a row without one was not to be written. Raises `ClusterError`
     if a cluster does not answer at all; a log that cannot be read is a verdict.
     """
-    found = {finding.key: finding for finding in findings}
+    by_key = {finding.key: finding for finding in findings}
     every = [
-        (row, found[row.key])
+        (row, by_key[row.key])
         for row in rows
-        if standing_offset(row) is not None and row.source_committed is not None and row.key in found
+        if standing_offset(row) is not None and row.source_committed is not None and row.key in by_key
     ]
     proved = every[:limit]
-    there = _Log(source, {_source_place(row)[0]: row.source_log_end for row, _ in proved}, progress)
-    here = _Log(target, {_planned_place(row)[0]: row.target_log_end for row, _ in proved}, progress)
-    theirs = there.next([_source_place(row) for row, _ in proved])
+    source_logs = _Log(source, {_source_place(row)[0]: row.source_log_end for row, _ in proved}, progress)
+    target_logs = _Log(target, {_planned_place(row)[0]: row.target_log_end for row, _ in proved}, progress)
+    theirs = source_logs.next([_source_place(row) for row, _ in proved])
     compared = [(row, finding, _compared_place(row, finding)) for row, finding in proved]
-    ours = here.next({place for row, _, place in compared} | {_planned_place(row) for row, _ in proved})
+    ours = target_logs.next({place for row, _, place in compared} | {_planned_place(row) for row, _ in proved})
     # Consumers may have read beyond what the plan pinned: there the record is shown, and compared with nothing.
-    now = here.next({_committed_place(f) for _, f in proved if _has_moved_on(f)}, pinned=False)
+    now = target_logs.next({_committed_place(f) for _, f in proved if _has_moved_on(f)}, pinned=False)
     depths: dict[Place, int] = {}
     for row, _, place in compared:
         if _may_stand_further_on(row, theirs[_source_place(row)], ours[place]):
             depths[place] = max(depths.get(place, 0), look_ahead(row, max(0, _planned_place(row)[1] - place[1])))
-    ahead = here.read(depths)
+    ahead = target_logs.read(depths)
     judged = []
     for row, finding, place in compared:
         proof = judge(row, theirs[_source_place(row)], ours[place], ahead.get(place, ()))
@@ -210,7 +211,7 @@ def _same_as_source(proof: RowProof, planned: Next | Failure) -> NextRecord | No
 
 
 def standing_offset(row: Row) -> int | None:
-    """Return the target offset that the group stands on after the apply; None for a row that sets none."""
+    """Return the target offset that the group is at after the apply; None for a row that sets none."""
     if row.decision is Decision.KEEP:
         return row.target_prior
     return row.target_offset if row.decision is Decision.SET else None
@@ -218,8 +219,7 @@ def standing_offset(row: Row) -> int | None:
 
 def look_ahead(row: Row, behind: int = 0) -> int:
     """Return how many records of the target are looked through, from `behind` offsets before the planned one on."""
-    known = row.rereads_at_most if row.rereads_at_most is not None else row.rereads_estimate
-    return min((known or 0) + behind + LOOK_AHEAD, LOOK_AHEAD_AT_MOST)
+    return min((rereads(row) or 0) + behind + LOOK_AHEAD, LOOK_AHEAD_AT_MOST)
 
 
 def _unread_log(side: str, failure: Failure) -> str:
@@ -231,29 +231,29 @@ def judge(
 ) -> RowProof:
     """Return the proof of one row; `ahead` are the target's next records, where they were looked through."""
     parts = _parts(row)
-    told = partial(RowProof, row, source, target, parts)
-    for side, seen in (("source", source), ("target", target), ("target", ahead)):
-        if isinstance(seen, Failure):
-            return told(RecordVerdict.UNREADABLE, _unread_log(side, seen))
+    proof = partial(RowProof, row, source, target, parts)
+    for side, log in (("source", source), ("target", target), ("target", ahead)):
+        if isinstance(log, Failure):
+            return proof(RecordVerdict.UNREADABLE, _unread_log(side, log))
     assert isinstance(source, Next) and isinstance(target, Next) and not isinstance(ahead, Failure)
     theirs, ours = source.record, target.record
     if theirs is None and ours is None:
-        return told(RecordVerdict.AT_END, "Nothing is left to read on either side.")
+        return proof(RecordVerdict.AT_END, "Nothing is left to read on either side.")
     differing = ours.differing(theirs, parts) if theirs and ours else ()
     if theirs and ours and not differing:
-        return told(RecordVerdict.EQUAL, "The same record.")
+        return proof(RecordVerdict.EQUAL, "The same record.")
     if _was_chosen(row):
-        return told(RecordVerdict.CHOSEN, "This offset is a reviewer's choice and no translation.", differing)
+        return proof(RecordVerdict.CHOSEN, "This offset is a reviewer's choice and no translation.", differing)
     removed = _removed(source, target)
     if removed:
-        return told(RecordVerdict.REMOVED, removed, differing)
+        return proof(RecordVerdict.REMOVED, removed, differing)
     exact = row.grade is Grade.EXACT
     if theirs is None:
         verdict = RecordVerdict.DIFFERENT if exact else RecordVerdict.EARLIER
-        return told(verdict, "The source has no record left, the target has: it starts earlier.")
+        return proof(verdict, "The source has no record left, the target has: it starts earlier.")
     if ours is None:
         verdict = RecordVerdict.DIFFERENT if exact else RecordVerdict.NOT_FOUND
-        return told(verdict, "The target has no record left, the source has: it is not copied there.")
+        return proof(verdict, "The target has no record left, the source has: it is not copied there.")
     before = next((i for i, record in enumerate(ahead) if not record.differing(theirs, parts)), None)
     if before is not None:
         place = ahead[before].offset
@@ -263,18 +263,18 @@ def judge(
             # Compaction takes the record that the group wants next, and leaves its copy.
             sentence = f"The source has no record at {source.offset} any more. {sentence}"
             verdict = RecordVerdict.REMOVED
-        return told(verdict, sentence, differing, place, before)
+        return proof(verdict, sentence, differing, place, before)
     searched = f"None of the target's next {many(len(ahead), 'record')} equals the source's."
     if not row.equality and not ours.differing(theirs, _CONTENT):
         changed = " and ".join(differing)
-        return told(RecordVerdict.ALIKE, f"Key and value are the same, {changed} not: changed on the way.", differing)
+        return proof(RecordVerdict.ALIKE, f"Key and value are the same, {changed} not: changed on the way.", differing)
     if exact and row.missing_on_target:
         missing = f"The plan counted {many(row.missing_on_target, 'record')} without a copy on the target."
-        return told(RecordVerdict.NOT_FOUND, f"{searched} {missing}", differing)
+        return proof(RecordVerdict.NOT_FOUND, f"{searched} {missing}", differing)
     if exact and ours.offset > target.offset:
         sentence = f"The target has no record at {target.offset} any more. {searched}"
-        return told(RecordVerdict.REMOVED, sentence, differing)
-    return told(RecordVerdict.DIFFERENT if exact else RecordVerdict.NOT_FOUND, searched, differing)
+        return proof(RecordVerdict.REMOVED, sentence, differing)
+    return proof(RecordVerdict.DIFFERENT if exact else RecordVerdict.NOT_FOUND, searched, differing)
 
 
 _CONTENT = frozenset({Part.KEY, Part.VALUE})
@@ -289,10 +289,10 @@ def _was_chosen(row: Row) -> bool:
 
 
 def _removed(source: Next, target: Next) -> str:
-    for side, seen in (("source", source), ("target", target)):
-        if seen.log_start > seen.offset:
+    for side, log in (("source", source), ("target", target)):
+        if log.log_start > log.offset:
             return (
-                f"Retention has removed the {side}'s records from {seen.offset} on: its log starts at {seen.log_start}."
+                f"Retention has removed the {side}'s records from {log.offset} on: its log starts at {log.log_start}."
             )
     return ""
 
@@ -327,39 +327,34 @@ class _Log:
 
     def next(self, places: Collection[Place], pinned: bool = True) -> Mapping[Place, Next | Failure]:
         """Return what is at each place; beyond the ends that the plan pinned only where `pinned` is False."""
-        found: dict[Place, Next | Failure] = {}
-        for place, records in self.read(dict.fromkeys(places, 1), pinned).items():
-            log = self._ranges[place[0]]
-            if isinstance(records, Failure) or isinstance(log, Failure):
-                found[place] = records if isinstance(records, Failure) else _no_log(log)
-            else:
-                found[place] = Next(place[1], log.start, records[0] if records else None)
-        return found
+        starts = {partition: log.start for partition, log in self._ranges.items() if isinstance(log, LogRange)}
+        return {
+            (partition, offset): records
+            if isinstance(records, Failure)
+            else Next(offset, starts[partition], records[0] if records else None)
+            for (partition, offset), records in self.read(dict.fromkeys(places, 1), pinned).items()
+        }
 
     def read(self, depths: Mapping[Place, int], pinned: bool = True) -> Mapping[Place, Sequence[NextRecord] | Failure]:
         """Return up to so many records from each place on."""
-        found: dict[Place, Sequence[NextRecord] | Failure] = {}
+        records: dict[Place, Sequence[NextRecord] | Failure] = {}
         positions: dict[Place, Position] = {}
         for place, most in depths.items():
             partition, offset = place
-            log = self._ranges.get(partition)
-            if not isinstance(log, LogRange):
-                found[place] = _no_log(log)
+            log = self._ranges.get(partition, _NO_RANGE)
+            if isinstance(log, Failure):
+                records[place] = log
                 continue
             planned_end = self._pinned[partition] if pinned else None
             end = log.end if planned_end is None else min(planned_end, log.end)
             if offset < end:
                 positions[place] = Position(partition, max(offset, log.start), end, most)
             else:
-                found[place] = ()
+                records[place] = ()
         if positions:
             side, alias = self._side.admin.side, self._side.admin.alias
             self._progress.step(f"reading the next records at {many(len(positions), 'place')} on {side} {alias}")
             answers = self._side.reader.next_records(set(positions.values()))
             nothing = Failure("NO_ANSWER", "the place is missing from the answer")
-            found |= {place: answers.get(position, nothing) for place, position in positions.items()}
-        return found
-
-
-def _no_log(log: object) -> Failure:
-    return log if isinstance(log, Failure) else Failure("NO_ANSWER", "the cluster did not tell this log's range")
+            records |= {place: answers.get(position, nothing) for place, position in positions.items()}
+        return records

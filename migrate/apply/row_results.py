@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from migrate.apply.assess import REFUSED, Assessment
-from migrate.apply.drift import committed, is_committed_as_planned, is_kept
+from migrate.apply.drift import committed, is_committed_as_planned, is_kept, offset_text
 from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN
 from migrate.apply.write import Answer
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
@@ -47,44 +47,36 @@ class RowResult:
 def results_of(
     assessment: Assessment,
     answers: Mapping[str, Mapping[TopicPartition, Answer]],
-    seen: Mapping[str, Commits | Failure],
+    read_back: Mapping[str, Commits | Failure],
     proceed: bool,
 ) -> tuple[RowResult, ...]:
     """Return one result for each row of the plan, in its order."""
-    fates = {g.group: g for g in assessment.groups}
+    groups = {g.group: g for g in assessment.groups}
     pending = {row.key for g in assessment.groups for row in g.pending}
-    results = []
-    for row in assessment.plan.rows:
-        fate = fates[row.group].fate
-        found = assessment.target_commits.get(row.group, {})
-        now = committed(row, found)
+
+    def result(row: Row) -> RowResult:
+        group, commits = groups[row.group], assessment.target_commits.get(row.group, {})
+        now, after = committed(row, commits), read_back.get(row.group)
         if row.decision is Decision.SKIP:
-            status = RowStatus.SKIPPED
-        elif fate in REFUSED:
-            status = RowStatus.LEFT_OUT
-        elif row.decision is Decision.KEEP:
-            results.append(_judge_untouched(row, RowStatus.KEPT, now, seen.get(row.group)))
-            continue
-        elif row.key not in pending:
-            status = RowStatus.ALREADY if is_committed_as_planned(row, found) else RowStatus.MOVED_ON
-            results.append(_judge_untouched(row, status, now, seen.get(row.group)))
-            continue
-        elif row.group not in answers:
-            status = RowStatus.PLANNED
-        else:
-            answer = answers[row.group].get(row.target_partition)
-            results.append(_judge(row, answer, seen.get(row.group)))
-            continue
-        error = "" if proceed or status is not RowStatus.PLANNED else "not written: other groups are refused"
-        if status is RowStatus.LEFT_OUT:
-            error = "; ".join(_own_reasons(row, fates[row.group].reasons))
-        results.append(RowResult(row.key, row.target_partition, status, error, now))
-    return tuple(results)
+            return RowResult(row.key, row.target_partition, RowStatus.SKIPPED, "", now)
+        if group.fate in REFUSED:
+            error = "; ".join(_own_reasons(row, group.reasons))
+            return RowResult(row.key, row.target_partition, RowStatus.LEFT_OUT, error, now)
+        if row.decision is Decision.KEEP:
+            return _judge_untouched(row, RowStatus.KEPT, now, after)
+        if row.key not in pending:
+            status = RowStatus.ALREADY if is_committed_as_planned(row, commits) else RowStatus.MOVED_ON
+            return _judge_untouched(row, status, now, after)
+        if row.group not in answers:
+            error = "" if proceed else "not written: other groups are refused"
+            return RowResult(row.key, row.target_partition, RowStatus.PLANNED, error, now)
+        return _judge(row, answers[row.group].get(row.target_partition), after)
+
+    return tuple(map(result, assessment.plan.rows))
 
 
 def _judge_untouched(row: Row, status: RowStatus, before: int | None, commits: Commits | Failure | None) -> RowResult:
     """Return what became of a row that was not written: as found before (`status`), unless the read-back differs."""
-
     error, now = "", before
     if isinstance(commits, Failure):
         error, now = f"{status}, but it could not be read back: {commits}", None
@@ -109,11 +101,11 @@ def _own_reasons(row: Row, reasons: Sequence[str]) -> Sequence[str]:
 
 
 def what_became(row: Row, answer: str, is_as_planned: bool | None) -> RowStatus:
-    """Return what became of a row that was written: of one in this run, and of one that a journal tells of.
+    """Return what became of a row that was written: of one in this run, and of one that a journal has.
 
     `answer` is the cluster's, in the journal's words (`history.SET`, `REMOVED`, `FAILED` for sure, `UNKNOWN`).
     `is_as_planned` says whether what was read back is what the row plans, None where it was not read back. Of a row
-    that needs an acknowledgement no reading tells: an earlier write may still become visible.
+    that needs an acknowledgement no reading proves it: an earlier write may still become visible.
     """
     is_acknowledged = answer in (SET, REMOVED)
     unproven = RowStatus.FAILED if answer == FAILED else RowStatus.UNKNOWN
@@ -127,36 +119,31 @@ def what_became(row: Row, answer: str, is_as_planned: bool | None) -> RowStatus:
 
 def _judge(row: Row, answer: Answer | None, commits: Commits | Failure | None) -> RowResult:
     """Return what became of a row that was written, from the answer and the read-back together."""
-    word, told = SET, ""
+    word, trouble = SET, ""
     if isinstance(answer, Failure) and not answer.outcome_unknown:
-        word, told = FAILED, str(answer)
+        word, trouble = FAILED, str(answer)
     elif not isinstance(answer, str):
-        word, told = UNKNOWN, f"no certain answer ({answer})" if answer else "no answer"
-    seen, error = None, told
+        word, trouble = UNKNOWN, f"no certain answer ({answer})" if answer else "no answer"
+    now, error = None, trouble
     if commits is None or isinstance(commits, Failure):
         status = what_became(row, word, None)
-        why = str(commits) if commits is not None else "not asked"
         if status is RowStatus.UNKNOWN:
-            error = f"{told or 'written'}, but it could not be read back: {why}"
+            error = f"{trouble or 'written'}, but it could not be read back: {commits or 'not asked'}"
     else:
-        seen = committed(row, commits)
+        now = committed(row, commits)
         is_as_planned = is_committed_as_planned(row, commits)
         status = what_became(row, word, is_as_planned)
-        where = "no offset" if seen is None else str(seen)
-        if seen is not None and seen == row.target_offset:
+        where = "no offset" if now is None else str(now)
+        if now is not None and now == row.target_offset:
             where += " with other metadata"
-        if row.needs_acknowledgement and told:
-            why = f"read back {_offset(seen)}, which does not prove it: an earlier write may still become visible"
-            error = f"{told}; {why}. Run the same command again"
+        if row.needs_acknowledgement and trouble:
+            why = f"read back {offset_text(now)}, which does not prove it: an earlier write may still become visible"
+            error = f"{trouble}; {why}. Run the same command again"
         elif is_as_planned:
             error = ""
-        elif not told:
-            wanted = _offset(row.target_offset)
-            error = f"written, but read back {where} instead of {wanted}: something else commits to this group"
+        elif not trouble:
+            planned = offset_text(row.target_offset)
+            error = f"written, but read back {where} instead of {planned}: something else commits to this group"
         elif word == UNKNOWN:
-            error = f"{told}; read back {where}: run the same command again"
-    return RowResult(row.key, row.target_partition, status, error, seen, isinstance(answer, str))
-
-
-def _offset(offset: int | None) -> str:
-    return "none" if offset is None else str(offset)
+            error = f"{trouble}; read back {where}: run the same command again"
+    return RowResult(row.key, row.target_partition, status, error, now, isinstance(answer, str))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from migrate.apply.history import APPLY
 from migrate.apply.journal import Journal
+from migrate.errors import Refused
 from migrate.ports import ClusterAdmin
 from migrate.survey.group_facts import GroupFactsReader
 
@@ -15,12 +16,22 @@ MAX_CONCURRENCY = 100
 class ApplyClusters:
     """The clusters of a run; `source` is None where the plan was made without it, or is not compared with it.
 
-    `target_groups` tells when offsets expire, None where that is not to be asked.
+    `target_groups` tells when offsets expire, None where it is not to be asked.
     """
 
     target: ClusterAdmin
     source: ClusterAdmin | None = None
     target_groups: GroupFactsReader | None = None
+
+
+def refuse_other_cluster(admin: ClusterAdmin, planned_id: str) -> None:
+    """Raise `Refused` if this is not the cluster of the plan; a plan made without it ("") cannot tell."""
+    cluster_id = admin.facts().cluster_id
+    if planned_id and cluster_id != planned_id:
+        raise Refused(
+            f"The plan is for {admin.side} cluster {planned_id}, and {admin.alias} is {cluster_id}.",
+            "Name the clusters that the plan was made for.",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Who says that they have read a plan: a file beside it with one line per signature.
 
 Names are claims, not authentication: whoever can write the file can write any name. What the file does give is that
-a plan made with `--require-signatures N` is not applied by one person in a hurry, and that the journal tells who was
+a plan made with `--require-signatures N` is not applied by one person in a hurry, and that the journal says who was
 named. Invariants:
 - A signature names the whole fingerprint, so it cannot be carried over to another plan.
 - A line is complete or not there: a torn last line (no line feed) is dropped; any other damage is an error.
@@ -16,18 +16,18 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from migrate.apply.journal import no_locks, sync_folder, write_all
+from migrate.apply.journal import drop_torn_line, no_locks, write_all
 from migrate.errors import MigrateError, UnreadablePlan, UsageError
-from migrate.plan.companions import Companion
+from migrate.plan.companions import Companion, sync_folder
 from migrate.plan.plan import Plan
 from migrate.text import name, safe
 
 REQUIRED_SETTING = "require-signatures"
 LONGEST_NAME = 200
 LONGEST_NOTE = 2000
-_SIGNATURES = Companion("signatures.jsonl", "signatures", lambda line: str(json.loads(line)["fingerprint"]))
-# Default_Ignorable_Code_Point (Unicode 16, DerivedCoreProperties.txt) as far as it is no control or format character,
-# and the braille pattern without a dot.
+signatures_path = Companion("signatures.jsonl", "signatures", lambda line: str(json.loads(line)["fingerprint"])).path
+# What `isprintable` lets pass although nothing shows: Default_Ignorable_Code_Point (Unicode 16,
+# DerivedCoreProperties.txt) as far as it is no control or format character, and the braille pattern without a dot.
 _UNSEEN = (
     (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2800, 0x2800), (0x3164, 0x3164),
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0000, 0xE0FFF),
@@ -44,16 +44,8 @@ class Signature:
     note: str = ""
 
 
-def signatures_path(plan_path: Path, fingerprint: str) -> Path:
-    """Return where the signatures of a plan file lie: "PLAN.<first 32 of the fingerprint>.signatures.jsonl".
-
-    Raises and finds files of earlier versions as `Companion.path` does.
-    """
-    return _SIGNATURES.path(plan_path, fingerprint)
-
-
 def signatures_required(plan: Plan) -> int:
-    """Return how many different names the plan asks for; it stands in its settings, and so in its fingerprint."""
+    """Return how many different names the plan asks for; it is in its settings, and so in its fingerprint."""
     return int(plan.header.settings.get(REQUIRED_SETTING, "0"))
 
 
@@ -68,13 +60,7 @@ def person(name: str) -> str:
 
 def is_plain(text: str) -> bool:
     """True if every character of a text shows: a name with one that does not looks like another person's."""
-    return text.isprintable() and not any(_is_unseen(character) for character in text)
-
-
-def _is_unseen(character: str) -> bool:
-    """True for what `isprintable` lets pass although nothing shows: Unicode's default ignorables, and blanks."""
-    code = ord(character)
-    return any(first <= code <= last for first, last in _UNSEEN)
+    return text.isprintable() and not any(first <= ord(c) <= last for c in text for first, last in _UNSEEN)
 
 
 def names_of(signatures: Sequence[Signature]) -> tuple[str, ...]:
@@ -86,7 +72,7 @@ def names_of(signatures: Sequence[Signature]) -> tuple[str, ...]:
 
 
 def signature_of(plan: Plan, name: str, note: str, time: str) -> Signature:
-    """Return a signature of this plan; raises `UsageError` for a name or note that cannot stand on a line."""
+    """Return a signature of this plan; raises `UsageError` for a name or note that does not fit on a line."""
     for option, text, longest in (("--by", name, LONGEST_NAME), ("--note", note, LONGEST_NOTE)):
         if len(text) > longest:
             raise UsageError(f"{option} has more than {longest} characters.", "Write one plain line.")
@@ -139,9 +125,7 @@ def add_signature(path: Path, signature: Signature) -> tuple[Signature, ...]:
         except OSError as error:
             raise no_locks(path, error) from None
         before = read_signatures(path, signature.fingerprint)
-        content = path.read_bytes()
-        if content and not content.endswith(b"\n"):
-            os.ftruncate(descriptor, content.rfind(b"\n") + 1)
+        drop_torn_line(path, descriptor)
         whole = os.fstat(descriptor).st_size
         try:
             write_all(descriptor, json.dumps(asdict(signature), separators=(",", ":")).encode("ascii") + b"\n")
@@ -188,7 +172,7 @@ def _parsed(line: bytes, number: int, path: Path, fingerprint: str) -> Signature
 
 
 def standing(plan: Plan, names: Sequence[str]) -> str:
-    """Return "1 of 2 (Ada)": how many different names stand against how many are asked for."""
+    """Return "1 of 2 (Ada)": how many different names have signed, and how many are asked for."""
     required = signatures_required(plan)
-    told = f" ({', '.join(map(name, names))})" if names else ""
-    return f"{len(names)}{f' of {required}' if required else ', none is required'}{told}"
+    listed = f" ({', '.join(map(name, names))})" if names else ""
+    return f"{len(names)}{f' of {required}' if required else ', none is required'}{listed}"

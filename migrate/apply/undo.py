@@ -14,12 +14,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
+from migrate.apply.drift import UNDO, to_write
 from migrate.apply.history import GroupTrace, JournalState
 from migrate.errors import Refused
 from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row
-from migrate.plan.plan import FORMAT_VERSION, SHORT_DIGITS, Header, Plan, canonical
-
-MOVED_REFUSE = "refuse"
+from migrate.plan.plan import FORMAT_VERSION, SHORT_DIGITS, Plan, canonical
 
 
 def undo_plan(
@@ -27,7 +26,7 @@ def undo_plan(
     state: JournalState,
     now_ms: int,
     tool_version: str,
-    moved: str = MOVED_REFUSE,
+    moved: str = "refuse",
     restored: Iterable[Mapping[str, GroupTrace]] = (),
 ) -> Plan:
     """Return the undo of what `state` says was written of `plan`; without rows if nothing was.
@@ -38,16 +37,36 @@ def undo_plan(
     """
     done = {group for traces in restored for group, trace in traces.items() if trace.read_back}
     rows = tuple(
-        _undo_row(row, planned, state.prior.get(row.group), trace.is_certain(row.target_partition))
-        for row in plan.rows
-        if row.decision in (Decision.SET, Decision.REMOVE)
-        and row.group not in done
+        _undo_row(row, trace, state.prior.get(row.group))
+        for row in to_write(plan.rows)
+        if row.group not in done
         and (trace := state.applied.get(row.group)) is not None
         and row.target_partition in trace.written()
-        for planned in (trace.planned[row.target_partition],)
     )
-    header = _undo_header(plan, rows, now_ms, tool_version, {"moved": moved})
-    return Plan(replace(header, undoes_events=state.events, undoes_digest=_digest(state)), rows)
+    topics = {row.target_topic for row in rows}
+    header = replace(
+        plan.header,
+        format_version=FORMAT_VERSION,
+        tool_version=tool_version,
+        kind=UNDO,
+        created_at_ms=now_ms,
+        settings={"moved": moved},
+        waivers=(),
+        target_topic_ids={t: i for t, i in plan.header.target_topic_ids.items() if t in topics},
+        source_topic_ids={},  # an undo asks the target alone
+        pinned=(),
+        group_states=(),
+        checks=(),
+        counts={"commits_read": len(rows), "rows": len(rows), "uncommitted_added": 0},
+        mm2_counts={},
+        timings={},
+        undoes=plan.fingerprint,
+        undoes_events=state.events,
+        undoes_digest=_digest(state),
+        comparison={},
+        sums={},
+    )
+    return Plan(header, rows)
 
 
 def refuse_stale(undo: Plan, state: JournalState) -> None:
@@ -97,40 +116,15 @@ def _digest(state: JournalState, undo: str = "") -> str:
     return hashlib.sha256(canonical({"applied": applied, "rolled_back": back, "spends": spends})).hexdigest()
 
 
-def _undo_header(
-    plan: Plan, rows: tuple[Row, ...], now_ms: int, tool_version: str, settings: Mapping[str, str]
-) -> Header:
-    topics = {row.target_topic for row in rows}
-    return replace(
-        plan.header,
-        format_version=FORMAT_VERSION,
-        tool_version=tool_version,
-        kind="undo",
-        created_at_ms=now_ms,
-        settings=settings,
-        waivers=(),
-        target_topic_ids={t: i for t, i in plan.header.target_topic_ids.items() if t in topics},
-        source_topic_ids={},  # an undo asks the target alone
-        pinned=(),
-        group_states=(),
-        checks=(),
-        counts={"commits_read": len(rows), "rows": len(rows), "uncommitted_added": 0},
-        mm2_counts={},
-        timings={},
-        undoes=plan.fingerprint,
-        comparison={},
-        sums={},
-    )
-
-
 # What a row says of its translation, as the fields that a row need not have: an undo translates nothing.
 _NO_TRANSLATION: Mapping[str, Any] = {f.name: f.default for f in fields(Row) if f.default is not MISSING}
 
 
-def _undo_row(row: Row, planned: int | None, prior: Commits | None, certain: bool) -> Row:
+def _undo_row(row: Row, trace: GroupTrace, prior: Commits | None) -> Row:
+    certain = trace.is_certain(row.target_partition)
     bare = replace(
         row,
-        target_prior=planned,
+        target_prior=trace.planned[row.target_partition],
         target_prior_metadata=row.target_metadata,
         target_offset=None,
         method=None,

@@ -18,6 +18,7 @@ from enum import StrEnum
 from migrate.apply.drift import UNDO
 from migrate.apply.history import JournalState
 from migrate.apply.not_written import (
+    WORDS,
     Noted,
     NotWritten,
     WhyNotWritten,
@@ -25,7 +26,6 @@ from migrate.apply.not_written import (
     by_plan,
     left_out,
     noted,
-    told,
 )
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
 from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, TopicPartition
@@ -184,16 +184,16 @@ def verify(
     groups = sorted({row.group for row in (plan.rows if rows is None else rows) if by_plan(row) is None})
     progress.step(f"reading committed offsets of {len(groups)} groups on {plan.header.target_alias}")
     commits = in_batches(groups, target.commits, progress)
-    found, asked = compare(plan, commits, rows, known), known
-    unseen = any(finding.seen is None for finding in found.findings)
-    if unseen or any(row.why is WhyNotWritten.LEFT_OUT for row in found.not_written):
+    first, asked = compare(plan, commits, rows, known), known
+    unseen = any(finding.seen is None for finding in first.findings)
+    if unseen or any(row.why is WhyNotWritten.LEFT_OUT for row in first.not_written):
         # Brokers leave commits on topics that we may not DESCRIBE out of the answer, in silence.
         known = replace(known, topics=target.topics())
-    unexplained = sorted({f.group for f in found.findings if f.standing in _BY_STATE})
+    unexplained = sorted({f.group for f in first.findings if f.standing in _BY_STATE})
     if unexplained:
         progress.step(f"asking {plan.header.target_alias} whether {many(len(unexplained), 'group')} have members")
         known = replace(known, states=in_batches(unexplained, target.group_states, progress))
-    return found if known is asked else compare(plan, commits, rows, known)
+    return first if known is asked else compare(plan, commits, rows, known)
 
 
 def compare(
@@ -239,36 +239,36 @@ def _finding(plan: Plan, row: Row, commits: Commits | Failure, known: Known) -> 
     word = noted(row, known.journal)
     seen: int | None = None
 
-    def found(standing: Standing, sentence: str) -> VerifyFinding:
+    def finding(standing: Standing, sentence: str) -> VerifyFinding:
         says = word is not Noted.NOTHING or standing in _BY_CONSUMERS
         if says and not kept and standing is not Standing.EQUAL:
-            sentence = f"{sentence}; {told(word)}"
+            sentence = f"{sentence}; {WORDS[word]}"
         return VerifyFinding(row.key, row.target_partition, expected, seen, standing, sentence, word)
 
     if isinstance(commits, Failure):
-        return found(Standing.UNREADABLE, f"could not be read: {commits}")
+        return finding(Standing.UNREADABLE, f"could not be read: {commits}")
     commit = commits.get(row.target_partition)
     seen = None if commit is None else commit.offset
     if seen is None and known.topics is not None and row.target_topic not in known.topics:
         alias = plan.header.target_alias
         why = f"{alias} shows us no topic {row.target_topic}: it is gone, or this principal lacks DESCRIBE on it"
-        return found(Standing.UNREADABLE, why)
+        return finding(Standing.UNREADABLE, why)
     trace = known.journal.applied.get(row.group)
     if row.needs_acknowledgement and (trace is None or not trace.is_certain(row.target_partition)):
         where = "no offset" if seen is None else f"at {seen}"
         why = f"is {where}, and the cluster has not acknowledged it: an earlier write may still become visible"
-        return found(Standing.NOT_ACKNOWLEDGED, why)
+        return finding(Standing.NOT_ACKNOWLEDGED, why)
     standing, sentence = _stand(expected, seen)
     if standing is Standing.AHEAD and seen == row.target_prior and not kept and word is not Noted.READ_BACK:
         # A rewind that was never written looks like a consumer that has moved on, and skips what lies between.
-        return found(Standing.NOT_REWOUND, f"is still at its prior offset {seen}, beyond the planned {expected}")
+        return finding(Standing.NOT_REWOUND, f"is still at its prior offset {seen}, beyond the planned {expected}")
     metadata = row.target_prior_metadata if kept else row.target_metadata
     if standing is Standing.EQUAL and commit is not None and commit.metadata != metadata:
         standing, sentence = Standing.OTHER_METADATA, f"is at {seen} with other metadata than planned"
     if standing in _BY_CONSUMERS:
         moved = f"moved on by {seen - expected} to {seen}" if seen and expected is not None and seen > expected else ""
         standing, sentence = _explained(plan, row, standing, sentence, moved or sentence, word, known)
-    return found(standing, sentence)
+    return finding(standing, sentence)
 
 
 def _stand(expected: int | None, seen: int | None) -> tuple[Standing, str]:

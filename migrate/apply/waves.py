@@ -12,11 +12,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from migrate.apply.drift import UNDO
-from migrate.apply.history import REMOVED, ROLLBACK, SET, GroupTrace, JournalState
-from migrate.apply.journal import Journal, journal_to_read
+from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
+from migrate.apply.journal import journal_to_read, read_journal
 from migrate.model import Decision, Row
 from migrate.plan.companions import journals_under_any_name, real_path
-from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
 
 Flow = tuple[str, str]
@@ -55,7 +54,7 @@ class Wave:
 
 @dataclass(frozen=True, slots=True)
 class WaveSum:
-    """One wave counted. `offsets` are rows that stand written; `blocked` are groups that the plan itself blocks."""
+    """One wave counted. `offsets` are rows that are written; `blocked` are groups that the plan itself blocks."""
 
     wave: Wave
     groups: dict[str, GroupStanding]
@@ -77,10 +76,10 @@ def wave_sum(wave: Wave) -> WaveSum:
     if wave.plan.header.kind == UNDO:
         standings = {group: _UNDOING.get(standing, standing) for group, standing in standings.items()}
     offsets = sum(
-        answer in (SET, REMOVED)
+        trace.is_certain(partition)
         for group, trace in wave.journal.applied.items()
         if standings.get(group) in (GroupStanding.MOVED, GroupStanding.UNCERTAIN)
-        for answer in trace.results.values()
+        for partition in trace.results
     )
     return WaveSum(wave, standings, offsets, len(wave.plan.blocked_groups()))
 
@@ -104,33 +103,22 @@ def _standing(group: str, rows: Sequence[Row], wave: Wave) -> GroupStanding:
         return GroupStanding.LEFT if writes or blocked else GroupStanding.AS_IT_IS
     tries = (wave.journal.rolled_back.get(group), wave.undo.applied.get(group))
     undoing = [trace for trace in tries if trace is not None and trace.written()]
-    undone = next((trace for trace in undoing if _is_whole(trace)), undoing[0] if undoing else None)
-    if undone is not None:
+    if undoing:
         # Taken back whole, or it is somewhere between the two clusters.
-        return GroupStanding.UNDONE if _is_whole(undone) else GroupStanding.UNCERTAIN
+        return GroupStanding.UNDONE if any(map(_is_whole, undoing)) else GroupStanding.UNCERTAIN
     return GroupStanding.MOVED if _is_whole(trace) else GroupStanding.UNCERTAIN
 
 
 def _is_whole(trace: GroupTrace) -> bool:
-    answered = all(trace.results.get(partition) in (SET, REMOVED) for partition in trace.planned)
-    return answered and trace.read_back is not False
-
-
-def read_wave(path: Path) -> Wave:
-    """Return the wave of a plan file; raises as `read_plan` and `Journal.read` do."""
-    return wave_of(path, read_plan(path))
+    return trace.read_back is not False and all(map(trace.is_certain, trace.planned))
 
 
 def wave_of(path: Path, plan: Plan) -> Wave:
-    """Return the wave of a plan that was read from `path`; raises as `Journal.read` does."""
-    journal = _journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
+    """Return the wave of a plan that was read from `path`; raises as `read_journal` does."""
+    journal = read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
     undone: dict[str, GroupTrace] = {}
-    # A rollback is no plan: the plan's own journal tells how far that came.
+    # A rollback is no plan: the plan's own journal says how far that came.
     for fingerprint in dict.fromkeys(by for by in journal.spends if by != ROLLBACK):
         for other in journals_under_any_name(real_path(path).parent, fingerprint):
-            undone |= _journal(other, fingerprint).applied
+            undone |= read_journal(other, fingerprint).applied
     return Wave(str(path), plan, journal, JournalState(applied=undone))
-
-
-def _journal(path: Path, fingerprint: str) -> JournalState:
-    return Journal(path, fingerprint, lambda: 0).read()

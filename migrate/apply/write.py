@@ -70,7 +70,7 @@ Answers = dict[str, dict[TopicPartition, Answer]]
 Left = Mapping[str, Mapping[TopicPartition, Row]]
 _MOVED = Failure("GROUP_CHANGED", "somebody else has committed there meanwhile: not written again")
 _LEFT_OUT = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
-# For the journal only, where the intent stands already: what is known of these rows is what was known before.
+# For the journal only, where the intent is already: what is known of these rows is what was known before.
 _NOT_SENT = Failure("NOT_SENT", "not tried: nobody answered for the groups before", retriable=True)
 
 
@@ -87,7 +87,7 @@ class Written:
 
 
 class GroupWriter:
-    """Writes groups to one cluster and tells the journal before and after.
+    """Writes groups to one cluster, and to the journal before and after.
 
     `group_timeout_seconds` is how long to go on trying while no group gets done; the first try is always made.
     `concurrency` is how many groups the client has in flight. `tell` is called with how many groups are done.
@@ -189,29 +189,29 @@ class GroupWriter:
             self._tell(sum(not any(map(_is_passing, results.values())) for results in written.answers.values()))
 
     def _attempt(self, left: Left, before: Mapping[str, Commits]) -> Answers:
-        wanted: dict[str, dict[TopicPartition, Commit]] = {}
+        offsets: dict[str, dict[TopicPartition, Commit]] = {}
         removed: dict[str, dict[TopicPartition, Row]] = {}
         for group, rows in left.items():
             commits = {p: r.target_commit for p, r in rows.items() if r.target_commit is not None}
             if commits:
-                wanted[group] = commits
+                offsets[group] = commits
             if removals := {p: r for p, r in rows.items() if r.decision is Decision.REMOVE}:
                 removed[group] = removals
         results = self._removals(removed, left, before) if removed else {}
         # A group that has changed, or cannot be read, is left as it is: all of it, not only what would be removed.
-        wanted = {
+        offsets = {
             group: rest
-            for group, commits in wanted.items()
+            for group, commits in offsets.items()
             if (rest := {p: c for p, c in commits.items() if p not in results.get(group, {})})
         }
-        if wanted:
+        if offsets:
             try:
-                altered = self._admin.alter(wanted)
+                altered = self._admin.alter(offsets)
             except Exception as error:
                 # Whatever broke: what was asked for may have been carried out.
                 lost = _no_answer(error)
-                altered = {group: dict.fromkeys(commits, lost) for group, commits in wanted.items()}
-            for group, commits in wanted.items():
+                altered = {group: dict.fromkeys(commits, lost) for group, commits in offsets.items()}
+            for group, commits in offsets.items():
                 results.setdefault(group, {}).update({p: _answer(altered, group, p) for p in commits})
         return results
 
@@ -245,8 +245,8 @@ class GroupWriter:
             for group, failure in self._admin.delete_groups(empty).items() if empty else ():
                 gone = failure is None or failure.code == "GROUP_ID_NOT_FOUND"
                 answers[group] = dict.fromkeys(removed[group], REMOVED if gone or failure is None else failure)
-            told = self._admin.delete_offsets(single) if single else {}
-            answers |= {g: {p: _answer(told, g, p, REMOVED) for p in places} for g, places in single.items()}
+            outcomes = self._admin.delete_offsets(single) if single else {}
+            answers |= {g: {p: _answer(outcomes, g, p, REMOVED) for p in places} for g, places in single.items()}
         except Exception as error:
             lost = _no_answer(error)
             answers = {group: answers.get(group, dict.fromkeys(left[group], lost)) for group in removed}
@@ -255,28 +255,28 @@ class GroupWriter:
     def _settled(self, left: Left, answers: Answers, before: Mapping[str, Commits]) -> Answers:
         """Return what turns out to be written of the rows whose outcome is unknown, and what somebody else has moved.
 
-        Of rows that need an acknowledgement no reading tells it. `before` are the commits that the rows were judged by:
-        what is neither there nor as planned is not ours to overwrite, whatever the last try was answered.
+        Of rows that need an acknowledgement no reading proves it. `before` are the commits that the rows were judged
+        by: what is neither there nor as planned is not ours to overwrite, whatever the last try was answered.
         """
         try:
-            seen = self._admin.commits(list(left))
+            current = self._admin.commits(list(left))
         except Exception:
             # Nothing is settled then; the next try, or the reading at the end, says more.
             return {}
         settled: Answers = {}
-        for group, commits in seen.items():
+        for group, commits in current.items():
             if isinstance(commits, Failure):
                 continue
-            found: dict[TopicPartition, Answer] = {}
+            results: dict[TopicPartition, Answer] = {}
             for p, row in left[group].items():
                 answer = answers.get(group, {}).get(p)
                 if is_committed_as_planned(row, commits):
                     if isinstance(answer, Failure) and answer.outcome_unknown and not row.needs_acknowledgement:
-                        found[p] = REMOVED if row.target_commit is None else SET
+                        results[p] = REMOVED if row.target_commit is None else SET
                 elif committed(row, commits) not in (committed(row, before.get(group, {})), row.target_prior):
-                    found[p] = _MOVED
-            if found:
-                settled[group] = found
+                    results[p] = _MOVED
+            if results:
+                settled[group] = results
         return settled
 
 
@@ -298,7 +298,7 @@ def read_commits(
     Never raises because a client or cluster is gone: what was written before must be reported. An interrupt ends it
     after the reading that is under way.
     """
-    found: dict[str, Commits | Failure] = {}
+    answers: dict[str, Commits | Failure] = {}
     left = list(groups)
     backoff = None
     with Interruption() as interrupted:
@@ -306,16 +306,16 @@ def read_commits(
             try:
                 admin = admin.renewed()
                 for chunk in _chunks(left, READ_CHUNK):
-                    found |= admin.commits(chunk)
-                    tell(len(found))
+                    answers |= admin.commits(chunk)
+                    tell(len(answers))
             except Exception as error:
                 # Whatever broke: what was written before must be reported.
                 lost = Failure("NO_ANSWER", _no_answer(error).message, retriable=True)
-                found |= {group: found.get(group, lost) for group in left}
-            left = [g for g in left if isinstance(answer := found[g], Failure) and answer.retriable]
+                answers |= {group: answers.get(group, lost) for group in left}
+            left = [g for g in left if isinstance(answer := answers[g], Failure) and answer.retriable]
             backoff = backoff or Backoff(clock, *PAUSE_SECONDS, timeout_seconds)
             if not left or backoff.is_over or interrupted:
-                return found
+                return answers
             backoff.pause()
 
 
@@ -361,6 +361,6 @@ def _chunks(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     return (names[i : i + size] for i in range(0, len(names), size))
 
 
-def _answer(told: Outcomes, group: str, partition: TopicPartition, done: str = SET) -> Answer:
+def _answer(outcomes: Outcomes, group: str, partition: TopicPartition, done: str = SET) -> Answer:
     """Return one partition's answer; one that was left out of the answer says nothing: unknown."""
-    return told.get(group, {}).get(partition, _LEFT_OUT) or done
+    return outcomes.get(group, {}).get(partition, _LEFT_OUT) or done

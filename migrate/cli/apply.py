@@ -12,9 +12,9 @@ from migrate.apply.elsewhere import Elsewhere, look_elsewhere, outside
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.exact_admin import groups_with_metadata
 from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
-from migrate.apply.journal import Journal, journal_to_read
+from migrate.apply.journal import Journal, journal_to_read, read_journal
 from migrate.apply.record_proof import LogSide, prove
-from migrate.apply.run import ApplyClusters, ApplyOptions
+from migrate.apply.run import ApplyClusters, ApplyOptions, refuse_other_cluster
 from migrate.apply.signatures import Signature, signatures_beside
 from migrate.apply.undo import undo_plan
 from migrate.apply.verify import Known, joint_exit_code, verify, with_members
@@ -176,8 +176,7 @@ def _other_undos(plan: Plan, state: JournalState, folder: Path) -> dict[str, Map
                 "Put the undo plan and its journal back into this folder.",
             )
         for journal in journals:
-            traces = Journal(journal, fingerprint, lambda: 0).read().applied
-            undos[fingerprint] = {**undos.get(fingerprint, {}), **traces}
+            undos[fingerprint] = {**undos.get(fingerprint, {}), **read_journal(journal, fingerprint).applied}
     return undos
 
 
@@ -206,12 +205,12 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
     selected = bool(options["groups"] or options["only"])
     rows = select(plan.rows, options["groups"], options["only"])
     clock = SystemClock()
-    journal = Journal(journal_to_read(path, plan.fingerprint), plan.fingerprint, clock.now_ms)
-    known = Known(journal.read(), options["consumers_ran"])
+    journal = read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
+    known = Known(journal, options["consumers_ran"])
     exact = groups_with_metadata(plan.rows) & {row.group for row in rows}
     with apply_edges(flow, progress, bool(exact), options) as edges:
         target = edges.exact_admin(edges.target, exact)
-        _refuse_other_cluster(target, plan.header.target_cluster_id)
+        refuse_other_cluster(target, plan.header.target_cluster_id)
         verification = verify(plan, target, progress, rows if selected else None, known)
         if options["settle"]:
             progress.step(f"waiting {options['settle']:g} s for a second reading")
@@ -222,7 +221,7 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
         proof = None
         if options["records"]:
             source = edges.source.admin()
-            _refuse_other_cluster(source, plan.header.source_cluster_id)
+            refuse_other_cluster(source, plan.header.source_cluster_id)
             sides = (
                 LogSide(source, edges.source.next_records()),
                 LogSide(target, edges.target.next_records(flow.target_isolation_level)),
@@ -242,16 +241,6 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
 def _roles(flow: Flow, plan: Plan) -> Flow:
     """Return MM2's flow as the plan goes: a failback's source is MM2's target, and what it writes is MM2's source."""
     return flow.reversed() if plan.header.failback else flow
-
-
-def _refuse_other_cluster(admin: ClusterAdmin, planned_id: str) -> None:
-    """Raise `Refused` if this is not the cluster of the plan; a plan made without it ("") cannot tell."""
-    cluster_id = admin.facts().cluster_id
-    if planned_id and cluster_id != planned_id:
-        raise Refused(
-            f"The plan is for {admin.side} cluster {planned_id}, and {admin.alias} is {cluster_id}.",
-            "Name the clusters that the plan was made for.",
-        )
 
 
 def _approved(plan: Plan, approval: str | None, execute: bool) -> str:

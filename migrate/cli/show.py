@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from migrate.apply.waves import read_wave
+from migrate.apply.waves import wave_of
 from migrate.errors import UsageError
 from migrate.plan.diff import diff
 from migrate.plan.file import read_plan
@@ -52,7 +52,7 @@ def _waves(paths: Sequence[Path], options: dict[str, Any]) -> Iterable[str]:
             "Several plans are added up as a whole: --group, --only and --diff are for one plan.", "Name one plan."
         )
     _refuse_form("Several plans", options["form"])
-    waves = [read_wave(path) for path in paths]
+    waves = [wave_of(path, read_plan(path)) for path in paths]
     known: dict[str, str] = {}
     for wave in waves:
         # Counted twice, its offsets would be twice in the sum.

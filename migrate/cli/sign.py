@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from migrate.apply.journal import Journal, journal_to_read
+from migrate.apply.journal import journal_to_read, read_journal
 from migrate.apply.signatures import (
     Signature,
     add_signature,
@@ -30,7 +30,7 @@ def run_sign(path: Path, by: str, note: str) -> list[str]:
     Raises `Refused` for a plan that was rolled back: nothing can come of it any more.
     """
     plan, clock = read_plan(path), SystemClock()
-    if Journal(journal_to_read(path, plan.fingerprint), plan.fingerprint, clock.now_ms).read().is_spent:
+    if read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint).is_spent:
         raise Refused(f"Plan {plan.short_fingerprint} is spent: it was rolled back.", "Make a new plan, and sign that.")
     signature = signature_of(plan, by, note, iso(clock.now_ms()))
     file = signatures_path(path, plan.fingerprint)

@@ -75,9 +75,9 @@ def listed(names: Iterable[str]) -> str:
 
 
 def findings(plan: Plan) -> tuple[Attention, ...]:
-    """Return all findings, worst first; within a kind in the order in which the checks told them."""
-    of_checks, of_blocks = _of_checks(plan.header.checks), _blocks_without_check(plan)
-    return _worst_first([*of_checks, *of_blocks, *_of_rows(plan), *_undecodable(plan)])
+    """Return all findings, worst first; within a kind in the order of the checks."""
+    of_checks = _of_checks(plan.header.checks)
+    return _worst_first([*of_checks, *_blocks_without_check(plan), *_of_rows(plan), *_undecodable(plan)])
 
 
 def findings_of(checks: Iterable[CheckResult]) -> tuple[Attention, ...]:
@@ -85,8 +85,8 @@ def findings_of(checks: Iterable[CheckResult]) -> tuple[Attention, ...]:
     return _worst_first(_of_checks(checks))
 
 
-def _worst_first(found: Iterable[Attention]) -> tuple[Attention, ...]:
-    return tuple(sorted(found, key=lambda finding: list(AttentionKind).index(finding.kind)))
+def _worst_first(all_findings: Iterable[Attention]) -> tuple[Attention, ...]:
+    return tuple(sorted(all_findings, key=lambda finding: list(AttentionKind).index(finding.kind)))
 
 
 def failback_text(header: Header) -> str:
@@ -111,14 +111,9 @@ def _of_checks(checks: Iterable[CheckResult]) -> Iterator[Attention]:
     for c in checks:
         if c.level is Level.PASS or c.says_nothing:
             continue
-        kind = (
-            AttentionKind.ACCEPTED
-            if c.accepted
-            else AttentionKind.BLOCK
-            if c.counts_as is Level.BLOCK
-            else AttentionKind.WARN
-        )
-        todo = "Waived by --accept: it will be applied all the same." if c.accepted else c.todo
+        kind, todo = AttentionKind.BLOCK if c.counts_as is Level.BLOCK else AttentionKind.WARN, c.todo
+        if c.accepted:
+            kind, todo = AttentionKind.ACCEPTED, "Waived by --accept: it will be applied all the same."
         key = (kind, c.level is Level.NOT_VISIBLE, c.check, c.scope, todo)
         grouped.setdefault(key, []).append(c)
     for (kind, hidden, check, scope, todo), results in grouped.items():
@@ -131,21 +126,20 @@ def _of_checks(checks: Iterable[CheckResult]) -> Iterator[Attention]:
 
 
 def _blocks_without_check(plan: Plan) -> Iterator[Attention]:
-    """Name blocked rows whose reason no blocking check tells: no block may be found only in the long list."""
-    told = {c.check for c in plan.blocks()}
-    explained = {row.group for row in plan.rows if row.decision is Decision.BLOCK and row.reason in told}
-    blocked = (row for row in plan.rows if row.decision is Decision.BLOCK and row.reason not in told)
-    rows = [row for row in blocked if not (row.reason == "group-blocked" and row.group in explained)]
+    """Name blocked rows whose reason no blocking check gives: no block may be found only in the long list."""
+    checks = {c.check for c in plan.blocks()}
+    blocked = [row for row in plan.rows if row.decision is Decision.BLOCK]
+    explained = {row.group for row in blocked if row.reason in checks}
+    rows = (r for r in blocked if r.reason not in checks and (r.reason != "group-blocked" or r.group not in explained))
     yield from _by_reason(AttentionKind.BLOCK, rows, "")
 
 
 def _of_rows(plan: Plan) -> Iterator[Attention]:
     skipping = [row for row in plan.rows if may_skip(row)]
-    left = [row for row in skipping if row.decision is Decision.SKIP]
     todo = "No offset is set there: auto.offset.reset decides where these consumers start."
-    yield from _by_reason(AttentionKind.MAY_SKIP, left, todo)
+    yield from _by_reason(AttentionKind.MAY_SKIP, (r for r in skipping if r.decision is Decision.SKIP), todo)
     todo = "Chosen by option: records between the two offsets are not read on the target."
-    yield from _by_reason(AttentionKind.MAY_SKIP, [row for row in skipping if row.decision is not Decision.SKIP], todo)
+    yield from _by_reason(AttentionKind.MAY_SKIP, (r for r in skipping if r.decision is not Decision.SKIP), todo)
     if plan.header.kind == "plan":  # an undo moves groups back by its nature
         todo = "Chosen by option: the group reads again what it has read on the target."
         yield from _by_reason(AttentionKind.REWIND, filter(rewinds, plan.rows), todo)
@@ -160,10 +154,10 @@ def _by_reason(kind: AttentionKind, rows: Iterable[Row], todo: str) -> Iterator[
 
 
 def _undecodable(plan: Plan) -> Iterator[Attention]:
-    seen = tuple((k, many(n, "record")) for k, n in plan.header.mm2_counts.items() if n and "undecodable" in k)
-    if seen:
-        count = sum(n for k, n in plan.header.mm2_counts.items() if "undecodable" in k)
+    counts = {kind: n for kind, n in plan.header.mm2_counts.items() if n and "undecodable" in kind}
+    if counts:
+        seen = tuple((kind, many(n, "record")) for kind, n in counts.items())
         yield Attention(
-            AttentionKind.WARN, "undecodable records in MM2's topics", many(count, "record"), "", seen,
+            AttentionKind.WARN, "undecodable records in MM2's topics", many(sum(counts.values()), "record"), "", seen,
             "They were left aside. Find out who writes them.",
         )  # fmt: skip

@@ -1,5 +1,6 @@
 """From a survey to a plan: rows, checks, header. Pure: the same survey and time give the same bytes."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 from migrate import __version__
@@ -10,21 +11,11 @@ from migrate.match.comparison import Comparison
 from migrate.mm2.chain import Window
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.topics import CheckpointKey
-from migrate.model import (
-    CheckResult,
-    Commit,
-    Failure,
-    GroupPartition,
-    GroupState,
-    LogRange,
-    Row,
-    Side,
-    TopicPartition,
-)
+from migrate.model import CheckResult, Commit, Failure, GroupPartition, GroupState, LogRange, Row, Side, TopicPartition
 from migrate.plan.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
 from migrate.plan.rows import build_row, uncommitted_row, with_blocks
 from migrate.plan.totals import sums_of
-from migrate.plan.translate import CheckpointHint, RowFacts
+from migrate.plan.translate import RowFacts
 from migrate.survey.connect_topics import ConnectTopic, without_copy
 from migrate.survey.drain import Drained, DrainFacts, drained
 from migrate.survey.groups import other_kinds
@@ -54,8 +45,7 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
         target_topic_ids=survey.target.topic_ids,
         source_topic_ids=survey.source.topic_ids,
         pinned=_pinned(survey),
-        group_states=_planned_states(Side.SOURCE, survey.source.states)
-        + _planned_states(Side.TARGET, survey.target.states),
+        group_states=_planned_states(survey),
         checks=results,
         counts={
             "commits_read": survey.selected.commits_read,
@@ -146,20 +136,16 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
 
 def _other_logs_on_target(flow: Flow, survey: Survey) -> dict[GroupPartition, OtherLog]:
     """Return the places, by their names on the source, whose commit on the target is of another log than it has now."""
-    found = {}
-    for key in survey.keys:
-        partition = copy_of(flow, key.source_partition)
-        prior = survey.priors.get(key.group, {}).get(partition)
-        proof = other_log(prior, survey.logs.target.get(partition))
-        if proof is not None:
-            found[key] = proof
-    return found
+    copies = {key: copy_of(flow, key.source_partition) for key in survey.keys}
+    priors = {key: survey.priors.get(key.group, {}).get(copy) for key, copy in copies.items()}
+    proofs = ((key, other_log(priors[key], survey.logs.target.get(copy))) for key, copy in copies.items())
+    return {key: proof for key, proof in proofs if proof is not None}
 
 
-def _hidden(request: PlanRequest, side: Side, found: frozenset[str] | Failure) -> HiddenTopics:
+def _hidden(request: PlanRequest, side: Side, topics: frozenset[str] | Failure) -> HiddenTopics:
     """Sort the topics that a cluster hides by whether this plan may be about them."""
-    if isinstance(found, Failure):
-        return HiddenTopics(unknown=f"{found.code} ({found.message})")
+    if isinstance(topics, Failure):
+        return HiddenTopics(unknown=f"{topics.code} ({topics.message})")
     flow = request.flow
     own = {flow.checkpoints_topic, flow.offset_syncs_topic, flow.connect_offsets_topic}
 
@@ -172,18 +158,18 @@ def _hidden(request: PlanRequest, side: Side, found: frozenset[str] | Failure) -
         return request.filters.topic_verdict(source_topic) is None
 
     return HiddenTopics(
-        tuple(sorted(filter(concerned, found))),
-        tuple(sorted(t for t in found if not (concerned(t) or is_infrastructure(t)))),
+        tuple(sorted(filter(concerned, topics))),
+        tuple(sorted(t for t in topics if not (concerned(t) or is_infrastructure(t)))),
     )
 
 
 def _not_copied(flow: Flow, survey: Survey) -> tuple[ConnectTopic, ...]:
     """Return Connect's own topics on the source that the target lacks under their names, hidden ones included."""
     hidden = survey.target.hidden
-    there = survey.target.topics.keys() | (hidden if isinstance(hidden, frozenset) else frozenset())
-    missing = without_copy(survey.connect_topics, there)
+    on_target = survey.target.topics.keys() | (hidden if isinstance(hidden, frozenset) else frozenset())
+    missing = without_copy(survey.connect_topics, on_target)
     # What a failback leaves may hold copies of what is where it goes.
-    return tuple(m for m in missing if not (flow.failback and flow.policy.target_topic(m.topic) in there))
+    return tuple(m for m in missing if not (flow.failback and flow.policy.target_topic(m.topic) in on_target))
 
 
 def _applications(flow: Flow, survey: Survey) -> dict[str, Application]:
@@ -193,29 +179,28 @@ def _applications(flow: Flow, survey: Survey) -> dict[str, Application]:
         if commit is not None and commit.metadata:
             metadata.setdefault(key.group, set()).add(commit.metadata)
     candidates = [topic for topic in survey.source.topics if topic.endswith(INTERNAL)]
-    found = {}
+    applications = {}
     for group in survey.groups:
         state = survey.source.states.get(group)
         assignor = state.assignor if isinstance(state, GroupState) else ""
         internal = internal_topics(group, candidates, survey.target.topics, flow.policy)
         app = application(assignor, metadata.get(group, ()), internal)
         if app is not None:
-            found[group] = app
-    return found
+            applications[group] = app
+    return applications
 
 
 def _foreign_records(survey: Survey) -> dict[str, int]:
     """Count, by source topic, records on the target that equal none of the source."""
-    counted: dict[str, int] = {}
+    counted = Counter[str]()
     for source, answer in survey.answers.items():
-        if answer.tail.foreign:
-            counted[source.topic] = counted.get(source.topic, 0) + answer.tail.foreign
-    return counted
+        counted[source.topic] += answer.tail.foreign
+    return {topic: count for topic, count in counted.items() if count}
 
 
 def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:
     """Judge every partition of the plan of which both logs are pinned."""
-    found = {}
+    drains = {}
     for source, source_log in survey.logs.source.items():
         target = copy_of(flow, source)
         target_log, answer = survey.logs.target.get(target), survey.answers.get(source)
@@ -228,8 +213,8 @@ def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:
                 survey.mm2.positions.last_copied_offset.get(source),
                 answer.tail if answer else None,
             )
-            found[source] = drained(facts, flow.source.alias, flow.target.alias)
-    return found
+            drains[source] = drained(facts, flow.source.alias, flow.target.alias)
+    return drains
 
 
 def _unseen_topics(request: PlanRequest, survey: Survey) -> dict[str, tuple[str, ...]]:
@@ -237,9 +222,10 @@ def _unseen_topics(request: PlanRequest, survey: Survey) -> dict[str, tuple[str,
     unseen: dict[str, set[str]] = {}
     for key in survey.mm2.checkpoints.latest:
         topic = request.flow.policy.source_topic(key.target_topic)
-        wanted = topic is not None and request.filters.verdict(key.group, topic) is None
-        if wanted and topic not in survey.source.topics and key.group in survey.selected.groups_seen:
-            unseen.setdefault(key.group, set()).add(str(topic))
+        if topic is None or topic in survey.source.topics or key.group not in survey.selected.groups_seen:
+            continue
+        if request.filters.verdict(key.group, topic) is None:
+            unseen.setdefault(key.group, set()).add(topic)
     return {group: tuple(sorted(topics)) for group, topics in unseen.items()}
 
 
@@ -248,9 +234,9 @@ def _shapes(flow: Flow, mm2: Mm2Records) -> tuple[TopicShape, ...]:
     checkpoints = (mm2.checkpoints_topic, "checkpoint", mm2.checkpoints.counts)
     syncs = (mm2.syncs_topic, "offset-sync", mm2.syncs.counts)
     return tuple(
-        TopicShape(aliases[read.side], read.topic, wanted, read.found, read.topic in flow.named, counts)
+        TopicShape(aliases[read.side], read.topic, kind, read.found, read.topic in flow.named, counts)
         # Checkpoints say nothing of the way back.
-        for read, wanted, counts in ((syncs,) if flow.failback else (checkpoints, syncs))
+        for read, kind, counts in ((syncs,) if flow.failback else (checkpoints, syncs))
     )
 
 
@@ -258,7 +244,6 @@ def _row(key: GroupPartition, commit: Commit | None, why_not: str, request: Plan
     flow = request.flow
     source, target = key.source_partition, copy_of(flow, key.source_partition)
     question, nothing = survey.questions.get(key), Window(None, None)
-    record = survey.mm2.checkpoints.latest.get(CheckpointKey(key.group, *target))
     compared, answer = survey.comparison, survey.answers.get(source)
     facts = RowFacts(
         key=key,
@@ -270,7 +255,7 @@ def _row(key: GroupPartition, commit: Commit | None, why_not: str, request: Plan
         not_replicated=why_not,
         prior=survey.priors.get(key.group, {}).get(target),
         around=survey.mm2.syncs.windows.get(question, nothing) if question else nothing,
-        checkpoint=CheckpointHint(record.source_offset, record.target_offset) if record else None,
+        checkpoint=survey.mm2.checkpoints.latest.get(CheckpointKey(key.group, *target)),
         syncs_read=survey.mm2.syncs.counts.get("offset-sync", 0) > 0,
         answer=answer.places.get(commit.offset) if answer and commit else None,
         equality=compared.equalities.get(key.topic) if compared else None,
@@ -332,8 +317,8 @@ def _reading_cost(compared: Comparison | None) -> dict[str, int]:
 def _pinned(survey: Survey) -> tuple[PinnedRange, ...]:
     ranges = [
         PinnedRange(str(side), tp.topic, tp.partition, log.start, log.end)
-        for side, found in ((Side.SOURCE, survey.logs.source), (Side.TARGET, survey.logs.target))
-        for tp, log in found.items()
+        for side, logs in ((Side.SOURCE, survey.logs.source), (Side.TARGET, survey.logs.target))
+        for tp, log in logs.items()
         if isinstance(log, LogRange)
     ]
     ranges += [
@@ -348,9 +333,10 @@ def _pinned(survey: Survey) -> tuple[PinnedRange, ...]:
     return tuple(sorted(ranges, key=lambda r: (r.side, r.topic, r.partition)))
 
 
-def _planned_states(side: Side, states: Mapping[str, GroupState | Failure]) -> tuple[PlannedGroupState, ...]:
+def _planned_states(survey: Survey) -> tuple[PlannedGroupState, ...]:
     return tuple(
         PlannedGroupState(str(side), group, state.state, state.member_count, state.kind)
+        for side, states in ((Side.SOURCE, survey.source.states), (Side.TARGET, survey.target.states))
         for group, state in sorted(states.items())
         if isinstance(state, GroupState)
     )

@@ -51,22 +51,22 @@ class Companion:
     def _path(self, plan_path: Path, fingerprint: str) -> Path:
         real = real_path(plan_path)
         new, old = self._named(real, fingerprint, NAME_DIGITS), self._named(real, fingerprint, OLD_NAME_DIGITS)
-        found = [path for path in (new, old) if path.exists() and (path is new or self._is_of(path, fingerprint))]
+        files = [path for path in (new, old) if path.exists() and (path is new or self._is_of(path, fingerprint))]
         linked = self._beside_link(plan_path, fingerprint)
-        if linked is not None and not any(linked.samefile(path) for path in found):
-            found.append(linked)
-        if len(found) > 1 and not all(found[0].samefile(path) for path in found):
+        if linked is not None and not any(linked.samefile(path) for path in files):
+            files.append(linked)
+        if len(files) > 1 and not all(files[0].samefile(path) for path in files):
             raise Refused(
-                f"Plan {fingerprint[:SHORT_DIGITS]} has two {self.word} files: {' and '.join(map(str, found))}.",
+                f"Plan {fingerprint[:SHORT_DIGITS]} has two {self.word} files: {' and '.join(map(str, files))}.",
                 "Each tells a part. Keep both, move one into another folder with a copy of the plan, and run the "
                 "command in both.",
             )
-        if found and found[0] is linked:
+        if files and files[0] is linked:
             raise Refused(
                 f"The {self.word} {linked} lies beside a link: an earlier version put it there.",
                 f"Move it to where the plan is: mv {linked} {new}",
             )
-        return found[0] if found else new
+        return files[0] if files else new
 
     def under_any_name(self, folder: Path, fingerprint: str) -> tuple[Path, ...]:
         """Return the files in a folder that belong to this fingerprint, whatever the plan file was called."""
@@ -99,8 +99,17 @@ def real_path(path: Path) -> Path:
     return path if real == os.path.normpath(path.absolute()) else Path(real)
 
 
+def sync_folder(folder: Path) -> None:
+    """Return when the names in a folder are on disk; raises `OSError`."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sealed(event: Mapping[str, Any]) -> bytes:
-    """Return an event as a journal's line with its checksum (CRC-32 of what stands before it), without line feed."""
+    """Return an event as a journal's line with its checksum (CRC-32 of what is before it), without line feed."""
     # ASCII: names that are not UTF-8 come as lone surrogates, which JSON escapes can carry.
     body = json.dumps(event, separators=(",", ":")).encode("ascii")[:-1]
     return body + _SEAL + b'%08x"}' % zlib.crc32(body)
@@ -118,14 +127,4 @@ def unsealed(line: bytes) -> dict[str, Any]:
 _JOURNAL = Companion("journal.jsonl", "journal", lambda line: str(unsealed(line)["fingerprint"]))
 
 
-def journal_path(plan_path: Path, fingerprint: str) -> Path:
-    """Return where the journal of a plan file lies: "PLAN.<first 32 of the fingerprint>.journal.jsonl".
-
-    Raises and finds journals of earlier versions as `Companion.path` does.
-    """
-    return _JOURNAL.path(plan_path, fingerprint)
-
-
-def journals_under_any_name(folder: Path, fingerprint: str) -> tuple[Path, ...]:
-    """Return the journals in a folder that belong to this fingerprint, whatever the plan file was called."""
-    return _JOURNAL.under_any_name(folder, fingerprint)
+journal_path, journals_under_any_name = _JOURNAL.path, _JOURNAL.under_any_name

@@ -83,7 +83,11 @@ def diff(before: Plan, now: Plan) -> PlanDiff:
     _refuse_strangers(before, now)
     old = {row.key: row for row in before.rows}
     fresh = {row.key: row for row in now.rows}
-    changes = [_change(old[key], row) for key, row in fresh.items() if key in old]
+    changes = [
+        RowChange(old[key], row, _differing(JUDGED, old[key], row), _differing(MOVING, old[key], row))
+        for key, row in fresh.items()
+        if key in old
+    ]
     judged = tuple(c for c in changes if c.judged)
     moved = tuple(c for c in changes if c.moved and not c.judged)
     earlier, later = _troubles(before.header), _troubles(now.header)
@@ -117,13 +121,8 @@ def _refuse_strangers(before: Plan, now: Plan) -> None:
             )
 
 
-def _change(before: Row, now: Row) -> RowChange:
-    return RowChange(
-        before,
-        now,
-        tuple(name for name in JUDGED if getattr(before, name) != getattr(now, name)),
-        tuple(name for name in MOVING if getattr(before, name) != getattr(now, name)),
-    )
+def _differing(names: Iterable[str], before: Row, now: Row) -> tuple[str, ...]:
+    return tuple(name for name in names if getattr(before, name) != getattr(now, name))
 
 
 def _settings(before: Header, now: Header) -> tuple[Setting, ...]:

@@ -16,13 +16,14 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from enum import StrEnum
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
 from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
 from migrate.model import CheckResult, Decision, Grade, Level, Method, Row, Scope
-from migrate.plan.companions import journal_path, journals_under_any_name, real_path
+from migrate.plan.companions import journal_path, journals_under_any_name, real_path, sync_folder
 from migrate.plan.plan import (
     ADDED_IN,
     FORMAT_VERSION,
@@ -38,25 +39,22 @@ from migrate.plan.plan import (
 NAMESPACE = f"mm2_migrate.plan.v{FORMAT_VERSION}"
 
 
-def _enum(name: str, symbols: list[str], doc: str) -> dict[str, Any]:
-    return {"type": "enum", "name": name, "symbols": [*symbols, "unknown"], "default": "unknown", "doc": doc}
+def _enum(words: type[StrEnum], doc: str) -> dict[str, Any]:
+    symbols = [*map(str, words), "unknown"]
+    return {"type": "enum", "name": words.__name__, "symbols": symbols, "default": "unknown", "doc": doc}
 
 
-def _text(name: str, doc: str) -> dict[str, Any]:
-    return {"name": name, "type": "string", "doc": doc}
-
-
-def _added_text(name: str, doc: str) -> dict[str, Any]:
-    return {"name": name, "type": "string", "default": "", "doc": doc}
+def _text(name: str, doc: str, **default: str) -> dict[str, Any]:
+    return {"name": name, "type": "string", **default, "doc": doc}
 
 
 def _offset(name: str, doc: str) -> dict[str, Any]:
     return {"name": name, "type": ["null", "long"], "default": None, "doc": doc}
 
 
-_DECISION = _enum("Decision", [str(d) for d in Decision], "What apply does with the row.")
-_METHOD = _enum("Method", [str(m) for m in Method], "How the target offset was found.")
-_GRADE = _enum("Grade", [str(g) for g in Grade], "How much is proven about the target offset.")
+_DECISION = _enum(Decision, "What apply does with the row.")
+_METHOD = _enum(Method, "How the target offset was found.")
+_GRADE = _enum(Grade, "How much is proven about the target offset.")
 
 ROW_SCHEMA: dict[str, Any] = {
     "type": "record",
@@ -91,10 +89,12 @@ ROW_SCHEMA: dict[str, Any] = {
         _offset("upper_target_offset", "Target offset of that sync."),
         _offset("checkpoint_source_offset", "Source offset of MM2's newest checkpoint, to compare with."),
         _offset("checkpoint_target_offset", "Target offset of MM2's newest checkpoint."),
-        _added_text("equality", "What two records had to agree in to count as one: all, without-headers, ..."),
-        _added_text("why", "Code of what comparing records said, such as proven; empty if none were compared."),
+        _text("equality", "What two records had to agree in to count as one: all, without-headers, ...", default=""),
+        _text("why", "Code of what comparing records said, such as proven; empty if none were compared.", default=""),
         _offset("missing_on_target", "Owed records that have no copy on the target; null where that is not known."),
-        _added_text("target_metadata", "Metadata to commit with the target offset, byte for byte; empty for none."),
+        _text(
+            "target_metadata", "Metadata to commit with the target offset, byte for byte; empty for none.", default=""
+        ),
     ],
 }
 
@@ -206,7 +206,7 @@ def refuse_overwrite(path: Path) -> None:
 
 
 def stored_fingerprint(path: Path) -> str:
-    """Return the fingerprint that stands in the file, unchecked; raises `UnreadablePlan` if it is no plan."""
+    """Return the fingerprint that the file has, unchecked; raises `UnreadablePlan` if it is no plan."""
     return _metadata(_content(path), path)[FINGERPRINT_KEY]
 
 
@@ -217,11 +217,7 @@ def _replace_durably(plan: Plan, path: Path) -> None:
             file.flush()
             os.fsync(descriptor)
         temporary.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(path.parent)
 
 
 @contextmanager

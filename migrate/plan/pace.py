@@ -52,7 +52,7 @@ def time_left(readings: Sequence[Reading]) -> TimeLeft:
     if now.left == 0:
         return TimeLeft(Pace.DONE, 0.0, 0.0)
     moving = _since_it_falls([r for r in readings if now.seconds - r.seconds <= MOST_SECONDS])
-    seen = now.seconds - moving[0].seconds
+    moving_seconds = now.seconds - moving[0].seconds
     fell = moving[0].left - now.left
     if fell <= 0:
         watched = now.seconds - readings[0].seconds
@@ -62,9 +62,9 @@ def time_left(readings: Sequence[Reading]) -> TimeLeft:
         return TimeLeft(Pace.GROWING if grew else Pace.STALLED)
     if now.seconds - _last_fall(moving) > STALLED_SECONDS:
         return TimeLeft(Pace.STALLED)
-    if seen < LEAST_SECONDS:
+    if moving_seconds < LEAST_SECONDS:
         return TimeLeft(Pace.TOO_EARLY)
-    window = max(LEAST_SECONDS, seen / 2)
+    window = max(LEAST_SECONDS, moving_seconds / 2)
     first = next((r for r in reversed(moving) if now.seconds - r.seconds >= window), moving[0])
     if first.left <= now.left:
         first = moving[0]

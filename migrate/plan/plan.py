@@ -59,8 +59,8 @@ class Header:
     add up the rows (`migrate.plan.totals.sums_of`): by grade, re-reads, what MM2's newest checkpoints would cost.
     `undoes` is the fingerprint of the plan that an undo undoes, `undoes_events` and `undoes_digest` are the state of
     that plan's journal that it was made from (`migrate.apply.undo.refuse_stale`); "", 0 and "" in any other plan.
-    `source_topic_ids` and `target_topic_ids` are those of the topics, as far as the clusters tell: a topic that is
-    deleted and created anew under a plan has another id. A field that `ADDED_IN` names belongs to plans from that
+    `source_topic_ids` and `target_topic_ids` are those of the topics, as far as the clusters report them: a topic that
+    is deleted and created anew under a plan has another id. A field that `ADDED_IN` names belongs to plans from that
     `format_version` on.
     """
 
@@ -152,9 +152,9 @@ class Plan:
         """True if `plan` exits 0: no row is blocked, and no check blocks."""
         return not self.blocked_groups() and not self.blocks()
 
-    def cluster_blocked(self) -> bool:
-        """True if a check on a cluster as a whole blocks everything."""
-        return any(c.scope is Scope.CLUSTER for c in self.blocks())
+    def cluster_blocks(self) -> tuple[CheckResult, ...]:
+        """Return the blocks of a cluster as a whole: each blocks everything."""
+        return tuple(c for c in self.blocks() if c.scope is Scope.CLUSTER)
 
 
 def header_document(header: Header) -> dict[str, Any]:

@@ -6,6 +6,7 @@ that come from checks on groups, topics and clusters are laid over the rows afte
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from migrate.model import Decision, Failure, LogRange, Method, Row
 from migrate.plan.translate import Nowhere, Place, RowFacts, not_visible, place, sync_pair
@@ -42,14 +43,11 @@ def uncommitted_row(facts: RowFacts, policies: Policies) -> Row:
 
 def _untranslatable(facts: RowFacts, nowhere: Nowhere, policies: Policies) -> Row:
     choice = Untranslatable.BLOCK if nowhere.always_blocks else policies.for_reason(nowhere.reason)
-    if choice is Untranslatable.BLOCK or (
-        choice is not Untranslatable.SKIP and not isinstance(facts.target_log, LogRange)
-    ):
-        return _row(facts, Decision.BLOCK, None, nowhere.reason, nowhere.sentence)
     if choice is Untranslatable.SKIP:
         sentence = f"{nowhere.sentence} Left alone, as --untranslatable says."
         return _row(facts, Decision.SKIP, None, nowhere.reason, sentence)
-    assert isinstance(facts.target_log, LogRange)
+    if choice is Untranslatable.BLOCK or not isinstance(facts.target_log, LogRange):
+        return _row(facts, Decision.BLOCK, None, nowhere.reason, nowhere.sentence)
     offset = facts.target_log.start if choice is Untranslatable.EARLIEST else facts.target_log.end
     sentence = f"{nowhere.sentence} Set to the target's {choice} offset, as --untranslatable says."
     placed = Place(offset, Method.EXPLICIT, None, nowhere.reason, sentence, f"log-{choice}")
@@ -70,9 +68,8 @@ def _decide(facts: RowFacts, placed: Place, policies: Policies) -> Row:
             return _row(facts, Decision.SET, placed, METADATA_CARRIED, sentence)
         return _row(facts, Decision.KEEP, placed, "already-there", "The target group is already there.")
     if prior is not None and prior > placed.target_offset and policies.rewind is not Rewind.SET:
-        ahead = (
-            f"The target group is at {prior}, {prior - placed.target_offset} beyond the planned {placed.target_offset}"
-        )
+        beyond = f"{prior - placed.target_offset} beyond the planned {placed.target_offset}"
+        ahead = f"The target group is at {prior}, {beyond}"
         if policies.rewind is Rewind.KEEP:
             sentence = f"{ahead}; kept by --rewind keep, which may skip records."
             return _row(facts, Decision.KEEP, placed, "ahead-kept", sentence)
@@ -85,7 +82,7 @@ def _decide(facts: RowFacts, placed: Place, policies: Policies) -> Row:
 
 
 def _carried(facts: RowFacts, placed: Place | None) -> str:
-    """Return the metadata that goes with a place: the source commit's, or what stands where nothing was committed."""
+    """Return the metadata that goes with a place: the source commit's, or the target's where none was translated."""
     if placed is None:
         return ""
     # An offset that a reviewer chose is not the commit's translation: Kafka Streams would take its time for reached.
@@ -145,7 +142,7 @@ def _row(facts: RowFacts, decision: Decision, placed: Place | None, reason: str,
 def with_blocks(
     rows: Iterable[Row],
     blocked_groups: Mapping[str, tuple[str, str]],
-    blocked_rows: Mapping[str, tuple[str, str]] | None = None,
+    blocked_rows: Mapping[str, tuple[str, str]] = MappingProxyType({}),
 ) -> tuple[Row, ...]:
     """Lay the checks' blocks over the rows: a group is set whole or not at all.
 
@@ -154,8 +151,7 @@ def with_blocks(
     reason `group-blocked`, so that a plan's `set` rows are exactly what `apply` writes. `target_offset` still
     shows the translation.
     """
-    of_rows = blocked_rows or {}
-    listed = [_blocked(row, *of_rows[row.subject]) if row.subject in of_rows else row for row in rows]
+    listed = [_blocked(row, *blocked_rows[row.subject]) if row.subject in blocked_rows else row for row in rows]
     own = {row.group: row for row in reversed(listed) if row.decision is Decision.BLOCK}
     laid = []
     for row in listed:

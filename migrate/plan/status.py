@@ -25,7 +25,7 @@ ONLY_PLAN_TELLS = frozenset(check.name for check in CHECKS if check.needs_record
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """One partition and its copy; logs are None where that cluster is down, or did not tell.
+    """One partition and its copy; logs are None where that cluster is down, or did not report them.
 
     `last_copied_offset` is MM2's own position (the last source record copied), None where it has none.
     """
@@ -112,7 +112,7 @@ class Mm2TopicStatus:
 class Status:
     """One look at a flow. `source_down` says why the source was not asked, "" where it was.
 
-    `checks` are those of `plan`, but for what only `plan` tells. `commits` counts commits inside the filters.
+    `checks` are those of `plan`, but for what only `plan` can tell. `commits` counts commits inside the filters.
     """
 
     time_ms: int
@@ -166,8 +166,8 @@ def status_of(
     facts, _, checks = judged(request, survey, now_ms)
     drains = facts.topics.drains
     places = sorted({key.source_partition for key in survey.keys})
-    wanted = [p for p in places if not flow.why_not_replicated(p.topic)]
-    partitions = [_partition(flow, survey, p, drains, positions, sync_pairs) for p in wanted]
+    replicated = [p for p in places if not flow.why_not_replicated(p.topic)]
+    partitions = [_partition(flow, survey, p, drains, positions, sync_pairs) for p in replicated]
     topics = tuple(
         TopicStatus(topic, flow.policy.target_topic(topic), tuple(same))
         for topic, same in groupby(partitions, key=lambda p: p.source.topic)

@@ -107,9 +107,7 @@ def compare_with_mm2(rows: Iterable[Row]) -> Mm2Comparison:
             continue
         if row.checkpoint_target_offset is None:
             absent += 1
-            continue
-        difference = row.checkpoint_target_offset - row.target_offset
-        if difference < 0:
+        elif (difference := row.checkpoint_target_offset - row.target_offset) < 0:
             behind.append(-difference)
         elif not difference:
             equal += 1
@@ -129,7 +127,7 @@ def is_proven_best(row: Row) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GroupTotals:
-    """Rows of one group added up. `lag` and `rereads` are None where no row tells them.
+    """Rows of one group added up. `lag` and `rereads` are None where no row has them.
 
     `sign` goes before the re-reads: "~" where a row's are only estimated, "<=" where they are a bound, else "".
     """

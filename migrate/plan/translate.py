@@ -1,4 +1,4 @@
-"""Where one committed offset stands on the target, how that was found, and how much is proven about it. Pure.
+"""Where one committed offset belongs on the target, how that was found, and how much is proven about it. Pure.
 
 Records decide where they were compared (Law 4 of docs/translation.md); else the window of syncs does, with
 timestamps as a guard (Law 2); with the source gone, MM2's newest checkpoint. What the policies make of a place
@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, OffsetPair, Unmatched, Why
 from migrate.mm2.chain import Window, lower_end, rereads_estimate
+from migrate.mm2.topics import CheckpointRecord
 from migrate.model import PROVEN_SYNC, Commit, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
 from migrate.survey.policies import (
     BEYOND_LOG_END,
@@ -25,20 +26,13 @@ TRANSLATED = "translated"
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointHint:
-    """MM2's newest checkpoint: a number to compare with, the last resort when the source is gone."""
-
-    source_offset: int
-    target_offset: int
-
-
-@dataclass(frozen=True, slots=True)
 class RowFacts:
     """All that is known of one committed offset.
 
     `commit` is None for a partition the group never committed. `source_log` is None while the source is
-    down, or where its topic is gone; a `Failure` where the cluster would not tell. `target_partitions` is
+    down, or where its topic is gone; a `Failure` where the cluster did not report it. `target_partitions` is
     None where the target has no such topic. `not_replicated` is "" or says why MM2 does not copy the topic.
+    `checkpoint` is a number to compare with, and the last resort when the source is gone.
     `answer` is what comparing the records gave, None where nothing was compared; `equality` is what their
     topic's records had to agree in, None where that is not known.
     """
@@ -52,8 +46,8 @@ class RowFacts:
     not_replicated: str
     prior: Commit | None
     around: Window
-    checkpoint: CheckpointHint | None
-    # False where no offset syncs could be read at all: then, with the source down, only the checkpoint tells.
+    checkpoint: CheckpointRecord | None
+    # False where no offset syncs could be read at all: then, with the source down, only the checkpoint says where.
     syncs_read: bool = True
     answer: Matched | Unmatched | None = None
     equality: Equality | None = None
@@ -91,7 +85,7 @@ class Nowhere:
 
 
 def place(facts: RowFacts, source_down: bool) -> Place | Nowhere:
-    """Return where the commit stands on the target, or why no law says."""
+    """Return where the commit belongs on the target, or why no law says."""
     key = facts.key
     if facts.not_replicated:
         return Nowhere(NOT_REPLICATED, facts.not_replicated)
@@ -128,7 +122,7 @@ def place(facts: RowFacts, source_down: bool) -> Place | Nowhere:
 
 
 def not_visible(side: str, why: Failure | None) -> Nowhere:
-    """Return the place of a commit whose log on `side` nobody told: blocked, whatever the policies say."""
+    """Return the place of a commit whose log on `side` is not known: blocked, whatever the policies say."""
     detail = "no answer" if why is None else str(why)
     return Nowhere("log-not-visible", f"The {side} did not tell this partition's log: {detail}.", True)
 
@@ -250,7 +244,7 @@ _UNMATCHED = {
 
 
 def why_text(why: str) -> str:
-    """Return the sentence of a row's `why`: what comparing the records told, or why they were not compared."""
+    """Return the sentence of a row's `why`: what comparing the records showed, or why they were not compared."""
     return next((text for code, text in _WHY.items() if code == why), "") or f"{_UNMATCHED.get(why, NOT_COMPARED)}."
 
 
@@ -264,7 +258,8 @@ def _without_source(facts: RowFacts, target_log: LogRange) -> Place | Nowhere:
         by_window = lower_end(facts.around, hint.source_offset, target_log)
         if by_window < hint.target_offset:
             placed = _by_window(facts, facts.around, hint.source_offset, target_log)
-            return replace(placed, reason="source-down", sentence=f"Source down; {_small(placed.sentence)}")
+            sentence = f"Source down; {placed.sentence[:1].lower()}{placed.sentence[1:]}"
+            return replace(placed, reason="source-down", sentence=sentence)
     if not target_log.start <= hint.target_offset <= target_log.end:
         return Nowhere(
             "inside-target-log",
@@ -291,7 +286,3 @@ def _without_source(facts: RowFacts, target_log: LogRange) -> Place | Nowhere:
 def sync_pair(sync: OffsetSync | None) -> OffsetPair | None:
     """Return a sync's two offsets."""
     return None if sync is None else (sync.source_offset, sync.target_offset)
-
-
-def _small(text: str) -> str:
-    return text[:1].lower() + text[1:]

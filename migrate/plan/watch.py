@@ -5,7 +5,7 @@ question has waited too long: a cluster that fell silent must not leave yesterda
 watches can leave at any time. Bars never fall from one look to the next.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import wait
 from dataclasses import dataclass, field
 
@@ -71,11 +71,11 @@ class Sight:
 
 @dataclass
 class Watch:
-    """Takes in one status after the other."""
+    """Takes in one status after the other. `bars` are by source topic, without those of which nothing is known."""
 
     readings: list[Reading] = field(default_factory=list)
+    bars: dict[str, CopyProgress] = field(default_factory=dict)
     _begun: dict[str, int] = field(default_factory=dict)
-    _bars: dict[str, CopyProgress] = field(default_factory=dict)
     _is_known: bool = False
 
     def take(self, status: Status, seconds: float) -> None:
@@ -83,16 +83,11 @@ class Watch:
         for topic in status.topics:
             bar = self._bar(topic)
             if bar is not None:
-                self._bars[topic.source_topic] = bar
+                self.bars[topic.source_topic] = bar
         left = status.lag.records
         self._is_known = left is not None
         if left is not None:
             self.readings.append(Reading(seconds, left))
-
-    @property
-    def bars(self) -> Mapping[str, CopyProgress]:
-        """The progress by source topic; topics of which nothing is known are left out."""
-        return self._bars
 
     def time_left(self) -> TimeLeft:
         """Return how long it will take until everything is copied; too early to tell where the last look could not."""
@@ -103,7 +98,7 @@ class Watch:
         if copied is None or end is None:
             return None
         begun = self._begun.setdefault(topic.source_topic, copied)
-        before = self._bars.get(topic.source_topic)
+        before = self.bars.get(topic.source_topic)
         # An estimate may take back what an earlier one gave; a bar that goes back tells nobody anything.
         done = max(copied - begun, before.done if before else 0)
         return CopyProgress(done, max(end - begun, done), topic.drained is True)
@@ -116,7 +111,6 @@ GLANCE_SECONDS = 1.0
 TICK_SECONDS = 1.0
 # A question is late when it alone takes longer than the whole look before it; in seconds, no sooner and no later.
 LATE_AFTER, LATE_AT_MOST = EVERY_SECONDS, 10.0
-
 
 Begin = Callable[[float], "BackgroundLook"]
 
@@ -231,7 +225,8 @@ class _Watcher:
 class Asking:
     """Progress and clock of looks at once: it knows which question is open, and since when.
 
-    One thread asks, another may look on.
+    `asked_seconds` is how long clusters have taken for their answers so far, all together. One thread asks, another may
+    look on.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -239,11 +234,11 @@ class Asking:
         self.now_ms, self.monotonic = clock.now_ms, clock.monotonic
         # One value, replaced as a whole: who looks on never sees the text of one question with the time of another.
         self._open: tuple[str, float] | None = None
-        self._asked = 0.0
+        self.asked_seconds = 0.0
 
     def step(self, text: str) -> None:
         """Note a new question; the one before it is answered."""
-        self._close()
+        self.end()
         self._open = text, self.monotonic()
 
     def advance(self, done: int, total: int) -> None:
@@ -253,27 +248,19 @@ class Asking:
 
     def end(self) -> None:
         """Note that nothing is asked any more."""
-        self._close()
+        asked, self._open = self._open, None
+        if asked is not None:
+            self.asked_seconds += self.monotonic() - asked[1]
 
     def wait(self, seconds: float) -> None:
         """Wait of our own will: no cluster is late then."""
-        self._close()
+        self.end()
         self._clock.wait(seconds)
 
     def waiting(self) -> Waiting | None:
         """Return the open question; None where nothing is asked."""
         asked = self._open
         return None if asked is None else Waiting(asked[0], self.monotonic() - asked[1])
-
-    @property
-    def asked_seconds(self) -> float:
-        """How long clusters have taken for their answers so far, all together."""
-        return self._asked
-
-    def _close(self) -> None:
-        asked, self._open = self._open, None
-        if asked is not None:
-            self._asked += self.monotonic() - asked[1]
 
 
 class Wakeful:

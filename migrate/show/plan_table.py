@@ -71,7 +71,7 @@ def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
     undo = "FAILBACK: " if plan.header.failback else ""
     undo += "UNDO: " if plan.header.kind == "undo" else ""
     writes = counted.decisions.get(Decision.SET, 0) + counted.decisions.get(Decision.REMOVE, 0)
-    if plan.cluster_blocked():
+    if plan.cluster_blocks():
         checks = ", ".join(dict.fromkeys(c.check for c in plan.blocks() if c.scope is Scope.CLUSTER))
         return f"{undo}BLOCKED: everything, by {checks}", Colour.RED
     if counted.groups_blocked or not plan.is_clean():
@@ -251,7 +251,7 @@ def _evidence(finding: Attention, width: int, command: str, room: int) -> Iterat
 
 def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...]) -> NextSteps:
     """Return the commands to type next; `path` is the plan file's, the options those of `plan`, where known."""
-    if not t.groups_to_write or plan.cluster_blocked():
+    if not t.groups_to_write or plan.cluster_blocks():
         clean = plan.is_clean()
         return NextSteps(("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",))
     lines, partial = [], "" if plan.is_clean() else " --allow-partial"

@@ -51,8 +51,8 @@ SAYING = (
         "unreadable-left-out-of-verify",
         "A row that could not be read is a finding, and no pass.",
         "migrate/apply/verify.py",
-        '        return found(Standing.UNREADABLE, f"could not be read',
-        '        return found(Standing.EQUAL, f"could not be read',
+        '        return finding(Standing.UNREADABLE, f"could not be read',
+        '        return finding(Standing.EQUAL, f"could not be read',
         ("tests/unit/apply/test_verify.py::test_what_cannot_be_read_is_a_failure_not_a_pass",),
     ),
     Mutant(

@@ -1,6 +1,6 @@
 """A plan, clusters that fit it, and apply and rollback on them: what the tests of writing share."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,11 @@ from migrate.apply.journal import Journal
 from migrate.apply.row_results import RowStatus
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.undo import undo_plan
+from migrate.model import CheckResult, Decision, Level, Row, Scope
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
+from migrate.show.apply import Typed, apply_lines
+from tests.builders import make_check
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress
 from tests.unit.plans import clusters, plan, row
 
@@ -63,3 +66,20 @@ def three_groups(folder: Path) -> Scene:
 
 def statuses(result: ApplyResult) -> dict[tuple[str, str, int], RowStatus]:
     return {r.key: r.status for r in result.rows}
+
+
+def block(check: str, subject: str, scope: Scope = Scope.GROUP) -> CheckResult:
+    return make_check(check=check, subject=subject, scope=scope, level=Level.BLOCK, counts_as=Level.BLOCK)
+
+
+def with_checks(made: Plan, *checks: CheckResult) -> Plan:
+    return Plan(replace(made.header, checks=checks), made.rows)
+
+
+def kept(group: str, offset: int = 60, **changes: object) -> Row:
+    values = {"decision": Decision.KEEP, "reason": "already-there", "target_prior": offset}
+    return row(group, offset=offset, **(values | changes))
+
+
+def text(result: ApplyResult) -> str:
+    return "\n".join(apply_lines(result, Typed("apply", "cutover.plan", ()), "f" * 64, 200, False))

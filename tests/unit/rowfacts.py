@@ -1,8 +1,9 @@
 """Facts about one commit that a row is made of."""
 
 from migrate.mm2.chain import Window
+from migrate.mm2.topics import CheckpointRecord
 from migrate.model import Commit, GroupPartition, LogRange, OffsetSync
-from migrate.plan.translate import CheckpointHint, RowFacts
+from migrate.plan.translate import RowFacts
 
 BELOW, ABOVE = OffsetSync(1, 100, 110), OffsetSync(2, 200, 208)
 
@@ -17,5 +18,5 @@ FACTS = RowFacts(
     not_replicated="",
     prior=None,
     around=Window(BELOW, ABOVE),
-    checkpoint=CheckpointHint(150, 105),
+    checkpoint=CheckpointRecord(150, 105, "", 1, 1),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from migrate.apply.history import FAILED, SET, UNKNOWN, GroupTrace, JournalState
-from migrate.apply.not_written import Noted, WhyNotWritten, blocks_without_rows, noted
+from migrate.apply.not_written import Noted, WhyNotWritten, noted
 from migrate.apply.verify import (
     Known,
     Standing,
@@ -25,9 +25,7 @@ from migrate.model import (
     Decision,
     Failure,
     GroupState,
-    Level,
     Row,
-    Scope,
     TopicPartition,
 )
 from migrate.plan.plan import Plan
@@ -123,12 +121,6 @@ def test_a_journal_has_to_say_that_the_row_was_set_and_read_back_but_is_never_en
     assert only(alone).standing is (Standing.AHEAD_EMPTY if good else Standing.AHEAD_NOT_SET)
 
 
-def test_a_row_that_was_there_already_when_its_group_was_read_back_counts_as_read_back() -> None:
-    trace = GroupTrace({P1: 61}, {P1: SET}, True)
-    assert noted(row("g"), journal(applied={"g": trace})) is Noted.READ_BACK
-    assert noted(row("g"), journal(applied={"g": replace(trace, read_back=None)})) is Noted.NO_WRITE
-
-
 def test_other_metadata_at_the_planned_offset_needs_a_consumer_too() -> None:
     assert only(held(row("g"), 60, ALIVE_NOW, "x")).standing is Standing.OTHER_METADATA
     assert held(row("g"), 60, RAN, "x").exit_code == 0
@@ -221,24 +213,6 @@ def test_open_blocks_that_no_blocked_row_shows_keep_a_plan_from_being_verified_w
     assert "BUT 1 block of the plan is open" in told and "named-groups-exist biling: no such group" in told
 
 
-@pytest.mark.parametrize(
-    ("scope", "subject", "shown"),
-    [
-        (Scope.GROUP, "b", True),
-        (Scope.GROUP, "g", False),
-        (Scope.TOPIC, "orders", True),
-        (Scope.TOPIC, "bills", False),
-        (Scope.ROW, "b/orders/0", True),
-        (Scope.CLUSTER, "A", True),
-    ],
-)
-def test_a_block_is_said_once_by_its_rows_or_by_itself(scope: Scope, subject: str, shown: bool) -> None:
-    block = make_check("some-check", subject, scope=scope)
-    waived = replace(block, accepted=True, level=Level.WARN, counts_as=Level.WARN)
-    made = plan(row("g"), row("b", decision=Decision.BLOCK, reason="some-check"), checks=(block, waived))
-    assert (blocks_without_rows(made) == ()) is shown
-
-
 def test_a_row_to_remove_must_be_gone() -> None:
     gone = row("g", offset=None, decision=Decision.REMOVE, target_prior=60)
     assert held(gone, None).exit_code == 0
@@ -286,7 +260,7 @@ def test_an_undo_finds_offsets_ahead_before_it_is_applied_and_never_takes_them_f
 @pytest.mark.parametrize("seen", [60, 10])
 def test_a_plan_that_was_rolled_back_is_never_verified(seen: int) -> None:
     made = plan(row("g", target_prior=10))
-    found = held(made, seen, Known(journal(spent_by="rollback"), consumers_ran=True))
+    found = held(made, seen, Known(journal(spends=("rollback",)), consumers_ran=True))
     assert found.exit_code == 1 and text(found, made).startswith("ROLLED BACK: this plan is spent")
 
 

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from migrate.apply.history import APPLY
 from migrate.apply.journal import Journal
-from migrate.apply.waves import read_wave, wave_sum
+from migrate.apply.waves import wave_of, wave_sum
 from migrate.cli import apply as commands
 from migrate.cli.main import cli
 from migrate.model import Failure, LogRange
@@ -203,7 +203,8 @@ def test_what_a_killed_undo_plan_has_left_a_rollback_finishes_and_show_counts_al
     night.target.scripts.clear()
     ends(night.execute("rollback", "cutover.plan"), 0)
     assert night.all_at(PRIOR)
-    assert set(wave_sum(read_wave(night.folder / "cutover.plan")).groups.values()) == {"undone"}
+    path = night.folder / "cutover.plan"
+    assert set(wave_sum(wave_of(path, read_plan(path))).groups.values()) == {"undone"}
     ends(night.execute("apply", UNDO), 3, "is not as it was")
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from migrate.match.protocol import Matched, Why
 from migrate.mm2.chain import Window
+from migrate.mm2.topics import CheckpointRecord
 from migrate.model import Commit, Decision, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
 from migrate.plan.rows import build_row, uncommitted_row, with_blocks
-from migrate.plan.translate import CheckpointHint
 from migrate.survey.policies import Policies, Rewind, Untranslatable
 from tests.unit.rowfacts import ABOVE, FACTS
 
@@ -137,7 +137,7 @@ def test_an_offset_that_a_reviewer_chose_carries_no_metadata():
 
 
 def test_with_the_source_down_the_smaller_of_window_and_checkpoint_is_taken():
-    by_window = row(source_down=True, source_log=None, checkpoint=CheckpointHint(150, 140))
+    by_window = row(source_down=True, source_log=None, checkpoint=CheckpointRecord(150, 140, "", 1, 1))
     assert (by_window.target_offset, by_window.method) == (111, Method.WINDOW)
     by_checkpoint = row(source_down=True, source_log=None)
     assert (by_checkpoint.target_offset, by_checkpoint.method) == (105, Method.CHECKPOINT)

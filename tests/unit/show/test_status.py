@@ -1,4 +1,4 @@
-"""What a watch says of the time left; whole screens are in `tests/unit/plan/test_status.py`."""
+"""What a watch says of the time left; whole screens are in `tests/unit/plan`: `test_status.py`, `test_watch.py`."""
 
 import pytest
 

@@ -1,0 +1,225 @@
+"""What a plan is refused for, group by group, before anything is written: blocks, kept rows, a silent source."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.apply.assess import Fate
+from migrate.apply.row_results import RowStatus
+from migrate.model import Commit, Decision, Failure, Level, Scope, TopicPartition
+from migrate.plan.totals import totals
+from migrate.show.plan_table import verdict
+from migrate.show.review import next_commands
+from tests.builders import make_check
+from tests.fakes import ALIVE, Script
+from tests.unit.applyscene import Scene, block, kept, statuses, text, three_groups, with_checks
+from tests.unit.plans import plan, row
+
+P0 = TopicPartition("A.orders", 0)
+
+
+@pytest.mark.parametrize(
+    ("check", "subject", "scope"),
+    [
+        ("named-groups-exist", "bilings", Scope.GROUP),
+        ("pending-transactions", "only-that-commit", Scope.GROUP),
+        ("share-group", "shared", Scope.GROUP),
+        ("checkpointed-topics-listed", "crm", Scope.GROUP),
+        ("not-drained", "no-row-on-it", Scope.TOPIC),
+    ],
+)
+def test_a_block_that_no_row_shows_is_refused_and_named_when_passed_over(
+    tmp_path: Path, check: str, subject: str, scope: Scope
+) -> None:
+    scene = Scene(with_checks(plan(row("a")), block(check, subject, scope)), tmp_path)
+    assert not scene.plan.is_clean()
+    for execute in (False, True):
+        result = scene.apply(execute=execute)
+        assert result.exit_code == 3 and scene.target.writes == 0
+        assert f"{check}: {subject}" in text(result) and text(result).startswith("REFUSED")
+    result = scene.apply(allow_partial=True)
+    assert result.exit_code == 4 and scene.target.held("a") == {("A.orders", 0): 60}
+    assert text(result).startswith("PARTLY APPLIED: 1 block of the plan passed over") and subject in text(result)
+    again = scene.apply(allow_partial=True)
+    assert again.exit_code == 4 and subject in text(again)
+
+
+@pytest.mark.parametrize("level", list(Level))
+@pytest.mark.parametrize("scope", list(Scope))
+@pytest.mark.parametrize("subject", ["a", "b", "orders", "b/orders/0", "unseen"])
+def test_plan_show_review_and_apply_agree_on_whether_a_plan_may_be_applied_whole(
+    tmp_path: Path, level: Level, scope: Scope, subject: str
+) -> None:
+    check = make_check(check="some-check", subject=subject, scope=scope, level=level, counts_as=level)
+    blocked = level is Level.BLOCK and (scope, subject) == (Scope.GROUP, "b")
+    second = row("b", decision=Decision.BLOCK, reason="some-check") if blocked else row("b")
+    scene = Scene(with_checks(plan(row("a"), second), check), tmp_path)
+    clean = scene.plan.is_clean()
+    assert clean == (level is not Level.BLOCK)
+    assert verdict(scene.plan, totals(scene.plan))[0].startswith("READY" if clean else "BLOCKED")
+    assert (scene.apply(execute=False).exit_code == 0) == clean
+    partial = scene.apply(execute=False, allow_partial=True).exit_code
+    assert partial == (0 if clean else 3 if scope is Scope.CLUSTER else 4)
+    typed = next_commands(scene.plan, "cutover.plan")
+    assert ("apply" in typed) == (partial != 3) and ("--allow-partial" in typed) == (partial == 4)
+
+
+def test_a_block_that_a_row_shows_is_named_once(tmp_path: Path) -> None:
+    blocked = row("a", decision=Decision.BLOCK, reason="share-group")
+    scene = Scene(with_checks(plan(blocked, row("b")), block("share-group", "a")), tmp_path)
+    assert scene.plan.blocks_without_rows() == ()
+    assert text(scene.apply()).count("share-group") == 1
+
+
+def test_an_accepted_block_refuses_nothing(tmp_path: Path) -> None:
+    accepted = replace(block("named-groups-exist", "bilings"), accepted=True, level=Level.WARN, counts_as=Level.WARN)
+    assert Scene(with_checks(plan(row("a")), accepted), tmp_path).apply().exit_code == 0
+
+
+def test_a_kept_offset_that_expired_since_the_plan_refuses_its_group(tmp_path: Path) -> None:
+    scene = Scene(plan(kept("a"), row("b")), tmp_path)
+    del scene.target.offsets["a"]
+    result = scene.apply()
+    assert result.exit_code == 3 and scene.target.writes == 0
+    assert "a/orders/0: target committed offset: expected 60" in text(result)
+    assert statuses(result)[("a", "orders", 0)] is RowStatus.LEFT_OUT
+    result = scene.apply(allow_partial=True)
+    assert result.exit_code == 4 and scene.target.held("b") == {("A.orders", 0): 60}
+
+
+def test_a_plan_that_only_keeps_is_compared_before_it_is_called_as_planned(tmp_path: Path) -> None:
+    scene = Scene(plan(kept("a")), tmp_path)
+    result = scene.apply()
+    assert result.exit_code == 0 and text(result).startswith("NOTHING LEFT TO DO")
+    scene.target.offsets["a"][P0] = Commit(59)
+    assert scene.apply().exit_code == 3
+
+
+def test_a_source_group_reset_since_the_plan_refuses_a_group_that_is_only_kept(tmp_path: Path) -> None:
+    scene = Scene(plan(kept("a")), tmp_path)
+    scene.source.offsets["a"][TopicPartition("orders", 0)] = Commit(3)
+    result = scene.apply()
+    assert result.exit_code == 3 and "source committed offset: expected 120, seen 3" in text(result)
+
+
+def test_a_kept_row_beside_rows_that_are_done_is_compared_too(tmp_path: Path) -> None:
+    scene = Scene(plan(kept("a"), row("a", partition=1)), tmp_path)
+    assert scene.apply().exit_code == 0
+    scene.target.offsets["a"][P0] = Commit(12)
+    assert scene.apply().exit_code == 3
+
+
+def test_consumers_that_move_on_from_what_was_kept_and_read_back_are_no_difference(tmp_path: Path) -> None:
+    scene = Scene(plan(kept("a"), row("b")), tmp_path)
+    assert scene.apply().exit_code == 0
+    scene.target.states["a"] = ALIVE
+    scene.target.offsets["a"][P0] = Commit(75)
+    result = scene.apply()
+    assert result.exit_code == 0 and statuses(result)[("a", "orders", 0)] is RowStatus.KEPT
+
+
+def test_a_kept_row_that_somebody_moves_while_others_are_written_has_failed(tmp_path: Path) -> None:
+    scene = Scene(plan(kept("a"), row("b")), tmp_path)
+
+    def move(call: str) -> None:
+        if call == "alter":
+            scene.target.offsets["a"][P0] = Commit(95)
+
+    scene.target.on_call = move
+    result = scene.apply()
+    assert result.exit_code == 4 and statuses(result)[("a", "orders", 0)] is RowStatus.FAILED
+    assert "was to be kept at 60, and was read back at 95" in text(result)
+
+
+def test_a_row_that_is_already_there_is_read_back_with_those_that_are_written(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=60), row("a", partition=1), row("b", target_prior=60)), tmp_path)
+    assert scene.apply().exit_code == 0
+    applied = scene.journal.read().applied
+    assert applied["a"].read_back and applied["b"].read_back, "so that verify knows that b was as planned, too"
+    assert not scene.undo().rows[1:], "and what was not written is not undone"
+
+
+@pytest.mark.parametrize("group", ["a", "b"])
+def test_a_row_that_was_already_there_and_that_somebody_moves_meanwhile_has_failed(tmp_path: Path, group: str) -> None:
+    scene = Scene(plan(row("a", target_prior=60), row("a", partition=1), row("b", target_prior=60)), tmp_path)
+
+    def move(call: str) -> None:
+        if call == "alter":
+            scene.target.offsets[group][P0] = Commit(95)
+
+    scene.target.on_call = move
+    result = scene.apply()
+    assert result.exit_code == 4 and statuses(result)[(group, "orders", 0)] is RowStatus.FAILED
+    assert "was already at 60, and was read back at 95" in text(result)
+
+
+def test_a_kept_row_that_can_not_be_read_back_is_unknown(tmp_path: Path) -> None:
+    scene = Scene(plan(kept("a"), row("b")), tmp_path)
+    denied = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
+
+    def deny(call: str) -> None:
+        if call == "alter":
+            scene.target.script("commits", "a", Script(denied))
+
+    scene.target.on_call = deny
+    result = scene.apply()
+    assert result.exit_code == 4 and statuses(result)[("a", "orders", 0)] is RowStatus.UNKNOWN
+
+
+@pytest.mark.parametrize("dies_at", ["facts", "commits", "states", "log_ranges"])
+def test_a_source_that_does_not_answer_refuses_before_any_write(tmp_path: Path, dies_at: str) -> None:
+    scene = three_groups(tmp_path)
+
+    def die(call: str) -> None:
+        scene.source.down |= call == dies_at
+
+    scene.source.on_call = die
+    for execute in (False, True):
+        result = scene.apply(execute=execute)
+        assert result.exit_code == 3 and scene.target.writes == 0 and list(tmp_path.iterdir()) == []
+        assert "source A: expected an answer" in text(result) and "--source-unreachable" in text(result)
+    assert scene.apply(allow_partial=True).exit_code == 3
+
+
+def test_a_source_that_is_known_to_be_gone_is_named_in_verdict_and_journal(tmp_path: Path) -> None:
+    scene = three_groups(tmp_path)
+    scene.source.down = True
+    result = scene.apply(source_unreachable=True)
+    assert result.exit_code == 0 and set(statuses(result).values()) == {RowStatus.SET}
+    assert text(result).startswith("APPLIED, SOURCE NOT SEEN: 5 offsets")
+    assert '"source_not_seen":"source A cannot be reached."' in scene.journal.path.read_text()
+
+
+def test_the_option_forgives_no_difference_of_a_source_that_answers(tmp_path: Path) -> None:
+    scene = three_groups(tmp_path)
+    scene.source.states["a"] = ALIVE
+    assert scene.apply(source_unreachable=True).exit_code == 3
+
+
+def test_a_source_group_that_nobody_answers_for_is_passed_over_only_by_the_option(tmp_path: Path) -> None:
+    scene = three_groups(tmp_path)
+    lost = Script(Failure("_TIMED_OUT", "no answer", retriable=True))
+    scene.source.script("commits", "a", lost, lost)
+    assert scene.apply(execute=False).exit_code == 3
+    result = scene.apply(source_unreachable=True)
+    assert result.exit_code == 0 and "SOURCE NOT SEEN" in text(result) and "a: _TIMED_OUT" in text(result)
+
+
+def test_a_finished_apply_needs_no_source_to_say_so(tmp_path: Path) -> None:
+    scene = three_groups(tmp_path)
+    assert scene.apply().exit_code == 0
+    scene.source.down = True
+    result = scene.apply()
+    assert result.exit_code == 0 and text(result).startswith("NOTHING LEFT TO DO")
+
+
+def test_what_is_left_of_an_apply_needs_the_source(tmp_path: Path) -> None:
+    scene = three_groups(tmp_path)
+    scene.target.script("alter", "b", Script(Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")))
+    assert scene.apply().exit_code == 4
+    scene.source.down = True
+    result = scene.apply()
+    assert result.exit_code == 3
+    fates = {g.group: g.fate for g in result.assessment.groups}
+    assert fates == {"a": Fate.DONE, "b": Fate.DRIFTED, "c": Fate.DONE}

@@ -1,0 +1,123 @@
+"""What a journal tells: the first backup and the newest attempt count, and what may be written is never forgotten."""
+
+from pathlib import Path
+
+import pytest
+
+from migrate.apply.history import APPLY, FAILED, ROLLBACK, SET, UNKNOWN
+from migrate.errors import UnreadablePlan
+from migrate.model import Commit, Failure
+from migrate.plan.companions import sealed
+from tests.unit.journals import DENIED, FINGERPRINT, P0, P1, TIMED_OUT, journal, one_group
+
+
+def test_state_tells_prior_planned_and_results(tmp_path: Path) -> None:
+    with journal(tmp_path).open(APPLY, {}) as writer:
+        one_group(writer, DENIED)
+    state = journal(tmp_path).read()
+    assert state.prior == {"g": {P0: Commit(10)}}
+    trace = state.applied["g"]
+    assert trace.planned == {P0: 60, P1: 61} and trace.results == {P0: FAILED, P1: SET}
+    assert trace.written() == {P1} and trace.read_back is None
+
+
+def test_the_first_backup_of_a_group_counts(tmp_path: Path) -> None:
+    for offset in (10, 60):
+        with journal(tmp_path).open(APPLY, {}) as writer:
+            writer.backup({"g": {P0: Commit(offset)}}, {})
+    assert journal(tmp_path).read().prior == {"g": {P0: Commit(10)}}
+
+
+def test_an_intent_without_outcome_counts_as_written(tmp_path: Path) -> None:
+    with journal(tmp_path).open(APPLY, {}) as writer:
+        writer.intend({"g": {P0: 60}})
+    assert journal(tmp_path).read().applied["g"].written() == {P0}
+
+
+def test_an_intent_after_a_failure_counts_as_written_until_its_answer_is_there(tmp_path: Path) -> None:
+    with journal(tmp_path).open(APPLY, {}) as writer:
+        one_group(writer, DENIED)
+        writer.intend({"g": {P0: 60}})
+    assert journal(tmp_path).read().applied["g"].written() == {P0, P1}
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ([TIMED_OUT, DENIED], UNKNOWN),
+        ([DENIED, TIMED_OUT], UNKNOWN),
+        ([SET, DENIED], SET),
+        ([TIMED_OUT, SET], SET),
+        ([DENIED], FAILED),
+    ],
+)
+def test_what_may_have_been_written_is_never_forgotten(
+    tmp_path: Path, answers: list[str | Failure], expected: str
+) -> None:
+    with journal(tmp_path).open(APPLY, {}) as writer:
+        writer.intend({"g": {P0: 60}})
+        for answer in answers:
+            writer.outcome("g", {P0: answer})
+    assert journal(tmp_path).read().applied["g"].results == {P0: expected}
+
+
+def test_a_begun_rollback_spends_the_plan_and_is_traced_apart(tmp_path: Path) -> None:
+    with journal(tmp_path).open(APPLY, {}) as writer:
+        one_group(writer, SET)
+    assert not journal(tmp_path).read().is_spent
+    with journal(tmp_path).open(ROLLBACK, {}) as writer:
+        writer.intend({"g": {P0: 10}})
+    state = journal(tmp_path).read()
+    assert state.is_spent
+    assert state.applied["g"].planned == {P0: 60, P1: 61} and state.rolled_back["g"].planned == {P0: 10}
+
+
+def test_a_damaged_inner_line_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with journal(tmp_path).open(APPLY, {}) as writer:
+        one_group(writer, SET)
+    path = journal(tmp_path).path
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1][:20] + b"\n"
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(UnreadablePlan, match="Line 2 of the journal"):
+        journal(tmp_path).read()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"[]",
+        b"{}",
+        b"\xff",
+        b'{"fingerprint":"FP","event":"end"}',
+        sealed({"fingerprint": FINGERPRINT, "event": "backup", "group": "g"}),
+        sealed({"fingerprint": FINGERPRINT, "event": "x"}),
+    ],
+)
+def test_what_is_no_event_is_damage(tmp_path: Path, damage: bytes) -> None:
+    with journal(tmp_path).open(APPLY, {}) as writer:
+        one_group(writer, SET)
+    path = journal(tmp_path).path
+    path.write_bytes(damage.replace(b"FP", FINGERPRINT.encode()) + b"\n" + path.read_bytes())
+    with pytest.raises(UnreadablePlan, match="Line 1 of the journal"):
+        journal(tmp_path).read()
+
+
+def test_every_flipped_bit_is_damage_and_never_another_offset(tmp_path: Path) -> None:
+    with journal(tmp_path).open(APPLY, {}) as writer:
+        one_group(writer, SET)
+    path = journal(tmp_path).path
+    whole = path.read_bytes()
+    for bit in range(8 * len(whole)):
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        with pytest.raises(UnreadablePlan, match="of the journal .* is damaged"):
+            journal(tmp_path).read()
+
+
+def test_the_journal_of_another_plan_is_not_taken(tmp_path: Path) -> None:
+    with journal(tmp_path).open(APPLY, {}):
+        pass
+    with pytest.raises(UnreadablePlan, match="belongs to plan 0123456789abcdef"):
+        journal(tmp_path, "f" * 64).read()

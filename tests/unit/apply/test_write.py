@@ -1,0 +1,90 @@
+"""The writing by itself: what a signal stops, what is deleted whole, what a reading at the end brings back."""
+
+import os
+import signal
+import threading
+from collections.abc import Collection, Mapping
+
+import pytest
+
+from migrate.apply.write import SIGNALS, Interruption, goes_whole, read_commits
+from migrate.model import Commit, Commits, Decision, Failure, TopicPartition
+from tests.fakes import FakeClock, FakeCluster
+from tests.unit.plans import clusters, plan, row
+
+P0 = TopicPartition("A.orders", 0)
+
+
+class Reads:
+    """A cluster whose next readings are answered by `answers`: a failure for every group, or None for the commits."""
+
+    def __init__(self, cluster: FakeCluster, answers: list[Failure | None]) -> None:
+        self.cluster, self.answers, self.clients = cluster, answers, 0
+
+    def renewed(self) -> "Reads":
+        self.clients += 1
+        return self
+
+    def commits(self, groups: Collection[str]) -> Mapping[str, Commits | Failure]:
+        answer = self.answers.pop(0)
+        return self.cluster.commits(groups) if answer is None else dict.fromkeys(groups, answer)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_first_signal_is_a_wish_and_the_handlers_are_back_after_it(number: signal.Signals) -> None:
+    before = [signal.getsignal(each) for each in SIGNALS]
+    with Interruption() as interrupted:
+        assert not interrupted
+        os.kill(os.getpid(), number)
+        assert interrupted
+        assert [signal.getsignal(each) for each in SIGNALS] == before, "the second one acts as it always does"
+    assert interrupted and [signal.getsignal(each) for each in SIGNALS] == before
+
+
+def test_what_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interruption() as interrupted:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not interrupted
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_outside_the_main_thread_it_is_never_true() -> None:
+    seen: list[bool] = []
+
+    def enter() -> None:
+        with Interruption() as interrupted:
+            seen.append(bool(interrupted))
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert seen == [False]
+
+
+def test_a_group_is_deleted_whole_only_if_every_row_removes_and_nothing_else_is_committed() -> None:
+    first, second = (row("g", partition=p, offset=None, decision=Decision.REMOVE) for p in (0, 1))
+    commits = {r.target_partition: Commit(60) for r in (first, second)}
+    assert goes_whole([first, second], commits) and goes_whole([first, second], {})
+    assert not goes_whole([first], commits), "another offset would go with it"
+    assert not goes_whole([first, row("g", partition=1)], commits), "the other row is set"
+
+
+def test_a_reading_that_failed_in_passing_is_made_again_until_the_time_is_up() -> None:
+    target, _ = clusters(plan(row("g", target_prior=10)))
+    answers: list[Failure | None] = [Failure("_TIMED_OUT", "no answer", retriable=True), None]
+    reads = Reads(target, answers)
+    commits = read_commits(reads, ["g"], FakeClock(), 60.0)  # type: ignore[arg-type]
+    assert commits["g"] == {P0: Commit(10)} and reads.clients == 2
+    denied = Failure("GROUP_AUTHORIZATION_FAILED", "no")
+    answers.append(denied)
+    assert read_commits(reads, ["g"], FakeClock(), 60.0) == {"g": denied}, "that one does not pass"  # type: ignore[arg-type]
+
+
+def test_a_client_that_breaks_at_the_last_reading_is_an_answer_and_no_error() -> None:
+    target, _ = clusters(plan(row("g")))
+    (failure,) = read_commits(Reads(target, []), ["g"], FakeClock(), 0.0).values()  # type: ignore[arg-type]
+    assert isinstance(failure, Failure) and failure.code == "NO_ANSWER" and "IndexError" in failure.message

@@ -1,0 +1,60 @@
+"""A plan as a value: what its fingerprint covers, and what blocks it."""
+
+from dataclasses import fields, replace
+
+import pytest
+
+from migrate.model import Decision, Level, Row, Scope
+from migrate.plan.plan import ADDED_IN, Header, Plan
+from tests.builders import make_check, make_header, make_plan, make_row
+
+BLOCK = {"level": Level.BLOCK, "counts_as": Level.BLOCK}
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(Row)])
+def test_every_field_of_a_row_is_in_the_fingerprint(name: str) -> None:
+    row = make_row()
+    value = getattr(row, name)
+    other = value + 1 if isinstance(value, int) else "other" if isinstance(value, str) else 1
+    assert make_plan([replace(row, **{name: other})]).fingerprint != make_plan([row]).fingerprint
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(Header) if f.name not in {"format_version", *ADDED_IN}])
+def test_every_field_of_the_header_is_in_the_fingerprint(name: str) -> None:
+    header = make_header()
+    value = getattr(header, name)
+    other = {"x": 1} if isinstance(value, dict) else "other" if isinstance(value, str) else 1
+    other = (make_check(),) if name == "checks" else other
+    assert Plan(replace(header, **{name: other}), ()).fingerprint != Plan(header, ()).fingerprint
+
+
+@pytest.mark.parametrize(("name", "since"), ADDED_IN.items())
+def test_a_field_of_a_later_format_counts_from_that_format_on(name: str, since: int) -> None:
+    value = {"x": "y"} if name.endswith("ids") else 1
+    for version in (since - 1, since):
+        header = make_header(format_version=version)
+        same = Plan(replace(header, **{name: value}), ()).fingerprint == Plan(header, ()).fingerprint
+        assert same is (version < since)
+
+
+def test_only_what_was_in_trouble_when_the_plan_was_made_is_accepted() -> None:
+    waived = make_check(subject="live", level=Level.WARN, counts_as=Level.WARN, accepted=True)
+    plan = make_plan([make_row("live"), make_row("idle")], checks=(waived,))
+    assert plan.accepted(waived.check, "live") and not plan.accepted(waived.check, "idle")
+    assert not plan.accepted("another-check", "live") and plan.is_clean()
+
+
+def test_a_blocked_row_blocks_its_group_and_a_plan_with_one_is_not_clean() -> None:
+    rows = [make_row("b", partition=0), make_row("b", partition=1, decision=Decision.BLOCK), make_row("g")]
+    plan = make_plan(rows)
+    assert plan.blocked_groups() == {"b"} and not plan.is_clean()
+    assert {group: len(rows) for group, rows in plan.groups().items()} == {"b": 2, "g": 1}
+
+
+def test_a_block_of_a_cluster_is_of_the_cluster_alone() -> None:
+    whole = make_check("clusters-differ", "B", scope=Scope.CLUSTER, **BLOCK)
+    group = make_check("share-group", "shared", scope=Scope.GROUP, **BLOCK)
+    waived = replace(whole, level=Level.WARN, counts_as=Level.WARN, accepted=True)
+    plan = make_plan([make_row()], checks=(group, whole))
+    assert plan.cluster_blocks() == (whole,) and plan.blocks_without_rows() == (group,)
+    assert make_plan([make_row()], checks=(group, waived)).cluster_blocks() == ()

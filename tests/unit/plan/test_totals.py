@@ -1,0 +1,65 @@
+"""What every format adds up: commits, re-reads, and what MM2's newest checkpoints would cost."""
+
+from migrate.model import Decision, Grade, Method
+from migrate.plan.totals import compare_with_mm2, group_totals, sums_of, totals
+from tests.builders import make_plan, make_row, make_untranslated
+
+
+def test_a_checkpoint_is_behind_beyond_or_equal_and_skips_only_where_the_row_is_proven_the_best() -> None:
+    rows = [
+        make_row(partition=0, target_offset=650, checkpoint_target_offset=560),
+        make_row(partition=1, target_offset=650, checkpoint_target_offset=655),
+        make_row(partition=2, target_offset=650, checkpoint_target_offset=657, grade=Grade.EXACT),
+        make_row(partition=3, target_offset=960, checkpoint_target_offset=961, grade=Grade.EXACT),
+        make_row(partition=4, target_offset=650, checkpoint_target_offset=650),
+        make_row(partition=5, checkpoint_target_offset=None),
+    ]
+    mm2 = compare_with_mm2(rows)
+    assert (mm2.behind_rows, mm2.behind_records) == (1, 90)
+    assert (mm2.beyond_rows, mm2.beyond_records) == (2, 6), "at the log's end there is none to skip"
+    assert (mm2.skipping_rows, mm2.skipping_records) == (1, 7)
+    assert (mm2.equal_rows, mm2.absent_rows, mm2.compared_rows) == (1, 1, 5)
+
+
+def test_an_offset_that_was_chosen_or_is_not_there_is_not_compared_with_mm2() -> None:
+    rows = [make_row(method=Method.EXPLICIT, grade=None), make_untranslated(Decision.BLOCK, "no-checkpoint")]
+    assert compare_with_mm2(rows) == compare_with_mm2([])
+
+
+def test_no_commit_is_silently_absent() -> None:
+    counts = {"commits_read": 5, "rows": 2, "uncommitted_added": 1, "filtered:group": 4}
+    plan = make_plan([make_row(partition=0), make_row(partition=1)], counts=counts)
+    assert totals(plan).add_up and totals(plan).filtered == {"group": 4}
+    assert not totals(make_plan(plan.rows, counts=counts | {"commits_read": 6})).add_up
+
+
+def test_a_row_counts_as_bounded_or_as_estimated_and_never_as_both() -> None:
+    rows = [
+        make_row(partition=0, rereads_at_most=5, rereads_estimate=12),
+        make_row(partition=1, rereads_estimate=7),
+        make_row(partition=2, rereads_estimate=None),
+    ]
+    counted = totals(make_plan(rows))
+    assert (counted.bounded_rows, counted.rereads_bounded) == (1, 5)
+    assert (counted.estimated_rows, counted.rereads_estimated, counted.unknown_rows) == (1, 7, 1)
+    assert {"rereads_at_most": 5, "rows_without_bound": 2}.items() <= sums_of(rows).items()
+
+
+def test_a_group_with_a_blocked_row_is_blocked_and_not_one_to_write() -> None:
+    rows = [make_row("a"), make_row("b"), make_row("b", partition=1, decision=Decision.BLOCK)]
+    counted = totals(make_plan(rows))
+    assert (counted.groups, counted.groups_to_write, counted.groups_blocked) == (2, 1, 1)
+
+
+def test_an_undo_rewinds_by_its_nature_and_does_not_count_as_one_that_does() -> None:
+    rewound = make_row(target_prior=700, target_offset=650)
+    assert totals(make_plan([rewound])).rewinding_rows == 1
+    assert totals(make_plan([rewound], kind="undo")).rewinding_rows == 0
+
+
+def test_a_group_without_facts_has_neither_lag_nor_re_reads_and_a_guess_is_marked() -> None:
+    nothing = make_untranslated(Decision.SKIP, "no-checkpoint", source_committed=None)
+    assert (group_totals([nothing]).lag, group_totals([nothing]).rereads) == (None, None)
+    beyond = make_row(source_committed=1200, rereads_at_most=3, rereads_estimate=None, grade=Grade.BOUNDED)
+    assert (group_totals([beyond]).lag, group_totals([beyond]).sign) == (0, "<=")
+    assert group_totals([beyond, make_row(partition=1)]).sign == "~"

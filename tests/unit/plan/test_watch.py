@@ -1,0 +1,370 @@
+"""Looking until all is ready: bars never fall, and nothing old is drawn as if it were new."""
+
+import re
+from threading import Event
+
+import pytest
+
+from migrate.cli.status import Teller
+from migrate.errors import ClusterError
+from migrate.match.protocol import Tail
+from migrate.mm2.topics import CheckpointKey, CheckpointRecord
+from migrate.model import LogRange, TopicPartition
+from migrate.plan.pace import Pace
+from migrate.plan.watch import Asking, BackgroundLook, Sight, Waiting, Wakeful, Watch, watch_until_ready
+from migrate.progress import LineProgress
+from migrate.show.plan_table import Page
+from migrate.show.status import first_look_lines, left_text, progress_line, status_lines
+from migrate.show.status_document import status_document
+from migrate.survey.filters import Filters
+from migrate.text import Colour, paint
+from tests.fakes import ALIVE, FakeClock, FakeComparer
+from tests.unit.planscene import world
+from tests.unit.statusscene import looked, text
+
+GREEN = paint("|", Colour.GREEN, True).split("|")[0]
+T0 = TopicPartition("t", 0)
+
+
+def test_a_source_that_goes_down_in_a_watch_takes_what_was_known_of_it_along():
+    watch = Watch()
+    watch.take(looked(*world()), 0.0)
+    assert watch.time_left().pace is Pace.DONE
+    source, target, mirror = world()
+    mirror.latest = {CheckpointKey("g", "A.t", p): CheckpointRecord(50, 50, "", p, 1) for p in (0, 1)}
+    down = looked(source, target, mirror, down="source A (x:1) cannot be reached.")
+    watch.take(down, 2.0)
+    left = left_text(watch.time_left(), down.lag)
+    shown = text(down, progress=watch.bars, left=left)
+    assert left == "an unknown number of records left" and "100%" not in shown and "[#" not in shown
+    document = status_document(down, None, watch.bars, watch.time_left())
+    assert document["time_left"]["pace"] == "too-early" and document["topics"][0]["progress"] is None
+
+
+def test_a_watch_whose_filters_match_nothing_never_ends_as_ready():
+    flow = Draining(lag=0)
+    flow.filters = Filters.from_options(groups=("bil.*",))
+    status, told = watched(flow, timeout=30.0)
+    assert not status.is_ready and flow.clock.waited == pytest.approx(30, abs=2) and len(told) > 5
+
+
+class Draining:
+    """A flow of which MM2 copies `rate` records of t-0 a second from `begins` on; `lag` are left at the start.
+
+    Looks whose numbers (from 1) are in `fails` fail; those in `silent` get no answer for so many seconds.
+    """
+
+    def __init__(self, lag=1000, rate=50.0, begins=10.0, fails=(), wobble=0, silent=None):
+        self.silent, self.filters = silent or {}, Filters()
+        self.source, self.target, self.mirror = world()
+        self.clock, self.lag, self.rate, self.begins = FakeClock(), lag, rate, begins
+        self.source.ranges[T0] = LogRange(0, 100 + lag)
+        self.mirror.last_copied_offset, self.looks, self.fails, self.wobble = {}, [], fails, wobble
+
+    def left(self):
+        return max(0, self.lag - int(self.rate * max(0.0, self.clock.waited - self.begins)))
+
+    def look(self, settle):
+        self.looks.append(settle)
+        if len(self.looks) in self.fails:
+            self.clock.wait(1.0)
+            raise ClusterError("target B cannot be reached.", "Start it.")
+        left = self.left()
+        told = left + self.wobble * (len(self.looks) % 2) if left else 0
+        self.target.ranges[TopicPartition("A.t", 0)] = LogRange(0, 100 + self.lag - left)
+        comparer = FakeComparer(tails={("t", 0): Tail(told)})
+        return looked(self.source, self.target, self.mirror, comparer, settle, clock=self.clock, filters=self.filters)
+
+
+class Looked:
+    """A look whose questions were left open for `silent` seconds of the fake clock before it ended as it did."""
+
+    asked_seconds = 0.5
+
+    def __init__(self, look, clock, silent=0.0):
+        self.look, self.clock, self.silent, self.began = look, clock, silent, clock.monotonic()
+
+    def ended_within(self, seconds):
+        left = self.began + self.silent - self.clock.monotonic()
+        if left > 0:
+            self.clock.wait(min(seconds, left))
+        return left <= seconds
+
+    def result(self):
+        return self.look()
+
+    def waiting(self):
+        return Waiting("listing groups on A", self.clock.monotonic() - self.began)
+
+
+def watched(flow, settle=15.0, timeout=None):
+    told = []
+
+    def tell(said):
+        told.append((said, dict(said.watch.bars), said.watch.time_left()))
+
+    def begin(settle):
+        return Looked(lambda: flow.look(settle), flow.clock, flow.silent.get(len(flow.looks) + 1, 0.0))
+
+    status = watch_until_ready(begin, settle, timeout, flow.clock, tell)
+    return status, told
+
+
+def test_a_watch_ends_by_itself_when_the_last_record_is_copied_and_looked_once_more_over_the_settle_time():
+    flow = Draining()
+    status, _ = watched(flow)
+    assert status.is_ready and flow.left() == 0
+    assert set(flow.looks[:-1]) == {1.0} and flow.looks[-1] == 15.0
+    assert 30 <= flow.clock.waited <= 30 + 2 + 1 + 15 + 1
+
+
+@pytest.mark.parametrize("wobble", [0, 120])
+def test_what_is_done_never_falls_even_if_an_estimate_takes_something_back(wobble):
+    _, told = watched(Draining(wobble=wobble))
+    done = [(bars["t"].done, bars["t"].percent) for _, bars, _ in told]
+    assert done == sorted(done) and len(set(done)) > 5
+    ready = [percent for (_, percent), (said, _, _) in zip(done, told, strict=True) if said.status.is_ready]
+    assert set(ready) == {100} and all(percent < 100 for _, percent in done[: -len(ready)])
+    assert done[-1][0] == 1000 + wobble
+
+
+def test_the_time_left_is_told_once_it_can_be():
+    _, told = watched(Draining())
+    paces = [left.pace for _, _, left in told]
+    assert paces[0] is Pace.TOO_EARLY and Pace.STALLED in paces and paces[-1] is Pace.DONE
+    halfway = [(left.seconds, said.status) for said, _, left in told if left.pace is Pace.FALLING]
+    for seconds, status in halfway[len(halfway) // 2 :]:
+        assert seconds == pytest.approx(status.lag.records / 50, rel=0.5)
+    said = left_text(told[len(told) // 2][2], told[len(told) // 2][0].status.lag)
+    assert "records left: about" in said and "/s)" in said
+
+
+def test_what_a_glance_takes_for_ready_and_is_not_goes_on_being_watched():
+    flow = Draining(lag=0)
+    look = flow.look
+
+    def stubborn(settle):
+        if settle == 15.0 and flow.looks.count(15.0) < 2:
+            flow.source.states["g"] = ALIVE
+        else:
+            flow.source.states["g"] = flow.source.states["h"]
+        return look(settle)
+
+    flow.look = stubborn
+    status, told = watched(flow)
+    assert status.is_ready and flow.looks.count(15.0) == 3
+    assert any("whether it stays so" in said.note for said, _, _ in told)
+
+
+@pytest.mark.parametrize("silent", [0.0, 1.5, 20.0])
+def test_nothing_is_called_ready_before_the_look_over_the_settle_time_is_over(silent):
+    status, told = watched(Draining(lag=0, silent={2: silent}))
+    assert status.is_ready and told[0][0].status.is_ready, "a glance finds it ready"
+    for said, bars, left in told[:-1]:
+        assert said.sight.settling
+        assert status_document(said.status, None, bars, left, said.sight)["ready"] is False
+        shown = list(status_lines(said.status, Page("", 100, True), sight=said.sight))
+        verdict = next(line for line in shown if "NOT YET READY: " in line)
+        assert not [line for line in shown if line.startswith("READY") or line.startswith(GREEN)]
+        assert "\x1b" not in verdict
+    last, bars, left = told[-1]
+    assert status_document(last.status, None, bars, left, last.sight)["ready"] is True
+    assert text(last.status, sight=last.sight).startswith("READY: ")
+
+
+def test_a_glance_whose_second_look_failed_was_never_ready():
+    _, told = watched(Draining(lag=0, fails=(2,)))
+    (failed,) = [said for said, _, _ in told if said.sight.problem]
+    assert "ago: NOT YET READY: " in text(failed.status, sight=failed.sight)
+
+
+def test_a_settle_time_no_longer_than_a_glance_needs_no_second_look():
+    flow = Draining(lag=0)
+    _, told = watched(flow, settle=1.0)
+    assert flow.looks == [1.0] and not any(said.sight.settling for said, _, _ in told)
+
+
+def test_a_watch_gives_up_when_its_time_is_up():
+    flow = Draining(rate=0.0)
+    status, _ = watched(flow, timeout=40.0)
+    assert not status.is_ready and flow.clock.waited == pytest.approx(40, abs=2)
+
+
+def test_a_cluster_that_does_not_answer_for_a_while_is_asked_again():
+    flow = Draining(fails=(3, 4))
+    status, told = watched(flow)
+    assert status.is_ready and sum("cannot be reached. Trying again." in said.note for said, _, _ in told) == 2
+
+
+def test_a_cluster_that_never_answered_is_an_error_at_once():
+    flow = Draining(fails=(1,))
+    with pytest.raises(ClusterError):
+        watched(flow)
+
+
+def test_a_question_that_waits_longer_than_a_look_is_told_with_whom_and_how_long():
+    _, told = watched(Draining(silent={4: 30.0}))
+    late = [said for said, _, _ in told if said.sight.waiting]
+    assert {said.sight.waiting.question for said in late} == {"listing groups on A"}
+    waited = [said.sight.waiting.seconds for said in late]
+    assert waited == sorted(waited) and waited[0] <= 4.0 and waited[-1] >= 29.0
+    ages = [said.sight.age_seconds for said in late]
+    assert all(age >= seconds for age, seconds in zip(ages, waited, strict=True))
+    # A log gets a line every few seconds, a screen every second.
+    assert len(waited) >= 25 and 10 <= sum(not said.is_tick for said in late) <= 16
+
+
+def test_what_was_ready_is_not_drawn_as_ready_while_nobody_answers():
+    flow = Draining(lag=0, silent={2: 20.0})
+    status, told = watched(flow)
+    late = [said for said, _, _ in told if said.sight.waiting]
+    assert status.is_ready and late
+    for said in late:
+        shown = text(said.status, sight=said.sight)
+        assert shown.startswith("NO ANSWER for ") and "listing groups on A" in shown.splitlines()[0]
+        assert "NOTHING IS MISSING" not in shown and "NOTHING WAS MISSING" in shown and "s ago: NOT YET READY" in shown
+        document = status_document(said.status, sight=said.sight)
+        assert document["ready"] is False and document["waiting"]["question"] == "listing groups on A"
+        assert document["waiting"]["seconds"] > 2 and document["age_seconds"] > 2
+
+
+def test_a_look_that_failed_is_never_drawn_as_the_last_good_one():
+    flow = Draining(lag=0, fails=(2,), silent={3: 1.5})
+    _, told = watched(flow)
+    after = [said for said, _, _ in told if said.sight.problem]
+    assert len(after) >= 2, "at the failure, and while the next look is under way"
+    for said in after:
+        shown = text(said.status, sight=said.sight)
+        assert shown.startswith("target B cannot be reached.") and "NOTHING IS MISSING" not in shown
+        document = status_document(said.status, sight=said.sight)
+        assert document["ready"] is False and document["problem"] == "target B cannot be reached."
+    assert told[-1][0].sight == Sight()
+
+
+def test_every_status_of_a_watch_has_an_age():
+    _, told = watched(Draining(silent={5: 1.5}))
+    ticks = [said for said, _, _ in told if said.is_tick and said.status]
+    assert ticks and all(said.sight.age_seconds > 0 and said.sight.is_current for said in ticks)
+    said = ticks[-1]
+    assert f"UTC, {said.sight.age_seconds:.0f} s ago" in text(said.status, sight=said.sight)
+
+
+def test_before_the_first_answer_a_watch_says_whom_it_asks():
+    _, told = watched(Draining(silent={1: 9.0}))
+    first = [said for said, _, _ in told if said.status is None]
+    assert first and first[-1].sight.waiting
+    shown = "\n".join(first_look_lines(first[-1].sight, Page("", 80)))
+    assert "nothing is known yet" in shown and "NO ANSWER for 8 s: listing groups on A" in shown
+
+
+def test_a_watch_gives_up_in_time_though_nobody_answers():
+    flow = Draining(rate=0.0, silent={3: 1000.0})
+    with pytest.raises(ClusterError, match="no answer for .* to: listing groups on A"):
+        watched(flow, timeout=20.0)
+    assert flow.clock.waited <= 25
+
+
+def test_a_ready_glance_whose_second_look_fails_as_the_time_runs_out_does_not_end_the_watch_as_ready():
+    flow = Draining(lag=0, fails=(2,), silent={2: 5.0})
+    with pytest.raises(ClusterError):
+        watched(flow, timeout=3.0)
+
+
+def test_the_time_that_a_look_waits_by_itself_is_no_question():
+    clock = FakeClock()
+    asking = Asking(clock)
+    assert asking.waiting() is None
+    asking.step("listing groups on A")
+    clock.wait(3.0)
+    assert asking.waiting() == Waiting("listing groups on A", 3.0)
+    asking.advance(1, 2)
+    assert asking.waiting() == Waiting("listing groups on A", 0.0)
+    asking.wait(15.0)
+    assert asking.waiting() is None and asking.asked_seconds == 3.0
+
+
+def test_a_long_wait_of_a_look_asks_in_between_and_ends_on_time_or_with_what_the_asking_raises():
+    clock, asked = FakeClock(), []
+    Wakeful(clock, lambda: asked.append(clock.waited), 2.0).wait(15.0)
+    assert clock.waited == 15.0 and asked == [2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0]
+
+    def gone():
+        raise ClusterError("A is gone.", "Start it.")
+
+    with pytest.raises(ClusterError):
+        Wakeful(clock, gone, 2.0).wait(15.0)
+    assert clock.waited == 17.0
+    Wakeful(clock, gone, 2.0).wait(2.0)
+
+
+def test_a_look_under_way_hands_back_what_it_saw_or_raises_what_it_raised():
+    gate, asking = Event(), Asking(FakeClock())
+
+    def failing():
+        asking.step("reaching A")
+        gate.wait(60)
+        raise ClusterError("A is gone.", "Start it.")
+
+    look = BackgroundLook(failing, asking)
+    assert not look.ended_within(0.01)
+    gate.set()
+    assert look.ended_within(60) and look.waiting() is None
+    with pytest.raises(ClusterError, match="A is gone"):
+        look.result()
+
+
+def test_without_a_terminal_each_look_is_one_line():
+    _, told = watched(Draining())
+    said, bars, left = told[len(told) // 2]
+    line = progress_line(said.status, bars, left_text(left, said.status.lag))
+    assert "\n" not in line and "t " in line and "%" in line and "not ready: not-drained" in line
+    last, bars, left = told[-1]
+    assert progress_line(last.status, bars, left_text(left, last.status.lag)) == "everything is copied; ready"
+
+
+def lines_of(flow):
+    """Return the lines of a watch without a terminal whose heart beats ten times between them."""
+    written, clock = [], FakeClock()
+    progress = LineProgress(written.append, clock)
+    teller = Teller(None, False, False, lambda: Page("", 80), print, progress)
+    for said, _, _ in watched(flow)[1]:
+        teller(said)
+        for _ in range(10):
+            clock.wait(0.5)
+            progress.beat()
+    return [line.partition("] ")[2].strip() for line in written]
+
+
+def test_without_a_terminal_no_line_that_says_how_long_it_takes_is_said_again_with_how_long_it_took():
+    lines = lines_of(Draining(silent={1: 6.0, 4: 20.0}))
+    assert sum("NO ANSWER for " in line for line in lines) >= 5
+    assert "looking for 15 s whether it stays so" in lines and not [line for line in lines if "so far" in line]
+
+
+def test_a_watch_shows_bars():
+    _, told = watched(Draining())
+    said, bars, _ = told[len(told) // 2]
+    screen = text(said.status, progress=bars, left="x left")
+    assert "[#" in screen and ".]" in screen and "To copy      x left" in screen
+    last, bars, _ = told[-1]
+    assert "[####################] 100% copied" in text(last.status, progress=bars)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_a_bar_never_breaks_and_no_line_is_wider_than_the_screen(width):
+    _, told = watched(Draining(lag=1_234_567, rate=40_000.0))
+    for said, bars, left in told:
+        shown = text(said.status, width, progress=bars, left=left_text(left, said.status.lag), sight=said.sight)
+        assert [line for line in shown.splitlines() if len(line) > width] == []
+        assert len(re.findall(r"\[[#.]+\] +\d+% (?:copied|copying|not known)$", shown, re.M)) == 2, shown
+
+
+def test_numbers_stand_under_their_headings_at_every_width():
+    _, told = watched(Draining())
+    said, bars, _ = told[len(told) // 2]
+    for width in (60, 80, 120):
+        lines = text(said.status, width, progress=bars).splitlines()
+        (end,) = [i for i, line in enumerate(lines) if re.search(r"COPIED +LAG", line)]
+        heading = re.search(r"COPIED", lines[end]).end()
+        rows = [line for line in lines if re.match(r"\s*(\S+ -> \S+)? +\d+ +\d+ +\d+ ", line)]
+        assert len(rows) == 2 and all(re.search(r"\d$", row[:heading]) for row in rows), lines

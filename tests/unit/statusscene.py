@@ -1,0 +1,40 @@
+"""One look at a flow, and its text: what the tests of `status` and of its watch share."""
+
+from migrate.mm2.config_file import client_flow
+from migrate.mm2.connect_offsets import Positions
+from migrate.mm2.topic_reader import News
+from migrate.plan.status import status_of
+from migrate.show.plan_table import Page
+from migrate.show.status import status_lines
+from migrate.survey.filters import Filters
+from migrate.survey.policies import Policies
+from migrate.survey.survey import Clusters, PlanRequest
+from migrate.survey.take import take_survey
+from tests.fakes import FakeClock, FakeComparer, NoProgress
+from tests.unit.planscene import SYNCS
+
+
+def looked(
+    source, target, mirror, comparer=None, settle=15.0, down="", policies=None, clock=None, filters=None, behind_ms=0
+):
+    properties = {"bootstrap.servers": "x:1"}
+    flow = client_flow(properties, properties, "A", "B")
+    request = PlanRequest(flow, filters or Filters(), policies or Policies(), bool(down), settle, {})
+    clock = clock or FakeClock()
+    asked = None if down else source
+    survey = take_survey(
+        request, Clusters(asked, target, asked, target, mirror, comparer or FakeComparer()), clock, NoProgress()
+    )
+    positions = Positions("p", mirror.last_copied_offset) if down else survey.mm2.positions
+
+    def news(side, topic):
+        return News(clock.now_ms() - (12_000 if topic == SYNCS else 5_000) + behind_ms)
+
+    def sync_pairs(place, source_end, target_end):
+        return tuple((s.source_offset, s.target_offset) for s in mirror.history.get((place.topic, place.partition), []))
+
+    return status_of(request, survey, positions, news, sync_pairs, clock.now_ms(), down)
+
+
+def text(status, width=100, **more):
+    return "\n".join(status_lines(status, Page("", width), **more))
