@@ -12,6 +12,7 @@ import pytest
 import migrate
 
 PACKAGE = Path(migrate.__file__).parent
+TESTS = Path(__file__).parents[1]
 MODULES = sorted(PACKAGE.rglob("*.py"))
 # A wing imports itself and what stands before it. Only the last plugs the two adapters in, and nothing imports it.
 WINGS = ("hall", "match", "mm2", "survey", "checks", "plan", "apply", "show", "cli")
@@ -70,6 +71,40 @@ def test_only_the_command_line_and_the_adapters_have_the_machines_clock(path: Pa
         assert "migrate.clock.SystemClock" not in imported(path)
 
 
+# Modules without a test file of their own name: which tests hold them, and why there.
+HELD_ELSEWHERE = {
+    "ports": ("unit/kafka/test_hosted.py", "protocols only: their adapters are tested, mypy holds the shapes"),
+    "cli/apply": ("unit/apply/test_life_of_a_plan.py", "its laws run apply, rollback and verify as commands"),
+    "cli/explain": ("unit/cli/test_main.py", "reads a plan and prints show/explain"),
+    "cli/mm2_offsets": ("integration/test_status.py", "prints what clusters answer"),
+    "cli/report": ("unit/show/test_report_page.py", "writes the page that show makes"),
+    "cli/status": ("unit/plan/test_status.py", "prints what plan/status and plan/watch tell"),
+    "kafka/group_facts": ("integration/test_group_facts.py", "only brokers tell"),
+    "kafka/host": ("unit/kafka/test_hosted.py", "the other end of kafka/hosted, only ever started by it"),
+    "kafka/rights": ("integration/test_security.py", "only brokers with ACLs tell"),
+    "match/comparison": ("unit/match/test_tail_comparer.py", "values and a port, which both comparers use"),
+    "match/protocol": ("unit/match/test_matcher.py", "values that the matcher exchanges"),
+    "mm2/topics": ("unit/mm2/test_topic_reader.py", "values and a port: the reader returns them"),
+    "survey/group_facts": ("unit/survey/test_remembered_facts.py", "values and a port"),
+    "spark/background": ("spark/test_session.py", "a start that is broken off is part of a session's life"),
+    "spark/exact_client": ("integration/test_dying_jvm.py", "only a JVM that really dies shows it"),
+    "spark/java_client": ("integration/test_exact.py", "maps what only brokers answer"),
+    "spark/java_commits": ("integration/test_exact_bytes.py", "reads what only brokers store"),
+    "spark/java_writer": ("integration/test_exact_bytes.py", "writes what only brokers store"),
+}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_a_module_has_a_test_of_its_own_name_or_a_reason_not_to(path: Path) -> None:
+    module = path.relative_to(PACKAGE).with_suffix("")
+    name = f"test_{module.name}.py"
+    folders = [TESTS / "unit" / module.parent, *([TESTS / "spark"] if module.parent.name == "spark" else [])]
+    has_own = module.name.startswith("__") or any((folder / name).is_file() for folder in folders)
+    held = HELD_ELSEWHERE.get(str(module))
+    assert has_own == (held is None), f"{module}: neither {name} nor a reason, or both"
+    assert held is None or (TESTS / held[0]).is_file()
+
+
 def test_no_module_of_a_wing_repeats_the_name_of_another_in_it() -> None:
     for wing_of_it in WINGS[1:]:
         assert not [p.name for p in (PACKAGE / wing_of_it).glob("*.py") if p.stem.startswith(f"{wing_of_it}_")]
@@ -99,9 +134,6 @@ def test_a_public_class_name_is_used_once() -> None:
 
 def lines_of(node: ast.ClassDef | ast.FunctionDef) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
-
-
-TESTS = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda p: str(p.relative_to(TESTS)))
