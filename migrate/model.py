@@ -50,7 +50,7 @@ class GroupPartition:
         return TopicPartition(self.topic, self.partition)
 
 
-# In place of commit metadata that exists, and whose content the client that read it cannot return.
+# Stands in for commit metadata that is there, but that the client cannot return.
 UNREAD_METADATA = "\N{REPLACEMENT CHARACTER}"
 
 

@@ -96,7 +96,7 @@ def _in_ansi_c_quotes(character: str) -> str:
 
 def _bytes_of(character: str) -> bytes:
     try:
-        # What Python reads of a file name that is no text is one byte each.
+        # What Python reads of a file name that is no text represents one byte each.
         return character.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return character.encode("utf-8", "surrogatepass")

@@ -192,7 +192,10 @@ _NOT_READ = Failure("NOT_READ", "it was not asked for")
 
 
 def compared(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows whose facts the group's move rests on: a skipped row is the reviewer's own choice."""
+    """Yield the rows that a plan holds on the target: what it sets or removes, and what it found there and keeps.
+
+    The group's move rests on their facts; a skipped row is the reviewer's own choice.
+    """
     return (row for row in rows if row.decision in (Decision.SET, Decision.REMOVE, Decision.KEEP))
 
 

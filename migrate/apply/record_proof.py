@@ -5,10 +5,9 @@ at or after the offset that is committed there now, whatever the plan says; wher
 planned one's record is read as well. Records are read through ports and come as digests. What the plan pinned bounds
 the look: what was written since is nobody's proof.
 
-An exact row is at the very copy of the source's next record. Other rows may start earlier, to be safe: then
-the source's record is looked for among the target's next ones, as far as the plan's re-reads reach. Where consumers
-have moved on, the planned offset is what they started from, so its record is the one that is compared.
-"""
+An exact row's offset is that of the very copy of the source's next record. Other rows may start earlier, to be safe:
+then the source's record is looked for among the target's next ones, as far as the plan's re-reads reach. Where
+consumers have moved on, the planned offset is what they started from, so its record is the one that is compared."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

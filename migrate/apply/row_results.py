@@ -101,11 +101,11 @@ def _own_reasons(row: Row, reasons: Sequence[str]) -> Sequence[str]:
 
 
 def what_became(row: Row, answer: str, is_as_planned: bool | None) -> RowStatus:
-    """Return what became of a row that was written: of one in this run, and of one that a journal has.
+    """Return what became of a row that was written: in this run, or as a journal records it.
 
     `answer` is the cluster's, in the journal's words (`history.SET`, `REMOVED`, `FAILED` for sure, `UNKNOWN`).
     `is_as_planned` says whether what was read back is what the row plans, None where it was not read back. Of a row
-    that needs an acknowledgement no reading proves it: an earlier write may still become visible.
+    that needs an acknowledgement no reading is proof: an earlier write may still become visible.
     """
     is_acknowledged = answer in (SET, REMOVED)
     unproven = RowStatus.FAILED if answer == FAILED else RowStatus.UNKNOWN

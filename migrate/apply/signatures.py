@@ -72,7 +72,7 @@ def names_of(signatures: Sequence[Signature]) -> tuple[str, ...]:
 
 
 def signature_of(plan: Plan, name: str, note: str, time: str) -> Signature:
-    """Return a signature of this plan; raises `UsageError` for a name or note that does not fit on a line."""
+    """Return a signature of this plan; raises `UsageError` for a name or note that is too long or not printable."""
     for option, text, longest in (("--by", name, LONGEST_NAME), ("--note", note, LONGEST_NOTE)):
         if len(text) > longest:
             raise UsageError(f"{option} has more than {longest} characters.", "Write one plain line.")

@@ -54,7 +54,7 @@ class Wave:
 
 @dataclass(frozen=True, slots=True)
 class WaveSum:
-    """One wave counted. `offsets` are rows that are written; `blocked` are groups that the plan itself blocks."""
+    """One wave counted. `offsets` are rows written and not undone, `blocked` the groups that the plan itself blocks."""
 
     wave: Wave
     groups: dict[str, GroupStanding]

@@ -70,7 +70,7 @@ Answers = dict[str, dict[TopicPartition, Answer]]
 Left = Mapping[str, Mapping[TopicPartition, Row]]
 _MOVED = Failure("GROUP_CHANGED", "somebody else has committed there meanwhile: not written again")
 _LEFT_OUT = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
-# For the journal only, where the intent is already: what is known of these rows is what was known before.
+# For the journal only, where the intent is already recorded: what is known of these rows is what was known before.
 _NOT_SENT = Failure("NOT_SENT", "not tried: nobody answered for the groups before", retriable=True)
 
 
@@ -255,7 +255,7 @@ class GroupWriter:
     def _settled(self, left: Left, answers: Answers, before: Mapping[str, Commits]) -> Answers:
         """Return what turns out to be written of the rows whose outcome is unknown, and what somebody else has moved.
 
-        Of rows that need an acknowledgement no reading proves it. `before` are the commits that the rows were judged
+        Of rows that need an acknowledgement no reading is proof. `before` are the commits that the rows were judged
         by: what is neither there nor as planned is not ours to overwrite, whatever the last try was answered.
         """
         try:

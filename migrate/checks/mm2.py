@@ -45,7 +45,7 @@ def group_sync(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> 
 
 @judges(checks.MM2_TASKS)
 def tasks_run(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> Iterable[CheckResult]:
-    """Block on a failed task of MM2's source connector: its partitions are copied no more, in silence.
+    """Block on a failed task of MM2's source connector: MM2 silently stops copying its partitions.
 
     A checkpoint connector that failed, and one that is paused or stopped, warn: rows do not rest on checkpoints, and
     whether everything was copied is `not_drained`'s to say. While the source is down its tasks fail, and that warns.

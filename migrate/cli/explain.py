@@ -21,7 +21,8 @@ def run_explain(
 ) -> Iterator[str]:
     """Return what is to be printed of the plan at `path`.
 
-    Raises `UsageError` for options that exclude each other, and where the plan has no such group or row.
+    Raises `UsageError` for options that exclude each other; its first line does where the plan has no such group or
+    row.
     """
     if fenced:
         if place is not None:

@@ -55,7 +55,7 @@ def _waves(paths: Sequence[Path], options: dict[str, Any]) -> Iterable[str]:
     waves = [wave_of(path, read_plan(path)) for path in paths]
     known: dict[str, str] = {}
     for wave in waves:
-        # Counted twice, its offsets would be twice in the sum.
+        # Counted twice, its offsets would be counted twice in the sum.
         if wave.plan.fingerprint in known:
             raise UsageError(
                 f"{wave.path} and {known[wave.plan.fingerprint]} are one plan, {wave.plan.short_fingerprint}.",

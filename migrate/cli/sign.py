@@ -47,7 +47,7 @@ def run_sign(path: Path, by: str, note: str) -> list[str]:
 
 
 def refusal(plan: Plan, path: Path, signatures: Sequence[Signature]) -> Refused | None:
-    """Return why `apply` must not write this plan yet; None where enough different names are there."""
+    """Return why `apply` must not write this plan yet; None where enough different people have signed."""
     names = names_of(signatures)
     if len(names) >= signatures_required(plan):
         return None

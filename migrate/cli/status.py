@@ -196,5 +196,5 @@ class Teller:
     def _lines(self, status: Status, sight: Sight | None = None) -> list[str]:
         watch = self._last.watch if self._last else None
         left = left_text(watch.time_left(), status.lag) if watch else ""
-        forecasted = self.forecast.text if self.forecast else ""
-        return list(status_lines(status, self.page(), forecasted, watch.bars if watch else None, left, sight))
+        text = self.forecast.text if self.forecast else ""
+        return list(status_lines(status, self.page(), text, watch.bars if watch else None, left, sight))

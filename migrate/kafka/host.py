@@ -36,7 +36,7 @@ def main(descriptor: int) -> None:
     while True:
         method, arguments, options = calls.get()
         try:
-            # librdkafka never forgets a coordinator that has moved: a new client does not know it.
+            # librdkafka never forgets a coordinator that has moved: a new client asks for it anew.
             if admin is None or method == "renewed":
                 from migrate.kafka.admin import ConfluentAdmin
 

@@ -22,7 +22,7 @@ class ConfluentRights(ConfluentReader):
     def rights(self, groups: Collection[str], topics: Collection[str]) -> Seen:
         """Return what we may do to the cluster and to each of these groups and topics, whether they exist or not.
 
-        A group that does not exist has rights; whether a topic exists that may not be described is not reported.
+        A group that does not exist has rights; of a topic that may not be described, Kafka does not say if it exists.
         """
         operations = self._described_cluster().authorized_operations
         return Seen(

@@ -71,7 +71,10 @@ class Calibration:
 
 
 def topic_questions(works: Iterable[tuple[Work, tuple[OffsetPair, ...]]]) -> list[TopicQuestion]:
-    """Return what to calibrate the topics of these works on: the newest syncs of the partitions that have most."""
+    """Return what to calibrate the topics of these works on: the newest syncs of the partitions that have most.
+
+    Partitions without syncs have nothing to calibrate on.
+    """
     chosen: dict[str, list[AnchorPartition]] = defaultdict(list)
     for work, pairs in sorted(works, key=lambda each: (-len(each[1]), each[0].source)):
         partitions = chosen[work.source.topic]

@@ -55,7 +55,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Hears once what a comparison is about to read, and then that about `done` of `total` partitions are compared."""
+    """Hears what is about to be read, once and before the first window, then about how many partitions are compared."""
 
     expects: Callable[[FetchEstimate], None]
     advance: Callable[[int, int], None]

@@ -121,11 +121,11 @@ def _copied_again(logs: LogPair, i: int, j: int) -> int | None:
             return None
         source.require(start, top)
     copied = set(target.prints[j:])
-    behind = next((at + 1 for at in range(i - 1, -1, -1) if source.prints[at] in copied), 0)
+    next_up = next((at + 1 for at in range(i - 1, -1, -1) if source.prints[at] in copied), 0)
     oldest, before = min(target.times[j:]), target.times[j - 1] if j else 0
     is_older = oldest < before or (oldest == before and source.has_unseen)
-    if not behind and j and (is_older or not copied.isdisjoint(target.prints[:j])):
+    if not next_up and j and (is_older or not copied.isdisjoint(target.prints[:j])):
         # Older than what is before it, or there already: perhaps a replay of what the source has deleted, or never
         # committed.
         return None
-    return behind
+    return next_up

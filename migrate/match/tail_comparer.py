@@ -68,7 +68,7 @@ class TailComparer:
         return answer if same and before.has_open_transaction == work.has_open_transaction else UNKNOWN
 
     def _calibrate(self, works: Collection[tuple[Work, tuple[OffsetPair, ...]]]) -> dict[str, Equality | None]:
-        """Return how each topic's records compare that is not remembered; where anchors agree, it is from now on."""
+        """Return how the records of each topic compare that is not known yet, and remember it where anchors agree."""
         questions = topic_questions((work, chain) for work, chain in works if work.source.topic not in self._equalities)
         equalities: dict[str, Equality | None] = {}
         for calibration in calibrate_topics(self._open_readers, questions) if questions else ():

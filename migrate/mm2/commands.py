@@ -54,7 +54,7 @@ class Mm2Site:
 
     @property
     def version(self) -> tuple[int, int] | None:
-        """Kafka's major and minor version of MM2; None where unknown, also of a vendor that is not known here."""
+        """Kafka's major and minor version of MM2; None where unknown, and for vendors' own version numbers."""
         return kafka_version(self.version_text)
 
     @property

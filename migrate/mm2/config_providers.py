@@ -38,7 +38,7 @@ class Providers:
         """Return a setting's value with its references replaced, once: their values are not looked into.
 
         "" if there is no such setting. A reference to a provider that is not declared is plain text, as in Kafka.
-        Raises `ConfigError` naming setting, provider, path and key where a reference refers to nothing.
+        Raises `ConfigError` naming setting, provider, path and key where a reference resolves to nothing.
         """
         return _REFERENCE.sub(lambda reference: self._replaced(key, reference), self._properties.get(key, ""))
 
@@ -117,7 +117,7 @@ class Providers:
 
 
 class _Nothing(Exception):  # noqa: N818  (never leaves this module)
-    """Raised where a reference refers to nothing; says why, in half a sentence."""
+    """Raised where a reference resolves to nothing; says why, in half a sentence."""
 
 
 def resolved(properties: Mapping[str, str], origin: str) -> dict[str, str]:

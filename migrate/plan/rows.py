@@ -82,7 +82,7 @@ def _decide(facts: RowFacts, placed: Place, policies: Policies) -> Row:
 
 
 def _carried(facts: RowFacts, placed: Place | None) -> str:
-    """Return the metadata that goes with a place: the source commit's, or the target's where none was translated."""
+    """Return the metadata that goes with a place: the source commit's; without one, the target's own there."""
     if placed is None:
         return ""
     # An offset that a reviewer chose is not the commit's translation: Kafka Streams would take its time for reached.

@@ -69,7 +69,10 @@ def refuse_unprintable(rows: Iterable[Row]) -> None:
 
 
 def kcg_companion(plan: Plan, path: str, rows: Sequence[Row]) -> str:
-    """Return what a person must know to use the kcg file of `rows`, with the commands; `path` is the plan's."""
+    """Return what a person must know to use the kcg file of `rows`, with the commands; `path` is the plan's.
+
+    For stderr: the file itself has no room for it.
+    """
     setting = [row for row in rows if row.decision is Decision.SET]
     cut = sorted({row.group for row in setting if "\n" in row.group})
     setting = [row for row in setting if "\n" not in row.group]

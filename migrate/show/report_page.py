@@ -115,7 +115,7 @@ def _verdicts(plan: Plan, counted: Totals, after: Aftermath) -> list[Headline]:
     text, colour = verdict(plan, counted)
     if not after:
         return [Headline(text, _KINDS[colour])]
-    # What was true before the apply is not today's verdict any more: it is last, and no longer coloured.
+    # What was true before the apply is not today's verdict any more: it comes last, without a colour.
     return [*after.verdicts, Headline(f"The plan was: {text}", "past")]
 
 

@@ -62,7 +62,7 @@ def wrapped(
     """Yield the text in lines of at most `width`, broken between words and never inside one, each in the colour.
 
     The first line begins with `first`, the others with `rest` (by default as many blanks). A word that is
-    longer than a line has one of its own, uncut: names are copied from here.
+    longer than a line has a line of its own, uncut: names are copied from here.
     """
     begin = " " * cells(first) if rest is None else rest
     words = text.split(" ")

@@ -69,9 +69,9 @@ def _two_passes(records: Callable[[LogRange], "DataFrame"], pinned: LogRange) ->
 
 
 def _newest_positions(records: "DataFrame") -> "DataFrame":
-    """Return one row per raw key and shape of value: label, number, newest position, and if it is of a key.
+    """Return one row per raw key and shape of value: label, number, newest position, and whether it is of a key.
 
-    Only checkpoints and tombstones under a checkpoint's key do (`of_a_key`): a wrong topic may have any number of
+    Only checkpoints and tombstones under a checkpoint's key are (`of_a_key`): a wrong topic may have any number of
     keys, and none of them leaves Spark.
     """
     shaped = records.selectExpr("key", "offset", f"{columns.shape()} as shape")

@@ -1,4 +1,4 @@
-"""Which topics a cluster has, whether or not we may DESCRIBE them: by its brokers' log directories.
+"""Names all topics of a cluster, even those that we may not DESCRIBE: it reads the brokers' log directories.
 
 Metadata, and groups' commits, lack in silence what we may not DESCRIBE. `DescribeLogDirs` asks for DESCRIBE on the
 cluster only, so that beside it what is hidden shows. Kafka's Java Admin has it, librdkafka has not.

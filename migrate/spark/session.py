@@ -280,13 +280,14 @@ def _open_gateway(settings: Mapping[str, str]) -> None:
 def _crash_options() -> Iterator[None]:
     """Give the JVM options that the user's own `spark.driver.extraJavaOptions` do not replace."""
     name = "SPARK_SUBMIT_OPTS"
-    before = os.environ.pop(name, None)
+    before = os.environ.get(name)
     os.environ[name] = f"{_CRASH_OPTIONS} {before or ''}".strip()
     try:
         yield
     finally:
-        del os.environ[name]
-        if before is not None:
+        if before is None:
+            del os.environ[name]
+        else:
             os.environ[name] = before
 
 

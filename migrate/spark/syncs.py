@@ -106,7 +106,7 @@ class Syncs:
     def chains(self, ends: "DataFrame") -> "DataFrame":
         """Return the chain of each partition in `ends` that has one: key, sync_pairs (source_offset, target_offset).
 
-        `ends`: key, source_end, target_end. They are in log order, which is the order of either offset.
+        `ends`: key, source_end, target_end. The pairs are in log order, which is the order of either offset.
         """
         from pyspark.sql.functions import expr
 

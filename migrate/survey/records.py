@@ -25,7 +25,7 @@ def read_positions(clusters: Clusters, flow: Flow, target_topics: Mapping[str, i
     """Read MM2's own committed source offsets from its Connect offsets topic on the target.
 
     Where nobody named that topic, a Connect worker tells them. Nothing rests on them alone, so what is missing or
-    cannot be read is said, and no error.
+    cannot be read is reported, not raised.
     """
     topic, target = flow.connect_offsets_topic, clusters.target
     if not topic:

@@ -160,7 +160,9 @@ def question(work: Work) -> PartitionQuestion:
     """Return what a task asks about a partition, with the chain that was written."""
     sync_pairs = tuple((offset, offset) for offset in range(0, work.source_log.end, SYNC_EVERY))
     logs = (work.source_log, work.target_log)
-    return PartitionQuestion(work.source, work.target, *logs, sync_pairs, work.source_committed, Equality.ALL)
+    return PartitionQuestion(
+        work.source, work.target, *logs, work.source_committed, sync_pairs=sync_pairs, equality=Equality.ALL
+    )
 
 
 def straight(

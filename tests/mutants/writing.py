@@ -289,7 +289,7 @@ WRITING = (
         "migrate/apply/drift.py",
         "        if (now == row.target_prior and not metadata) or restore:\n",
         "        if row.decision is Decision.SET or (now == row.target_prior and not metadata) or restore:\n",
-        ("tests/unit/apply/test_drift.py::test_each_difference_is_drift_of_its_group_and_named",),
+        ("tests/unit/apply/test_drift.py::test_each_difference_is_drift_and_named",),
     ),
     Mutant(
         "drift-of-metadata-ignored",
@@ -297,7 +297,7 @@ WRITING = (
         "migrate/apply/drift.py",
         "    if commit is None or commit.metadata == expected:\n",
         '    if commit is None or commit.metadata == expected or expected == "":\n',
-        ("tests/unit/apply/test_drift.py::test_each_difference_is_drift_of_its_group_and_named",),
+        ("tests/unit/apply/test_drift.py::test_each_difference_is_drift_and_named",),
     ),
     Mutant(
         "drift-of-the-group-state-ignored",
@@ -305,7 +305,7 @@ WRITING = (
         "migrate/apply/drift.py",
         "    elif not state.is_stopped:\n        who",
         '    elif state.state == "PreparingRebalance":\n        who',
-        ("tests/unit/apply/test_drift.py::test_each_difference_is_drift_of_its_group_and_named",),
+        ("tests/unit/apply/test_drift.py::test_each_difference_is_drift_and_named",),
     ),
     Mutant(
         "drift-of-the-cluster-id-ignored",
@@ -321,7 +321,7 @@ WRITING = (
         "migrate/apply/drift.py",
         "            if expected and now != expected:\n",
         "            if expected and not now:\n",
-        ("tests/unit/apply/test_drift.py::test_each_difference_is_drift_of_its_group_and_named",),
+        ("tests/unit/apply/test_drift.py::test_each_difference_is_drift_and_named",),
     ),
     Mutant(
         "drift-of-the-source-commit-ignored",
@@ -329,7 +329,7 @@ WRITING = (
         "migrate/apply/drift.py",
         "        if now != row.source_committed or metadata:\n",
         "        if now is None or metadata:\n",
-        ("tests/unit/apply/test_drift.py::test_each_difference_is_drift_of_its_group_and_named",),
+        ("tests/unit/apply/test_drift.py::test_each_difference_is_drift_and_named",),
     ),
     Mutant(
         "drift-of-log-ends-ignored",
@@ -337,7 +337,7 @@ WRITING = (
         "migrate/apply/drift.py",
         "        if now.end > end and row.source_topic not in grows:\n",
         "        if now.end > end and row.source_topic in grows:\n",
-        ("tests/unit/apply/test_drift.py::test_each_difference_is_drift_of_its_group_and_named",),
+        ("tests/unit/apply/test_drift.py::test_each_difference_is_drift_and_named",),
     ),
     Mutant(
         "kept-groups-not-looked-at",

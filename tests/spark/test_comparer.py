@@ -133,7 +133,7 @@ def test_where_nothing_is_to_be_compared_a_sync_and_a_timestamp_place_each_commi
 
 def test_nothing_to_compare_is_no_work(spark):
     heard = Heard()
-    found = SparkComparer(lambda: spark, lambda: None, Scene().readers()).compare([], NO_LIMITS, heard)
+    found = SparkComparer(lambda: spark, lambda: None, Scene().readers()).compare([], NO_LIMITS, heard.listener)
     assert (dict(found.answers), len(heard.estimates)) == ({}, 1)
 
 

@@ -78,7 +78,7 @@ def test_settings_that_spark_would_write_to_a_file_are_refused(spark) -> None:  
     sides = [ClientSettings(side, side.name, side.name, {"ssl.ca.pem": side.name[0] * 600_000}) for side in Side]
     readers = KafkaReaders(sides[0], sides[1], 10.0)
     with pytest.raises(EnvironmentLacks, match=r"take 1\.3 MB.*larger than 1\.0 MB.*truststores"):
-        SparkComparer(lambda: spark, lambda: None, readers).compare(plain(place).works, NO_LIMITS, Heard())
+        SparkComparer(lambda: spark, lambda: None, readers).compare(plain(place).works, NO_LIMITS, Heard().listener)
 
 
 def test_what_spark_puts_on_disk_where_memory_is_short_is_encrypted(spark) -> None:  # type: ignore[no-untyped-def]

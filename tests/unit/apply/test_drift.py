@@ -65,7 +65,7 @@ CHANGES: list[tuple[str, Change]] = [
 
 
 @pytest.mark.parametrize(("what", "change"), CHANGES)
-def test_each_difference_is_drift_of_its_group_and_named(what: str, change: Change) -> None:
+def test_each_difference_is_drift_and_named(what: str, change: Change) -> None:
     found = drift(plan(row("g", target_prior=10)), change)
     assert [d.what for d in found] == [what]
     assert found[0].expected and found[0].seen
