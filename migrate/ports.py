@@ -95,17 +95,6 @@ class ClusterAdmin(CommitReader, Protocol):
         """Give up the connections; a later call opens others."""
 
 
-class PositionReader(Protocol):
-    """Tells MM2's own positions where its offsets topic is not known: a Connect worker's REST (KIP-875)."""
-
-    @property
-    def where(self) -> str:
-        """What is asked, for messages."""
-
-    def positions(self) -> Mapping[TopicPartition, int]:
-        """Return the last source offset copied, by source partition; raises `ClusterError` if it is not reported."""
-
-
 class Progress(Protocol):
     """Tells the person what is going on."""
 

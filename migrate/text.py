@@ -8,7 +8,7 @@ import codecs
 import re
 import shlex
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from enum import StrEnum
 
@@ -73,6 +73,13 @@ def many(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def some(names: Iterable[str], most: int = 10, between: str = ", ") -> str:
+    """Return at most `most` names in a sentence, and how many more there are."""
+    listed = list(names)
+    tail = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return between.join(listed[:most]) + tail
+
+
 def capital(text: str) -> str:
     """Return the text with its first letter in upper case, and the rest as it is."""
     return text[:1].upper() + text[1:]
@@ -111,9 +118,7 @@ def cells(text: str) -> int:
 
     What the output's encoding lacks takes as many as its escape.
     """
-    if text.isascii():
-        return len(text)
-    return sum(_cells(c) for c in text)
+    return len(text) if text.isascii() else sum(map(_cells, text))
 
 
 def _cells(character: str) -> int:

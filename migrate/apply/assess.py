@@ -23,7 +23,6 @@ from migrate.apply.drift import (
 from migrate.apply.history import GroupTrace, JournalState
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import goes_whole
-from migrate.checks.check import some
 from migrate.checks.registry import GROUP_SYNC, PENDING_TRANSACTIONS
 from migrate.errors import ClusterError
 from migrate.model import CheckResult, Commits, Decision, Failure, Row
@@ -32,7 +31,7 @@ from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import LOGS_AT_ONCE, in_batches
 from migrate.survey.expiry import BLOCK_BELOW_MS, UNKNOWN_TODO, remedy
 from migrate.survey.groups import ExpiryWatch
-from migrate.text import many
+from migrate.text import many, some
 
 
 class Fate(StrEnum):

@@ -177,10 +177,3 @@ def is_without_members(state: GroupState | Failure | None) -> bool:
 def groups_of(rows: Iterable[Row]) -> list[str]:
     """Return the groups of the rows, sorted."""
     return sorted({row.group for row in rows})
-
-
-def some(names: Iterable[str], most: int = 10, between: str = ", ") -> str:
-    """Return at most `most` names in a sentence, and how many more there are."""
-    listed = list(names)
-    tail = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return between.join(listed[:most]) + tail

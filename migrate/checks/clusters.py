@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 
 from migrate.checks import registry as checks
-from migrate.checks.check import CheckFacts, judges, some
+from migrate.checks.check import CheckFacts, judges
 from migrate.model import CheckResult, Decision, Level, Row
 from migrate.survey.policies import Policies
+from migrate.text import some
 
 
 @judges(checks.CLUSTERS_DIFFER)

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 from migrate.checks import registry as checks
-from migrate.checks.check import CheckFacts, groups_of, judges, some
+from migrate.checks.check import CheckFacts, groups_of, judges
 from migrate.mm2.settings import java_pattern
 from migrate.model import CheckResult, Failure, GroupState, Level, Row
 from migrate.survey.connect_topics import SINK_PREFIX
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.policies import Policies
 from migrate.survey.streams import Application
-from migrate.text import many, name
+from migrate.text import many, name, some
 
 # One underscore and not two, which are left out by default; written so that --exclude-group reads it in the same way,
 # where a dot matches no line end.

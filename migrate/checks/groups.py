@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from migrate.checks import registry as checks
-from migrate.checks.check import CheckFacts, ClusterSide, groups_of, is_without_members, judges, some
+from migrate.checks.check import CheckFacts, ClusterSide, groups_of, is_without_members, judges
 from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, TopicPartition, rereads
 from migrate.survey.expiry import (
     BLOCK_BELOW_MS,
@@ -17,7 +17,7 @@ from migrate.survey.expiry import (
 )
 from migrate.survey.policies import Policies
 from migrate.survey.producers import LEAST_SECONDS
-from migrate.text import many
+from migrate.text import many, some
 
 
 @judges(checks.NAMED_GROUPS_EXIST)

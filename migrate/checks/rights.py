@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from migrate.checks.check import some
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import HEARTBEATS
 from migrate.model import Failure, Side
+from migrate.text import some
 
 CLUSTER_NAME = "kafka-cluster"
 

@@ -8,12 +8,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from migrate.checks.check import some
 from migrate.checks.rights import COMMANDS, Missing, Resources, Seen, missing, needed, resources_of
 from migrate.mm2.flow import Flow
 from migrate.model import Commits, Failure, Side
 from migrate.survey.filters import Filters
-from migrate.text import many
+from migrate.text import many, some
 
 
 class Health(StrEnum):

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from migrate.checks import registry as checks
-from migrate.checks.check import CheckFacts, judges, some
+from migrate.checks.check import CheckFacts, judges
 from migrate.match.equality import Equality
 from migrate.match.protocol import Why
 from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row, TopicPartition, lag
 from migrate.survey.drain import Drained
 from migrate.survey.policies import Policies
 from migrate.survey.producers import LEAST_SECONDS, Growth, rate_text
-from migrate.text import many
+from migrate.text import many, some
 
 NOT_JUDGED = Drained(None, "its logs were not told")
 NOT_READ_AGAIN = Failure("NOT_READ", "its end was not read a second time")

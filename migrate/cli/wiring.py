@@ -143,7 +143,6 @@ def _plan_clusters(flow: Flow, source: Endpoint, target: Endpoint, source_down: 
         source_groups=None if source_down else source.group_facts(),
         target_groups=target.group_facts(),
         ready=session,
-        tasks=worker,
     )
 
 
@@ -175,7 +174,6 @@ class StatusEdges:
             worker=self.worker,
             source_groups=None if source_down else self.group_facts[Side.SOURCE],
             target_groups=self.group_facts[Side.TARGET],
-            tasks=self.worker,
         )
 
 

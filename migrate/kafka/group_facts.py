@@ -17,7 +17,6 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from migrate.checks.check import some
 from migrate.errors import ClusterError
 from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of
@@ -27,6 +26,7 @@ from migrate.model import Failure
 from migrate.survey.expiry import MINUTE_MS
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupLog, GroupRecord, partition_of
+from migrate.text import some
 
 # The offsets topic of a busy cluster may be large, and nothing rests on it alone.
 READ_SECONDS = 60.0

@@ -156,7 +156,7 @@ class ConnectWorker:
 
 @dataclass(frozen=True, slots=True)
 class Mm2Worker:
-    """MM2 as a worker reports it: the adapter behind `migrate.ports.PositionReader` and `TaskReader`.
+    """MM2 as a worker reports it: the adapter behind `migrate.mm2.connector_status.WorkerReader`.
 
     `connectors` are MM2's, by name; `secrets` are hidden in what is shown of their tasks' traces.
     """

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from migrate.mm2.connectors import Role
 from migrate.mm2.secrets import HIDDEN
-from migrate.model import Failure
+from migrate.model import Failure, TopicPartition
 
 RUNNING, PAUSED, STOPPED, FAILED, UNASSIGNED = "RUNNING", "PAUSED", "STOPPED", "FAILED", "UNASSIGNED"
 # Of every worker's version; any other word is not acted on.
@@ -77,12 +77,15 @@ Mm2Tasks = Mapping[str, ConnectorTasks | Failure]
 """By connector; a `Failure` where the worker did not report it. Empty where no worker is known."""
 
 
-class TaskReader(Protocol):
-    """Asks for the state of MM2's connectors. Reads only."""
+class WorkerReader(Protocol):
+    """Asks a Connect worker about MM2. Reads only."""
 
     @property
     def where(self) -> str:
         """What is asked, for messages."""
+
+    def positions(self) -> Mapping[TopicPartition, int]:
+        """Return the last source offset copied, by source partition (KIP-875); raises `ClusterError`."""
 
     def tasks(self) -> Mm2Tasks:
         """Return the state of each connector of the flow; what is not reported is a `Failure`."""

@@ -27,7 +27,7 @@ from migrate.plan.totals import is_proven_best
 from migrate.plan.translate import why_text
 from migrate.show.table import aligned, headed, wrapped
 from migrate.survey.policies import UNTRANSLATABLE_REASONS
-from migrate.text import Colour, many, name, paint, safe
+from migrate.text import Colour, many, name, paint, safe, some
 
 Labelled = tuple[str, str]
 _COMPARED_BY = {
@@ -133,9 +133,8 @@ def _group_told(plan: Plan, chosen: Sequence[Row]) -> Iterator[Labelled]:
     blocked = [r for r in plan.groups()[group] if r.decision is Decision.BLOCK]
     if blocked:
         blocking = [r for r in blocked if r.reason != "group-blocked"]
-        which = ", ".join(f"{name(r.source_topic)}:{r.partition} ({safe(r.reason)})" for r in blocking[:5])
-        more = f" and {len(blocking) - 5} more" if len(blocking) > 5 else ""
-        yield "Blocked", f"By {which or 'its checks'}{more}; a group is set whole or not at all."
+        which = some((f"{name(r.source_topic)}:{r.partition} ({safe(r.reason)})" for r in blocking), 5)
+        yield "Blocked", f"By {which or 'its checks'}; a group is set whole or not at all."
     yield from _checks(c for c in header.checks if c.scope is Scope.CLUSTER or c.subject in subjects.get(c.scope, ()))
 
 

@@ -93,7 +93,7 @@ def _pair(pair: OffsetPair | None) -> str:
 
 def _verdict(stores: Stores) -> str:
     if stores.positions_unknown:
-        return "How far MM2 is, nobody told."
+        return "MM2's replication progress is unknown."
     without = sum(s.last_copied_offset is None and not _is_empty(s) for s in stores.partitions)
     beyond = sum(s.left is not None and s.left < 0 for s in stores.partitions)
     left = sum(s.left for s in stores.partitions if s.left is not None and s.left > 0)

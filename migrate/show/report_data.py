@@ -147,7 +147,7 @@ def _rows(rows: Sequence[Row], after: Aftermath, words: _Words) -> str:
     nothing = RowAfter("")
     afters = [after.rows.get(row.key, nothing) for row in rows]
     columns += [[words.of(getattr(own, part)) for own in afters] for part in AFTER]
-    return as_json([_folded(column) for column in columns])
+    return as_json([column[:1] if all(value == column[0] for value in column) else column for column in columns])
 
 
 def split_sentence(text: str) -> tuple[str, list[int | str]]:
@@ -164,10 +164,6 @@ def split_sentence(text: str) -> tuple[str, list[int | str]]:
 def _exact(numbers: Sequence[int | None]) -> Sequence[int | str | None]:
     """Return the numbers, as text those that JavaScript would round."""
     return [n if n is None or n < EXACT_IN_JAVASCRIPT else str(n) for n in numbers]
-
-
-def _folded(column: Sequence[Any]) -> Sequence[Any]:
-    return column[:1] if all(value == column[0] for value in column) else column
 
 
 LANES = 15

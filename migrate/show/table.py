@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from migrate.text import Colour, cells, name, paint
+from migrate.text import Colour, cells, name, paint, some
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,7 @@ def tally(counts: Mapping[Any, int], order: Iterable[Any] | None = None) -> str:
 
 def names(texts: Sequence[str], most: int) -> str:
     """Return at most so many names on one line, and how many there are beyond."""
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(map(name, texts[:most])) + more
+    return some(map(name, texts), most)
 
 
 def aligned(pairs: Iterable[tuple[str, str]], width: int, least: int = 0) -> Iterator[str]:

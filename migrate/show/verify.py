@@ -5,12 +5,12 @@ The verdict comes first, then what is not as planned, what moved on, what was no
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from migrate.apply.not_written import NotWritten, WhyNotWritten
 from migrate.apply.record_proof import FAILED, Next, RecordProof, RecordVerdict, RowProof
 from migrate.apply.verify import Standing, Verification, VerifyFinding, joint_exit_code
+from migrate.clock import iso
 from migrate.errors import EXIT_DONE
 from migrate.match.equality import Part
 from migrate.match.next_record import NextRecord
@@ -224,13 +224,10 @@ def _side(proof: RowProof, answer: Next | Failure) -> dict[str, Any]:
 
 def _time(record: NextRecord) -> str | None:
     """Return the record's timestamp in UTC, as ISO 8601 has it; None where it has none, or none that is a date."""
-    if record.timestamp < 0:
-        return None
     try:
-        at = datetime.fromtimestamp(record.timestamp / 1000, UTC)
+        return None if record.timestamp < 0 else iso(record.timestamp)
     except (ValueError, OverflowError, OSError):
         return None
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{record.timestamp % 1000:03}Z"
 
 
 def _wide(proofs: Iterable[RowProof], aliases: tuple[str, str], width: int) -> Layout:

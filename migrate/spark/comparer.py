@@ -232,7 +232,7 @@ class SparkComparer:
         )
 
         def placed(row: Any) -> Iterator[tuple[int, tuple[tuple[Any, ...], Equality]]]:
-            if assigned := places.value.get(_place_of(row)):
+            if assigned := places.value.get(TopicPartition(*json.loads(row[0])["places"][0])):
                 number, equality = assigned
                 yield number, (tuple(row), equality)
 
@@ -302,10 +302,6 @@ def _stays_in_memory(spark: "SparkSession", task: object) -> None:
             "Name truststores with fewer certificates, or allow more in memory: "
             f"--spark-conf spark.broadcast.UDFCompressionThreshold={4 * size}",
         )
-
-
-def _place_of(row: Any) -> TopicPartition:
-    return TopicPartition(*json.loads(row[0])["places"][0])
 
 
 def _collected(results: "RDD[Any]") -> list[Any]:

@@ -11,9 +11,10 @@ from migrate.errors import ClusterError
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.protocol import Work
 from migrate.mm2.connect_offsets import Positions
+from migrate.mm2.connector_status import WorkerReader
 from migrate.mm2.flow import Flow, Mm2Home
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
-from migrate.ports import ClusterAdmin, PositionReader
+from migrate.ports import ClusterAdmin
 from migrate.progress import LOGS_AT_ONCE
 from migrate.survey.survey import Clusters, Logs, Timer, Watermarks, copy_of
 from migrate.text import bytes_text, many
@@ -47,7 +48,7 @@ def read_positions(clusters: Clusters, flow: Flow, target_topics: Mapping[str, i
     return Positions(topic, read, pinned)
 
 
-def _ask_worker(worker: PositionReader | None, timer: Timer) -> Positions:
+def _ask_worker(worker: WorkerReader | None, timer: Timer) -> Positions:
     if worker is None:
         return Positions(unknown=f"MM2 runs in a Connect worker whose offsets topic nobody named; {ASK_FOR_TOPIC}")
     try:

@@ -8,7 +8,7 @@ from migrate.clock import Clock
 from migrate.match.comparison import Comparison, Limits, RecordComparer
 from migrate.match.protocol import PartitionAnswer
 from migrate.mm2.connect_offsets import Positions
-from migrate.mm2.connector_status import Mm2Tasks, TaskReader
+from migrate.mm2.connector_status import Mm2Tasks, WorkerReader
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointReading, MirrorReader, SyncReading, WindowQuestion
 from migrate.model import (
@@ -22,7 +22,7 @@ from migrate.model import (
     Side,
     TopicPartition,
 )
-from migrate.ports import ClusterAdmin, CommitReader, PositionReader, Progress
+from migrate.ports import ClusterAdmin, CommitReader, Progress
 from migrate.progress import BATCH, in_batches
 from migrate.survey.connect_topics import ConnectTopic
 from migrate.survey.filters import Filters
@@ -59,7 +59,6 @@ class Clusters:
     `comparer` is None where no records are to be compared, `worker` where no Connect worker is known. `hosted` tells
     per side which topics a cluster has, shown to us or not; a side that nobody can ask is not in it.
     `source_groups` and `target_groups` tell of groups what an admin client does not; None where nobody is to be asked.
-    `tasks` tells the state of MM2's connectors, None where no Connect worker is known.
     `ready` returns once the edges can be used that take long to start; None where none does.
     """
 
@@ -70,11 +69,10 @@ class Clusters:
     mirror: MirrorReader
     comparer: RecordComparer | None = None
     hosted: Mapping[Side, Callable[[], frozenset[str] | Failure]] = field(default_factory=dict)
-    worker: PositionReader | None = None
+    worker: WorkerReader | None = None
     source_groups: GroupFactsReader | None = None
     target_groups: GroupFactsReader | None = None
     ready: Callable[[], object] | None = None
-    tasks: TaskReader | None = None
 
 
 @dataclass(frozen=True)

@@ -252,10 +252,10 @@ def _connect_topics(by: _Surveyor, source: ClusterSurvey) -> tuple[ConnectTopic,
 
 def _mm2_tasks(by: _Surveyor) -> Mm2Tasks:
     """Ask for the state of MM2's connectors; on a failback they are none of the plan's business."""
-    asked = by.clusters.tasks
-    if asked is None or by.flow.failback:
+    worker = by.clusters.worker
+    if worker is None or by.flow.failback:
         return {}
-    return by.timer.run("tasks", f"asking {asked.where} whether MM2's tasks run", asked.tasks)
+    return by.timer.run("tasks", f"asking {worker.where} whether MM2's tasks run", worker.tasks)
 
 
 def _with_hidden(by: _Surveyor, source: ClusterSurvey, target: ClusterSurvey) -> tuple[ClusterSurvey, ClusterSurvey]:

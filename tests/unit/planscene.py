@@ -76,7 +76,7 @@ def planned(
     progress=None,
     source_groups=None,
     target_groups=None,
-    tasks=None,
+    worker=None,
 ) -> Plan:
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(
@@ -90,7 +90,7 @@ def planned(
     reader = None if down else source
     clusters = Clusters(
         reader, target, reader, target, mirror, comparer, source_groups=source_groups, target_groups=target_groups,
-        tasks=tasks,
+        worker=worker,
     )  # fmt: skip
     clock = clock or FakeClock()
     survey = take_survey(request, clusters, clock, progress or NoProgress())

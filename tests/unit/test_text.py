@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.text import Colour, cells, name, paint, safe, shell_word, wants_colour
+from migrate.text import Colour, cells, name, paint, safe, shell_word, some, wants_colour
 
 
 @pytest.mark.parametrize(
@@ -87,3 +87,8 @@ def test_bash_reads_a_shell_word_as_exactly_the_name(text):
     assert word.isprintable()
     done = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True)  # noqa: S607
     assert done.stdout.decode() == text
+
+
+def test_of_many_names_some_are_listed_and_the_rest_counted():
+    assert some(["a", "b"]) == "a, b" and some("abc", 3) == "a, b, c"
+    assert some("abcd", 2, "; ") == "a; b and 2 more"

@@ -1,8 +1,8 @@
-"""What all checks share: who counts as stopped, how names are listed, and the newest time that a clock has passed."""
+"""What all checks share: who counts as stopped, and the newest time that a clock has passed."""
 
 import pytest
 
-from migrate.checks.check import groups_of, is_without_members, some
+from migrate.checks.check import groups_of, is_without_members
 from migrate.model import Failure, GroupState
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from tests.unit.checkscene import NOW, asked, facts, row
@@ -22,11 +22,6 @@ from tests.unit.checkscene import NOW, asked, facts, row
 )
 def test_a_group_is_without_members_only_where_that_was_seen(state, stopped):
     assert is_without_members(state) is stopped
-
-
-def test_of_many_names_some_are_listed_and_the_rest_counted():
-    assert some(["a", "b"]) == "a, b" and some("abc", 3) == "a, b, c"
-    assert some("abcd", 2, "; ") == "a; b and 2 more"
 
 
 def test_groups_of_rows_come_once_and_in_order():

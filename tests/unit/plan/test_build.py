@@ -26,7 +26,7 @@ def test_what_a_worker_tells_of_mm2s_tasks_is_in_the_plan():
                 "src": ConnectorTasks(Role.SOURCE, (ConnectorPart(None, "RUNNING"), ConnectorPart(0, "FAILED", "Boom")))
             }
 
-    plan = planned(*world(), tasks=Worker())
+    plan = planned(*world(), worker=Worker())
     assert [row.decision for row in plan.rows] == [Decision.BLOCK] * 3
     assert checks_of(plan, "mm2-tasks") == ["src"]
 

@@ -121,7 +121,7 @@ def test_where_nobody_tells_the_positions_the_topics_name_is_asked_for():
         stores = read(source, target, mirror, IN_WORKER, worker)
         assert "--connect-offsets-topic" in stores.positions_unknown
         assert stores.positions_from == ""
-        assert "How far MM2 is, nobody told." in text(stores)
+        assert "MM2's replication progress is unknown." in text(stores)
     del target.ranges[TopicPartition("mm2-offsets.A.internal", 0)]
     assert "--connect-offsets-topic" in read(source, target, mirror).positions_unknown
 
