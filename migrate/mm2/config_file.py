@@ -43,8 +43,6 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
 def flow_from(facts: FlowFacts, source: Cluster, target: Cluster, runtime: Mm2Runtime, overrides: Overrides) -> Flow:
     """Return the flow that MM2's settings describe, with what the options change in it; the names follow from both."""
     policy, side = facts.policy, facts.syncs_side
-    if overrides.separator is not None:
-        policy = replace(policy, separator=overrides.separator)
     return Flow(
         source,
         target,

@@ -80,7 +80,8 @@ class FlowSettings:
                 "Say what it does with --replication-policy default or identity, --checkpoints-topic and "
                 "--offset-syncs-topic.",
             )
-        separator = self.value("replication.policy.separator")
+        # What an option says is not asked for: there connectors may disagree, or only refer to it.
+        separator = self.value("replication.policy.separator") if overrides.separator is None else overrides.separator
         return ReplicationPolicy(
             kind,
             self.source,

@@ -48,3 +48,12 @@ def test_without_a_checkpoint_connector_group_sync_and_the_group_filter_are_unkn
     with worker(rest(listed)) as url:
         flow = resolve_flow(options(connect_url=url))
     assert (flow.group_sync, flow.group_filter) == (None, None)
+
+
+@pytest.mark.parametrize("separator", ["-", "${env:SEPARATOR}"], ids=["another", "a reference"])
+def test_a_separator_that_connectors_do_not_agree_on_or_only_refer_to_is_what_the_option_says(separator):
+    apart = connectors({"replication.policy.separator": separator}, name="more")
+    with worker(rest(connectors({}) | apart)) as url:
+        with pytest.raises(ConfigError, match="--separator"):
+            resolve_flow(options(connect_url=url))
+        assert resolve_flow(options(connect_url=url, separator="-")).policy.target_topic("t") == "A-t"
