@@ -1,7 +1,7 @@
 """Which parts of a topic's records survive replication (Law 3 of docs/translation.md), and how long they are. Pure.
 
-Anchors are read before any window: few syncs, the newest of several partitions. A topic without syncs is calibrated on
-records near the ends of both logs that occur once on either side.
+Anchors are read before any window: few syncs, the newest of several partitions. A topic with fewer is calibrated on
+records near the ends of both logs as well, on those that occur once on either side.
 """
 
 from collections import Counter, defaultdict
@@ -22,7 +22,7 @@ from migrate.model import LogRange, TopicPartition
 # Anchors per partition and partitions per topic that a topic is calibrated on.
 ANCHORS = 16
 ANCHOR_PARTITIONS = 4
-# Records read from the end of either log where no sync serves; a copy's log is often longer, by markers and replays.
+# Records read from the end of either log where syncs are fewer; a copy's log is often longer, by markers and replays.
 SOURCE_TAIL = 50
 TARGET_TAIL = 100
 # Whole records are held while a topic is calibrated.
@@ -111,7 +111,7 @@ def _calibrations(
     ours, theirs = read(
         questions, lambda p: (pair[0] for pair in p.sync_pairs), lambda p: (pair[1] for pair in p.sync_pairs)
     )
-    rest: list[TopicQuestion] = []
+    few: dict[str, tuple[TopicQuestion, list[tuple[Content, Content]]]] = {}
     for question in questions:
         pairs = [
             (ours[p.source][source_offset], theirs[p.target][target_offset])
@@ -119,16 +119,23 @@ def _calibrations(
             for source_offset, target_offset in p.sync_pairs
             if source_offset in ours[p.source] and target_offset in theirs[p.target]
         ]
-        if pairs:
+        # A few records may all lack what a converter changes: headers, or a value.
+        if len(pairs) >= ANCHORS:
             yield _calibration(question, pairs, ours, theirs)
         else:
-            rest.append(question)
-    if not rest:
+            few[question.topic] = question, pairs
+    if not few:
         return
-    ours, theirs = read(rest, lambda p: _tail(p.source_log, SOURCE_TAIL), lambda p: _tail(p.target_log, TARGET_TAIL))
-    for question in rest:
-        alike = [_alike(ours[p.source].values(), theirs[p.target].values()) for p in question.partitions]
-        yield _calibration(question, [pair for pairs in alike for pair in pairs], ours, theirs)
+    ours, theirs = read(
+        [question for question, _ in few.values()],
+        lambda p: _tail(p.source_log, SOURCE_TAIL),
+        lambda p: _tail(p.target_log, TARGET_TAIL),
+    )
+    for question, pairs in few.values():
+        alike = _alike_by_time if pairs and _keeps_time(pairs) else _alike
+        for p in question.partitions:
+            pairs += alike(ours[p.source].values(), theirs[p.target].values())
+        yield _calibration(question, pairs, ours, theirs)
 
 
 def _contents(
@@ -154,13 +161,31 @@ def _calibration(
     )
 
 
-def _alike(ours: Collection[Content], theirs: Collection[Content]) -> Iterator[tuple[Content, Content]]:
-    """Pair records of equal key and value, else of equal timestamp and key; only those that occur once."""
-    for parts in (attrgetter("key", "value"), attrgetter("timestamp", "key")):
-        mine, copies = _once(ours, parts), _once(theirs, parts)
-        if common := mine.keys() & copies.keys():
-            yield from ((mine[each], copies[each]) for each in common)
-            return
+def _keeps_time(pairs: Collection[tuple[Content, Content]]) -> bool:
+    equality = calibrated(pairs)
+    return equality is not None and equality.keeps_time
+
+
+def _alike(ours: Collection[Content], theirs: Collection[Content]) -> list[tuple[Content, Content]]:
+    """Pair records of equal key and value, else of equal timestamp and key."""
+    return _paired(ours, theirs, attrgetter("key", "value")) or _alike_by_time(ours, theirs)
+
+
+def _alike_by_time(ours: Collection[Content], theirs: Collection[Content]) -> list[tuple[Content, Content]]:
+    """Pair records of equal timestamp and key.
+
+    Where syncs show that timestamps are kept, records that only repeat what others said before them, and look like
+    copies of those, must not outvote the syncs.
+    """
+    return _paired(ours, theirs, attrgetter("timestamp", "key"))
+
+
+def _paired(
+    ours: Collection[Content], theirs: Collection[Content], parts: Callable[[Content], Hashable]
+) -> list[tuple[Content, Content]]:
+    """Pair the records of equal parts that occur once on either side."""
+    mine, copies = _once(ours, parts), _once(theirs, parts)
+    return [(mine[each], copies[each]) for each in mine.keys() & copies.keys()]
 
 
 def _once(contents: Collection[Content], parts: Callable[[Content], Hashable]) -> dict[Hashable, Content]:

@@ -72,6 +72,14 @@ WORLDS = (
         (BUDGET, LITTLE, TINY),
     ),
     Mutant(
+        "few-syncs-are-enough",
+        "What a converter changes is seen where the few records that syncs name happen to lack it.",
+        "migrate/match/calibration.py",
+        "        if len(pairs) >= ANCHORS:\n",
+        "        if pairs:\n",
+        ("tests/unit/match/test_calibration.py",),
+    ),
+    Mutant(
         "never-drained",
         "Where MM2 has copied everything, the records say so.",
         "migrate/match/matcher.py",

@@ -23,13 +23,34 @@ def calibrate(source, target, sync_pairs=(), **readers) -> Calibration:
 
 
 def test_syncs_are_the_anchors_and_give_the_sizes():
-    found = calibrate(LOG, LOG, ((10, 10), (20, 20)))
+    found = calibrate(LOG, LOG, tuple((n, n) for n in range(10, 90, 5)))
     size = OVERHEAD + len(b"k3") + len(b"v10")
-    assert found == Calibration("t", Equality.ALL, 2, size, size)
+    assert found == Calibration("t", Equality.ALL, 16, size, size)
 
 
 def test_a_sync_without_its_records_is_no_anchor():
-    assert calibrate(LOG, LOG, ((10, 10), (500, 20), (30, 700))).anchors == 1
+    by_syncs = tuple((n, n) for n in range(10, 90, 5))
+    assert calibrate(LOG, LOG, (*by_syncs[:-2], (500, 20), (30, 700))).anchors == 14 + 50
+
+
+@pytest.mark.parametrize(
+    ("has", "change", "equality"),
+    [
+        ({"headers": (("h", b"1"),)}, {"headers": (("h", b'"1"'),)}, Equality.WITHOUT_HEADERS),
+        ({}, {"value": b"?"}, Equality.TIME_AND_KEY),
+    ],
+)
+def test_few_syncs_whose_records_lack_what_is_changed_do_not_hide_it(has, change, equality):
+    bare = {n: replace(LOG[n], value=None) for n in (10, 20)}
+    source = {n: replace(content, **has) for n, content in LOG.items()}
+    target = {n: replace(content, **change) for n, content in LOG.items()}
+    assert calibrate(source | bare, target | bare, ((10, 10), (20, 20))).equality is equality
+
+
+def test_records_that_repeat_what_others_said_do_not_outvote_the_syncs():
+    every_hour = {n: Content(n * 3600, b"k%d" % (n % 60), b"on", ()) for n in range(200)}
+    behind = {n: every_hour[n] for n in range(100)}
+    assert calibrate(every_hour, behind, ((10, 10), (20, 20))).equality is Equality.ALL
 
 
 @pytest.mark.parametrize(
