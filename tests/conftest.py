@@ -22,7 +22,22 @@ settings.register_profile("default-run", deadline=None, print_blob=True, derando
 settings.register_profile("long-run", deadline=None, print_blob=True)
 
 
+class FailuresAtOnce:
+    """Names each failing test as it fails: a long run that is broken off has told what it found."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal:
+            terminal.ensure_newline()
+            terminal.write_line(f"FAILED {report.nodeid} ({report.when})")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailuresAtOnce(config))
     settings.load_profile("long-run" if config.getoption("--long") else "default-run")
     if (seed := config.getoption("--seed")) is not None:
         os.environ[VARIABLE] = str(seed)

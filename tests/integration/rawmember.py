@@ -9,7 +9,7 @@ cluster has.
 
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tests.integration.clusters import CALL_SECONDS
@@ -18,6 +18,7 @@ from tests.lab.waiting import wait_until
 JOIN, SYNC, LEAVE, COMMIT = (11, 5), (14, 3), (13, 1), (8, 2)
 MEMBER_ID_REQUIRED = 79
 SESSION_MS = 1_500_000
+CROWD_SECONDS = 180.0
 
 
 def string(text: str) -> bytes:
@@ -144,21 +145,44 @@ def crowd(bootstrap: str, group: str, topic: str, members: int) -> Iterator[None
     coordinated = RawMember(bootstrap, group, "herald")
     wait_until(lambda: coordinated.join(topic, "range"), CALL_SECONDS, f"a coordinator of {group}")
     coordinated.leave()
-    joining = [RawMember(bootstrap, group, f"worker-{number:03}") for number in range(members)]
+    joined: list[RawMember] = []
+
+    def is_stable() -> bool:
+        joined[:] = [RawMember(bootstrap, group, f"worker-{number:03}") for number in range(members)]
+        if _join_together(joined, topic):
+            return True
+        disband(joined)
+        return False
+
     try:
-        for member in joining:
-            member.ask_to_join(topic, "range")
-            assert member.take_joined(), f"{group} took in no member"
-        for member in joining:
-            member.ask_to_join(topic, "range")
-        assert all(member.take_joined() for member in joining), f"not all joined {group}"
-        for member in joining:
-            member.ask_to_sync()
-        assert all(member.take_synced() for member in joining), f"not all were let into {group}"
+        # A busy coordinator refuses one of hundreds in passing.
+        wait_until(is_stable, CROWD_SECONDS, f"{members} members in {group}")
         yield
     finally:
-        for member in joining:
-            member.leave()
+        disband(joined)
+
+
+def _join_together(joining: Sequence[RawMember], topic: str) -> bool:
+    """True once all have joined one generation; False where one was refused."""
+    for member in joining:
+        member.ask_to_join(topic, "range")
+        if not member.take_joined():
+            return False
+    for member in joining:
+        member.ask_to_join(topic, "range")
+    # Every answer is taken: who leaves reads the next one as its own.
+    taken_in = [member.take_joined() for member in joining]
+    if not all(taken_in):
+        return False
+    for member in joining:
+        member.ask_to_sync()
+    let_in = [member.take_synced() for member in joining]
+    return all(let_in)
+
+
+def disband(members: list[RawMember]) -> None:
+    while members:
+        members.pop().leave()
 
 
 def commit_for(bootstrap: str, group: str, topic: str, offset: int, retention_ms: int) -> None:

@@ -33,6 +33,9 @@ ASKED_BY_ADMIN, READ_BY_SPARK, ASKED_BY_JAVA, COMPARED = (
     "listing groups on A", "reading MM2's offset syncs", "reading commits of", "comparing ",
 )  # fmt: skip
 
+# Verdicts of rows whose records were read and are as planned: a group that has read all has no next one.
+PROVEN = {"equal", "at-end"}
+
 
 @dataclass(frozen=True)
 class Ground:
@@ -126,6 +129,10 @@ def stalled(network: Network, running: Running) -> None:
     assert network.held > before, f"it ended before\n{running.result()}"
 
 
+def verdicts_of(document: dict[str, Any]) -> set[str]:
+    return {record["verdict"] for record in document["records"]}
+
+
 def test_over_lines_of_100_ms_all_answers_are_those_of_next_door(far: Far) -> None:
     ground, target = far.ground, far.ground.lab.target_bootstrap
     for network in ground.networks:
@@ -138,7 +145,7 @@ def test_over_lines_of_100_ms_all_answers_are_those_of_next_door(far: Far) -> No
     held = commits_on(target, ground.scene.commits)
     assert {(g, t, p): o for g, at in held.items() for (t, p), o in at.items()} == planned
     proven = json.loads(far.commands.verify(PLAN, "--records", "--format", "json").expect(0).stdout)
-    assert [record["verdict"] for record in proven["records"]] == ["equal"] * len(ground.rows)
+    assert len(proven["records"]) == len(ground.rows) and verdicts_of(proven) <= PROVEN
     far.commands.undo(PLAN).expect(0)
     assert not groups_on(target) & set(ground.scene.commits)
 
@@ -217,8 +224,7 @@ def test_a_proof_over_a_network_that_breaks_is_whole_or_says_what_was_not_read(f
             ran = running.result()
         assert ran.exit_code in (0, 1, 4) and "Traceback" not in ran.stderr, str(ran)
         if ran.stdout:
-            verdicts = {record["verdict"] for record in json.loads(ran.stdout)["records"]}
-            assert (verdicts == {"equal"}) == (ran.exit_code == 0), str(ran)
+            assert (verdicts_of(json.loads(ran.stdout)) <= PROVEN) == (ran.exit_code == 0), str(ran)
         else:
             assert ran.exit_code == 1 and len(ran.complaint()) < 900, str(ran)
         source, _ = far.ground.networks
