@@ -7,7 +7,7 @@ import socket
 import struct
 import threading
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from tests.lab.cluster import HOST, Broker, Cluster, free_ports
@@ -73,7 +73,8 @@ class Network:
         async def broken() -> None:
             for writer in list(self._lines):
                 line: socket.socket = writer.get_extra_info("socket")
-                line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+                with suppress(OSError):  # closed by its own end in this very moment
+                    line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
                 writer.transport.abort()
                 self.resets += 1
 
