@@ -22,8 +22,12 @@ settings.register_profile("default-run", deadline=None, print_blob=True, derando
 settings.register_profile("long-run", deadline=None, print_blob=True)
 
 
+# Characters of a failure that are told at once: all of it follows in the end.
+MOST_TOLD = 2000
+
+
 class FailuresAtOnce:
-    """Names each failing test as it fails: a long run that is broken off has told what it found."""
+    """Tells each failure as it happens: a long run that is broken off has told what it found."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -33,6 +37,7 @@ class FailuresAtOnce:
         if report.failed and terminal:
             terminal.ensure_newline()
             terminal.write_line(f"FAILED {report.nodeid} ({report.when})")
+            terminal.write_line(report.longreprtext[-MOST_TOLD:])
 
 
 def pytest_configure(config: pytest.Config) -> None:
