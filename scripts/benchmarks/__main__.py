@@ -1,8 +1,9 @@
 """scripts/bench: without a name, what there is; with one, the measurement."""
 
 import argparse
+from pathlib import Path
 
-from scripts.benchmarks import apply, match
+from scripts.benchmarks import apply, match, plan, start
 from scripts.benchmarks.read import Size, measure
 
 READ = "checkpoints topic to newest checkpoint per key: ours beside Kafka's RemoteClusterUtils.translateOffsets"
@@ -10,6 +11,10 @@ READ = "checkpoints topic to newest checkpoint per key: ours beside Kafka's Remo
 MATCH = "commits to proven offsets by comparing records: ours beside one consumer that only reads the same stretches"
 
 APPLY = "a plan written to the target: ours beside the same calls made bare, and beside kafka-consumer-groups"
+
+PLAN = "whole plans of several sizes: where the seconds and the memory go, beside bare calls, and another tree's plan"
+
+START = "how soon each command answers on a small scene, beside kafka-consumer-groups, and another tree's commands"
 
 
 def main() -> None:
@@ -30,14 +35,28 @@ def main() -> None:
     applied.add_argument("--rounds", type=int, default=3, help="measured warm rounds (default: %(default)s)")
     applied.add_argument("--tool-groups", type=int, default=2000,
                          help="for kafka-consumer-groups, 0 for none (default: %(default)s)")  # fmt: skip
+    planned = benches.add_parser("plan", help=PLAN, description=PLAN)
+    planned.add_argument("--rows", type=int, action="append", help="of a plan; several times for several plans")
+    started = benches.add_parser("start", help=START, description=START)
+    started.add_argument("--rounds", type=int, default=3, help="measured rounds (default: %(default)s)")
+    for each in (planned, started):
+        each.add_argument("--against", type=Path, metavar="TREE", help="a checkout to measure in the same run")
     chosen = parser.parse_args()
     if chosen.bench is None:
         print(f"scripts/bench read    {READ}")
         print(f"scripts/bench match   {MATCH}")
         print(f"scripts/bench apply   {APPLY}")
+        print(f"scripts/bench plan    {PLAN}")
+        print(f"scripts/bench start   {START}")
         return
     if chosen.bench == "apply":
         apply.measure(chosen.groups, chosen.partitions, chosen.rounds, chosen.tool_groups)
+        return
+    if chosen.bench == "plan":
+        plan.measure(chosen.rows or [300, 10_000, 100_000], chosen.against)
+        return
+    if chosen.bench == "start":
+        start.measure(chosen.rounds, chosen.against)
         return
     if chosen.bench == "match":
         match.measure(chosen.windows, chosen.workload or names)

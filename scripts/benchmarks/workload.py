@@ -87,7 +87,7 @@ def write(workload: Workload, source: str, target: str) -> int:
     began = time.time_ns() // 1_000_000
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         logs = [
-            pool.submit(_write_log, bootstrap, topic, workload, began)
+            pool.submit(write_log, bootstrap, topic, workload, began)
             for bootstrap, topic in ((source, workload.name), (target, workload.copy))
         ]
         syncs = _write_syncs(source, workload)
@@ -96,34 +96,35 @@ def write(workload: Workload, source: str, target: str) -> int:
     return syncs
 
 
-def _write_log(bootstrap: str, topic: str, workload: Workload, began: int) -> None:
+def write_log(bootstrap: str, topic: str, workload: Workload, began: int) -> None:
     """Fill every partition, a stretch of each in turn, so that many are written to at once."""
-    producer = _producer(bootstrap)
+    producer = producer_for(bootstrap)
     for start in range(0, workload.length, RECORDS_PER_BATCH):
         for partition in range(workload.partitions):
             for offset in range(start, min(workload.length, start + RECORDS_PER_BATCH)):
                 key = b"%0*d" % (KEY_BYTES, partition * workload.length + offset)
                 at = (partition * 7919 + offset * 104_729) % (len(_FILLER) - VALUE_BYTES)
                 value = key + _FILLER[at : at + VALUE_BYTES - KEY_BYTES]
-                _produce(producer, topic, partition, key, value, began + offset)
+                produce(producer, topic, partition, key, value, began + offset)
         producer.poll(0)
-    _flush(producer)
+    flush(producer)
 
 
 def _write_syncs(bootstrap: str, workload: Workload) -> int:
-    producer = _producer(bootstrap)
+    producer = producer_for(bootstrap)
     count = 0
     for offset in range(0, workload.length, SYNC_EVERY):
         for partition in range(workload.partitions):
             key, value = encode_sync(SyncRecord(workload.name, partition, offset, offset))
-            _produce(producer, SYNCS_TOPIC, 0, key, value, 0)
+            produce(producer, SYNCS_TOPIC, 0, key, value, 0)
             count += 1
         producer.poll(0)
-    _flush(producer)
+    flush(producer)
     return count
 
 
-def _producer(bootstrap: str) -> Producer:
+def producer_for(bootstrap: str) -> Producer:
+    """Return a producer of many small batches."""
     return Producer({
         "bootstrap.servers": bootstrap,
         # Or a busy broker's retries put batches into another order on one of the clusters.
@@ -136,7 +137,8 @@ def _producer(bootstrap: str) -> Producer:
     })  # fmt: skip
 
 
-def _produce(producer: Producer, topic: str, partition: int, key: bytes, value: bytes, timestamp: int) -> None:
+def produce(producer: Producer, topic: str, partition: int, key: bytes, value: bytes, timestamp: int) -> None:
+    """Hand one record over, once there is room for it."""
     while True:
         try:
             producer.produce(topic, value, key, partition, timestamp=timestamp)
@@ -145,6 +147,7 @@ def _produce(producer: Producer, topic: str, partition: int, key: bytes, value: 
             producer.poll(0.05)
 
 
-def _flush(producer: Producer) -> None:
+def flush(producer: Producer) -> None:
+    """Wait until all is written."""
     if producer.flush(300):
         raise RuntimeError("the broker did not take all records in 300 s")

@@ -1,0 +1,164 @@
+"""The eve of a cutover: two clusters, what MM2 has left on them, and groups with commits; no MM2 runs.
+
+One scene for all figures of `scripts/bench plan` and `scripts/bench start`.
+"""
+
+import json
+import multiprocessing
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import AdminClient
+
+from migrate.mm2.wire import SyncRecord, WireCheckpoint
+from scripts.benchmarks.apply import LONGEST, in_window
+from scripts.benchmarks.workload import SYNCS_TOPIC, Workload, flush, produce, producer_for, write_log
+from tests.lab.cluster import Cluster, start_clusters
+from tests.lab.options import MirrorOptions
+from tests.lab.waiting import wait_until
+from tests.wirebytes import encode_checkpoint, encode_sync
+
+CHECKPOINTS_TOPIC, POSITIONS_TOPIC = "A.checkpoints.internal", "mm2-offsets.A.internal"
+# As many as the smallest plan has rows, and then five of each kind for every row.
+SMALL = 300
+KINDS_PER_ROW = 5
+CONFIG = "mm2.properties"
+START_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Eve:
+    """A scene of so many rows: `partitions` of one topic, read by each of the groups."""
+
+    rows: int
+
+    @property
+    def partitions(self) -> int:
+        return 10 if self.rows <= SMALL else 100
+
+    @property
+    def groups(self) -> list[str]:
+        return [f"group-{number:05}" for number in range(self.rows // self.partitions)]
+
+    @property
+    def syncs(self) -> int:
+        """How many offset syncs there are, and how many checkpoints."""
+        return self.rows if self.rows <= SMALL else KINDS_PER_ROW * self.rows
+
+    @property
+    def workload(self) -> Workload:
+        length = 1_000 if self.rows <= SMALL else 10_000
+        return Workload("orders", self.partitions, len(self.groups), length, recent=0.95, tail=length // 2)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The clusters of an eve, and the words that name them to our commands, which run in `folder`."""
+
+    eve: Eve
+    source: Cluster
+    target: Cluster
+    folder: Path
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return "--mm2-config", str(self.folder / CONFIG), "--source", "A", "--target", "B"
+
+
+@contextmanager
+def on_stage(eve: Eve, folder: Path) -> Iterator[Stage]:
+    """Start the clusters, write everything, and stop them in the end."""
+    source, target = Cluster("source", folder / "source"), Cluster("target", folder / "target")
+    try:
+        print(f"Starting two brokers, and writing the eve of a plan of {eve.rows:,} rows ...", flush=True)
+        start_clusters(source, target)
+        _write(eve, source, target)
+        properties = MirrorOptions().properties(source.bootstrap, target.bootstrap)
+        (folder / CONFIG).write_text("".join(f"{key} = {value}\n" for key, value in properties.items()))
+        yield Stage(eve, source, target, folder)
+    finally:
+        for cluster in (source, target):
+            cluster.stop()
+
+
+def _write(eve: Eve, source: Cluster, target: Cluster) -> None:
+    work, began = eve.workload, time.time_ns() // 1_000_000
+    places = ((source, work.name), (target, work.copy))
+    for cluster, topic in places:
+        cluster.create_topic(topic, eve.partitions)
+    for cluster, topic in ((source, SYNCS_TOPIC), (target, CHECKPOINTS_TOPIC), (target, POSITIONS_TOPIC)):
+        cluster.create_topic(topic, 1)
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        writing = [pool.submit(write_log, cluster.bootstrap, topic, work, began) for cluster, topic in places]
+        for each in writing:
+            each.result()
+    _write_topic(source, SYNCS_TOPIC, _syncs(eve))
+    _write_topic(target, CHECKPOINTS_TOPIC, _checkpoints(eve))
+    _write_topic(target, POSITIONS_TOPIC, _positions(eve))
+    client = AdminClient({"bootstrap.servers": source.bootstrap, "log_level": 0})
+    commits = dict(zip(eve.groups, _committed(eve), strict=True))
+
+    def commit(group: str) -> "Future[Any]":
+        places = [KafkaPartition(work.name, partition, offset) for partition, offset in enumerate(commits[group])]
+        request = [ConsumerGroupTopicPartitions(group, places)]
+        return client.alter_consumer_group_offsets(request, request_timeout=LONGEST)[group]
+
+    def is_committed(group: str) -> bool:
+        try:
+            return not any(place.error for place in commit(group).result().topic_partitions)
+        except KafkaException:
+            return False
+
+    # A coordinator is not there before it is first asked for; each of the offsets topic's 50 partitions has its own.
+    wait_until(lambda: all(map(is_committed, eve.groups[:200])), START_SECONDS, "groups to be committed")
+    for answer in in_window(eve.groups[200:], commit):
+        assert not any(place.error for place in answer.topic_partitions)
+
+
+def _committed(eve: Eve) -> Iterator[list[int]]:
+    """Yield each group's offset on every partition."""
+    number, length = len(eve.groups), eve.workload.length
+    for group in range(number):
+        # Spread over the last half of the log; no two groups stand alike.
+        yield [length - 1 - (group * 7919 + partition * 104_729) % (length // 2) for partition in range(eve.partitions)]
+
+
+def _syncs(eve: Eve) -> Iterator[tuple[bytes, bytes]]:
+    per_partition, length = eve.syncs // eve.partitions, eve.workload.length
+    for number in range(per_partition):
+        # A long topic has been through the log more than once, as after restarts.
+        offset = number * length // per_partition if per_partition <= length else number % length
+        for partition in range(eve.partitions):
+            yield encode_sync(SyncRecord(eve.workload.name, partition, offset, offset))
+
+
+def _checkpoints(eve: Eve) -> Iterator[tuple[bytes, bytes]]:
+    rounds = eve.syncs // eve.rows
+    for round_number in range(rounds):
+        for group, offsets in zip(eve.groups, _committed(eve), strict=True):
+            for partition, offset in enumerate(offsets):
+                below = max(0, offset - 10 * (rounds - round_number))
+                yield encode_checkpoint(WireCheckpoint(group, eve.workload.copy, partition, below, below))
+
+
+def _positions(eve: Eve) -> Iterator[tuple[bytes, bytes]]:
+    for partition in range(eve.partitions):
+        place = {"cluster": "A", "partition": partition, "topic": eve.workload.name}
+        key = json.dumps(["MirrorSourceConnector", place], separators=(",", ":"))
+        yield key.encode(), json.dumps({"offset": eve.workload.length - 1}).encode()
+
+
+def _write_topic(cluster: Cluster, topic: str, records: Iterator[tuple[bytes, bytes]]) -> None:
+    producer = producer_for(cluster.bootstrap)
+    for number, (key, value) in enumerate(records):
+        produce(producer, topic, 0, key, value, 0)
+        if number % 10_000 == 0:
+            producer.poll(0)
+    flush(producer)
