@@ -43,7 +43,7 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
         settings=_settings(policies, options),
         limits=Limits(0 if options["no_match"] else options["match_limit"], options["max_fetch"]),
     )
-    with plan_edges(flow, request.source_down, options) as clusters:
+    with plan_edges(flow, request.source_down, progress, options) as clusters:
         clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)
         progress.step("ending Spark")

@@ -12,23 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 from migrate.apply.exact_admin import ExactAdmin
 from migrate.clock import Clock
-from migrate.errors import UsageError
+from migrate.errors import MigrateError, UsageError
 from migrate.kafka.client_config import client_settings
 from migrate.kafka.hosted import HostedAdmin
-from migrate.kafka.reader_pair import KafkaReaders
+from migrate.kafka.reader_pair import KafkaReaders, prepare
 from migrate.kafka.settings import ClientSettings
 from migrate.match.next_record import NextRecordReader
 from migrate.match.tail_comparer import TailComparer
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.secrets import secret_values
 from migrate.mm2.topic_reader import ConsumedMm2Topics
-from migrate.model import Side
+from migrate.mm2.topics import MOST_HELD
+from migrate.model import LogRange, Side
 from migrate.ports import ClusterAdmin, Progress
-from migrate.spark.background import Session, background_spark
+from migrate.spark.background import Session, Wishes, background_spark
 from migrate.spark.exact_client import JavaExactClient, JavaMachine
 from migrate.spark.java_client import JavaClient
 from migrate.spark.java_settings import JavaSettings, java_settings
 from migrate.survey.group_facts import GroupFactsReader, RememberedGroupFacts
+from migrate.survey.mm2_topics import pinned_log
 from migrate.survey.survey import Clusters
 
 if TYPE_CHECKING:
@@ -102,17 +104,41 @@ def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
 
 
 @contextmanager
-def plan_edges(flow: Flow, source_down: bool, options: Mapping[str, Any]) -> Iterator[Clusters]:
+def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mapping[str, Any]) -> Iterator[Clusters]:
     """Yield what `plan` reads through; Spark starts in the background meanwhile, and is stopped at the end.
 
     `options` are those of the command: `request_timeout`, `master` and `spark_conf`.
     """
     sides = endpoints(flow, options["request_timeout"])
-    with background_spark(options["master"], parse_spark_conf(options["spark_conf"])) as session:
-        yield _plan_clusters(flow, *sides, source_down, session)
+    source = None if source_down else sides[0].admin()
+    target = sides[1].admin()
+    wishes = Wishes(
+        partial(_is_small, flow, source, target),
+        prepare,
+        secret_values(flow.source.properties) | secret_values(flow.target.properties),
+        lambda: progress.step("keeping what Spark has loaded, for quicker starts from now on"),
+    )
+    with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as session:
+        yield _plan_clusters(flow, *sides, source, target, session)
 
 
-def _plan_clusters(flow: Flow, source: Endpoint, target: Endpoint, source_down: bool, session: Session) -> Clusters:
+def _is_small(flow: Flow, source: ClusterAdmin | None, target: ClusterAdmin) -> bool:
+    """True if MM2's topics are short enough to be held: it decides how the JVM starts, and no answer."""
+    asked = [
+        (target, flow.checkpoints_topic),
+        (source if flow.syncs_side is Side.SOURCE else target, flow.offset_syncs_topic),
+    ]
+    try:
+        logs = [pinned_log(admin, topic) for admin, topic in asked if admin is not None]
+    except MigrateError:
+        return False
+    return all(log.end - log.start <= MOST_HELD for log in logs if isinstance(log, LogRange))
+
+
+def _plan_clusters(
+    flow: Flow, source: Endpoint, target: Endpoint, source_admin: ClusterAdmin | None, target_admin: ClusterAdmin,
+    session: Session,
+) -> Clusters:  # fmt: skip
     from migrate.spark.comparer import SparkComparer
     from migrate.spark.hosted_topics import hosted_topics
     from migrate.spark.java_commits import JavaCommitReader
@@ -123,14 +149,14 @@ def _plan_clusters(flow: Flow, source: Endpoint, target: Endpoint, source_down: 
 
     def comparer() -> SparkComparer:
         readers = KafkaReaders(source.kafka, target.kafka, deadline, flow.target_isolation_level)
-        return SparkComparer(session, lambda: mirror.syncs, readers)
+        return SparkComparer(session, lambda: mirror.chains, readers)
 
     deadline = target.deadline_seconds
-    target_admin = target.admin()
+    source_down = source_admin is None
     worker = mm2_worker_of(flow, deadline)
     mirror = SparkMirrorReader(session, flow, {Side.SOURCE: source.java, Side.TARGET: target.java})
     return Clusters(
-        source=None if source_down else source.admin(),
+        source=source_admin,
         target=target_admin,
         source_commits=None if source_down else commits(source),
         target_commits=commits(target),

@@ -1,8 +1,8 @@
-"""MM2's topics read by plain consumers, without Spark: enough to say how far MM2 is, and again every few seconds.
+"""MM2's topics as records that are held and decoded here: small ones of a plan, and all that `status` looks at.
 
-Pure: it reads through a port. Behind `migrate.mm2.topics.MirrorReader`. Each topic is read once, and from then on only
-what is new. Of a topic that is longer than `MOST_RECORDS` only its end is read: a chain cut off at its lower end is a
-chain still (Law 1 looks at later syncs only), and MM2 writes its news at the end.
+Pure: it reads through a port, plain consumers or Spark. Behind `migrate.mm2.topics.MirrorReader`. Each topic is read
+once, and from then on only what is new. Of a topic that is longer than `MOST_RECORDS` only its end is read: a chain cut
+off at its lower end is a chain still (Law 1 looks at later syncs only), and MM2 writes its news at the end.
 """
 
 from collections import Counter, defaultdict
@@ -18,7 +18,16 @@ from migrate.mm2.chain import chain, window
 from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
-from migrate.mm2.wire import RecordKind, SyncRecord, WireCheckpoint, decode_checkpoint, decode_sync, label
+from migrate.mm2.wire import (
+    Reason,
+    RecordKind,
+    SyncRecord,
+    WireCheckpoint,
+    decode_checkpoint,
+    decode_checkpoint_key,
+    decode_sync,
+    label,
+)
 from migrate.model import LogRange, OffsetSync, Side, TopicPartition
 
 MOST_RECORDS = 500_000
@@ -77,6 +86,8 @@ class ConsumedMm2Topics:
                 self._checkpoints[key] = CheckpointRecord(
                     decoded.source_offset, decoded.target_offset, decoded.metadata, offset, content.timestamp
                 )
+            elif decoded is Reason.TOMBSTONE and not isinstance(about := decode_checkpoint_key(content.key), Reason):
+                self._checkpoints.pop(CheckpointKey(*about), None)
 
         place = TopicPartition(topic, 0)
         read = self._read(Side.TARGET, place, pinned, RecordKind.CHECKPOINT, take, self._checkpoints.clear)
@@ -88,8 +99,10 @@ class ConsumedMm2Topics:
         def take(offset: int, content: Content) -> None:
             decoded = decode_sync(content.key, content.value)
             if isinstance(decoded, SyncRecord):
-                sync = OffsetSync(offset, decoded.source_offset, decoded.target_offset)
-                self._syncs[decoded.source_topic, decoded.partition].append(sync)
+                upstream, downstream = decoded.source_offset, decoded.target_offset
+                # On the way back MM2's target is the source of the plan.
+                pair = (downstream, upstream) if self._flow.failback else (upstream, downstream)
+                self._syncs[decoded.source_topic, decoded.partition].append(OffsetSync(offset, *pair))
 
         read = self._read(side, TopicPartition(topic, 0), pinned, RecordKind.OFFSET_SYNC, take, self._syncs.clear)
 
@@ -117,18 +130,19 @@ class ConsumedMm2Topics:
             self._positions.clear()
             for place in places.values():
                 self._progress.pop(place, None)
-        for partition, log in pinned.items():
-            self._read(Side.TARGET, TopicPartition(topic, partition), log, RecordKind.CHECKPOINT, take, lambda: None)
-        return positions_of(self._positions.items(), self._flow.source.alias)
+        logs = {TopicPartition(topic, partition): log for partition, log in pinned.items()}
+        self._read_all(Side.TARGET, logs, RecordKind.CONNECT_OFFSETS, take, lambda: None)
+        connectors = self._flow.runtime.source_connectors
+        return positions_of(self._positions.items(), self._flow.source.alias, connectors)
 
     def news(self, side: Side, topic: str) -> News:
         """Return how new the newest record is of a topic that was read."""
         read = self._progress.get((side, TopicPartition(topic, 0)))
         return News() if read is None else News(read.newest_ms, read.left_out)
 
-    def sync_pairs(self, source: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
-        """Return the chain of one partition (Law 1), as far as its syncs were read."""
-        syncs = self._syncs.get((source.topic, source.partition), [])
+    def sync_pairs(self, place: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
+        """Return the chain of one partition (Law 1), by its name on MM2's source, as far as its syncs were read."""
+        syncs = self._syncs.get((place.topic, place.partition), [])
         return tuple((s.source_offset, s.target_offset) for s in chain(syncs, source_end, target_end))
 
     def _read(
@@ -140,30 +154,55 @@ class ConsumedMm2Topics:
         take: Callable[[int, Content], None],
         forget: Callable[[], None],
     ) -> _Progress:
-        """Read what is new of a partition up to its pinned end; all anew where the log has been cut or re-created."""
-        progress = self._progress.get((side, place))
-        if progress is None or progress.end > pinned.end:
-            first = max(pinned.start, pinned.end - MOST_RECORDS)
-            self._progress[side, place] = progress = _Progress(first, left_out=first - pinned.start)
-            forget()
-        for start in range(max(progress.end, pinned.start), pinned.end, CHUNK):
-            end = min(start + CHUNK, pinned.end)
-            for offset, content in self._scan(side, place, OffsetRange(start, end)).items():
-                progress.counts[label(expected, content.key, content.value)] += 1
-                if content.value is not None:
-                    progress.newest_ms = max(progress.newest_ms or 0, content.timestamp)
-                take(offset, content)
-            progress.end = end
-        return progress
+        self._read_all(side, {place: pinned}, expected, take, forget)
+        return self._progress[side, place]
 
-    def _scan(self, side: Side, place: TopicPartition, piece: OffsetRange) -> Mapping[int, Content]:
+    def _read_all(
+        self,
+        side: Side,
+        logs: Mapping[TopicPartition, LogRange],
+        expected: RecordKind,
+        take: Callable[[int, Content], None],
+        forget: Callable[[], None],
+    ) -> None:
+        """Read what is new of partitions up to their pinned ends; all anew where a log has been cut or re-created."""
+        for place, pinned in logs.items():
+            progress = self._progress.get((side, place))
+            if progress is None or progress.end > pinned.end:
+                first = max(pinned.start, pinned.end - MOST_RECORDS)
+                self._progress[side, place] = _Progress(first, left_out=first - pinned.start)
+                forget()
+        ends = {place: (self._progress[side, place], pinned) for place, pinned in logs.items()}
+        while pieces := _pieces(ends):
+            for place, records in self._scan(side, pieces).items():
+                progress = ends[place][0]
+                for offset, content in records.items():
+                    progress.counts[label(expected, content.key, content.value)] += 1
+                    if content.value is not None:
+                        progress.newest_ms = max(progress.newest_ms or 0, content.timestamp)
+                    take(offset, content)
+                progress.end = pieces[place].end
+
+    def _scan(
+        self, side: Side, pieces: Mapping[TopicPartition, OffsetRange]
+    ) -> Mapping[TopicPartition, Mapping[int, Content]]:
         scanner = self._scanners[side]
         assert scanner is not None, "a cluster that is down is not asked"
-        read = scanner.scan({place: piece})[place]
-        if isinstance(read, Unreadable):
-            cluster = self._flow.source if side is Side.SOURCE else self._flow.target
-            raise ClusterError(
-                f"{cluster.alias} does not let us read MM2's topic {place.topic} ({read.reason}).",
-                "Grant READ on that topic, or try again.",
-            )
-        return read
+        found: dict[TopicPartition, Mapping[int, Content]] = {}
+        for place, read in scanner.scan(pieces).items():
+            if isinstance(read, Unreadable):
+                cluster = self._flow.source if side is Side.SOURCE else self._flow.target
+                raise ClusterError(
+                    f"{cluster.alias} does not let us read MM2's topic {place.topic} ({read.reason}).",
+                    "Grant READ on that topic, or try again.",
+                )
+            found[place] = read
+        return found
+
+
+def _pieces(logs: Mapping[TopicPartition, tuple[_Progress, LogRange]]) -> dict[TopicPartition, OffsetRange]:
+    """Return what to read next of each partition that is not read to its end: one chunk for all together."""
+    starts = {place: max(progress.end, pinned.start) for place, (progress, pinned) in logs.items()}
+    left = {place: (start, end) for place, start in starts.items() if start < (end := logs[place][1].end)}
+    share = max(1, CHUNK // max(1, len(left)))
+    return {place: OffsetRange(start, min(start + share, end)) for place, (start, end) in left.items()}

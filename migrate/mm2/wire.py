@@ -108,11 +108,18 @@ def decode_checkpoint(key: bytes | None, value: bytes | None) -> WireCheckpoint 
         _, source_offset, target_offset, size = _CHECKPOINT_HEAD.unpack_from(value)
         if size < 0 or len(value) != _CHECKPOINT_HEAD.size + size:
             raise _Broken(Reason.BAD_LENGTH)
-        (group, topic), tail = _strings(key, 2, _INT32.size)
-        (partition,) = _INT32.unpack(tail)
-        _require_natural(partition, source_offset, target_offset)
+        group, topic, partition = _checkpoint_key(key)
+        _require_natural(source_offset, target_offset)
         metadata = _text(value[_CHECKPOINT_HEAD.size :])
         return WireCheckpoint(group, topic, partition, source_offset, target_offset, metadata)
+    except _Broken as broken:
+        return broken.reason
+
+
+def decode_checkpoint_key(key: bytes | None) -> tuple[str, str, int] | Reason:
+    """Decode what a record of the checkpoints topic is about, a tombstone too: group, target topic and partition."""
+    try:
+        return _checkpoint_key(key)
     except _Broken as broken:
         return broken.reason
 
@@ -209,6 +216,13 @@ def _strings(data: bytes | None, count: int, tail_size: int) -> tuple[list[str],
     if len(data) != tail_size:
         raise _Broken(Reason.BAD_LENGTH)
     return [_text(part) for part in raw], data
+
+
+def _checkpoint_key(key: bytes | None) -> tuple[str, str, int]:
+    (group, topic), tail = _strings(key, 2, _INT32.size)
+    (partition,) = _INT32.unpack(tail)
+    _require_natural(partition)
+    return group, topic, partition
 
 
 def _require_natural(*numbers: int) -> None:

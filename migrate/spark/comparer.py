@@ -1,16 +1,14 @@
 """Comparing the records of all partitions, spread over Spark: the adapter behind `RecordComparer`.
 
-Chains stay in Spark: they are joined with the works there, and each work meets its chain in the task that matches it.
-Three passes over that join: what each partition will read (no record is read), the calibration of each topic on a few
-anchors, the matching. What comes back to the driver are small values; no record and no list of fingerprints. How far a
-job is, the driver asks for while it runs.
+Three passes over the questions (`migrate.spark.questions`): what each partition will read (no record is read), the
+calibration of each topic on a few anchors, the matching. What comes back to the driver are small values; no record and
+no list of fingerprints. How far a job is, the driver asks for while it runs.
 
 The clusters' settings, with their secrets, travel inside the tasks. PySpark writes a large task to a file, so whatever
 grows with the number of topics travels as data, apart from them.
 """
 
-import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -18,19 +16,18 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
-from migrate.match.calibration import ANCHORS, Calibration, calibrate_topics, topic_questions
+from migrate.match.calibration import Calibration, calibrate_topics, topic_questions
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.equality import Equality
-from migrate.match.fetch_plan import Cost, cost_of, plan_fetch
+from migrate.match.fetch_plan import Cost, plan_fetch
 from migrate.match.matcher import matching
-from migrate.match.protocol import PartitionAnswer, PartitionQuestion, Work
+from migrate.match.protocol import PartitionAnswer, Work
 from migrate.match.sync_only import guarding
 from migrate.match.task import Fetched, Matching, OpenReaders, match_partitions
-from migrate.mm2.wire import encode_sync_key
-from migrate.model import LogRange, TopicPartition
+from migrate.model import TopicPartition
 from migrate.spark.background import Session
-from migrate.spark.dataframes import into_spark
 from migrate.spark.java_errors import innermost, root_cause
+from migrate.spark.questions import HeldQuestions, Questions, SpreadQuestions, SyncPairsOf
 from migrate.spark.session import log_file
 from migrate.spark.shipping import ship_package
 from migrate.spark.syncs import Syncs
@@ -38,7 +35,7 @@ from migrate.text import bytes_text
 
 if TYPE_CHECKING:
     from pyspark import RDD
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 ASK_SECONDS = 1.0
 
@@ -105,13 +102,13 @@ NOTHING = FetchEstimate(0, 0, 0, 0, 0, 0)
 class SparkComparer:
     """Compares records with tasks of Spark.
 
-    `syncs` gives the offset syncs that were read, None where there are none; `open_readers` travels to the tasks
-    and opens the readers there.
+    `chains` gives the offset syncs that were read, or what gives a partition's chain; `open_readers` travels to the
+    tasks and opens the readers there.
     """
 
-    def __init__(self, session: Session, syncs: Callable[[], Syncs | None], open_readers: OpenReaders) -> None:
+    def __init__(self, session: Session, chains: Callable[[], Syncs | SyncPairsOf], open_readers: OpenReaders) -> None:
         self._session = session
-        self._syncs = syncs
+        self._chains = chains
         self._open_readers = open_readers
 
     @property
@@ -127,21 +124,18 @@ class SparkComparer:
             return Comparison({}, {}, NOTHING, 0, 0)
         ship_package(self._spark)
         by_place = {work.source: work for work in works}
-        questions = self._questions(list(works), inverted)
+        questions = self._questions(works, inverted, limits.match_records)
         try:
             return self._compare(questions, by_place, limits, listener)
         finally:
-            questions.unpersist()
+            questions.close()
 
     def _compare(
-        self, questions: "DataFrame", works: Mapping[TopicPartition, Work], limits: Limits, listener: Listener
+        self, questions: Questions, works: Mapping[TopicPartition, Work], limits: Limits, listener: Listener
     ) -> Comparison:
-        with _spark_errors():
-            rows = questions.rdd  # which may run a job
         limit = limits.match_records
-        # What is asked for first does not depend on how records are compared.
-        looked_at = rows.map(lambda row: cost_of(question_of(row, Equality.ALL, limit), matching, ANCHORS))
-        costs: list[Cost] = _collected(looked_at)
+        with _spark_errors():
+            costs = questions.costs()
         calibrations = self._calibrate(works, costs)
         equalities = {topic: calibration.equality for topic, calibration in calibrations.items()}
         sizes = {
@@ -170,7 +164,7 @@ class SparkComparer:
             if not job.task_of:
                 continue
             with progress.of(len(job.task_of)):
-                outcomes = self._run(rows, asked_under, job, limit)
+                outcomes = self._run(questions, asked_under, job)
             for outcome in outcomes:
                 if isinstance(outcome, Fetched):
                     source_bytes += outcome.source_bytes
@@ -191,26 +185,11 @@ class SparkComparer:
         tasks = self._tasks(len(places) * PER_GUARDED)
         return {place: number % tasks for number, place in enumerate(sorted(places))}
 
-    def _questions(self, works: list[Work], inverted: bool) -> "DataFrame":
-        """Return one row per work: `doc`, the work as JSON, and `sources` and `targets`, the offsets of its chain."""
-        from pyspark.storagelevel import StorageLevel
-
-        keys = (encode_sync_key(*(work.target if inverted else work.source)).hex() for work in works)
-        rows = (
-            (key, _document(work, inverted), work.source_log.end, work.target_log.end)
-            for key, work in zip(keys, works, strict=True)
-        )
-        asked = into_spark(self._spark, rows, "hex string, doc string, source_end bigint, target_end bigint")
-        asked = asked.selectExpr("unhex(hex) as key", "doc", "source_end", "target_end")
-        syncs = self._syncs()
-        if syncs is None:
-            joined = asked.selectExpr("doc", "array() as sources", "array() as targets")
-        else:
-            chains = syncs.chains(asked.select("key", "source_end", "target_end"))
-            joined = asked.join(chains, "key", "left").selectExpr(
-                "doc", "sync_pairs.source_offset as sources", "sync_pairs.target_offset as targets"
-            )
-        return joined.persist(StorageLevel.MEMORY_AND_DISK)
+    def _questions(self, works: Collection[Work], inverted: bool, match_limit: int) -> Questions:
+        chains = self._chains()
+        if isinstance(chains, Syncs):
+            return SpreadQuestions(self._spark, works, chains, inverted, match_limit)
+        return HeldQuestions(self._spark, works, chains, inverted, match_limit)
 
     def _calibrate(self, works: Mapping[TopicPartition, Work], costs: Collection[Cost]) -> dict[str, Calibration]:
         topics = topic_questions((works[cost.source], cost.newest) for cost in costs)
@@ -222,28 +201,13 @@ class SparkComparer:
         return {calibration.topic: calibration for calibration in calibrations}
 
     def _run(
-        self, rows: "RDD[Any]", equalities: Mapping[str, Equality], job: "_Job", limit: int
+        self, questions: Questions, equalities: Mapping[str, Equality], job: "_Job"
     ) -> list[tuple[TopicPartition, PartitionAnswer] | Fetched]:
         task = partial(match_partitions, self._open_readers, match=job.match)
         _stays_in_memory(self._spark, task)
-        # By place: which task, and what records must agree in.
-        places = self._spark.sparkContext.broadcast(
-            {place: (number, equalities[place.topic]) for place, number in job.task_of.items()}
-        )
-
-        def placed(row: Any) -> Iterator[tuple[int, tuple[tuple[Any, ...], Equality]]]:
-            if assigned := places.value.get(TopicPartition(*json.loads(row[0])["places"][0])):
-                number, equality = assigned
-                yield number, (tuple(row), equality)
-
-        def matched(placed_rows: Iterable[tuple[int, Any]]) -> Iterator[Any]:
-            return task(question_of(row, equality, limit) for _, (row, equality) in placed_rows)
-
-        tasks = 1 + max(job.task_of.values())
-        try:
-            return _collected(rows.flatMap(placed).partitionBy(tasks, int).mapPartitions(matched))
-        finally:
-            places.destroy()
+        assigned = {place: (number, equalities[place.topic]) for place, number in job.task_of.items()}
+        with questions.by_task(assigned) as by_task:
+            return _collected(by_task.mapPartitions(task))
 
 
 @dataclass(frozen=True)
@@ -252,40 +216,6 @@ class _Job:
 
     match: Matching
     task_of: Mapping[TopicPartition, int]
-
-
-def question_of(row: Any, equality: Equality, match_limit: int) -> PartitionQuestion:
-    """Return the question of a row of works and chains."""
-    document = json.loads(row[0])
-    (source, target), (source_log, target_log) = document["places"], document["logs"]
-    return PartitionQuestion(
-        source=TopicPartition(*source),
-        target=TopicPartition(*target),
-        source_log=LogRange(*source_log),
-        target_log=LogRange(*target_log),
-        sync_pairs=tuple(zip(row[1] or (), row[2] or (), strict=True)),
-        source_committed=tuple(document["committed"]),
-        equality=equality,
-        has_open_transaction=document["open"],
-        last_copied_offset=document["last_copied_offset"],
-        match_limit=match_limit,
-        failback=document["failback"],
-        compacted=document["compacted"],
-    )
-
-
-def _document(work: Work, failback: bool) -> str:
-    return json.dumps(
-        {
-            "places": (work.source, work.target),
-            "logs": [(log.start, log.end) for log in (work.source_log, work.target_log)],
-            "committed": sorted(set(work.source_committed)),
-            "open": work.has_open_transaction,
-            "last_copied_offset": work.last_copied_offset,
-            "failback": failback,
-            "compacted": work.compacted,
-        }
-    )
 
 
 def _stays_in_memory(spark: "SparkSession", task: object) -> None:

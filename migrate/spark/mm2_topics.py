@@ -1,25 +1,24 @@
 """MM2's topics read with Spark: the adapter behind `migrate.mm2.topics.MirrorReader`, and MM2's Connect offsets.
 
-Of the Connect offsets topic, the newest record of every key that MM2's source connector wrote counts.
+Of a small topic all records come to this process, which finds out what they say; of a large one only answers leave
+Spark. Of the Connect offsets topic, the newest record of every key that MM2's source connector wrote counts.
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from migrate.errors import ClusterError
 from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.flow import Flow
-from migrate.mm2.secrets import redact
-from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
+from migrate.mm2.topic_reader import ConsumedMm2Topics
+from migrate.mm2.topics import MOST_HELD, CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.spark.background import Session
 from migrate.spark.checkpoints import read_checkpoints
 from migrate.spark.dataframes import read_ranges, read_topic
-from migrate.spark.java_errors import root_cause
 from migrate.spark.java_settings import JavaSettings
-from migrate.spark.session import log_file
-from migrate.spark.syncs import NO_WINDOW, Syncs
+from migrate.spark.questions import SyncPairsOf, no_chain
+from migrate.spark.scanner import SparkScanner, reading_topic
+from migrate.spark.syncs import Syncs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,60 +27,58 @@ if TYPE_CHECKING:
 class SparkMirrorReader:
     """Reads MM2's topics through Spark's Kafka source; each call reads its range once, in full.
 
-    `settings` are those of both clusters, by side. `syncs` are those that `windows` has read last, kept for the
-    comparing of records.
+    `settings` are those of both clusters, by side. `chains` are what `windows` has read last, for the comparing of
+    records: the syncs in Spark, or where the topic is held here, what gives a partition's chain. A topic of up to
+    `most_held` offsets is.
     """
 
-    def __init__(self, session: Session, flow: Flow, settings: Mapping[Side, JavaSettings]) -> None:
+    def __init__(
+        self, session: Session, flow: Flow, settings: Mapping[Side, JavaSettings], most_held: int = MOST_HELD
+    ) -> None:
         self._session = session
         self._flow = flow
         self._settings = settings
-        self.syncs: Syncs | None = None
+        self._most_held = most_held
+        source, target = (SparkScanner(session, settings[side]) for side in (Side.SOURCE, Side.TARGET))
+        self._held = ConsumedMm2Topics(flow, source, target)
+        self._syncs: Syncs | None = None
+        self.chains: Syncs | SyncPairsOf = no_chain
 
     def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
         """Read the checkpoints topic, on the target; raises `ClusterError` if it cannot be read to its end."""
+        if self._holds(pinned):
+            return self._held.checkpoints(topic, pinned)
         spark, settings = self._session(), self._settings[Side.TARGET]
-        with _reading(settings, topic):
+        with reading_topic(settings, topic):
             return read_checkpoints(spark, settings.source, topic, pinned)
 
     def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
         """Read the offset-syncs topic on `side`; raises `ClusterError` if it cannot be read to its end."""
+        if self._syncs is not None:
+            self._syncs.close()
+            self._syncs = None
+        if self._holds(pinned):
+            self.chains = self._held.sync_pairs
+            return self._held.windows(side, topic, pinned, questions)
         spark, settings = self._session(), self._settings[side]
-        if self.syncs is not None:
-            self.syncs.close()
-            self.syncs = None
-        if pinned.start >= pinned.end:
-            return SyncReading(dict.fromkeys(questions, NO_WINDOW), {})
-        self.syncs = Syncs(read_topic(spark, settings.source, topic, pinned), self._flow.failback)
-        with _reading(settings, topic):
-            return self.syncs.reading(questions)
+        self.chains = self._syncs = Syncs(read_topic(spark, settings.source, topic, pinned), self._flow.failback)
+        with reading_topic(settings, topic):
+            return self._syncs.reading(questions)
 
     def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
         """Read the Connect offsets topic, on the target; raises `ClusterError` if it cannot be read to its end."""
+        if self._holds(*pinned.values()):
+            return self._held.positions(topic, pinned)
         spark, settings = self._session(), self._settings[Side.TARGET]
         ranges = {partition: log for partition, log in pinned.items() if log.start < log.end}
         if not ranges:
             return {}
-        with _reading(settings, topic):
+        with reading_topic(settings, topic):
             records = read_ranges(spark, settings.source, topic, ranges)
             return positions_in(records, self._flow.source.alias, self._flow.runtime.source_connectors)
 
-
-@contextmanager
-def _reading(settings: JavaSettings, topic: str) -> Iterator[None]:
-    """Make one paragraph, without a stack trace or a secret, of what Spark raises over a topic."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except (Py4JError, PySparkException) as error:
-        cause = redact(root_cause(error), settings.secrets)
-        raise ClusterError(
-            f"Topic {topic} on {settings.name} could not be read: {cause}.",
-            f"Check that the topic still exists and that this principal may READ and DESCRIBE it; "
-            f"Spark's own log is {log_file()}.",
-        ) from error
+    def _holds(self, *logs: LogRange) -> bool:
+        return sum(log.end - log.start for log in logs) <= self._most_held
 
 
 # Only keys that name a topic can be a source connector's; a checkpoint connector's name a group as well.

@@ -7,24 +7,25 @@ user's terminal, and errors name the file.
 import contextlib
 import logging
 import os
-import shlex
 import signal
 import subprocess
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from migrate.errors import EnvironmentLacks, UsageError
-from migrate.spark.jars import HOW_TO_GIVE, cache_folder, connector_jars, spark_jars_folder
-from migrate.spark.java import java_version
-from migrate.spark.java_settings import PREFER_IPV6
+from migrate.errors import EnvironmentLacks
+from migrate.spark.archive import RECORDING, ClassArchive
+from migrate.spark.jars import HOW_TO_GIVE, cache_folder
+from migrate.spark.session_settings import SQL_SETTINGS, master_of, settings_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STOP_DEADLINE_SECONDS = 20
+# Spark 4.0 makes this folder where it is started, and leaves it there, empty (SPARK-52396).
+ARTIFACTS = "artifacts"
 # A JVM that dies closes its sockets before its parent can see that it has ended.
 ENDING_SECONDS = 5.0
 _LOOK_SECONDS = 0.1
@@ -35,56 +36,55 @@ HOW_TO_GIVE_SCRATCH = (
     "Make room in Spark's scratch folder, /tmp unless it was told otherwise, or name another with SPARK_LOCAL_DIRS or "
     "--spark-conf spark.local.dir=FOLDER."
 )
-
-# What every answer of this tool depends on: set on our own session only, never on one that we were given.
-_SQL_SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
-# Spark reads Kafka through its newer reader: the older one copies every record twice more on its way.
 _V1_SOURCES = "spark.sql.sources.useV1SourceList"
-_LOCAL_SETTINGS = {
-    # Both, or the driver cannot be reached under the host's other address.
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "4",
-    "spark.driver.memory": "2g",
-    # Shorter pauses are worth nothing to a batch, throughput is.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
-    # Where memory is short, Spark puts what it broadcasts on disk, tasks with the clusters' settings too.
-    "spark.io.encryption.enabled": "true",
-}
 # Whatever Spark the user configures: no file of a crash, in the folder where they work, holds the JVM's memory.
 _CRASH_OPTIONS = "-XX:-CreateCoredumpOnCrash -XX:ErrorFile=/dev/null"
-_SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
-    "spark.sql.catalogImplementation": "in-memory",
-    # Spark keeps each reading's consumers, and what they fetched ahead, for five minutes in case the same reading
-    # needs them again: it never does, and after a few readings the heap is full of them.
-    "spark.kafka.consumer.cache.capacity": "4",
-    "spark.kafka.consumer.cache.timeout": "5s",
-    "spark.kafka.consumer.cache.evictorThreadRunInterval": "5s",
-    "spark.kafka.consumer.fetchedData.cache.timeout": "5s",
-    "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "5s",
-}
 
 
-def spark_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> "SparkSession":
+@dataclass
+class _Started:
+    """What is to be remembered of the JVM that was started last.
+
+    `recording` is the archive that it records classes for, `leaves_behind` a folder that was not there before.
+    """
+
+    recording: ClassArchive | None = None
+    leaves_behind: Path | None = None
+
+
+_started = _Started()
+
+
+def spark_session(
+    master: str | None = None, conf: Mapping[str, str] | None = None, small: bool = False, recording: bool = False
+) -> "SparkSession":
     """Return a session of the running Spark, or start Spark.
 
     `conf` holds Spark settings by their full names and wins over the tool's own. `master` counts only where
-    neither a session nor a `spark.master` setting exists; without any it is local[*].
+    neither a session nor a `spark.master` setting exists; without any it is local[*]. `small` says that little is to be
+    read, so that a quick start counts more than fast code; `recording`, that `keep_classes` may be called in the end.
     Raises `EnvironmentLacks` if Java or the connector's jars are missing or Spark does not start, and
     `UsageError` if `master` contradicts a master that is already configured.
     """
     conf = dict(conf or {})
     running = _running_session()
-    own = _launch(_settings(_master(master, conf), conf)) if running is None else running.newSession()
-    v1_sources = own.conf.get(_V1_SOURCES) or ""
-    own.conf.set(_V1_SOURCES, ",".join(s for s in v1_sources.split(",") if s.strip().lower() != "kafka"))
-    for key, value in _SQL_SETTINGS.items():
+    own = (
+        _launch(settings_of(master_of(master, conf), conf, small), recording)
+        if running is None
+        else running.newSession()
+    )
+    with_newer_sources(own)
+    for key, value in SQL_SETTINGS.items():
         own.conf.set(key, conf.get(key, value))
     _require_class(own._jvm, CONNECTOR_CLASS)
     return own
+
+
+def with_newer_sources(spark: "SparkSession") -> "SparkSession":
+    """Let a session of ours read Kafka through Spark's newer reader: the older one copies every record twice more."""
+    v1_sources = spark.conf.get(_V1_SOURCES) or ""
+    spark.conf.set(_V1_SOURCES, ",".join(s for s in v1_sources.split(",") if s.strip().lower() != "kafka"))
+    return spark
 
 
 def java_machine() -> Any:
@@ -95,10 +95,27 @@ def java_machine() -> Any:
     from pyspark import SparkContext
 
     if SparkContext._gateway is None:
-        _open_gateway(_settings("local[1]", {}))
+        _open_gateway(settings_of("local[1]", {}, small=True))
     jvm: Any = SparkContext._jvm
     _require_class(jvm, ADMIN_CLASS)
     return jvm
+
+
+def keep_classes(secrets: Collection[str], announce: Callable[[], None]) -> None:
+    """Keep what the JVM has loaded for the next one to start with, where it was started to record that.
+
+    `announce` is called before: it takes some seconds. No file is kept that holds one of the `secrets`.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+
+    archive, _started.recording = _started.recording, None
+    if archive is None:
+        return
+    announce()
+    # The next start is slower without, and that is all.
+    with contextlib.suppress(Py4JError):
+        archive.keep(SparkContext._jvm, SparkContext._gateway.new_array, secrets)
 
 
 def stop_session(spark: "SparkSession") -> None:
@@ -139,6 +156,9 @@ def stop_java_machine() -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    if _started.leaves_behind is not None:
+        with contextlib.suppress(OSError):
+            _started.leaves_behind.rmdir()
     if process.returncode == 0:
         log_file().unlink(missing_ok=True)
 
@@ -201,70 +221,28 @@ def _running_session() -> "SparkSession | None":
     return SparkSession.builder.getOrCreate()
 
 
-def _master(by_option: str | None, conf: Mapping[str, str]) -> str:
-    configured = conf.get("spark.master") or _configured_master()
-    if configured and by_option and configured != by_option:
-        raise UsageError(
-            f"--master {by_option} contradicts spark.master={configured}, which is configured already.",
-            "Leave out --master, or take spark.master out of Spark's configuration.",
-        )
-    return configured or by_option or "local[*]"
-
-
-def _configured_master() -> str | None:
-    """What spark-submit would take as its master: PYSPARK_SUBMIT_ARGS, then spark-defaults.conf."""
-    arguments = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
-    for before, argument in zip(["", *arguments], arguments, strict=False):
-        if before == "--master":
-            return argument
-        for start in ("--master=", "spark.master=", "--conf=spark.master="):
-            if argument.startswith(start):
-                return argument.removeprefix(start)
-    folder = Path(os.environ.get("SPARK_CONF_DIR") or spark_jars_folder().parent / "conf")
-    try:
-        import javaproperties
-
-        with Path(folder, "spark-defaults.conf").open(encoding="utf-8") as handle:
-            master: str | None = javaproperties.load(handle).get("spark.master")
-            return master
-    except OSError:
-        return None
-
-
-def _settings(master: str, conf: Mapping[str, str]) -> dict[str, str]:
-    java_version()
-    settings = {**_SETTINGS, **_SQL_SETTINGS, "spark.master": master, "spark.app.name": "mm2-migrate"}
-    settings["spark.jars.ivy"] = str(cache_folder() / "spark-ivy")
-    settings["spark.sql.warehouse.dir"] = str(cache_folder() / "spark-warehouse")
-    if master.startswith("local"):
-        settings |= _LOCAL_SETTINGS
-    settings |= conf
-    if jars := [str(path) for path in connector_jars(conf)]:
-        settings["spark.jars"] = ",".join([*filter(None, [conf.get("spark.jars")]), *jars])
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if PREFER_IPV6 in os.environ.get("JAVA_TOOL_OPTIONS", ""):
-        # Such a JVM hands rows over at ::1, and pyspark would look for it at 127.0.0.1.
-        os.environ.setdefault("SPARK_PREFER_IPV6", "true")
-    return settings
-
-
-def _launch(settings: Mapping[str, str]) -> "SparkSession":
+def _launch(settings: Mapping[str, str], recording: bool) -> "SparkSession":
     from pyspark.sql import SparkSession
 
-    _open_gateway(settings)
+    artifacts = Path.cwd() / ARTIFACTS
+    _started.leaves_behind = None if artifacts.exists() else artifacts
+    _open_gateway(settings, recording)
     try:
         return SparkSession.builder.config(map=dict(settings)).getOrCreate()
     except Exception as error:
         raise _not_started(error) from error
 
 
-def _open_gateway(settings: Mapping[str, str]) -> None:
+def _open_gateway(settings: Mapping[str, str], recording: bool = False) -> None:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
     _quieten_py4j()
     try:
-        with _open_log() as log, _crash_options():
+        archive = ClassArchive(settings)
+        options = archive.options(recording)
+        _started.recording = archive if options == RECORDING else None
+        with _open_log() as log, _java_options(options):
             spark_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
             # A session of its own: Ctrl-C, Ctrl-\ and a terminal that closes are for this process, which still needs
             # the JVM's answers. It ends when its standard input does, however this process ends.
@@ -277,11 +255,11 @@ def _open_gateway(settings: Mapping[str, str]) -> None:
 
 
 @contextlib.contextmanager
-def _crash_options() -> Iterator[None]:
+def _java_options(of_archive: str) -> Iterator[None]:
     """Give the JVM options that the user's own `spark.driver.extraJavaOptions` do not replace."""
     name = "SPARK_SUBMIT_OPTS"
     before = os.environ.get(name)
-    os.environ[name] = f"{_CRASH_OPTIONS} {before or ''}".strip()
+    os.environ[name] = " ".join(filter(None, [_CRASH_OPTIONS, of_archive, before]))
     try:
         yield
     finally:

@@ -1,6 +1,8 @@
 """MM2's checkpoints and offset syncs, each read up to an end that is pinned once."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 from migrate.errors import ClusterError
 from migrate.mm2.flow import Flow
@@ -10,6 +12,8 @@ from migrate.ports import ClusterAdmin
 from migrate.survey.survey import Clusters, Mm2Topic, Timer
 
 NO_LOG = Failure("NO_ANSWER", "no answer")
+# Offsets; a longer topic needs every core, and memory, for itself.
+MOST_AHEAD = 100_000
 
 
 def read_checkpoints_topic(
@@ -24,6 +28,33 @@ def read_checkpoints_topic(
         return CheckpointReading({}, {}), Mm2Topic(Side.TARGET, topic, False, None)
     pinned = _pin(clusters.target, topic, timer)
     return read_checkpoints(clusters, topic, pinned, timer), Mm2Topic(Side.TARGET, topic, True, pinned)
+
+
+@contextmanager
+def checkpoints_ahead(
+    clusters: Clusters, flow: Flow, topics: Mapping[str, int], timer: Timer
+) -> Iterator[Callable[[], tuple[CheckpointReading, Mm2Topic]]]:
+    """Yield what gives the checkpoints, as `read_checkpoints_topic` does: a short topic is read beside all else."""
+    topic = flow.checkpoints_topic
+    if flow.failback or topic not in topics:
+        yield lambda: read_checkpoints_topic(clusters, flow, topics, timer)
+        return
+    pinned = _pin(clusters.target, topic, timer)
+    if pinned.end - pinned.start > MOST_AHEAD:
+        yield lambda: (read_checkpoints(clusters, topic, pinned, timer), Mm2Topic(Side.TARGET, topic, True, pinned))
+        return
+    pool = ThreadPoolExecutor(1, "checkpoints")
+    reading = pool.submit(clusters.mirror.checkpoints, topic, pinned)
+
+    def awaited() -> tuple[CheckpointReading, Mm2Topic]:
+        read = timer.run("checkpoints", _checkpoints_text(clusters, topic, pinned), reading.result)
+        return read, Mm2Topic(Side.TARGET, topic, True, pinned)
+
+    try:
+        yield awaited
+    finally:
+        # Where something else failed, nobody waits: Spark is stopped next, and that ends the reading.
+        pool.shutdown(wait=False)
 
 
 def read_syncs_topic(
@@ -51,8 +82,12 @@ def pinned_log(admin: ClusterAdmin, topic: str) -> LogRange | Failure:
 
 def read_checkpoints(clusters: Clusters, topic: str, pinned: LogRange, timer: Timer) -> CheckpointReading:
     """Read the checkpoints in a range of their topic."""
-    text = f"reading MM2's checkpoints: {topic} on {clusters.target.alias}, offsets {pinned.start} to {pinned.end}"
+    text = _checkpoints_text(clusters, topic, pinned)
     return timer.run("checkpoints", text, lambda: clusters.mirror.checkpoints(topic, pinned))
+
+
+def _checkpoints_text(clusters: Clusters, topic: str, pinned: LogRange) -> str:
+    return f"reading MM2's checkpoints: {topic} on {clusters.target.alias}, offsets {pinned.start} to {pinned.end}"
 
 
 def read_syncs(

@@ -6,7 +6,8 @@ time apart, because groups vanish from listings while they rebalance. The source
 long after they were pinned: whether anybody still writes.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from migrate.clock import Clock
@@ -33,7 +34,7 @@ from migrate.survey.commits import from_checkpoints, from_source, read_priors, w
 from migrate.survey.connect_topics import ConnectTopic, read_connect_topics
 from migrate.survey.group_facts import GroupFacts
 from migrate.survey.groups import NO_ANSWER, by_group, commits_that_moved, read_group_facts
-from migrate.survey.mm2_topics import read_checkpoints_topic, read_syncs_topic
+from migrate.survey.mm2_topics import checkpoints_ahead, read_checkpoints_topic, read_syncs_topic
 from migrate.survey.producers import Growth, growth_of
 from migrate.survey.records import compare, read_positions, read_watermarks, works_of
 from migrate.survey.survey import (
@@ -194,13 +195,29 @@ def _read_records(
     asked = ((key, window_question(key, commit, flow, logs)) for key, commit in pinned.keys.items())
     questions = {key: question for key, question in asked if question is not None}
     listed = first.source if flow.syncs_side is Side.SOURCE else first.target
-    syncs = read_syncs_topic(clusters, flow, questions.values(), listed.topics, by.timer)
+    with _checkpoints(by, first) as checkpoints:
+        syncs = read_syncs_topic(clusters, flow, questions.values(), listed.topics, by.timer)
+        comparison = _compare(by, pinned)
+        return questions, Mm2Records(*checkpoints(), *syncs, pinned.positions), comparison
+
+
+def _checkpoints(
+    by: _Surveyor, first: _FirstLook
+) -> AbstractContextManager[Callable[[], tuple[CheckpointReading, Mm2Topic]]]:
+    """Give the checkpoints: those that were read first, or what waits for them, for they come beside all else."""
+    read = first.checkpoints
+    if read is not None:
+        return nullcontext(lambda: read)
+    return checkpoints_ahead(by.clusters, by.flow, first.target.topics, by.timer)
+
+
+def _compare(by: _Surveyor, pinned: _Pinned) -> Comparison | None:
+    """Compare the records around every commit."""
+    flow, clusters, logs = by.flow, by.clusters, pinned.logs
     compares = clusters.comparer is not None and by.request.limits.match_records > 0 and not flow.failback
     compacted = _compacted(clusters, logs, by.timer) if compares else frozenset[str]()
     works = works_of(flow, pinned.keys, logs, pinned.watermarks, pinned.positions.last_copied_offset, compacted)
-    comparison = compare(clusters, flow, works, by.request.limits, by.timer)
-    checkpoints = first.checkpoints or read_checkpoints_topic(clusters, flow, first.target.topics, by.timer)
-    return questions, Mm2Records(*checkpoints, *syncs, pinned.positions), comparison
+    return compare(clusters, flow, works, by.request.limits, by.timer)
 
 
 def _second_look(

@@ -29,7 +29,7 @@ from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.model import LogRange, Side, TopicPartition
-from migrate.spark.background import Session, background_spark
+from migrate.spark.background import Session, Wishes, background_spark
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.mm2_topics import SparkMirrorReader
 from scripts.benchmarks.memory import Peak
@@ -89,7 +89,7 @@ def measure(windows: int, names: Sequence[str]) -> None:
             print(f"Starting two brokers, Kafka {DEFAULT_VERSION} ...", flush=True)
             start_clusters(source, target)
             source.create_topic(SYNCS_TOPIC, 1, KEPT)
-            with background_spark(None, {}) as session:
+            with background_spark(None, {}, Wishes(lambda: False, lambda: None, (), lambda: None)) as session:
                 syncs = 0
                 for workload in (each.cut(windows) for each in WORKLOADS if each.name in names):
                     syncs += prepare(workload, source, target)
@@ -128,7 +128,7 @@ def run(workload: Workload, source: Cluster, target: Cluster, session: Session, 
     mirror = SparkMirrorReader(session, flow, {Side.SOURCE: source_end.java, Side.TARGET: target_end.java})
     mirror.windows(Side.SOURCE, SYNCS_TOPIC, LogRange(0, syncs), workload.questions())
     readers = KafkaReaders(source_end.kafka, target_end.kafka, DEADLINE_SECONDS)
-    comparer = SparkComparer(session, lambda: mirror.syncs, readers)
+    comparer = SparkComparer(session, lambda: mirror.chains, readers)
     context: Any = session().sparkContext
     with Peak(context._gateway.proc.pid) as peak:
         began = time.perf_counter()

@@ -91,9 +91,13 @@ def java_commit(spark, bootstrap, group, commits):
     admin.close()
 
 
-def mirror_reader(spark, flow):
+def mirror_reader(spark, flow, most_held):
     settings = {Side.SOURCE: java_settings(flow.source), Side.TARGET: java_settings(flow.target)}
-    return SparkMirrorReader(lambda: spark, flow, settings)
+    return SparkMirrorReader(lambda: spark, flow, settings, most_held)
+
+
+# Nothing is held here, or all of a short topic.
+in_spark_and_here = pytest.mark.parametrize("most_held", [-1, 20_000])
 
 
 @contextmanager
@@ -105,7 +109,8 @@ def commit_reader(spark, cluster, deadline_seconds):
         client.admin.close(spark._jvm.java.time.Duration.ZERO)
 
 
-def test_mm2s_own_checkpoints_and_syncs_are_read_in_full(spark, lab, flow):
+@in_spark_and_here
+def test_mm2s_own_checkpoints_and_syncs_are_read_in_full(spark, lab, flow, most_held):
     name, group = f"orders-{uuid4().hex[:8]}", f"g-{uuid4().hex[:8]}"
     create_topic(lab.source_bootstrap, name, 2)
     sender = producer(lab.source_bootstrap)
@@ -115,7 +120,7 @@ def test_mm2s_own_checkpoints_and_syncs_are_read_in_full(spark, lab, flow):
     commit(lab.source_bootstrap, group, [(name, 0, 100), (name, 1, 250)])
     lab.mirror.wait_until_replicated([name])
     lab.mirror.wait_checkpoints([group])
-    reader = mirror_reader(spark, flow)
+    reader = mirror_reader(spark, flow, most_held)
 
     bounds = pinned(lab.target_bootstrap, flow.checkpoints_topic)
     newest, counts = {}, Counter()
@@ -145,7 +150,8 @@ def test_mm2s_own_checkpoints_and_syncs_are_read_in_full(spark, lab, flow):
         assert answered.windows[question] == window(chain(syncs, 250, 250), question.source_committed)
 
 
-def test_mm2s_own_positions_come_to_stand_on_the_last_record_that_it_copied(spark, lab, flow):
+@in_spark_and_here
+def test_mm2s_own_positions_come_to_stand_on_the_last_record_that_it_copied(spark, lab, flow, most_held):
     name = f"positions-{uuid4().hex[:8]}"
     create_topic(lab.source_bootstrap, name, 3)
     sender = producer(lab.source_bootstrap)
@@ -153,7 +159,7 @@ def test_mm2s_own_positions_come_to_stand_on_the_last_record_that_it_copied(spar
         sender.produce(name, str(number), partition=number % 2)
     assert sender.flush(30) == 0
     lab.mirror.wait_until_replicated([name])
-    reader, topic = mirror_reader(spark, flow), flow.connect_offsets_topic
+    reader, topic = mirror_reader(spark, flow, most_held), flow.connect_offsets_topic
 
     def last_copied_offset():
         with topic_reader(lab.target_bootstrap) as consumer:
@@ -165,7 +171,8 @@ def test_mm2s_own_positions_come_to_stand_on_the_last_record_that_it_copied(spar
     wait_until(lambda: last_copied_offset() == {0: 44, 1: 44}, 90, "MM2's positions")
 
 
-def test_aborted_records_are_neither_read_nor_counted(spark, lab, flow, topic):
+@in_spark_and_here
+def test_aborted_records_are_neither_read_nor_counted(spark, lab, flow, topic, most_held):
     good = [encode_checkpoint(WireCheckpoint("g", "A.t", p, 1, 1)) for p in range(3)]
     sender = producer(lab.target_bootstrap, **{"transactional.id": uuid4().hex})
     sender.init_transactions(30)
@@ -175,15 +182,16 @@ def test_aborted_records_are_neither_read_nor_counted(spark, lab, flow, topic):
             sender.produce(topic, value, key)
         assert sender.flush(30) == 0
         (sender.commit_transaction if commits else sender.abort_transaction)(30)
-    reading = mirror_reader(spark, flow).checkpoints(topic, pinned(lab.target_bootstrap, topic))
+    reading = mirror_reader(spark, flow, most_held).checkpoints(topic, pinned(lab.target_bootstrap, topic))
     assert reading.counts == {"checkpoint": 3}
 
 
-def test_only_the_pinned_range_is_read(spark, lab, flow, topic):
+@in_spark_and_here
+def test_only_the_pinned_range_is_read(spark, lab, flow, topic, most_held):
     rnd = Random(3)
     pairs = [encode_checkpoint(WireCheckpoint("g", "A.t", rnd.randrange(5), u, u, "m" * u)) for u in range(50)]
     write(lab.target_bootstrap, topic, pairs)
-    reading = mirror_reader(spark, flow).checkpoints(topic, LogRange(10, 40))
+    reading = mirror_reader(spark, flow, most_held).checkpoints(topic, LogRange(10, 40))
     newest = {}
     for key, value in pairs[10:40]:
         record = decode_checkpoint(key, value)
@@ -200,9 +208,10 @@ def test_a_range_in_many_tasks_is_read_once(spark, lab, topic):
     assert sorted(row.offset for row in frame.select("offset").collect()) == list(range(5, 995))
 
 
-def test_a_topic_that_is_not_there_is_named(spark, flow):
+@in_spark_and_here
+def test_a_topic_that_is_not_there_is_named(spark, flow, most_held):
     with pytest.raises(ClusterError, match=r"no-such-topic.*could not be read.*UnknownTopicOrPartition"):
-        mirror_reader(spark, flow).checkpoints("no-such-topic", LogRange(0, 5))
+        mirror_reader(spark, flow, most_held).checkpoints("no-such-topic", LogRange(0, 5))
 
 
 def test_java_reads_metadata_as_it_is_stored(spark, lab, topic):

@@ -2,15 +2,17 @@
 
 import random
 from dataclasses import dataclass, field
+from functools import partial
 
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.equality import Content, Equality
-from migrate.match.protocol import PartitionAnswer, PartitionQuestion, Work
+from migrate.match.protocol import OffsetPair, PartitionAnswer, PartitionQuestion, Work
 from migrate.match.task import match_partitions
 from migrate.mm2.chain import chain
 from migrate.mm2.wire import SyncRecord
 from migrate.model import OffsetSync, TopicPartition
 from migrate.spark.comparer import SparkComparer
+from migrate.spark.questions import no_chain
 from migrate.spark.syncs import Syncs
 from tests.memorylogs import Log, MemoryReader, MemoryReaders, log_range, record
 from tests.spark.records import frame
@@ -49,14 +51,8 @@ class Scene:
 
     def question(self, work: Work, equality: Equality | None, inverted: bool = False) -> PartitionQuestion:
         """What a task should be asked about a partition, made by the plain functions."""
-        mine = [
-            OffsetSync(n, d if inverted else u, u if inverted else d)
-            for n, (place, u, d) in enumerate(self.syncs)
-            if place == (work.target if inverted else work.source)
-        ]
-        sync_pairs = tuple(
-            (s.source_offset, s.target_offset) for s in chain(mine, work.source_log.end, work.target_log.end)
-        )
+        of = work.target if inverted else work.source
+        sync_pairs = self.chain_of(inverted, of, work.source_log.end, work.target_log.end)
         assert equality is not None
         committed = tuple(sorted(set(work.source_committed)))
         return PartitionQuestion(
@@ -64,6 +60,15 @@ class Scene:
             work.last_copied_offset, sync_pairs=sync_pairs, equality=equality, match_limit=NO_LIMITS.match_records,
             failback=inverted,
         )  # fmt: skip
+
+    def chain_of(self, inverted: bool, of: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
+        """The chain of a partition, by its name on MM2's source, made by the plain function."""
+        mine = [
+            OffsetSync(n, d if inverted else u, u if inverted else d)
+            for n, (place, u, d) in enumerate(self.syncs)
+            if place == of
+        ]
+        return tuple((s.source_offset, s.target_offset) for s in chain(mine, source_end, target_end))
 
 
 def copy_of(place: TopicPartition) -> TopicPartition:
@@ -109,11 +114,13 @@ def compare(
     inverted: bool = False,
     readers: MemoryReaders | None = None,
     heard: "Heard | None" = None,
+    held: bool = False,
 ) -> Comparison:
     pairs = [encode_sync(SyncRecord(p.topic, p.partition, u, d)) for p, u, d in scene.syncs]
-    syncs = Syncs(frame(spark, pairs), inverted) if pairs else None
+    syncs = Syncs(frame(spark, pairs), inverted) if pairs and not held else None
+    chains = syncs or (partial(scene.chain_of, inverted) if held else no_chain)
     try:
-        return SparkComparer(lambda: spark, lambda: syncs, readers or scene.readers()).compare(
+        return SparkComparer(lambda: spark, lambda: chains, readers or scene.readers()).compare(
             scene.works, limits, (heard or Heard()).listener, inverted
         )
     finally:

@@ -14,10 +14,15 @@ from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.settings import ClientSettings
 from migrate.match.comparison import FetchEstimate, Limits
 from migrate.match.protocol import Work
+from migrate.mm2.wire import SyncRecord
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.spark.comparer import SparkComparer
+from migrate.spark.questions import no_chain
 from migrate.spark.session import spark_session, stop_session
+from migrate.spark.syncs import Syncs
 from tests.memorylogs import MemoryReader
+from tests.spark.records import frame
+from tests.wirebytes import encode_sync
 
 TOPICS = 4_500
 # Of the longest names that there are, fewer topics do.
@@ -78,8 +83,12 @@ def main(folder: Path, secrets: list[str]) -> None:
     ]
     try:
         readers = SecretReaders(KafkaReaders(sides[0], sides[1], 10.0))
-        found = SparkComparer(lambda: spark, lambda: None, readers).compare(works, Limits(1000, None), Deaf())  # type: ignore[arg-type]
-        print(len(found.answers))
+        syncs = Syncs(frame(spark, [encode_sync(SyncRecord(names[0], 0, 0, 0))]))
+        # The questions held in the driver, and in Spark.
+        for chains in (no_chain, syncs):
+            comparer = SparkComparer(lambda: spark, lambda chains=chains: chains, readers)  # type: ignore[misc]
+            found = comparer.compare(works, Limits(1000, None), Deaf())  # type: ignore[arg-type]
+            print(len(found.answers))
     finally:
         stop_session(spark)
 

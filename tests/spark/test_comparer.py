@@ -12,16 +12,18 @@ from migrate.match.equality import Content, Equality
 from migrate.match.protocol import Matched, Unmatched, Why, Work
 from migrate.model import LogRange, TopicPartition
 from migrate.spark.comparer import SparkComparer
+from migrate.spark.questions import no_chain
 from tests.memorylogs import MemoryReader, MemoryReaders, record
 from tests.spark.comparescene import NO_LIMITS, Heard, Scene, alone, compare, plain, random_scene
 
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.parametrize("held", [False, True])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_every_partition_is_answered_as_its_matching_answers_it_alone(spark, seed):
+def test_every_partition_is_answered_as_its_matching_answers_it_alone(spark, seed, held):
     scene = random_scene(seed)
-    found = compare(spark, scene)
+    found = compare(spark, scene, held=held)
     assert found.answers.keys() == {work.source for work in scene.works}
     for work in scene.works:
         question = scene.question(work, found.equalities[work.source.topic])
@@ -30,7 +32,8 @@ def test_every_partition_is_answered_as_its_matching_answers_it_alone(spark, see
     assert found.source_bytes >= 1000 and found.target_bytes >= 1000
 
 
-def test_a_failback_takes_the_syncs_the_other_way_round(spark):
+@pytest.mark.parametrize("held", [False, True])
+def test_a_failback_takes_the_syncs_the_other_way_round(spark, held):
     scene = random_scene(3)
     there = scene.works
     ends = {work.target: work.target_log.end for work in there}
@@ -40,7 +43,7 @@ def test_a_failback_takes_the_syncs_the_other_way_round(spark):
         for w in there
     ]
     readers = MemoryReaders(MemoryReader(scene.target), MemoryReader(scene.source))
-    found = compare(spark, scene, inverted=True, readers=readers)
+    found = compare(spark, scene, inverted=True, readers=readers, held=held)
     some_chain = False
     for work in scene.works:
         question = scene.question(work, found.equalities[work.source.topic], inverted=True)
@@ -133,7 +136,7 @@ def test_where_nothing_is_to_be_compared_a_sync_and_a_timestamp_place_each_commi
 
 def test_nothing_to_compare_is_no_work(spark):
     heard = Heard()
-    found = SparkComparer(lambda: spark, lambda: None, Scene().readers()).compare([], NO_LIMITS, heard.listener)
+    found = SparkComparer(lambda: spark, lambda: no_chain, Scene().readers()).compare([], NO_LIMITS, heard.listener)
     assert (dict(found.answers), len(heard.estimates)) == ({}, 1)
 
 

@@ -16,6 +16,7 @@ from migrate.kafka.settings import ClientSettings
 from migrate.model import Side, TopicPartition
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.jars import cache_folder
+from migrate.spark.questions import no_chain
 from tests.spark.comparescene import NO_LIMITS, Heard, plain
 from tests.spark.diskrun import TOPICS, name_of
 
@@ -63,7 +64,7 @@ def test_a_run_over_many_topics_leaves_and_makes_no_file_with_a_secret(tmp_path:
     command = [sys.executable, "-m", "tests.spark.diskrun", str(folder), *SECRETS]
     with every_file_kept(folder, kept):
         done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=400)
-    assert (done.stdout, done.stderr) == (f"{TOPICS}\n", "")
+    assert (done.stdout, done.stderr) == (f"{TOPICS}\n{TOPICS}\n", "")
     files = [path for path in (*folder.rglob("*"), *kept.iterdir()) if path.is_file()]
     texts = {path: path.read_bytes() for path in files}
     # It looks where something is: the event log, and what tasks exchange, which is deleted in the end.
@@ -78,7 +79,7 @@ def test_settings_that_spark_would_write_to_a_file_are_refused(spark) -> None:  
     sides = [ClientSettings(side, side.name, side.name, {"ssl.ca.pem": side.name[0] * 600_000}) for side in Side]
     readers = KafkaReaders(sides[0], sides[1], 10.0)
     with pytest.raises(EnvironmentLacks, match=r"take 1\.3 MB.*larger than 1\.0 MB.*truststores"):
-        SparkComparer(lambda: spark, lambda: None, readers).compare(plain(place).works, NO_LIMITS, Heard().listener)
+        SparkComparer(lambda: spark, lambda: no_chain, readers).compare(plain(place).works, NO_LIMITS, Heard().listener)
 
 
 def test_what_spark_puts_on_disk_where_memory_is_short_is_encrypted(spark) -> None:  # type: ignore[no-untyped-def]

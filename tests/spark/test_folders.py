@@ -88,12 +88,22 @@ def test_a_user_without_a_home_is_asked_for_a_cache_folder() -> None:
     )
 
 
-def test_a_full_scratch_folder_is_what_spark_failed_of_and_not_its_consequences(tmp_path: Path) -> None:
+def test_a_scratch_folder_that_takes_nothing_is_what_spark_failed_of_and_not_its_consequences(tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    told = said(SESSION, {"SPARK_LOCAL_DIRS": str(tmp_path)}, without_root_powers())
+    assert "Spark did not start: java.io.IOException: Failed to create a temp directory" in told
+    assert "Make room in Spark's scratch" in told and "SPARK_LOCAL_DIRS" in told and "NullPointer" not in told
+
+
+def test_a_full_scratch_folder_does_not_keep_spark_from_starting(tmp_path: Path) -> None:
     with small_disk(tmp_path, 8):
         fill(tmp_path)
-        told = said(SESSION, {"SPARK_LOCAL_DIRS": str(tmp_path)})
-    assert "Spark did not start: java.io.IOException: No space left on device. Make room in Spark's scratch" in told
-    assert "SPARK_LOCAL_DIRS" in told and "NullPointer" not in told
+        code = SESSION.replace("spark_session('local[1]')", "spark_session('local[1]').range(9).count() == 9")
+        settings = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "SPARK_LOCAL_DIRS": str(tmp_path)}
+        done = subprocess.run(
+            [sys.executable, "-c", code + RUN], env=settings, capture_output=True, text=True, timeout=400
+        )
+    assert (done.returncode, done.stderr) == (0, ""), done
 
 
 def test_java_finds_the_jars_in_a_folder_whose_name_is_not_ascii_in_the_c_locale_too(tmp_path: Path) -> None:

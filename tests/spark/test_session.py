@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import UsageError
+from migrate.spark.jars import cache_folder
 from migrate.spark.session import spark_session
 from tests.lab.waiting import wait_until
 
@@ -26,10 +27,49 @@ print(log.exists())
 """
 
 
-def test_spark_starts_works_and_stops_without_a_word_on_the_terminal():
-    done = subprocess.run([sys.executable, "-c", WHOLE_LIFE], capture_output=True, text=True, timeout=180)
+def test_spark_starts_works_and_stops_without_a_word_on_the_terminal_or_a_trace_in_the_folder(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", WHOLE_LIFE], capture_output=True, text=True, timeout=180, cwd=tmp_path,
+        env=with_our_package(),
+    )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "5 UTC None\nFalse\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+KEPT = """
+from migrate.spark.session import keep_classes, spark_session, stop_session
+session = spark_session("local[2]", {}, small=True, recording=True)
+print(session.range(5).count(), session.sparkContext.parallelize([1, 2]).map(lambda n: n + 1).collect())
+words = list(session._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments())
+print([word.split("=")[0] for word in words if "Archive" in word or "Record" in word])
+keep_classes({"hush-hush"}, lambda: print("keeping"))
+stop_session(session)
+"""
+
+
+def test_the_classes_of_a_start_are_kept_and_the_next_one_takes_them(tmp_path):
+    # A folder whose name needs quotes.
+    cache = tmp_path / "my cache"
+    cache.mkdir()
+    (cache / "spark-kafka").symlink_to(cache_folder() / "spark-kafka")
+    environment = with_our_package() | {"MM2_MIGRATE_CACHE": str(cache)}
+
+    def said() -> tuple[str, str]:
+        done = subprocess.run(
+            [sys.executable, "-c", KEPT], capture_output=True, text=True, timeout=300, env=environment
+        )
+        return done.stdout, done.stderr
+
+    assert said() == ("5 [2, 3]\n['-XX:+RecordDynamicDumpInfo']\nkeeping\n", "")
+    (kept,) = (cache / "classes").iterdir()
+    assert kept.stat().st_size > 10_000_000
+    assert said() == ("5 [2, 3]\n['-XX:SharedArchiveFile']\n", "")
+    # A byte more, and it is not taken: what is recorded then takes its place.
+    with kept.open("ab") as file:
+        file.write(b"!")
+    assert said()[0].endswith("keeping\n")
+    assert said()[0].endswith("['-XX:SharedArchiveFile']\n")
 
 
 PREFER_IPV6 = """

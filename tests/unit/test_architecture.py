@@ -86,10 +86,12 @@ HELD_ELSEWHERE = {
     "match/protocol": ("unit/match/test_matcher.py", "values that the matcher exchanges"),
     "mm2/topics": ("unit/mm2/test_topic_reader.py", "values and a port: the reader returns them"),
     "survey/group_facts": ("unit/survey/test_remembered_facts.py", "values and a port"),
-    "spark/background": ("spark/test_session.py", "a start that is broken off is part of a session's life"),
     "spark/exact_client": ("integration/test_dying_jvm.py", "only a JVM that really dies shows it"),
     "spark/java_client": ("integration/test_exact.py", "maps what only brokers answer"),
     "spark/java_commits": ("integration/test_exact_bytes.py", "reads what only brokers store"),
+    "spark/python_workers": ("integration/test_cutover.py", "only a plan of real clusters has work for them"),
+    "spark/questions": ("spark/test_comparer.py", "what the comparer asks, held here or in Spark"),
+    "spark/scanner": ("integration/test_spark_reading.py", "reads what only brokers hold"),
     "spark/java_writer": ("integration/test_exact_bytes.py", "writes what only brokers store"),
 }
 

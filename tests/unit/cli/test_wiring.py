@@ -40,16 +40,19 @@ def test_properties_are_resolved_once_for_each_family_of_clients(monkeypatch):
     for name in ("client_settings", "java_settings"):
         resolve = getattr(wiring, name)
         monkeypatch.setattr(wiring, name, lambda of, n=name, r=resolve: resolved.append((n, of.side)) or r(of))
-    with wiring.plan_edges(flow(), False, OPTIONS) as clusters:
+    with wiring.plan_edges(flow(), False, NoProgress(), OPTIONS) as clusters:
         assert clusters.source is not None and clusters.comparer is not None
     assert sorted(resolved) == [(name, side) for name in ("client_settings", "java_settings") for side in Side]
 
 
 def test_a_source_that_is_down_needs_no_settings_that_librdkafka_can_use():
-    with wiring.plan_edges(flow(JAVA_ALONE), True, OPTIONS) as clusters:
+    with wiring.plan_edges(flow(JAVA_ALONE), True, NoProgress(), OPTIONS) as clusters:
         assert (clusters.source, clusters.source_commits, clusters.comparer, clusters.source_groups) == (None,) * 4
         assert set(clusters.hosted) == {Side.TARGET}
-    with pytest.raises(ConfigError, match="sasl.mechanism"), wiring.plan_edges(flow(JAVA_ALONE), False, OPTIONS):
+    with (
+        pytest.raises(ConfigError, match="sasl.mechanism"),
+        wiring.plan_edges(flow(JAVA_ALONE), False, NoProgress(), OPTIONS),
+    ):
         pass
 
 
@@ -64,7 +67,7 @@ def test_what_is_plugged_in_shows_no_secret():
     end, _ = wiring.endpoints(flow(SECRET), 5.0)
     assert PASSWORD in end.kafka.config.values() and PASSWORD in end.java.secrets
     assert PASSWORD not in repr((end, end.kafka, end.java))
-    with wiring.plan_edges(flow(SECRET, SECRET), False, OPTIONS) as clusters:
+    with wiring.plan_edges(flow(SECRET, SECRET), False, NoProgress(), OPTIONS) as clusters:
         assert PASSWORD not in repr(clusters)
 
 

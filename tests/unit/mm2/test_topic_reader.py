@@ -1,6 +1,6 @@
 """MM2's topics read without Spark: the newest of each key, chains, ages, and only what is new at the next look."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -80,6 +80,36 @@ def test_the_newest_checkpoint_of_a_key_wins_and_strangers_are_counted():
         CheckpointKey("h", "A.t", 0): (1, 1),
     }
     assert reading.counts == {"checkpoint": 3, "offset-sync": 1}
+
+
+def test_a_tombstone_takes_the_checkpoints_before_it_away():
+    gone = Content(2000, checkpoint("g", 5, 4).key, None, ())
+    nobodys = Content(2000, b"?", None, ())
+    records = [checkpoint("g", 5, 4), checkpoint("h", 1, 1), gone, nobodys]
+    reading = mirror(checkpoints=records)[0].checkpoints(CHECKPOINTS, LogRange(0, 4))
+    assert {key.group for key in reading.latest} == {"h"} and reading.counts == {"checkpoint": 2, "tombstone": 2}
+    reading = mirror(checkpoints=[*records, checkpoint("g", 3, 2)])[0].checkpoints(CHECKPOINTS, LogRange(0, 5))
+    assert {key.group: record.source_offset for key, record in reading.latest.items()} == {"h": 1, "g": 3}
+
+
+def test_on_the_way_back_the_offsets_of_a_sync_swap_their_roles():
+    _, source, target = mirror([sync(0, 0), sync(90, 90), sync(10, 12), sync(20, 25)])
+    reader = ConsumedMm2Topics(FLOW.reversed(), source, target)
+    asked = WindowQuestion("t", 0, 15, 100, 100)
+    found = reader.windows(Side.SOURCE, SYNCS, LogRange(0, 4), [asked]).windows[asked]
+    assert found == Window(OffsetSync(2, 12, 10), OffsetSync(3, 25, 20))
+    assert reader.sync_pairs(T0, 100, 100) == ((0, 0), (12, 10), (25, 20))
+
+
+def test_partitions_of_positions_are_read_together_and_others_connectors_are_no_matter():
+    key = b'["%s",{"cluster":"A","partition":%d,"topic":"t"}]'
+    _, source, target = mirror()
+    target.logs[TopicPartition(OFFSETS, 0)] = {7: Content(0, key % (b"mine", 0), b'{"offset":41}', ())}
+    target.logs[TopicPartition(OFFSETS, 3)] = {2: Content(0, key % (b"theirs", 1), b'{"offset":9}', ())}
+    pinned = {0: LogRange(5, 8), 3: LogRange(0, 3)}
+    named = replace(FLOW, runtime=replace(FLOW.runtime, source_connectors=("mine",)))
+    assert ConsumedMm2Topics(named, source, target).positions(OFFSETS, pinned) == {T0: 41}
+    assert target.asked == [(OFFSETS, 5, 8), (OFFSETS, 0, 3)]
 
 
 def test_mm2s_own_positions_are_those_of_the_source_and_a_null_clears_one():

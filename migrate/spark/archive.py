@@ -1,0 +1,143 @@
+"""The classes that a JVM of ours has loaded, kept for the next one, which then starts in a fraction of the time.
+
+An archive of class-data sharing (JEP 350). The JVM runs what is in it and checks little by itself: so a file is only
+used if nobody but this user can have written it, and its content is that which we made. It is made for one JVM, its
+jars and its options, and made anew when any of these changes.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from migrate.spark.jars import cache_folder, spark_jars_folder
+from migrate.spark.java import java_executable, java_version
+from migrate.spark.session_settings import CLASS_PATH, JAVA_OPTIONS
+
+# An archive takes some 100 MB.
+KEPT = 3
+RECORDING = "-XX:+RecordDynamicDumpInfo"
+# Where a JVM takes options from besides its settings.
+OPTIONS = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS")
+# With an archive of the user's own, a JVM can neither use another nor record what it loads.
+_OWN_ARCHIVE = (
+    "-XX:SharedArchiveFile",
+    "-XX:ArchiveClassesAtExit",
+    "-Xshare",
+    "-XX:+AutoCreateSharedArchive",
+    RECORDING,
+)
+_DIGEST_LENGTH = 64
+# Versions of Java that have what is asked of them here; another might not start with an option that it does not know.
+_KNOWN = range(17, 26)
+# As the JVM names classes.
+_STRING, _STRINGS = "java.lang.String", "[Ljava.lang.String;"
+
+
+class ClassArchive:
+    """The archive of a JVM with these settings: its options, and the file that it is kept in.
+
+    A file is named KEY-DIGEST.jsa: what it was made for, and the SHA-256 of its content.
+    """
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        self._folder = cache_folder() / "classes"
+        options = " ".join([settings.get(JAVA_OPTIONS, ""), *(os.environ.get(name, "") for name in OPTIONS)])
+        self._is_ours_to_make = int(java_version().split(".")[0]) in _KNOWN and not any(
+            word in options for word in _OWN_ARCHIVE
+        )
+        self._key = _key(options, settings.get(CLASS_PATH, ""))
+
+    def options(self, recording: bool) -> str:
+        """Return the options of a JVM that uses the archive, or that is to record what one is made of."""
+        if not self._is_ours_to_make:
+            return ""
+        found = self.find()
+        if found is not None:
+            return f'-XX:SharedArchiveFile="{found}" -Xshare:auto'
+        return RECORDING if recording else ""
+
+    def find(self) -> Path | None:
+        """Return the file, None where there is none that may be used."""
+        with suppress(OSError):
+            if not _only_ours(self._folder.stat(), 0o700):
+                return None
+            for path in self._folder.glob(f"{self._key}-*.jsa"):
+                if '"' not in str(path) and _is_sound(path):
+                    return path
+        return None
+
+    def keep(self, jvm: Any, new_array: Any, secrets: Collection[str]) -> None:
+        """Make the file of the classes that this JVM has loaded; without room for it, or with a secret in it, none."""
+        made = self._folder / f"{self._key}.{os.getpid()}.part"
+        with suppress(OSError):
+            try:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._folder.chmod(0o700)
+                _dump(jvm, new_array, made)
+                made.chmod(0o600)
+                content = made.read_bytes()
+                if not any(secret.encode() in content for secret in secrets if secret):
+                    for unsound in self._folder.glob(f"{self._key}-*.jsa"):
+                        unsound.unlink(missing_ok=True)
+                    made.rename(self._folder / f"{self._key}-{hashlib.sha256(content).hexdigest()}.jsa")
+                    self._forget_old()
+            finally:
+                made.unlink(missing_ok=True)
+
+    def _forget_old(self) -> None:
+        by_age = sorted(self._folder.glob("*.jsa"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in by_age[KEPT:]:
+            path.unlink(missing_ok=True)
+
+
+def _key(options: str, class_path: str) -> str:
+    """Name a JVM, its jars and its options."""
+    java = java_executable().resolve()
+    jars = [*sorted(spark_jars_folder().iterdir()), *map(Path, filter(None, class_path.split(os.pathsep)))]
+    parts = [java_version(), options, class_path, *(_identity(path) for path in (java, *jars))]
+    return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()[:16]
+
+
+def _identity(path: Path) -> str:
+    try:
+        status = path.stat()
+    except OSError:
+        return f"{path} -"
+    return f"{path} {status.st_size} {status.st_mtime_ns}"
+
+
+def _only_ours(status: os.stat_result, mode: int) -> bool:
+    return status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) == mode
+
+
+def _is_sound(path: Path) -> bool:
+    """True if the file is ours alone and holds what its name says; opened once, so that both are of one file."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not (stat.S_ISREG(status.st_mode) and _only_ours(status, 0o600)):
+            return False
+        return hashlib.file_digest(file, "sha256").hexdigest() == path.stem[-_DIGEST_LENGTH:]
+
+
+def _dump(jvm: Any, new_array: Any, path: Path) -> None:
+    """Let the JVM write the classes that it has recorded, as `jcmd PID VM.cds dynamic_dump FILE` does."""
+
+    def array(kind: Any, *values: Any) -> Any:
+        filled = new_array(kind, len(values))
+        for index, value in enumerate(values):
+            filled[index] = value
+        return filled
+
+    lang = jvm.java.lang
+    words = array(lang.String, "dynamic_dump", f'"{path}"')
+    commands = jvm.javax.management.ObjectName("com.sun.management:type=DiagnosticCommand")
+    arguments = array(lang.Object, commands, "vmCds", array(lang.Object, words), array(lang.String, _STRINGS))
+    # By the interface: py4j does not see the method in the class behind it, which its module does not export.
+    names = ("javax.management.ObjectName", _STRING, "[Ljava.lang.Object;", _STRINGS)
+    types = array(lang.Class, *map(lang.Class.forName, names))
+    invoke = lang.Class.forName("javax.management.MBeanServerConnection").getMethod("invoke", types)
+    invoke.invoke(lang.management.ManagementFactory.getPlatformMBeanServer(), arguments)

@@ -1,0 +1,25 @@
+"""Spark's Python workers, started before there is work for them: each takes a second or two to import what it needs."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def start_workers(spark: "SparkSession", prepare: Callable[[], None]) -> None:
+    """Call `prepare` in a worker for every core of this machine; executors elsewhere start theirs with the first task.
+
+    Whatever goes wrong, goes wrong again where the work is, and is reported there.
+    """
+    context = spark.sparkContext
+    if not context.master.startswith("local"):
+        return
+
+    def prepared(numbers: Iterable[int]) -> Iterator[int]:
+        prepare()
+        yield from numbers
+
+    with suppress(Exception):
+        context.parallelize(range(context.defaultParallelism)).mapPartitions(prepared).collect()

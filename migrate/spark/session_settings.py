@@ -1,0 +1,100 @@
+"""The settings that Spark and its JVM start with: the user's own win over the tool's."""
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from migrate.errors import UsageError
+from migrate.spark.jars import cache_folder, connector_jars, spark_jars_folder
+from migrate.spark.java import java_version
+from migrate.spark.java_settings import PREFER_IPV6
+
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+CLASS_PATH = "spark.driver.extraClassPath"
+# Shorter pauses are worth nothing to a batch, throughput is.
+LARGE_JAVA = "-XX:+UseParallelGC"
+# A JVM that lives for seconds compiles for longer than it runs.
+SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+# What every answer of this tool depends on: set on our own session only, never on one that we were given.
+SQL_SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
+_LOCAL_SETTINGS = {
+    # Both, or the driver cannot be reached under the host's other address.
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.driver.memory": "2g",
+    # Where memory is short, Spark puts what it broadcasts on disk, tasks with the clusters' settings too.
+    "spark.io.encryption.enabled": "true",
+}
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.catalogImplementation": "in-memory",
+    # Spark keeps each reading's consumers, and what they fetched ahead, for five minutes in case the same reading
+    # needs them again: it never does, and after a few readings the heap is full of them.
+    "spark.kafka.consumer.cache.capacity": "4",
+    "spark.kafka.consumer.cache.timeout": "5s",
+    "spark.kafka.consumer.cache.evictorThreadRunInterval": "5s",
+    "spark.kafka.consumer.fetchedData.cache.timeout": "5s",
+    "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "5s",
+}
+
+
+def master_of(by_option: str | None, conf: Mapping[str, str]) -> str:
+    """Return Spark's master; raises `UsageError` if the option contradicts what is configured."""
+    configured = conf.get("spark.master") or _configured_master()
+    if configured and by_option and configured != by_option:
+        raise UsageError(
+            f"--master {by_option} contradicts spark.master={configured}, which is configured already.",
+            "Leave out --master, or take spark.master out of Spark's configuration.",
+        )
+    return configured or by_option or "local[*]"
+
+
+def _configured_master() -> str | None:
+    """What spark-submit would take as its master: PYSPARK_SUBMIT_ARGS, then spark-defaults.conf."""
+    arguments = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        if before == "--master":
+            return argument
+        for start in ("--master=", "spark.master=", "--conf=spark.master="):
+            if argument.startswith(start):
+                return argument.removeprefix(start)
+    folder = Path(os.environ.get("SPARK_CONF_DIR") or spark_jars_folder().parent / "conf")
+    try:
+        import javaproperties
+
+        with Path(folder, "spark-defaults.conf").open(encoding="utf-8") as handle:
+            master: str | None = javaproperties.load(handle).get("spark.master")
+            return master
+    except OSError:
+        return None
+
+
+def settings_of(master: str, conf: Mapping[str, str], small: bool = False) -> dict[str, str]:
+    """Return all settings of a Spark that we start; `small` is True where MM2's topics are known to be.
+
+    Raises `EnvironmentLacks` if Java or the connector's jars are missing.
+    """
+    java_version()
+    settings = {**_SETTINGS, **SQL_SETTINGS, "spark.master": master, "spark.app.name": "mm2-migrate"}
+    settings["spark.jars.ivy"] = str(cache_folder() / "spark-ivy")
+    settings["spark.sql.warehouse.dir"] = str(cache_folder() / "spark-warehouse")
+    if master.startswith("local"):
+        settings |= _LOCAL_SETTINGS | {JAVA_OPTIONS: SMALL_JAVA if small else LARGE_JAVA}
+    settings |= conf
+    jars = [str(path) for path in connector_jars(conf)]
+    if jars and master.startswith("local") and os.pathsep not in "".join(jars):
+        # What Spark loads from `spark.jars` has a loader of its own, from which no class-data archive takes classes.
+        settings[CLASS_PATH] = os.pathsep.join([*jars, *filter(None, [conf.get(CLASS_PATH)])])
+    elif jars:
+        settings["spark.jars"] = ",".join([*filter(None, [conf.get("spark.jars")]), *jars])
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if PREFER_IPV6 in os.environ.get("JAVA_TOOL_OPTIONS", ""):
+        # Such a JVM hands rows over at ::1, and pyspark would look for it at 127.0.0.1.
+        os.environ.setdefault("SPARK_PREFER_IPV6", "true")
+    return settings

@@ -1,0 +1,46 @@
+"""What Spark is started with: flags by what is to be read, the connector where an archive can take its classes."""
+
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import UsageError
+from migrate.spark import session_settings
+from migrate.spark.session_settings import CLASS_PATH, JAVA_OPTIONS, LARGE_JAVA, SMALL_JAVA, master_of, settings_of
+
+JARS = [Path("/cache/a.jar"), Path("/cache/b.jar")]
+
+
+@pytest.fixture(autouse=True)
+def no_java(monkeypatch):
+    monkeypatch.setattr(session_settings, "java_version", lambda: "17")
+    monkeypatch.setattr(session_settings, "connector_jars", lambda conf: JARS)
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+
+
+def test_a_jvm_that_has_little_to_read_starts_quickly_and_another_runs_fast():
+    assert settings_of("local[*]", {}, small=True)[JAVA_OPTIONS] == SMALL_JAVA
+    assert settings_of("local[*]", {})[JAVA_OPTIONS] == LARGE_JAVA
+    assert settings_of("local[*]", {JAVA_OPTIONS: "-Xss2m"}, small=True)[JAVA_OPTIONS] == "-Xss2m"
+
+
+def test_the_connector_is_on_the_class_path_of_this_machine_and_goes_to_a_clusters_executors():
+    here = settings_of("local[2]", {CLASS_PATH: "/mine/*"})
+    assert here[CLASS_PATH] == "/cache/a.jar:/cache/b.jar:/mine/*" and "spark.jars" not in here
+    there = settings_of("spark://host:7077", {"spark.jars": "/mine.jar"})
+    assert there["spark.jars"] == "/mine.jar,/cache/a.jar,/cache/b.jar" and CLASS_PATH not in there
+    assert JAVA_OPTIONS not in there
+
+
+def test_a_folder_that_a_class_path_can_not_name_is_no_obstacle(monkeypatch):
+    monkeypatch.setattr(session_settings, "connector_jars", lambda conf: [Path("/a:b/c.jar")])
+    settings = settings_of("local[2]", {})
+    assert settings["spark.jars"] == "/a:b/c.jar" and CLASS_PATH not in settings
+
+
+def test_a_master_that_is_configured_is_not_contradicted(monkeypatch):
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master spark://there:7077 pyspark-shell")
+    assert master_of(None, {}) == "spark://there:7077"
+    with pytest.raises(UsageError, match="--master local contradicts spark.master=spark://there:7077"):
+        master_of("local", {})
+    assert master_of(None, {"spark.master": "local[3]"}) == "local[3]"
