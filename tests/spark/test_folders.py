@@ -106,6 +106,22 @@ def test_a_full_scratch_folder_does_not_keep_spark_from_starting(tmp_path: Path)
     assert (done.returncode, done.stderr) == (0, ""), done
 
 
+def test_without_room_for_its_classes_a_run_ends_well_and_keeps_none(cache: Path) -> None:
+    code = """
+from migrate.spark.session import keep_classes, spark_session, stop_session
+session = spark_session("local[1]", {}, small=True, recording=True)
+print(session.range(5).count())
+keep_classes((), lambda: print("keeping"))
+stop_session(session)
+"""
+    with small_disk(cache, 5000):
+        (cache / "spark-kafka").symlink_to(cache_folder() / "spark-kafka")
+        settings = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "MM2_MIGRATE_CACHE": str(cache)}
+        done = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True, timeout=400)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "5\nkeeping\n", "")
+        assert list((cache / "classes").iterdir()) == []
+
+
 def test_java_finds_the_jars_in_a_folder_whose_name_is_not_ascii_in_the_c_locale_too(tmp_path: Path) -> None:
     cache = tmp_path / "dépôt-日本"
     cache.mkdir()
