@@ -26,8 +26,10 @@ READS_ONLY: Mapping[str, Any] = {
     "enable.partition.eof": True,
     "allow.auto.create.topics": False,
 }
+# A connection that breaks, or that the client gives up for another: it makes new ones by itself.
+BROKEN_LINE = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_DESTROY_BROKER"})
 # What the client retries by itself, and the group that is only named.
-PASSING = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED"})
+PASSING = BROKEN_LINE | {"_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED"}
 
 
 class Sink(Protocol):

@@ -15,9 +15,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
+from migrate.clock import Backoff, SystemClock
 from migrate.kafka.errors import HOPELESS, code_of, error_of
 from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
-from migrate.kafka.read_pass import PASSING
+from migrate.kafka.read_pass import BROKEN_LINE, PASSING
 from migrate.kafka.reader_clients import Reach, ReaderClients
 from migrate.kafka.run_pass import RunPass, Silence, log_start
 from migrate.kafka.settings import ClientSettings
@@ -31,6 +32,8 @@ from migrate.model import TopicPartition
 PATIENCE_SECONDS = 2.0
 PARTITIONS_AT_ONCE = 1000
 TIMES_AT_ONCE = 500
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 2.0
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 REFUSED = "TOPIC_AUTHORIZATION_FAILED"
 
@@ -95,8 +98,10 @@ class RecordReader:
         offsets: dict[TopicPartition, dict[int, int | None]] = {place: {} for place in times}
         problems = self._known_refusals(times)
         # One call takes one timestamp per partition.
+        backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, self._deadline_seconds)
         for turn in in_turns(((place, sorted(set(times[place]))) for place in times), TIMES_AT_ONCE):
-            self._look_up(turn, offsets, problems)
+            while turn := self._look_up(turn, offsets, problems, backoff):
+                backoff.pause()
         return {place: problems.get(place) or answers for place, answers in offsets.items()}
 
     def _look_up(
@@ -104,33 +109,42 @@ class RecordReader:
         asked: Sequence[tuple[TopicPartition, int]],
         offsets: Mapping[TopicPartition, dict[int, int | None]],
         problems: dict[TopicPartition, Unreadable],
-    ) -> None:
+        backoff: Backoff,
+    ) -> list[tuple[TopicPartition, int]]:
+        """Ask for one timestamp per partition; return what is to be asked again: the line to its broker broke."""
         # librdkafka takes a negative timestamp for a sign of its own; no record is older than the first.
         places = [KafkaPartition(p.topic, p.partition, max(0, t)) for p, t in asked if p not in problems]
         if not places:
-            return
+            return []
         try:
             answers = self._clients.of(Reach.SHORT).offsets_for_times(places, timeout=self._deadline_seconds)
         except KafkaException as error:
             problem = error_of(error)
+            if self._passes(problem, backoff):
+                return list(asked)
             if _is_of_cluster(problem):
                 raise self._clients.silent(problem) from None
             if len(asked) == 1:
                 problems[asked[0][0]] = _unreadable(problem)
-            else:
-                # One partition that cannot be asked fails all: each is asked by itself.
-                for one in asked:
-                    self._look_up([one], offsets, problems)
-            return
-        times = dict(asked)
+                return []
+            # One partition that cannot be asked fails all: each is asked by itself.
+            return [again for one in asked for again in self._look_up([one], offsets, problems, backoff)]
+        times, again = dict(asked), list[tuple[TopicPartition, int]]()
         for answer in answers:
             place = TopicPartition(answer.topic, answer.partition)
             if answer.error is None:
                 offsets[place][times[place]] = answer.offset if answer.offset >= 0 else None
+            elif self._passes(answer.error, backoff):
+                again.append((place, times[place]))
             elif _is_of_cluster(answer.error):
                 raise self._clients.silent(answer.error)
             else:
                 problems[place] = _unreadable(answer.error)
+        return again
+
+    def _passes(self, problem: KafkaError, backoff: Backoff) -> bool:
+        """True for what is over soon: librdkafka makes a new connection, but does not ask again by itself."""
+        return code_of(problem) in BROKEN_LINE and not self._clients.causes.keys() & HOPELESS and not backoff.is_over
 
     def _fill(
         self, ranges: Mapping[TopicPartition, Sequence[OffsetRange]], shelves: Mapping[TopicPartition, Sequence[Shelf]]

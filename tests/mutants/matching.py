@@ -80,6 +80,14 @@ WORLDS = (
         ("tests/unit/match/test_calibration.py",),
     ),
     Mutant(
+        "broken-lines-are-unreadable-logs",
+        "A connection that breaks says nothing about a partition.",
+        "migrate/kafka/read_pass.py",
+        '"_RESOLVE", "_DESTROY_BROKER"',
+        '"_RESOLVE"',
+        ("tests/unit/kafka/test_record_reader.py",),
+    ),
+    Mutant(
         "never-drained",
         "Where MM2 has copied everything, the records say so.",
         "migrate/match/matcher.py",

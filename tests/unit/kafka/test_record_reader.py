@@ -1,8 +1,12 @@
 """Records of many partitions: ranges, single ones, and what cannot be read."""
 
+from dataclasses import dataclass
+
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from migrate.errors import ClusterError
+from migrate.kafka.reader_clients import Reach
 from migrate.kafka.record_reader import RecordReader
 from migrate.match.equality import Equality
 from migrate.match.log_reader import Wanted
@@ -44,4 +48,49 @@ def test_a_cluster_that_is_silent_is_an_error_with_its_cause():
     reader = RecordReader(settings(NOWHERE), 0.5)
     with pytest.raises(ClusterError, match=r"source A did not answer within 0.5 s .*Connection refused"):
         reader.read({PLACES[0]: Wanted((OffsetRange(0, 5),), Equality.ALL)})
+    reader.close()
+
+
+class Breaking:
+    """The client of a reader, whose line breaks under the first looks by time: as a whole, or of one partition."""
+
+    def __init__(self, client, breaks):
+        self._client = client
+        self._breaks = list(breaks)
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
+
+    def offsets_for_times(self, places, timeout):
+        broken = self._breaks.pop(0) if self._breaks else None
+        if broken == "all":
+            raise KafkaException(KafkaError(KafkaError._DESTROY_BROKER))
+        answers = self._client.offsets_for_times(places, timeout=timeout)
+        if broken == "one":
+            answers[0] = Unanswered(answers[0].topic, answers[0].partition, KafkaError(KafkaError._TRANSPORT))
+        return answers
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    topic: str
+    partition: int
+    error: KafkaError
+
+
+def test_a_line_that_breaks_under_a_look_by_time_is_no_partition_that_can_not_be_read(reader, monkeypatch):
+    expected = reader.first_offsets({place: [0] for place in PLACES})
+    assert all(isinstance(found, dict) for found in expected.values())
+    client = Breaking(reader._clients.of(Reach.SHORT), ["all", "one", "all"])
+    monkeypatch.setattr(reader._clients, "of", lambda reach: client)
+    assert reader.first_offsets({place: [0] for place in PLACES}) == expected
+    assert not client._breaks
+
+
+def test_a_line_that_breaks_until_the_deadline_is_the_clusters_silence(cluster, monkeypatch):
+    reader = RecordReader(settings(config(cluster)), 0.5)
+    client = Breaking(reader._clients.of(Reach.SHORT), ["all"] * 1000)
+    monkeypatch.setattr(reader._clients, "of", lambda reach: client)
+    with pytest.raises(ClusterError, match=r"source A did not answer within 0.5 s"):
+        reader.first_offsets({PLACES[0]: [0]})
     reader.close()
