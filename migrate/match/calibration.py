@@ -7,7 +7,7 @@ records near the ends of both logs as well, on those that occur once on either s
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from operator import attrgetter
 from statistics import fmean
@@ -25,12 +25,16 @@ ANCHOR_PARTITIONS = 4
 # Records read from the end of either log where syncs are fewer; a copy's log is often longer, by markers and replays.
 SOURCE_TAIL = 50
 TARGET_TAIL = 100
+# Partitions whose ends are read of a topic that has some syncs: most topics have few, once MM2's own is compacted.
+TAILS_BESIDE_SYNCS = 2
 # Whole records are held while a topic is calibrated.
 TOPICS_AT_ONCE = 50
 # A record's own fields and its share of its batch's, in bytes.
 OVERHEAD = 12
 
 Contents = Mapping[int, Content]
+Pair = tuple[Content, Content]
+"""A record of the source and what may be its copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class Calibration:
 def topic_questions(works: Iterable[tuple[Work, tuple[OffsetPair, ...]]]) -> list[TopicQuestion]:
     """Return what to calibrate the topics of these works on: the newest syncs of the partitions that have most.
 
-    Partitions without syncs have nothing to calibrate on.
+    Partitions without syncs come last: they only have their ends.
     """
     chosen: dict[str, list[AnchorPartition]] = defaultdict(list)
     for work, pairs in sorted(works, key=lambda each: (-len(each[1]), each[0].source)):
@@ -111,7 +115,7 @@ def _calibrations(
     ours, theirs = read(
         questions, lambda p: (pair[0] for pair in p.sync_pairs), lambda p: (pair[1] for pair in p.sync_pairs)
     )
-    few: dict[str, tuple[TopicQuestion, list[tuple[Content, Content]]]] = {}
+    few: list[tuple[TopicQuestion, list[Pair]]] = []
     for question in questions:
         pairs = [
             (ours[p.source][source_offset], theirs[p.target][target_offset])
@@ -123,16 +127,17 @@ def _calibrations(
         if len(pairs) >= ANCHORS:
             yield _calibration(question, pairs, ours, theirs)
         else:
-            few[question.topic] = question, pairs
+            few.append((question, pairs))
     if not few:
         return
+    rest = [(replace(q, partitions=q.partitions[:TAILS_BESIDE_SYNCS]) if pairs else q, pairs) for q, pairs in few]
     ours, theirs = read(
-        [question for question, _ in few.values()],
+        [question for question, _ in rest],
         lambda p: _tail(p.source_log, SOURCE_TAIL),
         lambda p: _tail(p.target_log, TARGET_TAIL),
     )
-    for question, pairs in few.values():
-        alike = _alike_by_time if pairs and _keeps_time(pairs) else _alike
+    for question, pairs in rest:
+        alike = _way_to_pair(pairs)
         for p in question.partitions:
             pairs += alike(ours[p.source].values(), theirs[p.target].values())
         yield _calibration(question, pairs, ours, theirs)
@@ -148,7 +153,7 @@ def _contents(
 
 def _calibration(
     question: TopicQuestion,
-    pairs: Collection[tuple[Content, Content]],
+    pairs: Collection[Pair],
     ours: Mapping[TopicPartition, Contents],
     theirs: Mapping[TopicPartition, Contents],
 ) -> Calibration:
@@ -161,17 +166,29 @@ def _calibration(
     )
 
 
-def _keeps_time(pairs: Collection[tuple[Content, Content]]) -> bool:
+def _way_to_pair(pairs: Collection[Pair]) -> "Callable[[Collection[Content], Collection[Content]], list[Pair]]":
+    """Return how to pair records near the ends, by what those say that syncs name.
+
+    Where syncs agree in nothing, all may be changed on the way: then records are not paired by timestamp and key, which
+    agree by chance where many were written in a millisecond.
+    """
+    if not pairs:
+        return _alike
     equality = calibrated(pairs)
-    return equality is not None and equality.keeps_time
+    return _alike_by_time if equality is not None and equality.keeps_time else _alike_by_content
 
 
-def _alike(ours: Collection[Content], theirs: Collection[Content]) -> list[tuple[Content, Content]]:
+def _alike(ours: Collection[Content], theirs: Collection[Content]) -> list[Pair]:
     """Pair records of equal key and value, else of equal timestamp and key."""
-    return _paired(ours, theirs, attrgetter("key", "value")) or _alike_by_time(ours, theirs)
+    return _alike_by_content(ours, theirs) or _alike_by_time(ours, theirs)
 
 
-def _alike_by_time(ours: Collection[Content], theirs: Collection[Content]) -> list[tuple[Content, Content]]:
+def _alike_by_content(ours: Collection[Content], theirs: Collection[Content]) -> list[Pair]:
+    """Pair records of equal key and value."""
+    return _paired(ours, theirs, attrgetter("key", "value"))
+
+
+def _alike_by_time(ours: Collection[Content], theirs: Collection[Content]) -> list[Pair]:
     """Pair records of equal timestamp and key.
 
     Where syncs show that timestamps are kept, records that only repeat what others said before them, and look like
@@ -180,9 +197,7 @@ def _alike_by_time(ours: Collection[Content], theirs: Collection[Content]) -> li
     return _paired(ours, theirs, attrgetter("timestamp", "key"))
 
 
-def _paired(
-    ours: Collection[Content], theirs: Collection[Content], parts: Callable[[Content], Hashable]
-) -> list[tuple[Content, Content]]:
+def _paired(ours: Collection[Content], theirs: Collection[Content], parts: Callable[[Content], Hashable]) -> list[Pair]:
     """Pair the records of equal parts that occur once on either side."""
     mine, copies = _once(ours, parts), _once(theirs, parts)
     return [(mine[each], copies[each]) for each in mine.keys() & copies.keys()]

@@ -68,6 +68,12 @@ def test_what_is_changed_on_the_way_is_seen_with_and_without_syncs(change, equal
     assert calibrate(source, changed, sync_pairs).equality is equality
 
 
+def test_where_syncs_agree_in_nothing_a_coincidence_of_time_proves_nothing():
+    source = {n: Content(1000 + n, None, b"v%d" % n, ()) for n in range(100)}
+    changed = {n: Content(1020 + n, None, b"?%d" % n, ()) for n in range(100)}
+    assert calibrate(source, changed, tuple((n, n) for n in range(15))).equality is None
+
+
 def test_records_that_occur_twice_near_the_end_tell_nothing():
     twin = Content(1, b"k", b"v", ())
     source = LOG | {100: twin, 101: twin}
