@@ -5,7 +5,7 @@ Heavy libraries are imported when something of theirs is first made, and nothing
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.mm2.topics import MOST_HELD
 from migrate.model import LogRange, Side
 from migrate.ports import ClusterAdmin, Progress
-from migrate.spark.background import Session, Wishes, background_spark
+from migrate.spark.background import Session, Start, Wishes, background_spark
 from migrate.spark.exact_client import JavaExactClient, JavaMachine
 from migrate.spark.java_client import JavaClient
 from migrate.spark.java_settings import JavaSettings, java_settings
@@ -113,13 +113,18 @@ def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mappi
     source = None if source_down else sides[0].admin()
     target = sides[1].admin()
     wishes = Wishes(
-        partial(_is_small, flow, source, target),
         prepare,
         secret_values(flow.source.properties) | secret_values(flow.target.properties),
         lambda: progress.step("keeping what Spark has loaded, for quicker starts from now on"),
     )
+
+    def begin() -> None:
+        # Without comparing, little is loaded of what other plans need.
+        compares = not (source_down or options.get("no_match"))
+        wishes.settle(Start(small=_is_small(flow, source, target), recording=compares))
+
     with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as session:
-        yield _plan_clusters(flow, *sides, source, target, session)
+        yield replace(_plan_clusters(flow, *sides, source, target, session), begin=begin)
 
 
 def _is_small(flow: Flow, source: ClusterAdmin | None, target: ClusterAdmin) -> bool:

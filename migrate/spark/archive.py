@@ -1,14 +1,17 @@
 """The classes that a JVM of ours has loaded, kept for the next one, which then starts in a fraction of the time.
 
 An archive of class-data sharing (JEP 350). The JVM runs what is in it and checks little by itself: so a file is only
-used if nobody but this user can have written it, and its content is that which we made. It is made for one JVM, its
-jars and its options, and made anew when any of these changes.
+used if nobody but this user can have written it, and it holds what we made. It is made for one JVM, its jars and its
+options, and made anew when any of these changes.
 """
 
 import hashlib
+import mmap
 import os
+import shlex
 import stat
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,17 +25,19 @@ KEPT = 3
 RECORDING = "-XX:+RecordDynamicDumpInfo"
 # Where a JVM takes options from besides its settings.
 OPTIONS = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS")
-# With an archive of the user's own, a JVM can neither use another nor record what it loads.
-_OWN_ARCHIVE = (
-    "-XX:SharedArchiveFile",
-    "-XX:ArchiveClassesAtExit",
-    "-Xshare",
-    "-XX:+AutoCreateSharedArchive",
-    RECORDING,
-)
-_DIGEST_LENGTH = 64
-# Versions of Java that have what is asked of them here; another might not start with an option that it does not know.
+# With others, such as an agent or an archive of the user's own, a JVM that is to record what it loads may not start.
+_HARMLESS = (
+    "-D", "-ea", "-Xmx", "-Xms", "-Xss", "-XX:TieredStopAtLevel=", "-XX:+UseSerialGC", "-XX:+UseParallelGC",
+    "-XX:+UseG1GC", "-XX:-CreateCoredumpOnCrash", "-XX:ErrorFile=", "-XX:MaxMetaspaceSize=",
+)  # fmt: skip
+_NOT_HARMLESS = ("-Djava.system.class.loader", "-Djdk.module")
+# Versions of Java that have what is asked of them here.
 _KNOWN = range(17, 26)
+# A shorter secret is found in any hundred megabytes; the archive holds classes, and no settings.
+LEAST_SECRET = 8
+_DIGEST_LENGTH = 64
+_LEFT_BEHIND_SECONDS = 3600
+_REFUSED_SECONDS = 24 * 3600
 # As the JVM names classes.
 _STRING, _STRINGS = "java.lang.String", "[Ljava.lang.String;"
 
@@ -40,20 +45,19 @@ _STRING, _STRINGS = "java.lang.String", "[Ljava.lang.String;"
 class ClassArchive:
     """The archive of a JVM with these settings: its options, and the file that it is kept in.
 
-    A file is named KEY-DIGEST.jsa: what it was made for, and the SHA-256 of its content.
+    A file is named KEY-DIGEST.jsa: what it was made for, and the SHA-256 of its content. Where none can be made,
+    KEY.refused remembers it for a day.
     """
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         self._folder = cache_folder() / "classes"
         options = " ".join([settings.get(JAVA_OPTIONS, ""), *(os.environ.get(name, "") for name in OPTIONS)])
-        self._is_ours_to_make = int(java_version().split(".")[0]) in _KNOWN and not any(
-            word in options for word in _OWN_ARCHIVE
-        )
+        self._can_be_made = _has_base_archive() and _are_harmless(options)
         self._key = _key(options, settings.get(CLASS_PATH, ""))
 
     def options(self, recording: bool) -> str:
         """Return the options of a JVM that uses the archive, or that is to record what one is made of."""
-        if not self._is_ours_to_make:
+        if not self._can_be_made or self._is_refused():
             return ""
         found = self.find()
         if found is not None:
@@ -71,27 +75,68 @@ class ClassArchive:
         return None
 
     def keep(self, jvm: Any, new_array: Any, secrets: Collection[str]) -> None:
-        """Make the file of the classes that this JVM has loaded; without room for it, or with a secret in it, none."""
+        """Make the file of the classes that this JVM has loaded; with a secret in it, none.
+
+        Raises what the file system or the JVM raises; nothing half-made is left then.
+        """
         made = self._folder / f"{self._key}.{os.getpid()}.part"
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._folder.chmod(0o700)
+            _dump(jvm, new_array, made)
+            made.chmod(0o600)
+            digest = _digest_without(made, secrets)
+            if digest is None:
+                self.refuse()
+                return
+            for unsound in self._folder.glob(f"{self._key}-*.jsa"):
+                unsound.unlink(missing_ok=True)
+            made.rename(self._folder / f"{self._key}-{digest}.jsa")
+            self._forget_old()
+        finally:
+            made.unlink(missing_ok=True)
+
+    def refuse(self) -> None:
+        """Remember that a JVM with these settings cannot have an archive."""
         with suppress(OSError):
-            try:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._folder.chmod(0o700)
-                _dump(jvm, new_array, made)
-                made.chmod(0o600)
-                content = made.read_bytes()
-                if not any(secret.encode() in content for secret in secrets if secret):
-                    for unsound in self._folder.glob(f"{self._key}-*.jsa"):
-                        unsound.unlink(missing_ok=True)
-                    made.rename(self._folder / f"{self._key}-{hashlib.sha256(content).hexdigest()}.jsa")
-                    self._forget_old()
-            finally:
-                made.unlink(missing_ok=True)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._refusal.touch(mode=0o600)
+
+    @property
+    def _refusal(self) -> Path:
+        return self._folder / f"{self._key}.refused"
+
+    def _is_refused(self) -> bool:
+        try:
+            return time.time() - _modified(self._refusal) < _REFUSED_SECONDS
+        except OSError:
+            return False
 
     def _forget_old(self) -> None:
-        by_age = sorted(self._folder.glob("*.jsa"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in by_age[KEPT:]:
+        by_age = sorted(self._folder.glob("*.jsa"), key=_modified, reverse=True)
+        # What a JVM was writing that was killed.
+        ages_ago = time.time() - _LEFT_BEHIND_SECONDS
+        left_behind = [path for path in self._folder.glob("*.part*") if _modified(path) < ages_ago]
+        for path in [*by_age[KEPT:], *left_behind]:
             path.unlink(missing_ok=True)
+
+
+def _modified(path: Path) -> float:
+    return path.stat().st_mtime
+
+
+def _has_base_archive() -> bool:
+    """True if the JVM is known to have what an archive rests on: that of its own classes."""
+    home = java_executable().resolve().parent.parent
+    return int(java_version().split(".")[0]) in _KNOWN and (home / "lib" / "server" / "classes.jsa").is_file()
+
+
+def _are_harmless(options: str) -> bool:
+    try:
+        words = shlex.split(options)
+    except ValueError:
+        return False
+    return all(word.startswith(_HARMLESS) and not word.startswith(_NOT_HARMLESS) for word in words)
 
 
 def _key(options: str, class_path: str) -> str:
@@ -121,6 +166,15 @@ def _is_sound(path: Path) -> bool:
         if not (stat.S_ISREG(status.st_mode) and _only_ours(status, 0o600)):
             return False
         return hashlib.file_digest(file, "sha256").hexdigest() == path.stem[-_DIGEST_LENGTH:]
+
+
+def _digest_without(path: Path, secrets: Iterable[str]) -> str | None:
+    """Return the SHA-256 of a file; None if a secret is in it."""
+    looked_for = [raw for secret in secrets if len(raw := secret.encode(errors="surrogateescape")) >= LEAST_SECRET]
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        if any(content.find(secret) >= 0 for secret in looked_for):
+            return None
+        return hashlib.sha256(content).hexdigest()
 
 
 def _dump(jvm: Any, new_array: Any, path: Path) -> None:

@@ -1,13 +1,13 @@
 """A Spark session that starts while the clusters are asked their first questions: it takes seconds."""
 
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from threading import Event, Thread
+from threading import Event
 from typing import TYPE_CHECKING
 
+from migrate.progress import in_background
 from migrate.spark.dead_jvm import needing_machine
 from migrate.spark.python_workers import start_workers
 from migrate.spark.session import break_off_start, keep_classes, spark_session, stop_session
@@ -15,27 +15,39 @@ from migrate.spark.session import break_off_start, keep_classes, spark_session, 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# How long a JVM waits to be started until it is known how much there is to read.
-SIZE_SECONDS = 5.0
-_LOOK_SECONDS = 0.05
-
 Session = Callable[[], "SparkSession"]
 """Waits for a session that may still be starting; raises what its start raised."""
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What is done beside a start and after it, of a Spark that makes a plan.
+class Start:
+    """How Spark starts: `small` where little is to be read, `recording` where its classes may be kept in the end."""
 
-    `small` finds out, in the background, whether little is to be read; `prepare` runs in every Python worker. In the
-    end the classes of the JVM are kept for the next one, unless one of the `secrets` is among them; `announce` is
-    called before.
+    small: bool
+    recording: bool = False
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a Spark is started for that makes a plan.
+
+    `start` is given once the clusters have said how much there is to read; whoever needs the session before gets one
+    for much. `prepare` runs in Python workers. `announce` is called before classes are kept, which hold no `secrets`.
     """
 
-    small: Callable[[], bool]
     prepare: Callable[[], None]
     secrets: Collection[str] = field(repr=False)
     announce: Callable[[], None]
+    start: "Future[Start]" = field(default_factory=Future)
+
+    def settle(self, start: Start) -> None:
+        """Say how to start, if nobody has yet."""
+        with suppress(InvalidStateError):
+            self.start.set_result(start)
+
+
+class _NotWanted(Exception):
+    """Raised instead of a start that nobody waits for any more."""
 
 
 @contextmanager
@@ -43,41 +55,41 @@ def background_spark(master: str | None, conf: Mapping[str, str], wishes: Wishes
     """Start Spark in the background, and yield what gives its session.
 
     In the end the session is stopped, with its JVM; a start that nobody waits for any more is broken off. Without
-    `wishes`, little is asked of it, and nothing is kept. Raises `ClusterError` if the JVM ends before.
+    `wishes`, it starts at once, little is asked of it, and nothing is kept.
+    Raises `ClusterError` if the JVM ends before.
     """
     pool, over = ThreadPoolExecutor(1, "spark-start"), Event()
 
     def begin() -> "SparkSession":
-        small = wishes is None or _in_time(wishes.small, over)
-        return spark_session(master, conf, small, recording=wishes is not None)
+        how = Start(small=True) if wishes is None else wishes.start.result()
+        if over.is_set():
+            raise _NotWanted
+        session = spark_session(master, conf, how.small, how.recording)
+        if wishes is not None:
+            prepare = wishes.prepare
+            in_background(lambda: start_workers(session, prepare), "spark-workers")
+        return session
+
+    def settle() -> None:
+        if wishes is not None:
+            wishes.settle(Start(small=False))
 
     start = pool.submit(begin)
-    if wishes is not None:
-        pool.submit(lambda: start_workers(start.result(), wishes.prepare))
+
+    def session() -> "SparkSession":
+        settle()
+        return start.result()
+
     try:
         with needing_machine():
-            yield start.result
-        if wishes is not None and start.done():
+            yield session
+        if wishes is not None and start.done() and start.exception() is None:
             keep_classes(wishes.secrets, wishes.announce)
     finally:
         over.set()
+        settle()
         if not start.done():
             break_off_start(lambda seconds: bool(wait([start], seconds).done))
         pool.shutdown(wait=True)
         if start.exception() is None:
             stop_session(start.result())
-
-
-def _in_time(small: Callable[[], bool], over: Event) -> bool:
-    """Return what it finds out; False where that takes too long, or nobody wants to know any more."""
-    found: list[bool] = []
-
-    def ask() -> None:
-        with suppress(Exception):  # whoever needs the answer itself asks again, and is told
-            found.append(small())
-
-    asking, deadline = Thread(target=ask, daemon=True), time.monotonic() + SIZE_SECONDS
-    asking.start()
-    while asking.is_alive() and not over.is_set() and time.monotonic() < deadline:
-        asking.join(_LOOK_SECONDS)
-    return any(found)

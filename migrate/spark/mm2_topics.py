@@ -28,7 +28,7 @@ class SparkMirrorReader:
     """Reads MM2's topics through Spark's Kafka source; each call reads its range once, in full.
 
     `settings` are those of both clusters, by side. `chains` are what `windows` has read last, for the comparing of
-    records: the syncs in Spark, or where the topic is held here, what gives a partition's chain. A topic of up to
+    records: the syncs in Spark, or what gives a partition's chain where a topic is held here, as one of up to
     `most_held` offsets is.
     """
 

@@ -9,9 +9,10 @@ if TYPE_CHECKING:
 
 
 def start_workers(spark: "SparkSession", prepare: Callable[[], None]) -> None:
-    """Call `prepare` in a worker for every core of this machine; executors elsewhere start theirs with the first task.
+    """Call `prepare` in Python workers of this machine, as many as there are cores if all start at once.
 
-    Whatever goes wrong, goes wrong again where the work is, and is reported there.
+    Executors elsewhere start theirs with the first task. Whatever goes wrong, goes wrong again where the work is,
+    and is reported there.
     """
     context = spark.sparkContext
     if not context.master.startswith("local"):

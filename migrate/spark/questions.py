@@ -1,4 +1,4 @@
-"""The questions about all partitions, from works and their chains: held here, or where syncs are many, in Spark."""
+"""The questions about all partitions, from works and their chains: held here, or, where syncs are many, in Spark."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from migrate.errors import EnvironmentLacks
 from migrate.spark.archive import RECORDING, ClassArchive
 from migrate.spark.jars import HOW_TO_GIVE, cache_folder
-from migrate.spark.session_settings import SQL_SETTINGS, master_of, settings_of
+from migrate.spark.session_settings import SQL_SETTINGS, is_plain, master_of, settings_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,11 +68,7 @@ def spark_session(
     """
     conf = dict(conf or {})
     running = _running_session()
-    own = (
-        _launch(settings_of(master_of(master, conf), conf, small), recording)
-        if running is None
-        else running.newSession()
-    )
+    own = _launch(master, conf, small, recording) if running is None else running.newSession()
     with_newer_sources(own)
     for key, value in SQL_SETTINGS.items():
         own.conf.set(key, conf.get(key, value))
@@ -95,7 +91,8 @@ def java_machine() -> Any:
     from pyspark import SparkContext
 
     if SparkContext._gateway is None:
-        _open_gateway(settings_of("local[1]", {}, small=True))
+        settings = settings_of("local[1]", {}, small=True)
+        _open_gateway(settings, ClassArchive(settings) if is_plain({}) else None)
     jvm: Any = SparkContext._jvm
     _require_class(jvm, ADMIN_CLASS)
     return jvm
@@ -106,16 +103,17 @@ def keep_classes(secrets: Collection[str], announce: Callable[[], None]) -> None
 
     `announce` is called before: it takes some seconds. No file is kept that holds one of the `secrets`.
     """
-    from py4j.protocol import Py4JError
     from pyspark import SparkContext
 
     archive, _started.recording = _started.recording, None
     if archive is None:
         return
     announce()
-    # The next start is slower without, and that is all.
-    with contextlib.suppress(Py4JError):
+    try:
         archive.keep(SparkContext._jvm, SparkContext._gateway.new_array, secrets)
+    except Exception:
+        # A disk without room, a JVM that has ended over it: the next start is slower without, and that is all.
+        archive.refuse()
 
 
 def stop_session(spark: "SparkSession") -> None:
@@ -221,27 +219,41 @@ def _running_session() -> "SparkSession | None":
     return SparkSession.builder.getOrCreate()
 
 
-def _launch(settings: Mapping[str, str], recording: bool) -> "SparkSession":
+def _launch(master: str | None, conf: Mapping[str, str], small: bool, recording: bool) -> "SparkSession":
     from pyspark.sql import SparkSession
 
+    chosen = master_of(master, conf)
+    settings = settings_of(chosen, conf, small)
     artifacts = Path.cwd() / ARTIFACTS
     _started.leaves_behind = None if artifacts.exists() else artifacts
-    _open_gateway(settings, recording)
+    archive = ClassArchive(settings) if chosen.startswith("local") and is_plain(conf) else None
+    _open_gateway(settings, archive, recording)
     try:
         return SparkSession.builder.config(map=dict(settings)).getOrCreate()
     except Exception as error:
         raise _not_started(error) from error
 
 
-def _open_gateway(settings: Mapping[str, str], recording: bool = False) -> None:
+def _open_gateway(settings: Mapping[str, str], archive: ClassArchive | None, recording: bool = False) -> None:
+    """Start a JVM, with the archive of its classes where there is one; without, where it does not start with it."""
+    options = archive.options(recording) if archive else ""
+    _started.recording = archive if options == RECORDING else None
+    try:
+        _start_machine(settings, options)
+    except EnvironmentLacks:
+        if archive is None or not options:
+            raise
+        _started.recording = None
+        _start_machine(settings, "")
+        archive.refuse()
+
+
+def _start_machine(settings: Mapping[str, str], options: str) -> None:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
     _quieten_py4j()
     try:
-        archive = ClassArchive(settings)
-        options = archive.options(recording)
-        _started.recording = archive if options == RECORDING else None
         with _open_log() as log, _java_options(options):
             spark_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
             # A session of its own: Ctrl-C, Ctrl-\ and a terminal that closes are for this process, which still needs

@@ -44,6 +44,25 @@ _SETTINGS = {
 }
 
 
+# Where a user says which classes Spark has: then all of it stays as it was said.
+_CLASSES = ("spark.jars", "spark.jars.packages", CLASS_PATH, "spark.driver.defaultJavaOptions")
+_VARIABLES = ("PYSPARK_SUBMIT_ARGS", "SPARK_DIST_CLASSPATH", "SPARK_CLASSPATH")
+
+
+def is_plain(conf: Mapping[str, str]) -> bool:
+    """True if Spark runs as it was installed: nobody has set it up, or says which classes it has."""
+    if any(conf.get(name) for name in _CLASSES) or any(os.environ.get(name) for name in _VARIABLES):
+        return False
+    try:
+        return not any(_conf_folder().iterdir())
+    except OSError:
+        return True
+
+
+def _conf_folder() -> Path:
+    return Path(os.environ.get("SPARK_CONF_DIR") or spark_jars_folder().parent / "conf")
+
+
 def master_of(by_option: str | None, conf: Mapping[str, str]) -> str:
     """Return Spark's master; raises `UsageError` if the option contradicts what is configured."""
     configured = conf.get("spark.master") or _configured_master()
@@ -64,11 +83,10 @@ def _configured_master() -> str | None:
         for start in ("--master=", "spark.master=", "--conf=spark.master="):
             if argument.startswith(start):
                 return argument.removeprefix(start)
-    folder = Path(os.environ.get("SPARK_CONF_DIR") or spark_jars_folder().parent / "conf")
     try:
         import javaproperties
 
-        with Path(folder, "spark-defaults.conf").open(encoding="utf-8") as handle:
+        with Path(_conf_folder(), "spark-defaults.conf").open(encoding="utf-8") as handle:
             master: str | None = javaproperties.load(handle).get("spark.master")
             return master
     except OSError:
@@ -88,9 +106,9 @@ def settings_of(master: str, conf: Mapping[str, str], small: bool = False) -> di
         settings |= _LOCAL_SETTINGS | {JAVA_OPTIONS: SMALL_JAVA if small else LARGE_JAVA}
     settings |= conf
     jars = [str(path) for path in connector_jars(conf)]
-    if jars and master.startswith("local") and os.pathsep not in "".join(jars):
+    if jars and master.startswith("local") and is_plain(conf) and os.pathsep not in "".join(jars):
         # What Spark loads from `spark.jars` has a loader of its own, from which no class-data archive takes classes.
-        settings[CLASS_PATH] = os.pathsep.join([*jars, *filter(None, [conf.get(CLASS_PATH)])])
+        settings[CLASS_PATH] = os.pathsep.join(jars)
     elif jars:
         settings["spark.jars"] = ",".join([*filter(None, [conf.get("spark.jars")]), *jars])
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -1,14 +1,13 @@
 """MM2's checkpoints and offset syncs, each read up to an end that is pinned once."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 
 from migrate.errors import ClusterError
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin
+from migrate.progress import in_background
 from migrate.survey.survey import Clusters, Mm2Topic, Timer
 
 NO_LOG = Failure("NO_ANSWER", "no answer")
@@ -30,31 +29,24 @@ def read_checkpoints_topic(
     return read_checkpoints(clusters, topic, pinned, timer), Mm2Topic(Side.TARGET, topic, True, pinned)
 
 
-@contextmanager
 def checkpoints_ahead(
     clusters: Clusters, flow: Flow, topics: Mapping[str, int], timer: Timer
-) -> Iterator[Callable[[], tuple[CheckpointReading, Mm2Topic]]]:
-    """Yield what gives the checkpoints, as `read_checkpoints_topic` does: a short topic is read beside all else."""
+) -> Callable[[], tuple[CheckpointReading, Mm2Topic]]:
+    """Return what gives the checkpoints, as `read_checkpoints_topic` does: a short topic is read beside all else."""
     topic = flow.checkpoints_topic
     if flow.failback or topic not in topics:
-        yield lambda: read_checkpoints_topic(clusters, flow, topics, timer)
-        return
+        return lambda: read_checkpoints_topic(clusters, flow, topics, timer)
     pinned = _pin(clusters.target, topic, timer)
     if pinned.end - pinned.start > MOST_AHEAD:
-        yield lambda: (read_checkpoints(clusters, topic, pinned, timer), Mm2Topic(Side.TARGET, topic, True, pinned))
-        return
-    pool = ThreadPoolExecutor(1, "checkpoints")
-    reading = pool.submit(clusters.mirror.checkpoints, topic, pinned)
+        return lambda: (read_checkpoints(clusters, topic, pinned, timer), Mm2Topic(Side.TARGET, topic, True, pinned))
+    # Where something else fails, nobody waits for it.
+    reading = in_background(lambda: clusters.mirror.checkpoints(topic, pinned), "checkpoints")
 
     def awaited() -> tuple[CheckpointReading, Mm2Topic]:
         read = timer.run("checkpoints", _checkpoints_text(clusters, topic, pinned), reading.result)
         return read, Mm2Topic(Side.TARGET, topic, True, pinned)
 
-    try:
-        yield awaited
-    finally:
-        # Where something else failed, nobody waits: Spark is stopped next, and that ends the reading.
-        pool.shutdown(wait=False)
+    return awaited
 
 
 def read_syncs_topic(

@@ -59,7 +59,8 @@ class Clusters:
     `comparer` is None where no records are to be compared, `worker` where no Connect worker is known. `hosted` tells
     per side which topics a cluster has, shown to us or not; a side that nobody can ask is not in it.
     `source_groups` and `target_groups` tell of groups what an admin client does not; None where nobody is to be asked.
-    `ready` returns once the edges can be used that take long to start; None where none does.
+    `begin` is called once both clusters have answered, by a plan: what takes long to start may ask them then how much
+    there is to read. `ready` returns once that can be used. None where nothing takes long.
     """
 
     source: ClusterAdmin | None
@@ -72,6 +73,7 @@ class Clusters:
     worker: WorkerReader | None = None
     source_groups: GroupFactsReader | None = None
     target_groups: GroupFactsReader | None = None
+    begin: Callable[[], None] | None = None
     ready: Callable[[], object] | None = None
 
 

@@ -6,8 +6,7 @@ time apart, because groups vanish from listings while they rebalance. The source
 long after they were pinned: whether anybody still writes.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from migrate.clock import Clock
@@ -145,6 +144,8 @@ def _first_look(by: _Surveyor) -> _FirstLook:
         source_facts = timer.run("reach", f"reaching {source.alias}", lambda: _facts_of_source(source, flow))
         on_source = ClusterSurvey(source_facts, timer.run("topics", f"listing topics of {source.alias}", source.topics))
     topics = timer.run("topics", f"listing topics of {target.alias}", target.topics)
+    if by.clusters.begin is not None:
+        timer.run("spark", "looking how much MM2 has left to read", by.clusters.begin)
     on_target = ClusterSurvey(facts, topics, timer.run("groups", f"listing groups on {target.alias}", target.groups))
     target_listed_at = source_listed_at = by.now()
     if by.clusters.ready is not None:
@@ -195,20 +196,11 @@ def _read_records(
     asked = ((key, window_question(key, commit, flow, logs)) for key, commit in pinned.keys.items())
     questions = {key: question for key, question in asked if question is not None}
     listed = first.source if flow.syncs_side is Side.SOURCE else first.target
-    with _checkpoints(by, first) as checkpoints:
-        syncs = read_syncs_topic(clusters, flow, questions.values(), listed.topics, by.timer)
-        comparison = _compare(by, pinned)
-        return questions, Mm2Records(*checkpoints(), *syncs, pinned.positions), comparison
-
-
-def _checkpoints(
-    by: _Surveyor, first: _FirstLook
-) -> AbstractContextManager[Callable[[], tuple[CheckpointReading, Mm2Topic]]]:
-    """Give the checkpoints: those that were read first, or what waits for them, for they come beside all else."""
     read = first.checkpoints
-    if read is not None:
-        return nullcontext(lambda: read)
-    return checkpoints_ahead(by.clusters, by.flow, first.target.topics, by.timer)
+    checkpoints = checkpoints_ahead(clusters, flow, first.target.topics, by.timer) if read is None else lambda: read
+    syncs = read_syncs_topic(clusters, flow, questions.values(), listed.topics, by.timer)
+    comparison = _compare(by, pinned)
+    return questions, Mm2Records(*checkpoints(), *syncs, pinned.positions), comparison
 
 
 def _compare(by: _Surveyor, pinned: _Pinned) -> Comparison | None:

@@ -297,8 +297,8 @@ SAYING = (
         "secrets-in-the-archive",
         "No archive of classes is kept with a secret in it.",
         "migrate/spark/archive.py",
-        "                if not any(secret.encode() in content for secret in secrets if secret):\n",
-        "                if True:\n",
+        "        if any(content.find(secret) >= 0 for secret in looked_for):\n",
+        "        if False:\n",
         ("tests/unit/spark/test_archive.py",),
     ),
     Mutant(

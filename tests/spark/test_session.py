@@ -72,6 +72,29 @@ def test_the_classes_of_a_start_are_kept_and_the_next_one_takes_them(tmp_path):
     assert said()[0].endswith("['-XX:SharedArchiveFile']\n")
 
 
+UNWILLING = """
+from migrate.spark import archive
+from migrate.spark.session import keep_classes, spark_session, stop_session
+# As if nobody had thought of it: the JVM itself refuses to record with an agent, and does not start.
+archive._are_harmless = lambda options: True
+session = spark_session("local[1]", {}, small=True, recording=True)
+print(session.range(5).count())
+keep_classes((), lambda: print("keeping"))
+stop_session(session)
+"""
+
+
+def test_a_jvm_that_does_not_start_with_what_is_asked_of_it_starts_without(tmp_path):
+    (tmp_path / "spark-kafka").symlink_to(cache_folder() / "spark-kafka")
+    agent = "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n"
+    environment = with_our_package() | {"MM2_MIGRATE_CACHE": str(tmp_path), "SPARK_SUBMIT_OPTS": agent}
+    done = subprocess.run(
+        [sys.executable, "-c", UNWILLING], capture_output=True, text=True, timeout=300, env=environment
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "5\n", "")
+    assert [path.suffix for path in (tmp_path / "classes").iterdir()] == [".refused"]
+
+
 PREFER_IPV6 = """
 from migrate.spark.session import spark_session, stop_session
 session = spark_session("local[1]")

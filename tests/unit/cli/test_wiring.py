@@ -1,15 +1,17 @@
 """What the commands are plugged into: settings resolved once and only where needed, and who closes what."""
 
 from contextlib import nullcontext
+from dataclasses import dataclass
 
 import pytest
 
 from migrate.cli import wiring
-from migrate.errors import ConfigError
+from migrate.errors import ClusterError, ConfigError
 from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.record_reader import RecordReader
 from migrate.mm2.config_file import client_flow
-from migrate.model import Side
+from migrate.mm2.topics import MOST_HELD
+from migrate.model import LogRange, Side
 from tests.fakes import FakeClock, NoProgress
 
 PASSWORD = "hidden-from-everybody"
@@ -97,3 +99,30 @@ def test_the_java_machine_ends_with_the_command_also_where_it_fails(monkeypatch)
         assert edges.exact_admin(edges.target, ()).side is Side.TARGET
         _ = 1 / 0
     assert len(ended) == 1
+
+
+@dataclass(frozen=True)
+class Logs:
+    """A cluster whose logs are all so long; a negative length: it does not answer."""
+
+    length: int
+
+    def log_ranges(self, partitions):
+        if self.length < 0:
+            raise ClusterError("B is down.", "Start it.")
+        return {partition: LogRange(5, 5 + self.length) for partition in partitions}
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "small"),
+    [
+        (MOST_HELD, MOST_HELD, True),
+        (MOST_HELD + 1, 0, False),
+        (0, MOST_HELD + 1, False),
+        (0, -1, False),
+        (None, 0, True),
+    ],
+)
+def test_little_is_to_be_read_where_both_of_mm2s_topics_are_short(source, target, small):
+    clusters = [None if length is None else Logs(length) for length in (source, target)]
+    assert wiring._is_small(flow(), *clusters) is small

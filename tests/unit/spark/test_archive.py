@@ -17,6 +17,12 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("MM2_MIGRATE_CACHE", str(tmp_path))
     for name in archive.OPTIONS:
         monkeypatch.delenv(name, raising=False)
+    java = tmp_path / "jdk" / "bin" / "java"
+    for path in (java, tmp_path / "jdk" / "lib" / "server" / "classes.jsa"):
+        path.parent.mkdir(parents=True)
+        path.touch()
+    monkeypatch.setattr(archive, "java_executable", lambda: java)
+    monkeypatch.setattr(archive, "java_version", lambda: "17.0.15")
     return tmp_path
 
 
@@ -82,10 +88,26 @@ def test_a_file_of_another_user_is_not_used(cache, monkeypatch):
     assert ClassArchive(SETTINGS).find() is None
 
 
-@pytest.mark.parametrize("own", ["-XX:SharedArchiveFile=mine.jsa", "-Xshare:off", "-XX:ArchiveClassesAtExit=mine.jsa"])
-def test_a_user_who_has_an_archive_of_their_own_keeps_it(monkeypatch, own):
-    monkeypatch.setenv("SPARK_SUBMIT_OPTS", own)
-    keep(monkeypatch)
+OWN = [
+    "-XX:SharedArchiveFile=mine.jsa", "-Xshare:off", "-XX:ArchiveClassesAtExit=mine.jsa", "-XX:-UseSharedSpaces",
+    "-javaagent:otel.jar", "-agentlib:jdwp=server=y", "-agentpath:/x.so", "-Djava.system.class.loader=Mine", "-Dx='",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("own", OWN)
+@pytest.mark.parametrize("where", ["JAVA_TOOL_OPTIONS", JAVA_OPTIONS])
+def test_a_jvm_with_an_agent_or_an_archive_of_the_users_own_is_left_alone(monkeypatch, own, where):
+    settings = dict(SETTINGS)
+    if where == JAVA_OPTIONS:
+        settings[where] += f" {own}"
+    else:
+        monkeypatch.setenv(where, f"-Dx=y {own}")
+    keep(monkeypatch, settings)
+    assert ClassArchive(settings).options(recording=True) == ""
+
+
+def test_a_jvm_without_an_archive_of_its_own_classes_can_have_none(cache):
+    (cache / "jdk" / "lib" / "server" / "classes.jsa").unlink()
     assert ClassArchive(SETTINGS).options(recording=True) == ""
 
 
@@ -95,11 +117,18 @@ def test_a_java_that_may_not_know_the_options_gets_none(monkeypatch, version, op
     assert ClassArchive(SETTINGS).options(recording=True) == options
 
 
-def test_nothing_is_kept_with_a_secret_in_it(cache, monkeypatch):
-    keep(monkeypatch, content=b"classes hush-hush classes", secrets=("other", "hush-hush"))
-    assert files(cache) == []
-    keep(monkeypatch, secrets=("hush-hush", ""))
-    assert len(files(cache)) == 1
+def test_nothing_is_kept_with_a_secret_in_it_and_that_is_remembered_for_a_day(cache, monkeypatch):
+    keep(monkeypatch, content=b"classes hush-hush classes", secrets=("other-one", "hush-hush"))
+    (refusal,) = files(cache)
+    assert refusal.suffix == ".refused" and ClassArchive(SETTINGS).options(recording=True) == ""
+    a_day_ago = refusal.stat().st_mtime - 24 * 3600 - 1
+    os.utime(refusal, (a_day_ago, a_day_ago))
+    assert ClassArchive(SETTINGS).options(recording=True) == RECORDING
+
+
+def test_what_any_file_holds_is_no_secret_to_look_for(cache, monkeypatch):
+    keep(monkeypatch, content=b"true classes", secrets=("true", ""))
+    assert [path.suffix for path in files(cache)] == [".jsa"]
 
 
 def test_without_room_nothing_is_kept_and_nothing_half_written_is_left(cache, monkeypatch):
@@ -108,8 +137,19 @@ def test_without_room_nothing_is_kept_and_nothing_half_written_is_left(cache, mo
         raise OSError("No space left on device")
 
     monkeypatch.setattr(archive, "_dump", full)
-    ClassArchive(SETTINGS).keep(None, None, ())
+    with pytest.raises(OSError, match="No space"):
+        ClassArchive(SETTINGS).keep(None, None, ())
     assert files(cache) == []
+
+
+def test_what_a_killed_jvm_was_writing_goes_with_the_next(cache, monkeypatch):
+    keep(monkeypatch)
+    old, new = (cache / "classes" / name for name in ("x.1.part.temp", "x.2.part"))
+    for path in (old, new):
+        path.touch()
+    os.utime(old, (1000, 1000))
+    keep(monkeypatch)
+    assert not old.exists() and new.exists()
 
 
 def test_only_the_newest_few_are_kept(cache, monkeypatch):

@@ -1,26 +1,25 @@
-"""Spark's start beside the first questions: what is known in time decides how, and nobody waits for the rest."""
+"""Spark's start beside the first questions: how it starts is said once, and nobody starts what nobody wants."""
 
-import time
 from threading import Event
 
 import pytest
 
 from migrate.spark import background
-from migrate.spark.background import Wishes, background_spark
+from migrate.spark.background import Start, Wishes, background_spark
 
 
 @pytest.fixture
 def started(monkeypatch):
     """Sessions that would have been started: how small, and whether they record."""
     sessions = []
-    monkeypatch.setattr(background, "spark_session", lambda *words, recording: sessions.append((words[2], recording)))
+    monkeypatch.setattr(background, "spark_session", lambda *words: sessions.append(words[2:]))
     for name in ("start_workers", "stop_session", "keep_classes"):
         monkeypatch.setattr(background, name, lambda *words: None)
     return sessions
 
 
-def wishes(small):
-    return Wishes(small, lambda: None, {"hush"}, lambda: None)
+def wishes():
+    return Wishes(lambda: None, {"hush"}, lambda: None)
 
 
 def test_a_start_without_wishes_is_quick_and_keeps_nothing(started):
@@ -30,43 +29,45 @@ def test_a_start_without_wishes_is_quick_and_keeps_nothing(started):
 
 
 @pytest.mark.parametrize("small", [True, False])
-def test_a_start_knows_how_much_there_is_to_read(started, small):
-    with background_spark(None, {}, wishes(lambda: small)) as session:
+def test_a_start_waits_until_it_is_said_how(started, small):
+    asked = wishes()
+    with background_spark(None, {}, asked) as session:
+        assert started == []
+        asked.settle(Start(small, recording=True))
         session()
     assert started == [(small, True)]
 
 
-def test_a_cluster_that_is_slow_to_say_does_not_hold_up_the_start(started, monkeypatch):
-    monkeypatch.setattr(background, "SIZE_SECONDS", 0.1)
-    with background_spark(None, {}, wishes(Event().wait)) as session:
+def test_who_needs_the_session_before_gets_one_for_much_that_keeps_nothing(started):
+    asked = wishes()
+    with background_spark(None, {}, asked) as session:
         session()
-    assert started == [(False, True)]
+        asked.settle(Start(small=True, recording=True))
+    assert started == [(False, False)]
 
 
-def test_who_leaves_does_not_wait_for_a_cluster_to_say(started, monkeypatch):
-    monkeypatch.setattr(background, "SIZE_SECONDS", 3600.0)
-    began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), background_spark(None, {}, wishes(Event().wait)):
+def test_who_leaves_before_it_is_said_starts_nothing(started):
+    with pytest.raises(KeyboardInterrupt), background_spark(None, {}, wishes()):
         raise KeyboardInterrupt
-    assert time.monotonic() - began < 600
+    assert started == []
 
 
-def test_a_question_that_fails_is_not_the_starts_business(started):
-    def fails() -> bool:
-        raise ZeroDivisionError
-
-    with background_spark(None, {}, wishes(fails)) as session:
+def test_workers_that_do_not_come_up_hold_up_nobody(started, monkeypatch):
+    called, never = Event(), Event()
+    monkeypatch.setattr(background, "start_workers", lambda *words: called.set() or never.wait())
+    with background_spark(None, {}, wishes()) as session:
         session()
-    assert started == [(False, True)]
+        assert called.wait(60)
+    never.set()
 
 
 def test_classes_are_kept_after_what_went_well_only(started, monkeypatch):
     kept = []
     monkeypatch.setattr(background, "keep_classes", lambda secrets, announce: kept.append(set(secrets)))
-    with pytest.raises(ZeroDivisionError), background_spark(None, {}, wishes(lambda: True)) as session:
+    with pytest.raises(ZeroDivisionError), background_spark(None, {}, wishes()) as session:
         session()
         raise ZeroDivisionError
     assert kept == []
-    with background_spark(None, {}, wishes(lambda: True)) as session:
+    with background_spark(None, {}, wishes()) as session:
         session()
-    assert kept == [{"hush"}] and started[-1] == (True, True) and "hush" not in repr(wishes(bool))
+    assert kept == [{"hush"}] and "hush" not in repr(wishes())

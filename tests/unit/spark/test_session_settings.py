@@ -6,7 +6,15 @@ import pytest
 
 from migrate.errors import UsageError
 from migrate.spark import session_settings
-from migrate.spark.session_settings import CLASS_PATH, JAVA_OPTIONS, LARGE_JAVA, SMALL_JAVA, master_of, settings_of
+from migrate.spark.session_settings import (
+    CLASS_PATH,
+    JAVA_OPTIONS,
+    LARGE_JAVA,
+    SMALL_JAVA,
+    is_plain,
+    master_of,
+    settings_of,
+)
 
 JARS = [Path("/cache/a.jar"), Path("/cache/b.jar")]
 
@@ -15,7 +23,8 @@ JARS = [Path("/cache/a.jar"), Path("/cache/b.jar")]
 def no_java(monkeypatch):
     monkeypatch.setattr(session_settings, "java_version", lambda: "17")
     monkeypatch.setattr(session_settings, "connector_jars", lambda conf: JARS)
-    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    for name in ("PYSPARK_SUBMIT_ARGS", "SPARK_DIST_CLASSPATH", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def test_a_jvm_that_has_little_to_read_starts_quickly_and_another_runs_fast():
@@ -25,11 +34,24 @@ def test_a_jvm_that_has_little_to_read_starts_quickly_and_another_runs_fast():
 
 
 def test_the_connector_is_on_the_class_path_of_this_machine_and_goes_to_a_clusters_executors():
-    here = settings_of("local[2]", {CLASS_PATH: "/mine/*"})
-    assert here[CLASS_PATH] == "/cache/a.jar:/cache/b.jar:/mine/*" and "spark.jars" not in here
+    here = settings_of("local[2]", {})
+    assert here[CLASS_PATH] == "/cache/a.jar:/cache/b.jar" and "spark.jars" not in here
     there = settings_of("spark://host:7077", {"spark.jars": "/mine.jar"})
     assert there["spark.jars"] == "/mine.jar,/cache/a.jar,/cache/b.jar" and CLASS_PATH not in there
     assert JAVA_OPTIONS not in there
+
+
+def test_a_spark_that_somebody_has_set_up_keeps_its_classes_as_they_say(monkeypatch, tmp_path):
+    assert is_plain({"spark.driver.memory": "4g"})
+    mine = settings_of("local[2]", {CLASS_PATH: "/mine/*"})
+    assert mine[CLASS_PATH] == "/mine/*" and mine["spark.jars"] == "/cache/a.jar,/cache/b.jar"
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert is_plain({})
+    (tmp_path / "spark-defaults.conf").touch()
+    assert not is_plain({}) and CLASS_PATH not in settings_of("local[2]", {})
+    monkeypatch.delenv("SPARK_CONF_DIR")
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--driver-class-path x.jar pyspark-shell")
+    assert not is_plain({}) and CLASS_PATH not in settings_of("local[2]", {})
 
 
 def test_a_folder_that_a_class_path_can_not_name_is_no_obstacle(monkeypatch):
