@@ -145,7 +145,7 @@ def _first_look(by: _Surveyor) -> _FirstLook:
         on_source = ClusterSurvey(source_facts, timer.run("topics", f"listing topics of {source.alias}", source.topics))
     topics = timer.run("topics", f"listing topics of {target.alias}", target.topics)
     if by.clusters.begin is not None:
-        timer.run("spark", "looking how much MM2 has left to read", by.clusters.begin)
+        timer.run("spark", "asking how long MM2's topics are", by.clusters.begin)
     on_target = ClusterSurvey(facts, topics, timer.run("groups", f"listing groups on {target.alias}", target.groups))
     target_listed_at = source_listed_at = by.now()
     if by.clusters.ready is not None:

@@ -23,6 +23,14 @@ def complain(text: str) -> None:
     print(f"demo: {text}", file=sys.stderr)
 
 
+def ended(by: SystemExit | KeyboardInterrupt) -> int:
+    """Return the exit code of a demo that a signal has ended, once everything is taken down."""
+    if isinstance(by, SystemExit):
+        return int(by.code or 0)
+    complain("interrupted; everything that it started is stopped.")
+    return 128 + signal.SIGINT
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/demo", description="A whole cutover on this machine.")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave plans, journals and the report there")
@@ -35,9 +43,13 @@ def main() -> int:
     signal.signal(signal.SIGHUP, leave)
     try:
         return tell(Stage(), chosen.keep) if chosen.hands_on is None else hand_over(Stage(), chosen.hands_on)
-    except KeyboardInterrupt:
-        complain("interrupted; everything that it started is stopped.")
-        return 128 + signal.SIGINT
+    except (SystemExit, KeyboardInterrupt) as end:
+        return ended(end)
+    except SystemError as error:
+        # What a signal's exception becomes that is raised inside a call of librdkafka's Python client.
+        if isinstance(error.__cause__, SystemExit | KeyboardInterrupt):
+            return ended(error.__cause__)
+        raise
     except BrokenPipeError:
         sys.stdout = None  # or Python complains again when it flushes at exit
         return 0
