@@ -115,13 +115,12 @@ def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mappi
     wishes = Wishes(
         prepare,
         secret_values(flow.source.properties) | secret_values(flow.target.properties),
-        lambda: progress.step("keeping what Spark has loaded, for quicker starts from now on"),
+        lambda: progress.step("keeping the classes that Spark has loaded, so that the next plan starts sooner"),
     )
 
     def begin() -> None:
-        # Without comparing, little is loaded of what other plans need.
         compares = not (source_down or options.get("no_match"))
-        wishes.settle(Start(small=_is_small(flow, source, target), recording=compares))
+        wishes.settle(Start(small=_is_small(flow, source, target), compares=compares))
 
     with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as session:
         yield replace(_plan_clusters(flow, *sides, source, target, session), begin=begin)

@@ -22,7 +22,7 @@ from migrate.model import LogRange, TopicPartition
 # Anchors per partition and partitions per topic that a topic is calibrated on.
 ANCHORS = 16
 ANCHOR_PARTITIONS = 4
-# Records read from the end of either log where syncs are fewer; a copy's log is often longer, by markers and replays.
+# Records read from the end of either log where a topic has fewer; a copy's log is often longer, by markers and replays.
 SOURCE_TAIL = 50
 TARGET_TAIL = 100
 # Partitions whose ends are read of a topic that has some syncs: most topics have few, once MM2's own is compacted.
@@ -167,7 +167,7 @@ def _calibration(
 
 
 def _way_to_pair(pairs: Collection[Pair]) -> "Callable[[Collection[Content], Collection[Content]], list[Pair]]":
-    """Return how to pair records near the ends, by what those say that syncs name.
+    """Return how to pair records near the ends, by what the pairs that syncs name agree in.
 
     Where syncs agree in nothing, all may be changed on the way: then records are not paired by timestamp and key, which
     agree by chance where many were written in a millisecond.

@@ -89,8 +89,8 @@ class ClassArchive:
             if digest is None:
                 self.refuse()
                 return
-            for unsound in self._folder.glob(f"{self._key}-*.jsa"):
-                unsound.unlink(missing_ok=True)
+            for replaced in self._folder.glob(f"{self._key}-*.jsa"):
+                replaced.unlink(missing_ok=True)
             made.rename(self._folder / f"{self._key}-{digest}.jsa")
             self._forget_old()
         finally:
@@ -115,8 +115,8 @@ class ClassArchive:
     def _forget_old(self) -> None:
         by_age = sorted(self._folder.glob("*.jsa"), key=_modified, reverse=True)
         # What a JVM was writing that was killed.
-        ages_ago = time.time() - _LEFT_BEHIND_SECONDS
-        left_behind = [path for path in self._folder.glob("*.part*") if _modified(path) < ages_ago]
+        long_ago = time.time() - _LEFT_BEHIND_SECONDS
+        left_behind = [path for path in self._folder.glob("*.part*") if _modified(path) < long_ago]
         for path in [*by_age[KEPT:], *left_behind]:
             path.unlink(missing_ok=True)
 

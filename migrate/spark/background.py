@@ -21,10 +21,13 @@ Session = Callable[[], "SparkSession"]
 
 @dataclass(frozen=True)
 class Start:
-    """How Spark starts: `small` where little is to be read, `recording` where its classes may be kept in the end."""
+    """How Spark starts: `small` where little is to be read.
+
+    `compares` says that records will be compared: then Python workers are started, and the classes are kept in the end.
+    """
 
     small: bool
-    recording: bool = False
+    compares: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,8 @@ def background_spark(master: str | None, conf: Mapping[str, str], wishes: Wishes
         how = Start(small=True) if wishes is None else wishes.start.result()
         if over.is_set():
             raise _NotWanted
-        session = spark_session(master, conf, how.small, how.recording)
-        if wishes is not None:
+        session = spark_session(master, conf, how.small, how.compares)
+        if wishes is not None and how.compares:
             prepare = wishes.prepare
             in_background(lambda: start_workers(session, prepare), "spark-workers")
         return session

@@ -17,7 +17,7 @@ from migrate.spark.checkpoints import read_checkpoints
 from migrate.spark.dataframes import read_ranges, read_topic
 from migrate.spark.java_settings import JavaSettings
 from migrate.spark.questions import SyncPairsOf, no_chain
-from migrate.spark.scanner import SparkScanner, reading_topic
+from migrate.spark.scanner import SparkScanner, as_bytes, reading_topic
 from migrate.spark.syncs import Syncs
 
 if TYPE_CHECKING:
@@ -97,9 +97,5 @@ def positions_in(
 
     # In a struct with its offset, for a null value (the position was cleared) must win as well.
     newest = records.where(_OF_SOURCE_CONNECTOR).groupBy("key").agg(expr("max(struct(offset, value)).value as value"))
-    pairs = ((_bytes(row.key), _bytes(row.value)) for row in newest.collect())
+    pairs = ((as_bytes(row.key), as_bytes(row.value)) for row in newest.collect())
     return positions_of(pairs, source_alias, connectors)
-
-
-def _bytes(value: bytearray | None) -> bytes | None:
-    return None if value is None else bytes(value)

@@ -59,12 +59,13 @@ class SparkScanner:
             with reading_topic(self._settings, topic):
                 records = read_ranges(self._spark, self._settings.source, topic, logs).selectExpr(*_COLUMNS).collect()
             for partition, offset, timestamp, key, value in sorted(records, key=lambda record: (record[0], record[1])):
-                content = Content(timestamp, _bytes(key), _bytes(value), ())
+                content = Content(timestamp, as_bytes(key), as_bytes(value), ())
                 found[TopicPartition(topic, partition)][offset] = content
         return found
 
 
-def _bytes(value: bytearray | None) -> bytes | None:
+def as_bytes(value: bytearray | None) -> bytes | None:
+    """Return a binary column's value as Python's own type."""
     return None if value is None else bytes(value)
 
 

@@ -154,9 +154,10 @@ def stop_java_machine() -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    if _started.leaves_behind is not None:
+    leaves_behind, _started.leaves_behind = _started.leaves_behind, None
+    if leaves_behind is not None:
         with contextlib.suppress(OSError):
-            _started.leaves_behind.rmdir()
+            leaves_behind.rmdir()
     if process.returncode == 0:
         log_file().unlink(missing_ok=True)
 

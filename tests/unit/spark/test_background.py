@@ -33,7 +33,7 @@ def test_a_start_waits_until_it_is_said_how(started, small):
     asked = wishes()
     with background_spark(None, {}, asked) as session:
         assert started == []
-        asked.settle(Start(small, recording=True))
+        asked.settle(Start(small, compares=True))
         session()
     assert started == [(small, True)]
 
@@ -42,7 +42,7 @@ def test_who_needs_the_session_before_gets_one_for_much_that_keeps_nothing(start
     asked = wishes()
     with background_spark(None, {}, asked) as session:
         session()
-        asked.settle(Start(small=True, recording=True))
+        asked.settle(Start(small=True, compares=True))
     assert started == [(False, False)]
 
 
@@ -55,10 +55,22 @@ def test_who_leaves_before_it_is_said_starts_nothing(started):
 def test_workers_that_do_not_come_up_hold_up_nobody(started, monkeypatch):
     called, never = Event(), Event()
     monkeypatch.setattr(background, "start_workers", lambda *words: called.set() or never.wait())
-    with background_spark(None, {}, wishes()) as session:
+    asked = wishes()
+    with background_spark(None, {}, asked) as session:
+        asked.settle(Start(small=True, compares=True))
         session()
         assert called.wait(60)
     never.set()
+
+
+def test_a_plan_that_compares_nothing_starts_no_workers(started, monkeypatch):
+    called = []
+    monkeypatch.setattr(background, "start_workers", lambda *words: called.append(words))
+    asked = wishes()
+    with background_spark(None, {}, asked) as session:
+        asked.settle(Start(small=True))
+        session()
+    assert called == []
 
 
 def test_classes_are_kept_after_what_went_well_only(started, monkeypatch):
