@@ -63,6 +63,11 @@ class MirrorProgress:
             POLL_SECONDS,
         )
 
+    def is_replicated(self, topics: Iterable[str]) -> bool:
+        """Whether every record of the given source topics is on the target, by the first two of those three things."""
+        with self._readers() as (source, target):
+            return not self._behind(source, target, sorted(topics), compare_last=True)
+
     def wait_checkpoints(
         self,
         groups: Iterable[str],
