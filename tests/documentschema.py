@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from migrate.model import CheckResult, Decision, Grade
-from migrate.plan.file import ROW_SCHEMA
+from migrate.plan.file import ROW_SCHEMA_FIELDS
 from migrate.plan.plan import ADDED_IN, FORMAT_VERSION, Header
 from migrate.plan.totals import Totals
 
@@ -66,9 +66,9 @@ def plan_document_schema() -> dict[str, Any]:
 
 
 def _row() -> dict[str, Any]:
-    """Return a row's schema from its Avro schema, which has a sentence on every field."""
-    return _closed({f["name"]: _avro(f["type"]) | {"description": f["doc"]} for f in ROW_SCHEMA["fields"]}) | {
-        "description": ROW_SCHEMA["doc"]
+    """Return a row's schema from the fields of the Avro schema, which have a sentence each."""
+    return _closed({f["name"]: _avro(f["type"]) | {"description": f["doc"]} for f in ROW_SCHEMA_FIELDS}) | {
+        "description": "One committed offset of a consumer group, and what becomes of it on the target cluster."
     }
 
 

@@ -14,7 +14,7 @@ from migrate.apply.exact_admin import groups_with_metadata
 from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
 from migrate.apply.journal import Journal, journal_to_read, read_journal
 from migrate.apply.record_proof import LogSide, prove
-from migrate.apply.run import ApplyClusters, ApplyOptions, refuse_other_cluster
+from migrate.apply.run import ApplyClusters, ApplyOptions, refuse_earlier_format, refuse_other_cluster
 from migrate.apply.signatures import Signature, signatures_beside
 from migrate.apply.undo import undo_plan
 from migrate.apply.verify import Known, joint_exit_code, verify, with_members
@@ -42,6 +42,7 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pri
     """Apply a plan file, or show what applying it would do; return the lines to print and the exit code."""
     get_ready()
     plan = read_plan(path)
+    refuse_earlier_format(plan, path)
     flow = _roles(flow, plan)
     approval = _approved(plan, options["approve"], options["execute"])
     _refuse_other_name(plan, path)

@@ -1,4 +1,4 @@
-"""The plan file: an Avro object container that any Avro reader opens, one record per row.
+"""The plan file: an Avro object container that any Avro reader opens, one record per group, one column per field.
 
 The header is canonical JSON in the file's metadata, next to the format version and the fingerprint.
 Invariants:
@@ -6,8 +6,8 @@ Invariants:
 - The same plan gives the same bytes (fixed sync marker, fixed codec, canonical header).
 - A file is complete or not there: it is written beside its place, synced, and renamed.
 - What `read_plan` returns has the fingerprint that its maker stored; anything else is refused.
-- The schema's namespace carries the format version. Fields are only ever added with a default, and never reordered.
-  Enums have the default `unknown`, so that a reader of another version sees that it does not know a word.
+- The schema's namespace carries the format version: another set of fields is another format. Enums have the default
+  `unknown`, so that a reader of another version sees that it does not know a word.
 """
 
 import json
@@ -28,13 +28,14 @@ from migrate.plan.plan import (
     ADDED_IN,
     FORMAT_VERSION,
     READABLE_FORMATS,
+    TABLES_SINCE,
     Header,
     PinnedRange,
     Plan,
     PlannedGroupState,
     header_document,
-    row_document,
 )
+from migrate.plan.row_table import GROUP, rows_of, tables_of
 
 NAMESPACE = f"mm2_migrate.plan.v{FORMAT_VERSION}"
 
@@ -44,58 +45,65 @@ def _enum(words: type[StrEnum], doc: str) -> dict[str, Any]:
     return {"type": "enum", "name": words.__name__, "symbols": symbols, "default": "unknown", "doc": doc}
 
 
-def _text(name: str, doc: str, **default: str) -> dict[str, Any]:
-    return {"name": name, "type": "string", **default, "doc": doc}
+def _text(name: str, doc: str) -> dict[str, Any]:
+    return {"name": name, "type": "string", "doc": doc}
 
 
 def _offset(name: str, doc: str) -> dict[str, Any]:
-    return {"name": name, "type": ["null", "long"], "default": None, "doc": doc}
+    return {"name": name, "type": ["null", "long"], "doc": doc}
 
 
 _DECISION = _enum(Decision, "What apply does with the row.")
 _METHOD = _enum(Method, "How the target offset was found.")
 _GRADE = _enum(Grade, "How much is proven about the target offset.")
 
-ROW_SCHEMA: dict[str, Any] = {
+# What a row holds, field by field; the file has a column for each but `group`.
+ROW_SCHEMA_FIELDS: tuple[dict[str, Any], ...] = (
+    _text("group", "Consumer group."),
+    _text("source_topic", "Topic on the source cluster, which the groups leave."),
+    _text("target_topic", "Its replica's name on the target cluster."),
+    {"name": "partition", "type": "int", "doc": "Partition, the same number on both clusters."},
+    _offset("source_committed", "Offset committed on the source: the next record that the group wants."),
+    _text("source_metadata", "Metadata of that commit; empty if it has none."),
+    _offset("source_log_start", "First offset of the source partition's log when it was pinned."),
+    _offset("source_log_end", "Last stable offset of the source partition when it was pinned."),
+    _offset("target_log_start", "First offset of the target partition's log when it was pinned."),
+    _offset("target_log_end", "Last stable offset of the target partition when it was pinned."),
+    _offset("target_prior", "Offset committed on the target before; null if there was none."),
+    _text("target_prior_metadata", "Metadata of that commit; empty if it has none."),
+    {"name": "decision", "type": _DECISION, "doc": "set, remove, keep, skip or block."},
+    _offset("target_offset", "Offset planned on the target; null where nothing is planned."),
+    {"name": "method", "type": ["null", _METHOD], "doc": "How it was found."},
+    {"name": "grade", "type": ["null", _GRADE], "doc": "exact, bounded or estimated."},
+    _offset("rereads_at_most", "Proven bound on records read twice; null where none is proven."),
+    _offset("rereads_estimate", "Likely number of records read twice; bounds nothing."),
+    _text("reason", "Code that says why, such as translated or already-there."),
+    _text("sentence", "The same in a sentence."),
+    _text("lower_kind", "What stands at the lower end: proven-sync, sync, log-start, ...; empty if nothing."),
+    _offset("lower_source_offset", "Source offset of the sync at the lower end."),
+    _offset("lower_target_offset", "Target offset of that sync."),
+    _offset("upper_source_offset", "Source offset of the sync at the window's upper end."),
+    _offset("upper_target_offset", "Target offset of that sync."),
+    _offset("checkpoint_source_offset", "Source offset of MM2's newest checkpoint, to compare with."),
+    _offset("checkpoint_target_offset", "Target offset of MM2's newest checkpoint."),
+    _text("equality", "What two records had to agree in to count as one: all, without-headers, ..."),
+    _text("why", "Code of what comparing records said, such as proven; empty if none were compared."),
+    _offset("missing_on_target", "Owed records that have no copy on the target; null where that is not known."),
+    _text("target_metadata", "Metadata to commit with the target offset, byte for byte; empty for none."),
+)
+
+
+def _column(field: dict[str, Any]) -> dict[str, Any]:
+    return field if field["name"] == GROUP else field | {"type": {"type": "array", "items": field["type"]}}
+
+
+PLAN_SCHEMA: dict[str, Any] = {
     "type": "record",
-    "name": "Row",
+    "name": "GroupRows",
     "namespace": NAMESPACE,
-    "doc": "One committed offset of a consumer group, and what becomes of it on the target cluster.",
-    "fields": [
-        _text("group", "Consumer group."),
-        _text("source_topic", "Topic on the source cluster, which the groups leave."),
-        _text("target_topic", "Its replica's name on the target cluster."),
-        {"name": "partition", "type": "int", "doc": "Partition, the same number on both clusters."},
-        _offset("source_committed", "Offset committed on the source: the next record that the group wants."),
-        _text("source_metadata", "Metadata of that commit; empty if it has none."),
-        _offset("source_log_start", "First offset of the source partition's log when it was pinned."),
-        _offset("source_log_end", "Last stable offset of the source partition when it was pinned."),
-        _offset("target_log_start", "First offset of the target partition's log when it was pinned."),
-        _offset("target_log_end", "Last stable offset of the target partition when it was pinned."),
-        _offset("target_prior", "Offset committed on the target before; null if there was none."),
-        _text("target_prior_metadata", "Metadata of that commit; empty if it has none."),
-        {"name": "decision", "type": _DECISION, "doc": "set, remove, keep, skip or block."},
-        _offset("target_offset", "Offset planned on the target; null where nothing is planned."),
-        {"name": "method", "type": ["null", _METHOD], "default": None, "doc": "How it was found."},
-        {"name": "grade", "type": ["null", _GRADE], "default": None, "doc": "exact, bounded or estimated."},
-        _offset("rereads_at_most", "Proven bound on records read twice; null where none is proven."),
-        _offset("rereads_estimate", "Likely number of records read twice; bounds nothing."),
-        _text("reason", "Code that says why, such as translated or already-there."),
-        _text("sentence", "The same in a sentence."),
-        _text("lower_kind", "What stands at the lower end: proven-sync, sync, log-start, ...; empty if nothing."),
-        _offset("lower_source_offset", "Source offset of the sync at the lower end."),
-        _offset("lower_target_offset", "Target offset of that sync."),
-        _offset("upper_source_offset", "Source offset of the sync at the window's upper end."),
-        _offset("upper_target_offset", "Target offset of that sync."),
-        _offset("checkpoint_source_offset", "Source offset of MM2's newest checkpoint, to compare with."),
-        _offset("checkpoint_target_offset", "Target offset of MM2's newest checkpoint."),
-        _text("equality", "What two records had to agree in to count as one: all, without-headers, ...", default=""),
-        _text("why", "Code of what comparing records said, such as proven; empty if none were compared.", default=""),
-        _offset("missing_on_target", "Owed records that have no copy on the target; null where that is not known."),
-        _text(
-            "target_metadata", "Metadata to commit with the target offset, byte for byte; empty for none.", default=""
-        ),
-    ],
+    "doc": "The committed offsets of one consumer group, and what becomes of each on the target cluster. Item n of an "
+    "array belongs to row n; an array with a single item holds for all rows. `partition` has an item for every row.",
+    "fields": [_column(field) for field in ROW_SCHEMA_FIELDS],
 }
 
 
@@ -160,7 +168,10 @@ def read_plan(path: Path) -> Plan:
     content = _content(path)
     metadata = _metadata(content, path)
     try:
-        plan = Plan(_header(json.loads(metadata[HEADER_KEY])), tuple(_rows(content)))
+        header = _header(json.loads(metadata[HEADER_KEY]))
+        if str(header.format_version) != metadata[FORMAT_KEY]:
+            raise ValueError(f"format {header.format_version} in the header")
+        plan = Plan(header, tuple(_rows(content) if header.format_version >= TABLES_SINCE else _single_rows(content)))
     except Exception as error:  # a damaged file can fail in any way in any layer: Avro, deflate, JSON, types
         raise UnreadablePlan(
             f"{path} is a plan, but it is damaged or cut short ({type(error).__name__}: {str(error)[:200]}).",
@@ -236,8 +247,8 @@ def _write(plan: Plan, file: IO[bytes]) -> None:
 
     fastavro.writer(
         file,
-        fastavro.parse_schema(ROW_SCHEMA),
-        (row_document(row) for row in plan.rows),
+        fastavro.parse_schema(PLAN_SCHEMA),
+        tables_of(plan.rows),
         codec="deflate",
         sync_marker=SYNC_MARKER,
         strict=True,
@@ -297,11 +308,18 @@ def _metadata(content: bytes, path: Path) -> Mapping[str, str]:
 def _rows(content: bytes) -> Iterator[Row]:
     import fastavro
 
-    known: dict[str, str] = {}  # a million rows share a few thousand names
+    known: dict[str, str] = {}  # a million rows share a few thousand texts
+    tables: Iterator[Any] = fastavro.reader(BytesIO(content))
+    for table in tables:
+        yield from rows_of(table, known)
+
+
+def _single_rows(content: bytes) -> Iterator[Row]:
+    """Yield the rows of a plan of an earlier format, in which each is a record of its own."""
+    import fastavro
+
     records: Iterator[Any] = fastavro.reader(BytesIO(content))
     for record in records:
-        for name in ("group", "source_topic", "target_topic", "reason", "lower_kind"):
-            record[name] = known.setdefault(record[name], record[name])
         record["decision"] = Decision(record["decision"])
         record["method"] = None if record["method"] is None else Method(record["method"])
         record["grade"] = None if record["grade"] is None else Grade(record["grade"])

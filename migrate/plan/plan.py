@@ -3,7 +3,8 @@
 Invariants:
 - Rows are sorted by (group, source topic, partition), and no two have the same key.
 - rows + filtered = commits read + rows added by `--uncommitted` (promise 3).
-- The fingerprint is SHA-256 over every header field and every row; nothing in a plan is outside it.
+- The fingerprint is SHA-256 over every header field and every row; nothing in a plan is outside it. It covers values,
+  not bytes of the file: it depends on no version of an Avro library.
 - A plan is never edited: a changed mind is a new plan.
 """
 
@@ -15,10 +16,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from migrate.model import CheckResult, Decision, Level, Row, Scope
+from migrate.plan.row_table import row_document, tables_of
 
-FORMAT_VERSION = 4
-# Plans of these formats can be read; what a later one added is empty there.
-READABLE_FORMATS = (3, 4)
+FORMAT_VERSION = 5
+# Plans of these formats can be read; what a later one added is empty there. Only the newest is applied.
+READABLE_FORMATS = (3, 4, 5)
+# From this one on, file and fingerprint hold a table for each group; before, a document for each row.
+TABLES_SINCE = 5
 ADDED_IN = {"source_topic_ids": 4, "undoes_events": 4, "undoes_digest": 4}
 MIN_APPROVAL_DIGITS = 32
 SHORT_DIGITS = 12
@@ -162,17 +166,6 @@ def header_document(header: Header) -> dict[str, Any]:
     return {name: value for name, value in asdict(header).items() if ADDED_IN.get(name, 0) <= header.format_version}
 
 
-def row_document(row: Row) -> dict[str, Any]:
-    """Return a row as plain values, keyed by the names of the plan file's fields."""
-    document = {name: getattr(row, name) for name in ROW_FIELDS}
-    for name in ("decision", "method", "grade"):
-        document[name] = None if document[name] is None else str(document[name])
-    return document
-
-
-ROW_FIELDS: tuple[str, ...] = tuple(Row.__dataclass_fields__)
-
-
 def canonical(document: Mapping[str, Any]) -> bytes:
     """Return the one byte form of a document that is hashed: sorted keys, no spaces, UTF-8."""
     # surrogatepass: a group's name may come from bytes that are not UTF-8; it must still hash to something.
@@ -181,11 +174,12 @@ def canonical(document: Mapping[str, Any]) -> bytes:
 
 
 def fingerprint(header: Header, rows: Iterable[Row]) -> str:
-    """Return the SHA-256, in hex, over every header field and row."""
+    """Return the SHA-256, in hex, over every header field and row, in the form of the header's format."""
     digest = hashlib.sha256(canonical(header_document(header)))
-    for row in rows:
+    documents = tables_of(rows) if header.format_version >= TABLES_SINCE else map(row_document, rows)
+    for document in documents:
         digest.update(b"\n")
-        digest.update(canonical(row_document(row)))
+        digest.update(canonical(document))
     return digest.hexdigest()
 
 

@@ -13,7 +13,8 @@ from typing import Any
 from migrate.clock import iso
 from migrate.model import CheckResult, Decision, Level, Row
 from migrate.plan.diff import PlanDiff, RowChange, moved_by
-from migrate.plan.plan import Plan, row_document
+from migrate.plan.plan import Plan
+from migrate.plan.row_table import row_document
 from migrate.plan.totals import totals
 from migrate.show.streamed_json import fields_of
 from migrate.show.table import aligned, number, tally, wrapped

@@ -11,7 +11,7 @@ from migrate.checks.registry import OFFSETS_EXPIRY
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.forecast import forecast
-from migrate.plan.plan import Header, Plan
+from migrate.plan.plan import FORMAT_VERSION, Header, Plan
 from migrate.plan.totals import Mm2Comparison, Totals, totals
 from migrate.show.group_table import group_lines
 from migrate.show.table import aligned, headed, tally, wrapped
@@ -254,6 +254,9 @@ def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...
     if not t.groups_to_write or plan.cluster_blocks():
         clean = plan.is_clean()
         return NextSteps(("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",))
+    if plan.header.format_version != FORMAT_VERSION:
+        earlier = plan.header.format_version
+        return NextSteps((f"This version does not apply plans of format {earlier}: make a new plan.",))
     lines, partial = [], "" if plan.is_clean() else " --allow-partial"
     if partial:
         lines.append("Fix what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")

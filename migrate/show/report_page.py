@@ -126,16 +126,17 @@ def _next(
     steps = next_steps(plan, counted, path, options)
     sentences = steps.sentences
     if after.runs:
-        sentences = () if options else (OPTIONS_TO_ADD,)
+        sentences = (() if options else (OPTIONS_TO_ADD,)) if steps.execute else steps.sentences
         if after.spent:
             sentences = ("This plan is spent: to go forward again, make a new one.",)
-    if after.spent or not steps.dry_run:
+    if after.spent or not (steps.dry_run or after.runs):
         return sentences, []
     if not after.runs:
         dry_run = ("Dry run: every check, nothing written", steps.dry_run)
         return sentences, [dry_run, ("Apply what was approved", steps.execute)]
     rest = " ".join(["", shell_word(path), *map(shell_word, options)])
-    commands = [] if after.complete else [("Take up what is left: the same command again", steps.execute)]
+    again = steps.execute and not after.complete
+    commands = [("Take up what is left: the same command again", steps.execute)] if again else []
     commands.append(("Read the target afresh, and compare", f"mm2-migrate verify{rest}"))
     if plan.header.kind != UNDO:  # an undo is not undone: forward again is a new plan
         commands.append(("The way back, as a dry run", f"mm2-migrate rollback{rest}"))

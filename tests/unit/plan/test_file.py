@@ -1,9 +1,9 @@
 """The plan file: what is written is read back, the same plan is the same bytes, and no damage goes unnoticed."""
 
-import hashlib
 import json
 from dataclasses import asdict, fields, replace
 from pathlib import Path
+from typing import Any
 
 import fastavro
 import pytest
@@ -17,16 +17,20 @@ from migrate.plan.file import (
     FINGERPRINT_KEY,
     FORMAT_KEY,
     HEADER_KEY,
-    ROW_SCHEMA,
+    PLAN_SCHEMA,
+    ROW_SCHEMA_FIELDS,
     read_plan,
     refuse_overwrite,
     write_plan,
 )
-from migrate.plan.plan import FORMAT_VERSION, PinnedRange, Plan, PlannedGroupState, canonical, row_document
+from migrate.plan.plan import FORMAT_VERSION, PinnedRange, Plan, PlannedGroupState
+from migrate.plan.row_table import tables_of
 from tests.builders import make_check, make_header, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
 
-SCHEMA_SHA256 = "3e4fac3c81ceeb8624e4845b4809fd17b6106d11e05da3e57d4fb3e4380c1c17"
+# One plan and its journal of each earlier format, as the version of its day wrote them.
+KEPT = Path(__file__).parents[2] / "golden" / "plans"
+SCHEMA_SHA256 = "840e73abdd3a30fef68a1cad553e280cc7877e5bf71e35d8def56bfb765d930a"
 
 
 @pytest.fixture
@@ -60,27 +64,44 @@ def test_every_field_of_the_header_is_read_back(tmp_path):
     assert asdict(read_plan(tmp_path / "p").header) == asdict(plan.header)
 
 
-def test_a_plan_of_the_format_before_is_read_with_the_fingerprint_that_it_was_approved_by(tmp_path):
-    old = make_plan([make_row()], format_version=3)
-    header = asdict(old.header)
-    for later in ("source_topic_ids", "undoes_events", "undoes_digest"):
-        del header[later]
-    digest = hashlib.sha256(canonical(header))
-    digest.update(b"\n" + canonical(row_document(old.rows[0])))
-    write_plan(old, tmp_path / "p")
-    assert read_plan(tmp_path / "p") == old
-    assert read_plan(tmp_path / "p").fingerprint == digest.hexdigest()
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_plan_of_an_earlier_format_is_read_with_the_fingerprint_that_it_was_approved_by(version):
+    """Its journal, kept beside it, names the fingerprint that the version of its day computed."""
+    plan = read_plan(KEPT / f"format-{version}" / "cutover.plan")
+    (journal,) = (KEPT / f"format-{version}").glob("*.journal.jsonl")
+    assert plan.header.format_version == version
+    assert plan.fingerprint == json.loads(journal.read_text().splitlines()[0])["fingerprint"]
+    assert [(r.group, r.source_topic, r.partition, r.target_offset, str(r.decision)) for r in plan.rows] == [
+        ("billing", "orders", 0, 60, "set"), ("billing", "orders", 1, 61, "set"), ("payments", "bills", 0, 71, "set"),
+        ("payments", "orders", 0, 70, "set"), ("search", "orders", 0, 80, "set"), ("settled", "orders", 0, 60, "keep"),
+    ]  # fmt: skip
 
 
 def test_what_a_later_format_added_cannot_be_slipped_into_an_older_plan(tmp_path):
-    old = make_plan([make_row()], format_version=3)
-    header = json.dumps(asdict(old.header) | {"source_topic_ids": {"orders": "forged"}})
-    with (tmp_path / "p").open("wb") as file:
-        metadata = {FORMAT_KEY: "3", HEADER_KEY: header, FINGERPRINT_KEY: old.fingerprint}
-        rows = (row_document(row) for row in old.rows)
-        fastavro.writer(file, fastavro.parse_schema(ROW_SCHEMA), rows, metadata=metadata)
+    header = kept_header(3) | {"source_topic_ids": {"orders": "forged"}}
     with pytest.raises(UnreadablePlan, match="source_topic_ids"):
-        read_plan(tmp_path / "p")
+        read_plan(kept_with(tmp_path, 3, header))
+
+
+def test_a_plan_that_says_two_formats_is_unreadable(tmp_path):
+    with pytest.raises(UnreadablePlan, match="format 4 in the header"):
+        read_plan(kept_with(tmp_path, 3, kept_header(4)))
+
+
+def kept_header(version: int) -> dict[str, Any]:
+    with (KEPT / f"format-{version}" / "cutover.plan").open("rb") as file:
+        return json.loads(fastavro.reader(file).metadata[HEADER_KEY])
+
+
+def kept_with(folder: Path, version: int, header: dict[str, Any]) -> Path:
+    """The kept plan of this format with another header."""
+    with (KEPT / f"format-{version}" / "cutover.plan").open("rb") as file:
+        reader = fastavro.reader(file)
+        rows = list(reader)
+    metadata = {key: reader.metadata[key] for key in (FORMAT_KEY, FINGERPRINT_KEY)}
+    with (folder / "p").open("wb") as file:
+        fastavro.writer(file, reader.writer_schema, rows, metadata=metadata | {HEADER_KEY: json.dumps(header)})
+    return folder / "p"
 
 
 def test_a_plan_without_rows_is_read_back(tmp_path):
@@ -121,23 +142,25 @@ def test_only_the_owner_may_read_a_plan_and_no_other_file_is_left(written):
 def test_any_avro_reader_can_read_a_plan(written):
     with written.open("rb") as file:
         reader = fastavro.reader(file)
-        rows = list(reader)
+        tables = list(reader)
     plan = golden_plan()
-    assert [row["group"] for row in rows] == [row.group for row in plan.rows]
-    assert [row["decision"] for row in rows] == [str(row.decision) for row in plan.rows]
+    assert [t["group"] for t in tables for _ in t["partition"]] == [row.group for row in plan.rows]
+    offsets = [t["source_committed"] * (len(t["partition"]) if len(t["source_committed"]) == 1 else 1) for t in tables]
+    assert [offset for column in offsets for offset in column] == [row.source_committed for row in plan.rows]
     assert reader.metadata[FORMAT_KEY] == str(FORMAT_VERSION)
     assert reader.metadata[FINGERPRINT_KEY] == plan.fingerprint
     assert json.loads(reader.metadata[HEADER_KEY])["source_alias"] == "A"
 
 
 def test_the_schema_has_the_rows_fields_in_their_order_each_with_a_document():
-    assert [f["name"] for f in ROW_SCHEMA["fields"]] == [f.name for f in fields(Row)]
-    assert all(f["doc"] for f in ROW_SCHEMA["fields"])
+    assert [f["name"] for f in ROW_SCHEMA_FIELDS] == [f.name for f in fields(Row)]
+    assert [f["name"] for f in PLAN_SCHEMA["fields"]] == [f.name for f in fields(Row)]
+    assert all(f["doc"] for f in PLAN_SCHEMA["fields"])
 
 
 def test_the_schema_changes_only_on_purpose():
-    canonical = fastavro.schema.to_parsing_canonical_form(ROW_SCHEMA)
-    assert fastavro.schema.fingerprint(canonical, "sha256") == SCHEMA_SHA256, "raise FORMAT_VERSION or add with default"
+    canonical = fastavro.schema.to_parsing_canonical_form(PLAN_SCHEMA)
+    assert fastavro.schema.fingerprint(canonical, "sha256") == SCHEMA_SHA256, "raise FORMAT_VERSION"
 
 
 @pytest.mark.parametrize("position", ["start", "every"])
@@ -175,10 +198,9 @@ def rewrite(path: Path, plan: Plan, **metadata: str) -> None:
         reader = fastavro.reader(file)
         entries = {k: v for k, v in reader.metadata.items() if not k.startswith("avro.")} | metadata
         schema = reader.writer_schema
-    rows = [{f.name: getattr(row, f.name) for f in fields(Row)} for row in plan.rows]
-    rows = [{k: str(v) if k in ("decision", "method", "grade") and v else v for k, v in r.items()} for r in rows]
     with path.open("wb") as file:
-        fastavro.writer(file, schema, rows, metadata={k: v for k, v in entries.items() if v}, codec="deflate")
+        metadata = {k: v for k, v in entries.items() if v}
+        fastavro.writer(file, schema, tables_of(plan.rows), metadata=metadata, codec="deflate")
 
 
 def test_an_edited_row_is_refused_and_both_fingerprints_are_named(written):
@@ -214,7 +236,7 @@ def test_rewriting_the_same_plan_with_another_tool_is_no_edit(written):
 
 def test_an_unknown_format_says_which_version_it_is_and_what_to_do(written):
     rewrite(written, golden_plan(), **{FORMAT_KEY: "1"})
-    with pytest.raises(UnreadablePlan, match="format '1'.*reads formats 3, 4.*version of mm2-migrate that made it"):
+    with pytest.raises(UnreadablePlan, match="format '1'.*reads formats 3, 4, 5.*version of mm2-migrate that made it"):
         read_plan(written)
 
 
