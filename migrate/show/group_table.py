@@ -5,10 +5,13 @@ or beside long names, the topic is above its rows and the words behind the numbe
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from dataclasses import dataclass
+from itertools import groupby, zip_longest
+from operator import attrgetter
+from typing import Any
 
 from migrate.match.protocol import Why
-from migrate.model import Decision, Grade, Row, lag, may_skip, rewinds
+from migrate.model import Decision, Grade, Method, Row, lag, may_skip, rewinds
 from migrate.plan.plan import Plan
 from migrate.plan.totals import group_totals
 from migrate.show.table import Column, Layout, headed, layout, number, tally, wrapped
@@ -81,41 +84,61 @@ def _rereads(row: Row) -> str:
     return "-" if row.rereads_estimate is None else f"~{row.rereads_estimate}"
 
 
-# A column and what a row has in it.
-Field = tuple[Column, Callable[[Row], str]]
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column, what of a row is in it, and how that is written."""
+
+    column: Column
+    value: Callable[[Row], Any]
+    text: Callable[[Any], str] = number
+
+    def widest(self, rows: Sequence[Row]) -> Iterator[str]:
+        """Yield texts among which the widest of the column is: of numbers, only the two ends are written out."""
+        values = set(map(self.value, rows))
+        if self.text is number:
+            numbers = values - {None}
+            values = {*values - numbers, min(numbers), max(numbers)} if numbers else values
+        return map(self.text, values)
+
+
 NUMBERS: tuple[Field, ...] = (
-    (Column("PARTITION"), lambda row: str(row.partition)),
-    (Column("CURRENT-OFFSET"), lambda row: number(row.source_committed)),
-    (Column("LOG-END-OFFSET"), lambda row: number(row.source_log_end)),
-    (Column("LAG"), lambda row: number(lag(row))),
-    (Column("TARGET-OFFSET"), lambda row: number(row.target_offset)),
-    (Column("MM2-OFFSET"), lambda row: number(row.checkpoint_target_offset)),
-    (Column("RE-READS"), _rereads),
+    Field(Column("PARTITION"), attrgetter("partition")),
+    Field(Column("CURRENT-OFFSET"), attrgetter("source_committed")),
+    Field(Column("LOG-END-OFFSET"), attrgetter("source_log_end")),
+    Field(Column("LAG"), lag),
+    Field(Column("TARGET-OFFSET"), attrgetter("target_offset")),
+    Field(Column("MM2-OFFSET"), attrgetter("checkpoint_target_offset")),
+    Field(Column("RE-READS"), _rereads, str),
 )
 
 
 def _wide_fields(renamed: bool) -> tuple[Field, ...]:
-    target_topic: Field = (Column("TARGET-TOPIC", right=False), lambda row: name(row.target_topic))
+    target_topic = Field(Column("TARGET-TOPIC", right=False), attrgetter("target_topic"), name)
     return (
-        (Column("GROUP", right=False), lambda row: name(row.group)),
-        (Column("TOPIC", right=False), lambda row: name(row.source_topic)),
+        Field(Column("GROUP", right=False), attrgetter("group"), name),
+        Field(Column("TOPIC", right=False), attrgetter("source_topic"), name),
         *NUMBERS[:4],
         *[target_topic] * renamed,
-        (Column("PRIOR-OFFSET"), lambda row: number(row.target_prior)),
+        Field(Column("PRIOR-OFFSET"), attrgetter("target_prior")),
         *NUMBERS[4:],
-        (Column("DECISION", right=False), lambda row: str(row.decision)),
-        (Column("METHOD", len("checkpoint"), right=False), lambda row: str(row.method or "-")),
-        (Column("GRADE", len("estimated"), right=False), lambda row: str(row.grade or "-")),
-        (Column("REASON", right=False), lambda row: safe(row.reason)),
+        Field(Column("DECISION", right=False), attrgetter("decision"), str),
+        Field(Column("METHOD", len("checkpoint"), right=False), attrgetter("method"), _word),
+        Field(Column("GRADE", len("estimated"), right=False), attrgetter("grade"), _word),
+        Field(Column("REASON", right=False), attrgetter("reason"), safe),
     )
 
 
-def _values(fields: Sequence[Field], row: Row) -> list[str]:
-    return [value(row) for _, value in fields]
+def _word(word: Method | Grade | None) -> str:
+    return str(word or "-")
 
 
-def _laid_out(fields: Sequence[Field], rows: Iterable[Row], width: int, gap: int = 2) -> Layout:
-    return layout([column for column, _ in fields], (_values(fields, row) for row in rows), width, gap)
+def _values(fields: Sequence[Field], row: Row) -> tuple[str, ...]:
+    return tuple([field.text(field.value(row)) for field in fields])
+
+
+def _laid_out(fields: Sequence[Field], rows: Sequence[Row], width: int, gap: int = 2) -> Layout:
+    texts = zip_longest(*(field.widest(rows) for field in fields), fillvalue="")
+    return layout([field.column for field in fields], texts, width, gap)
 
 
 def _wide_rows(rows: Iterable[Row], wide: Layout, fields: Sequence[Field], colour: bool) -> Iterator[str]:

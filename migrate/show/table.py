@@ -1,7 +1,7 @@
 """Columns of text: sized to their content, never cut. What does not fit goes on the next line, at a word's end."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from migrate.text import Colour, cells, name, paint, some
@@ -28,6 +28,11 @@ class Layout:
     columns: tuple[Column, ...]
     headings: tuple[str, ...]
     gap: int
+    _pattern: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        pattern = (" " * self.gap).join(f"%{'' if c.right else '-'}{c.width}s" for c in self.columns)
+        object.__setattr__(self, "_pattern", pattern)
 
     @property
     def width(self) -> int:
@@ -36,6 +41,9 @@ class Layout:
 
     def line(self, values: Sequence[str]) -> str:
         """Return one line of values under their columns, without blanks at its end."""
+        text = self._pattern % tuple(values)
+        if text.isascii():
+            return text.rstrip()
         padded = []
         for column, value in zip(self.columns, values, strict=True):
             blanks = " " * (column.width - cells(value))
