@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import socket
+import weakref
 from pathlib import Path
 
 from tests.lab.cluster import HOST, Broker, Cluster, address, family_of, free_ports
+from tests.lab.waiting import LabError
 
 SIX = "::1"
+PORT_TRIES = 50
 NAME = "localhost"
 
 
@@ -40,7 +43,25 @@ class SixCluster(Cluster):
 
     def pick_ports(self) -> None:
         super().pick_ports()
-        (self._named_port,) = free_ports(1, self.named_on)
+        self._named_port = self._port_that_refuses_elsewhere()
+
+    def _port_that_refuses_elsewhere(self) -> int:
+        """A port of `named_on` that is held on the other address too, where nobody listens, while this cluster lives.
+
+        Somebody else's server there would take our clients' connections and not understand them.
+        """
+        elsewhere = HOST if self.named_on == SIX else SIX
+        for _ in range(PORT_TRIES):
+            (port,) = free_ports(1, self.named_on)
+            held = socket.socket(family_of(elsewhere))
+            try:
+                held.bind((elsewhere, port))
+            except OSError:
+                held.close()
+                continue
+            weakref.finalize(self, held.close)
+            return port
+        raise LabError(f"no port is free on both {SIX} and {HOST}")
 
     def settings(self, broker: Broker) -> dict[str, str]:
         settings = super().settings(broker)
