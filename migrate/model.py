@@ -36,9 +36,8 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class GroupPartition:
-    """One committed offset's place: a group and a partition, by the source's topic name."""
+class GroupPartition(NamedTuple):
+    """One committed offset's place: a group and a partition, by the source's topic name. A tuple, as the one above."""
 
     group: str
     topic: str

@@ -96,10 +96,10 @@ def committed(row: Row, commits: Commits) -> int | None:
 
 def is_committed_as_planned(row: Row, commits: Commits) -> bool:
     """True if just what the row plans is committed: offset and metadata (not the leader epoch), or nothing."""
-    commit, planned = commits.get(row.target_partition), row.target_commit
-    if commit is None or planned is None:
-        return commit is planned
-    return (commit.offset, commit.metadata) == (planned.offset, planned.metadata)
+    commit = commits.get(row.target_partition)
+    if commit is None or row.target_offset is None:
+        return commit is None and row.target_offset is None
+    return commit.offset == row.target_offset and commit.metadata == row.target_metadata
 
 
 def is_done(row: Row, commits: Commits, trace: GroupTrace | None) -> bool:
@@ -274,7 +274,7 @@ def _other_metadata(expected: str, commit: Commit | None) -> str:
 
 def _moved(row: Row, now: int | None, trace: GroupTrace | None, undo: bool) -> str:
     ours = row.target_prior if undo else row.target_offset
-    written = undo or (trace is not None and row.target_partition in trace.written())
+    written = undo or (trace is not None and trace.is_written(row.target_partition))
     if now is None or ours is None or not written:
         return ""
     if now > ours:
@@ -294,18 +294,18 @@ def _logs(
         if start is None or end is None:
             continue
         partition = row.target_partition if on_target else row.source_partition
-        where, now = str(partition), ranges.get(partition, _NOT_READ)
+        now = ranges.get(partition, _NOT_READ)
         if isinstance(now, Failure):
-            yield Drift(where, f"{side} log", "an answer", str(now), is_unread=not on_target)
+            yield Drift(str(partition), f"{side} log", "an answer", str(now), is_unread=not on_target)
             continue
         # Retention goes on at the source, and takes nothing that the plan rests on.
         if on_target and now.start != start:
-            yield Drift(where, "target log start", str(start), str(now.start))
+            yield Drift(str(partition), "target log start", str(start), str(now.start))
         if now.end > end and row.source_topic not in grows:
             seen = f"{now.end}: {many(now.end - end, 'record')} written since the plan"
-            yield Drift(where, f"{side} log end", str(end), seen)
+            yield Drift(str(partition), f"{side} log end", str(end), seen)
         elif now.end < end:
-            yield Drift(where, f"{side} log end", str(end), f"{now.end}: the log was cut or re-created")
+            yield Drift(str(partition), f"{side} log end", str(end), f"{now.end}: the log was cut or re-created")
 
 
 def _source(

@@ -43,7 +43,11 @@ class GroupTrace:
 
     def written(self) -> frozenset[TopicPartition]:
         """Return the partitions that were, or may have been, written."""
-        return frozenset(p for p in self.planned if self.results.get(p, UNKNOWN) != FAILED)
+        return frozenset(filter(self.is_written, self.planned))
+
+    def is_written(self, partition: TopicPartition) -> bool:
+        """True if this partition was, or may have been, written."""
+        return partition in self.planned and self.results.get(partition) != FAILED
 
     def is_certain(self, partition: TopicPartition) -> bool:
         """True if the cluster acknowledged the write, or a reading found it in place."""
@@ -51,7 +55,7 @@ class GroupTrace:
 
     def is_in_doubt(self, partition: TopicPartition) -> bool:
         """True if a write was begun, and nothing says for sure what became of it."""
-        return partition in self.written() and not self.is_certain(partition)
+        return self.is_written(partition) and not self.is_certain(partition)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ carries a reason of its own (`UNACKNOWLEDGED`), and is written whatever the targ
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, replace
+from functools import partial
 from typing import Any
 
 from migrate.apply.drift import UNDO, to_write
@@ -41,7 +42,7 @@ def undo_plan(
         for row in to_write(plan.rows)
         if row.group not in done
         and (trace := state.applied.get(row.group)) is not None
-        and row.target_partition in trace.written()
+        and trace.is_written(row.target_partition)
     )
     topics = {row.target_topic for row in rows}
     header = replace(
@@ -118,39 +119,33 @@ def _digest(state: JournalState, undo: str = "") -> str:
 
 # What a row says of its translation, as the fields that a row need not have: an undo translates nothing.
 _NO_TRANSLATION: Mapping[str, Any] = {f.name: f.default for f in fields(Row) if f.default is not MISSING}
+_WITHOUT_OFFSET: Mapping[str, Any] = {**_NO_TRANSLATION, "target_offset": None}
 
 
 def _undo_row(row: Row, trace: GroupTrace, prior: Commits | None) -> Row:
     certain = trace.is_certain(row.target_partition)
-    bare = replace(
+    bare = partial(
+        replace,
         row,
         target_prior=trace.planned[row.target_partition],
         target_prior_metadata=row.target_metadata,
-        target_offset=None,
         method=None,
         grade=None,
         rereads_at_most=None,
         rereads_estimate=None,
-        **_NO_TRANSLATION,
     )
     if prior is None:
         sentence = "The journal holds no backup of this group: what was there before is not known."
-        return replace(bare, decision=Decision.BLOCK, reason="no-backup", sentence=sentence)
+        return bare(**_WITHOUT_OFFSET, decision=Decision.BLOCK, reason="no-backup", sentence=sentence)
     before = prior.get(row.target_partition)
     if before is None:
         sentence = "Nothing was committed before the apply: the offset is removed."
         reason, sentence = _reason(certain, "was-absent", sentence)
-        return replace(bare, decision=Decision.REMOVE, reason=reason, sentence=sentence)
+        return bare(**_WITHOUT_OFFSET, decision=Decision.REMOVE, reason=reason, sentence=sentence)
     sentence = f"Back to {before.offset}, which was committed before the apply"
     reason, sentence = _reason(certain, "was-there", sentence + (", with its metadata." if before.metadata else "."))
-    return replace(
-        bare,
-        decision=Decision.SET,
-        target_offset=before.offset,
-        target_metadata=before.metadata,
-        reason=reason,
-        sentence=sentence,
-    )
+    back: dict[str, Any] = {"target_offset": before.offset, "target_metadata": before.metadata}
+    return bare(**{**_NO_TRANSLATION, **back}, decision=Decision.SET, reason=reason, sentence=sentence)
 
 
 def _reason(certain: bool, reason: str, sentence: str) -> tuple[str, str]:
