@@ -21,6 +21,7 @@ from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import Progress
 from migrate.show.table import headed, wrapped
 from migrate.spark.background import Session, background_spark
+from migrate.spark.executors import refuse_lacking
 from migrate.spark.hosted_topics import hosted_topics
 from migrate.spark.jars import connector_coordinate, connector_jars
 from migrate.spark.java import java_executable, java_version
@@ -30,7 +31,7 @@ from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED, GroupFactsReader
 from migrate.survey.records import ASK_FOR_TOPIC
 from migrate.survey.take import in_full
-from migrate.text import Colour, capital, many
+from migrate.text import Colour, capital, many, some
 
 CONNECT_TOPICS = "Connect's own topics"
 OWN_POSITIONS = "MM2's own positions"
@@ -80,6 +81,9 @@ def examine(
 def _clusters(flow: Flow, session: Session | None, progress: Progress, options: dict[str, Any]) -> list[Examined]:
     """Examine both clusters: reached by both clients, rights per command, MM2's topics."""
     lines: list[Examined] = []
+    if session is not None:
+        progress.step("looking at Spark's executors")
+        lines += _try("Spark's executors", lambda: _executors(session))
     views = ClusterViews()
     source, target = endpoints(flow, options["request_timeout"])
     sides = [target] if options["source_down"] else [source, target]
@@ -100,6 +104,12 @@ def _clusters(flow: Flow, session: Session | None, progress: Progress, options: 
         progress.step("looking for Connect's own topics")
         lines += _try(CONNECT_TOPICS, lambda: _connect_topics(flow, views, source.group_facts()))
     return lines
+
+
+def _executors(session: Session) -> Iterator[Examined]:
+    """Name the hosts where Spark runs tasks, where that is not here: their Python has what reading records takes."""
+    if hosts := refuse_lacking(session()):
+        yield Examined(Health.OK, "Spark's executors", f"a Python with confluent-kafka on {some(hosts)}")
 
 
 def _connect_topics(flow: Flow, views: ClusterViews, reader: GroupFactsReader) -> Iterator[Examined]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from migrate.progress import in_background
 from migrate.spark.dead_jvm import needing_machine
+from migrate.spark.executors import refuse_lacking
 from migrate.spark.python_workers import start_workers
 from migrate.spark.session import break_off_start, keep_classes, spark_session, stop_session
 
@@ -68,6 +69,12 @@ def background_spark(master: str | None, conf: Mapping[str, str], wishes: Wishes
         if over.is_set():
             raise _NotWanted
         session = spark_session(master, conf, how.small, how.compares)
+        try:
+            if how.compares:
+                refuse_lacking(session)
+        except BaseException:
+            stop_session(session)
+            raise
         if wishes is not None and how.compares:
             prepare = wishes.prepare
             in_background(lambda: start_workers(session, prepare), "spark-workers")

@@ -26,7 +26,7 @@ from migrate.match.sync_only import guarding
 from migrate.match.task import Fetched, Matching, OpenReaders, match_partitions
 from migrate.model import TopicPartition
 from migrate.spark.background import Session
-from migrate.spark.java_errors import innermost, root_cause
+from migrate.spark.java_errors import last_line
 from migrate.spark.questions import HeldQuestions, Questions, SpreadQuestions, SyncPairsOf
 from migrate.spark.session import log_file
 from migrate.spark.shipping import ship_package
@@ -254,17 +254,7 @@ def _spark_errors() -> Iterator[None]:
         yield
     except (Py4JError, PySparkException) as error:
         raise ClusterError(
-            f"Spark could not compare records: {_last_line(error)}.",
+            f"Spark could not compare records: {last_line(error)}.",
             f"Spark's own log is {log_file()}. Executors need the same Python as this machine, with "
             "confluent-kafka: pip install 'confluent-kafka>=2.14.2'.",
         ) from error
-
-
-def _last_line(error: BaseException) -> str:
-    """Return the error of a Python worker without its stack trace, which names its cause last."""
-    from py4j.protocol import Py4JJavaError
-
-    if not isinstance(error, Py4JJavaError):
-        return root_cause(error)
-    lines = [line.strip() for line in str(innermost(error.java_exception).getMessage()).splitlines() if line.strip()]
-    return (lines or ["no reason was given"])[-1].rstrip(".")

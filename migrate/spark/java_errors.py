@@ -20,6 +20,16 @@ def described(throwable: Any) -> str:
     return (f"{name}: {message}" if message else name).rstrip(".")
 
 
+def last_line(error: BaseException) -> str:
+    """Return the error of a Python worker without its stack trace, which names its cause last."""
+    from py4j.protocol import Py4JJavaError
+
+    if not isinstance(error, Py4JJavaError):
+        return root_cause(error)
+    lines = [line.strip() for line in str(innermost(error.java_exception).getMessage()).splitlines() if line.strip()]
+    return (lines or ["no reason was given"])[-1].rstrip(".")
+
+
 def innermost(throwable: Any) -> Any:
     """Return the last cause of a Java throwable."""
     while throwable.getCause() is not None:

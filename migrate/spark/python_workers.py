@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from migrate.spark.session_settings import is_local
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -15,7 +17,7 @@ def start_workers(spark: "SparkSession", prepare: Callable[[], None]) -> None:
     and is reported there.
     """
     context = spark.sparkContext
-    if not context.master.startswith("local"):
+    if not is_local(context.master):
         return
 
     def prepared(numbers: Iterable[int]) -> Iterator[int]:

@@ -15,15 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from migrate.errors import EnvironmentLacks
+from migrate.errors import EnvironmentLacks, UsageError
 from migrate.spark.archive import RECORDING, ClassArchive
 from migrate.spark.jars import HOW_TO_GIVE, cache_folder
-from migrate.spark.session_settings import SQL_SETTINGS, is_plain, master_of, settings_of
+from migrate.spark.session_settings import APP_NAME, SQL_SETTINGS, is_local, is_plain, master_of, settings_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STOP_DEADLINE_SECONDS = 20
+# What spark-submit tells a Python program that it starts beside a JVM.
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
 # Spark 4.0 makes this folder where it is started, and leaves it there, empty (SPARK-52396).
 ARTIFACTS = "artifacts"
 # A JVM that dies closes its sockets before its parent can see that it has ended.
@@ -223,16 +225,34 @@ def _running_session() -> "SparkSession | None":
 def _launch(master: str | None, conf: Mapping[str, str], small: bool, recording: bool) -> "SparkSession":
     from pyspark.sql import SparkSession
 
+    if SUBMITTED in os.environ:
+        return _submitted(master, conf)
     chosen = master_of(master, conf)
     settings = settings_of(chosen, conf, small)
     artifacts = Path.cwd() / ARTIFACTS
     _started.leaves_behind = None if artifacts.exists() else artifacts
-    archive = ClassArchive(settings) if chosen.startswith("local") and is_plain(conf) else None
+    archive = ClassArchive(settings) if is_local(chosen) and is_plain(conf) else None
     _open_gateway(settings, archive, recording)
     try:
         return SparkSession.builder.config(map=dict(settings)).getOrCreate()
     except Exception as error:
         raise _not_started(error) from error
+
+
+def _submitted(master: str | None, conf: Mapping[str, str]) -> "SparkSession":
+    """Return a session of the Spark that spark-submit has set up, with its master and jars: nothing is ours there."""
+    from pyspark.sql import SparkSession
+
+    try:
+        spark = SparkSession.builder.config(map={"spark.app.name": APP_NAME, **conf}).getOrCreate()
+    except Exception as error:
+        raise _not_started(error) from error
+    if master and spark.sparkContext.master != master:
+        raise UsageError(
+            f"--master {master} contradicts the master of spark-submit, {spark.sparkContext.master}.",
+            "Give it to spark-submit alone.",
+        )
+    return spark
 
 
 def _open_gateway(settings: Mapping[str, str], archive: ClassArchive | None, recording: bool = False) -> None:

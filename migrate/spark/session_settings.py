@@ -11,6 +11,7 @@ from migrate.spark.jars import cache_folder, connector_jars, spark_jars_folder
 from migrate.spark.java import java_version
 from migrate.spark.java_settings import PREFER_IPV6
 
+APP_NAME = "mm2-migrate"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 CLASS_PATH = "spark.driver.extraClassPath"
 # Shorter pauses are worth nothing to a batch, throughput is.
@@ -63,6 +64,11 @@ def _conf_folder() -> Path:
     return Path(os.environ.get("SPARK_CONF_DIR") or spark_jars_folder().parent / "conf")
 
 
+def is_local(master: str) -> bool:
+    """True if Spark's tasks run in this machine's own JVM and Python."""
+    return master == "local" or master.startswith("local[")
+
+
 def master_of(by_option: str | None, conf: Mapping[str, str]) -> str:
     """Return Spark's master; raises `UsageError` if the option contradicts what is configured."""
     configured = conf.get("spark.master") or _configured_master()
@@ -99,14 +105,14 @@ def settings_of(master: str, conf: Mapping[str, str], small: bool = False) -> di
     Raises `EnvironmentLacks` if Java or the connector's jars are missing.
     """
     java_version()
-    settings = {**_SETTINGS, **SQL_SETTINGS, "spark.master": master, "spark.app.name": "mm2-migrate"}
+    settings = {**_SETTINGS, **SQL_SETTINGS, "spark.master": master, "spark.app.name": APP_NAME}
     settings["spark.jars.ivy"] = str(cache_folder() / "spark-ivy")
     settings["spark.sql.warehouse.dir"] = str(cache_folder() / "spark-warehouse")
-    if master.startswith("local"):
+    if is_local(master):
         settings |= _LOCAL_SETTINGS | {JAVA_OPTIONS: SMALL_JAVA if small else LARGE_JAVA}
     settings |= conf
     jars = [str(path) for path in connector_jars(conf)]
-    if jars and master.startswith("local") and is_plain(conf) and os.pathsep not in "".join(jars):
+    if jars and is_local(master) and is_plain(conf) and os.pathsep not in "".join(jars):
         # What Spark loads from `spark.jars` has a loader of its own, from which no class-data archive takes classes.
         settings[CLASS_PATH] = os.pathsep.join(jars)
     elif jars:

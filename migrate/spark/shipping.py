@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import migrate
+from migrate.spark.session_settings import is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,7 +18,7 @@ ARCHIVE = "mm2-migrate-package.zip"
 def ship_package(spark: "SparkSession") -> None:
     """Send the installed package to all executors, once per Spark application; a local master needs nothing."""
     context = spark.sparkContext
-    if context.master.startswith("local") or any(name.endswith(ARCHIVE) for name in context._python_includes):
+    if is_local(context.master) or any(name.endswith(ARCHIVE) for name in context._python_includes):
         return
     archive = Path(_folder().name, ARCHIVE)
     pack(archive)

@@ -43,6 +43,7 @@ def clusters(monkeypatch):
     monkeypatch.setattr(doctor, "ConfluentRights", lambda settings, _: sides[settings.side])
     monkeypatch.setattr(Endpoint, "group_facts", lambda _: FakeGroupFacts())
     monkeypatch.setattr(doctor, "background_spark", lambda *_: nullcontext(lambda: None))
+    monkeypatch.setattr(doctor, "refuse_lacking", lambda _: ())
     monkeypatch.setattr(doctor, "hosted_topics", lambda _, java, __: frozenset(side_of(sides, java).topics()))
     for name in ("_java", "_jars"):
         monkeypatch.setattr(doctor, name, lambda *_, n=name: iter([Examined(Health.OK, n, "there")]))
@@ -69,6 +70,19 @@ def test_where_all_is_well_every_examination_says_so(clusters, properties):
     for part in ("source A: cluster id-a", "target B, by Kafka's Java client: reached", "rights for apply on target B",
                  "MM2's checkpoints topic: " + CHECKPOINTS, "MM2's offset-syncs topic: " + SYNCS):  # fmt: skip
         assert part in said
+
+
+def test_sparks_executors_elsewhere_are_named_or_fail(clusters, properties, monkeypatch):
+    monkeypatch.setattr(doctor, "refuse_lacking", lambda _: ("h1", "h2"))
+    said, code = examined(properties)
+    assert code == 0 and "ok    Spark's executors: a Python with confluent-kafka on h1, h2" in said
+
+    def refuse(session):
+        raise MigrateError("Spark's executors lack what reads records: /usr/python on h2.", "Name another.")
+
+    monkeypatch.setattr(doctor, "refuse_lacking", refuse)
+    said, code = examined(properties)
+    assert code == 1 and "FAIL  Spark's executors" in said and "/usr/python on h2" in said and "> Name another." in said
 
 
 def test_without_clusters_java_is_examined_all_the_same(clusters):
@@ -123,6 +137,7 @@ def test_mm2s_topics_are_failures_where_they_are_missing_and_warnings_where_they
 def test_what_javas_client_is_refused_is_told_from_what_it_cannot_reach(
     clusters, properties, monkeypatch, code, health, said
 ):
+    monkeypatch.setattr(doctor, "refuse_lacking", lambda _: ())
     monkeypatch.setattr(doctor, "hosted_topics", lambda *_: Failure(code, "no answer"))
     shown, _ = examined(properties)
     (line,) = [line for line in shown.splitlines() if "source A, by Kafka's Java client" in line]

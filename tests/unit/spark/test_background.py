@@ -4,6 +4,7 @@ from threading import Event
 
 import pytest
 
+from migrate.errors import EnvironmentLacks
 from migrate.spark import background
 from migrate.spark.background import Start, Wishes, background_spark
 
@@ -13,7 +14,7 @@ def started(monkeypatch):
     """Sessions that would have been started: how small, and whether they record."""
     sessions = []
     monkeypatch.setattr(background, "spark_session", lambda *words: sessions.append(words[2:]))
-    for name in ("start_workers", "stop_session", "keep_classes"):
+    for name in ("start_workers", "stop_session", "keep_classes", "refuse_lacking"):
         monkeypatch.setattr(background, name, lambda *words: None)
     return sessions
 
@@ -71,6 +72,20 @@ def test_a_plan_that_compares_nothing_starts_no_workers(started, monkeypatch):
         asked.settle(Start(small=True))
         session()
     assert called == []
+
+
+def test_a_spark_whose_executors_lack_something_is_stopped_and_says_so_to_whoever_needs_it(started, monkeypatch):
+    def refuse(session):
+        raise EnvironmentLacks("no confluent-kafka on h1", "install it")
+
+    stopped = []
+    monkeypatch.setattr(background, "refuse_lacking", refuse)
+    monkeypatch.setattr(background, "stop_session", stopped.append)
+    asked = wishes()
+    with pytest.raises(EnvironmentLacks, match="on h1"), background_spark(None, {}, asked) as session:
+        asked.settle(Start(small=True, compares=True))
+        session()
+    assert len(started) == len(stopped) == 1
 
 
 def test_classes_are_kept_after_what_went_well_only(started, monkeypatch):

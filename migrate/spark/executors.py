@@ -1,0 +1,99 @@
+"""What the executors of a Spark cluster need of us, looked at before anything is read with them."""
+
+import platform
+import sys
+from collections.abc import Iterable, Iterator
+from threading import Timer
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from migrate.errors import EnvironmentLacks
+from migrate.spark.java_errors import last_line
+from migrate.spark.session import log_file
+from migrate.spark.session_settings import is_local
+from migrate.spark.shipping import ship_package
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+# A cluster that grows on demand, or is busy, has no executor at once.
+EXECUTORS_SECONDS = 300.0
+HOW_TO_GIVE = (
+    "Executors need this machine's Python version, {version}, with confluent-kafka: name it with --spark-conf "
+    "spark.pyspark.python=/opt/venv/bin/python, or send it with --spark-conf spark.archives (docs/commands.md, Spark)."
+)
+
+
+def refuse_lacking(spark: "SparkSession", most_seconds: float = EXECUTORS_SECONDS) -> tuple[str, ...]:
+    """Return the hosts of Spark's executors; raise `EnvironmentLacks` where they lack what comparing records needs.
+
+    Names, by host, the Pythons without confluent-kafka. Twice as many tasks as cores look, so that every executor that
+    is there takes some; one that joins later and lacks it fails its tasks, which Spark gives to another. Nothing can be
+    lacking where tasks run on this machine: (). Waits `most_seconds` for the first executor.
+    """
+    context = spark.sparkContext
+    if is_local(context.master):
+        return ()
+    ship_package(spark)
+    todo = HOW_TO_GIVE.format(version=platform.python_version())
+    seen = _look(context, todo, most_seconds)
+    if lacking := sorted(one for one in seen if one.problem):
+        who = "; ".join(f"{one.python} on {one.host}: {one.problem}" for one in lacking)
+        raise EnvironmentLacks(f"Spark's executors lack what reads records: {who}.", todo)
+    return tuple(sorted({one.host for one in seen}))
+
+
+class ExecutorPython(NamedTuple):
+    """A Python that Spark runs our tasks in, and what it lacks, "" for nothing."""
+
+    host: str
+    python: str
+    problem: str
+
+
+def look(numbers: Iterable[int]) -> Iterator[ExecutorPython]:
+    """Yield what runs this task; on an executor."""
+    problem = ""
+    try:
+        import confluent_kafka  # noqa: F401
+    except ImportError as error:
+        problem = str(error)
+    yield ExecutorPython(platform.node(), sys.executable, problem)
+
+
+def _look(context: "SparkContext", todo: str, most_seconds: float) -> set[ExecutorPython]:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    group, tasks = f"mm2-migrate-executors-{id(context)}", 2 * context.defaultParallelism
+    nobody: list[bool] = []
+
+    def give_up() -> None:
+        if not _has_begun(context, group):
+            nobody.append(True)
+            context.cancelJobGroup(group)
+
+    timer = Timer(most_seconds, give_up)
+    timer.daemon = True
+    context.setJobGroup(group, "looking at the executors' Python")
+    timer.start()
+    try:
+        return set(context.parallelize(range(tasks), tasks).mapPartitions(look).collect())
+    except (Py4JError, PySparkException) as error:
+        if nobody:
+            raise EnvironmentLacks(
+                f"No executor of {context.master} has taken work within {most_seconds:g} s.",
+                "The cluster may have no free cores or memory (spark.executor.memory, spark.cores.max), or its "
+                f"executors cannot reach this machine (spark.driver.host). Spark's own log is {log_file()}.",
+            ) from error
+        raise EnvironmentLacks(f"Spark's executors cannot run our tasks: {last_line(error)}.", todo) from error
+    finally:
+        timer.cancel()
+        context._jsc.clearJobGroup()
+
+
+def _has_begun(context: "SparkContext", group: str) -> bool:
+    tracker: Any = context.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+    return any(stage is not None and (stage.numActiveTasks or stage.numCompletedTasks) for stage in stages)
