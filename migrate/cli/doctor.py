@@ -81,9 +81,6 @@ def examine(
 def _clusters(flow: Flow, session: Session | None, progress: Progress, options: dict[str, Any]) -> list[Examined]:
     """Examine both clusters: reached by both clients, rights per command, MM2's topics."""
     lines: list[Examined] = []
-    if session is not None:
-        progress.step("looking at Spark's executors")
-        lines += _try("Spark's executors", lambda: _executors(session))
     views = ClusterViews()
     source, target = endpoints(flow, options["request_timeout"])
     sides = [target] if options["source_down"] else [source, target]
@@ -91,6 +88,9 @@ def _clusters(flow: Flow, session: Session | None, progress: Progress, options: 
         progress.step(f"asking {side.cluster.alias}")
         what = f"{side.cluster.side} {side.cluster.alias}"
         lines += _try(what, partial(_cluster, what, side, views))
+    if session is not None:
+        progress.step("looking at Spark's executors")
+        lines += _try("Spark's executors", lambda: _executors(session))
     for side in sides:
         if session is not None:
             progress.step(f"asking {side.cluster.alias} by Kafka's Java client")

@@ -1,4 +1,4 @@
-"""Where the seconds of a plan go, by the steps that it announces itself, beside the same work made bare."""
+"""Where the seconds of a plan go, and of the commands after it, beside the same work made bare."""
 
 import tempfile
 import time
@@ -8,6 +8,8 @@ import fastavro
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 
+from migrate.plan.file import ROW_SCHEMA_FIELDS, read_plan, stored_fingerprint, write_plan
+from migrate.plan.row_table import row_document
 from scripts.benchmarks.apply import LONGEST, in_window
 from scripts.benchmarks.command import TREE, Measured, measured, ours
 from scripts.benchmarks.eve import Eve, Stage, on_stage
@@ -28,16 +30,40 @@ PARTS = {
 
 
 def measure(sizes: list[int], against: Path | None) -> None:
-    """Make one plan of each size with each tree, and print a line for each."""
+    """Make one plan of each size with each tree, take it there and back, and print a line for each command."""
     trees = {"ours": TREE} | ({"against": against} if against else {})
     for rows in sizes:
         with tempfile.TemporaryDirectory(prefix="mm2-bench-") as folder, on_stage(Eve(rows), Path(folder)) as stage:
+            taken: dict[str, dict[str, Measured]] = {}
             for name, tree in trees.items():
                 at = stage.folder / name
                 at.mkdir()
                 done = measured(ours("plan", *stage.words, "--settle", "1", "--out", PLAN), at, tree)
                 print(line(name, rows, done), flush=True)
+                taken[name] = {"plan": done}
+                for command, words in there_and_back(stage, at / PLAN).items():
+                    taken[name][command] = done = measured(words, at, tree)
+                    peak = sum(done.peak_bytes.values()) / 2**20
+                    code = f", exit {done.exit_code}" if done.exit_code else ""
+                    seconds = f"{done.seconds:7.1f} s, CPU {done.cpu:.1f} s"
+                    print(f"{name:8}{rows:>10,} rows {command:9}{seconds}; MiB at most: {peak:,.0f}{code}", flush=True)
+            if against:
+                pairs = ((command, taken["against"][command], mine) for command, mine in taken["ours"].items())
+                said = (f"{command} {theirs.seconds / mine.seconds:.1f}" for command, theirs, mine in pairs)
+                print(f"ratio   {rows:>10,} rows, times as fast: {', '.join(said)}", flush=True)
             rivals(stage)
+
+
+def there_and_back(stage: Stage, plan: Path) -> dict[str, list[str]]:
+    """The commands that follow a plan, in the order in which they need each other; in the end all is as before."""
+    execute = ("--approve", stored_fingerprint(plan), "--execute")
+    return {
+        "show": ours("show", PLAN),
+        "status": ours("status", *stage.words, "--settle", "1"),
+        "apply": ours("apply", PLAN, *stage.words, *execute),
+        "verify": ours("verify", PLAN, *stage.words),
+        "rollback": ours("rollback", PLAN, *stage.words, *execute),
+    }
 
 
 def line(name: str, rows: int, done: Measured) -> str:
@@ -52,7 +78,7 @@ def line(name: str, rows: int, done: Measured) -> str:
 
 
 def rivals(stage: Stage) -> None:
-    """Read the same commits with a bare client, and the same plan file with fastavro alone."""
+    """Read the same commits with a bare client, and write and read the same rows with fastavro alone."""
     client = AdminClient({"bootstrap.servers": stage.source.bootstrap, "log_level": 0})
     began = time.perf_counter()
     answers = in_window(
@@ -63,9 +89,22 @@ def rivals(stage: Stage) -> None:
     )
     assert sum(len(answer.topic_partitions) for answer in answers) == stage.eve.rows
     print(f"bare    {stage.eve.rows:>10,} commits read in {time.perf_counter() - began:.1f} s by confluent-kafka alone")
-    path = stage.folder / "ours" / PLAN
     began = time.perf_counter()
-    with path.open("rb") as file:
+    plan = read_plan(stage.folder / "ours" / PLAN)
+    read, began = time.perf_counter() - began, time.perf_counter()
+    write_plan(plan, stage.folder / "again.plan")
+    written = time.perf_counter() - began
+    plain = stage.folder / "plain.avro"
+    schema = fastavro.parse_schema({"type": "record", "name": "Row", "fields": list(ROW_SCHEMA_FIELDS)})
+    began = time.perf_counter()
+    with plain.open("wb") as file:
+        fastavro.writer(file, schema, map(row_document, plan.rows), codec="deflate")
+    plainly_written, began = time.perf_counter() - began, time.perf_counter()
+    with plain.open("rb") as file:
         records = sum(1 for _ in fastavro.reader(file))
-    seconds = time.perf_counter() - began
-    print(f"bare    {records:>10,} records of the plan file read in {seconds:.1f} s by fastavro alone", flush=True)
+    plainly_read = time.perf_counter() - began
+    print(
+        f"bare    {records:>10,} rows written in {plainly_written:.1f} s and read in {plainly_read:.1f} s by fastavro "
+        f"alone, each a record; the plan file in {written:.1f} s and {read:.1f} s",
+        flush=True,
+    )
