@@ -11,8 +11,7 @@ carries a reason of its own (`UNACKNOWLEDGED`), and is written whatever the targ
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 from migrate.apply.drift import UNDO, to_write
@@ -118,34 +117,38 @@ def _digest(state: JournalState, undo: str = "") -> str:
 
 
 # What a row says of its translation, as the fields that a row need not have: an undo translates nothing.
-_NO_TRANSLATION: Mapping[str, Any] = {f.name: f.default for f in fields(Row) if f.default is not MISSING}
-_WITHOUT_OFFSET: Mapping[str, Any] = {**_NO_TRANSLATION, "target_offset": None}
+_NO_TRANSLATION: Mapping[str, Any] = Row._field_defaults
 
 
 def _undo_row(row: Row, trace: GroupTrace, prior: Commits | None) -> Row:
     certain = trace.is_certain(row.target_partition)
-    bare = partial(
-        replace,
-        row,
+    bare = row._replace(
         target_prior=trace.planned[row.target_partition],
         target_prior_metadata=row.target_metadata,
+        target_offset=None,
         method=None,
         grade=None,
         rereads_at_most=None,
         rereads_estimate=None,
+        **_NO_TRANSLATION,
     )
     if prior is None:
         sentence = "The journal holds no backup of this group: what was there before is not known."
-        return bare(**_WITHOUT_OFFSET, decision=Decision.BLOCK, reason="no-backup", sentence=sentence)
+        return bare._replace(decision=Decision.BLOCK, reason="no-backup", sentence=sentence)
     before = prior.get(row.target_partition)
     if before is None:
         sentence = "Nothing was committed before the apply: the offset is removed."
         reason, sentence = _reason(certain, "was-absent", sentence)
-        return bare(**_WITHOUT_OFFSET, decision=Decision.REMOVE, reason=reason, sentence=sentence)
+        return bare._replace(decision=Decision.REMOVE, reason=reason, sentence=sentence)
     sentence = f"Back to {before.offset}, which was committed before the apply"
     reason, sentence = _reason(certain, "was-there", sentence + (", with its metadata." if before.metadata else "."))
-    back: dict[str, Any] = {"target_offset": before.offset, "target_metadata": before.metadata}
-    return bare(**{**_NO_TRANSLATION, **back}, decision=Decision.SET, reason=reason, sentence=sentence)
+    return bare._replace(
+        decision=Decision.SET,
+        target_offset=before.offset,
+        target_metadata=before.metadata,
+        reason=reason,
+        sentence=sentence,
+    )
 
 
 def _reason(certain: bool, reason: str, sentence: str) -> tuple[str, str]:

@@ -17,16 +17,15 @@ from typing import Any
 
 from migrate.model import Decision, Grade, Method, Row
 
-ROW_FIELDS: tuple[str, ...] = tuple(Row.__dataclass_fields__)
+ROW_FIELDS: tuple[str, ...] = Row._fields
 GROUP, ROW_COUNTING = "group", "partition"
 
-_values = attrgetter(*ROW_FIELDS)
 _CODES: dict[str, type[StrEnum]] = {"decision": Decision, "method": Method, "grade": Grade}
 
 
 def row_document(row: Row) -> dict[str, Any]:
     """Return a row as plain values, keyed by its fields: what `show --format json` prints."""
-    document = dict(zip(ROW_FIELDS, _values(row), strict=True))
+    document = row._asdict()
     for name in _CODES:
         document[name] = None if document[name] is None else str(document[name])
     return document
@@ -35,8 +34,7 @@ def row_document(row: Row) -> dict[str, Any]:
 def tables_of(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
     """Yield one table for each group's rows, in the order of the rows, which are sorted by group."""
     for group, of_group in groupby(rows, attrgetter(GROUP)):
-        columns = zip(*map(_values, of_group), strict=True)
-        named = zip(ROW_FIELDS, columns, strict=True)
+        named = zip(ROW_FIELDS, zip(*of_group, strict=True), strict=True)
         yield {name: group if name == GROUP else _shortened(name, column) for name, column in named}
 
 
@@ -50,7 +48,9 @@ def rows_of(table: Mapping[str, Any], known: MutableMapping[str, str]) -> Iterat
         raise ValueError(f"the columns of a group are not those of a plan: {sorted(set(table) ^ set(ROW_FIELDS))}")
     count = len(table[ROW_COUNTING])
     columns = ([table[GROUP]] if name == GROUP else table[name] for name in ROW_FIELDS)
-    return map(Row, *(_whole(name, column, count, known) for name, column in zip(ROW_FIELDS, columns, strict=True)))
+    # Strict: rows beyond a shorter column would be gone without a word.
+    whole = (_whole(name, column, count, known) for name, column in zip(ROW_FIELDS, columns, strict=True))
+    return map(Row._make, zip(*whole, strict=True))
 
 
 def _shortened(name: str, column: tuple[Any, ...]) -> list[Any]:
@@ -65,9 +65,4 @@ def _whole(name: str, column: list[Any], count: int, known: MutableMapping[str, 
         column = [None if item is None else codes(item) for item in column]
     else:
         column = [known.setdefault(item, item) if isinstance(item, str) else item for item in column]
-    if name != ROW_COUNTING and len(column) == 1:
-        return column * count
-    if len(column) != count:
-        # `map` ends with its shortest column: rows would be gone without a word.
-        raise ValueError(f"column {name} has {len(column)} items for {count} rows")
-    return column
+    return column * count if name != ROW_COUNTING and len(column) == 1 else column

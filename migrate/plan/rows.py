@@ -5,7 +5,6 @@ that come from checks on groups, topics and clusters are laid over the rows afte
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 from migrate.model import Decision, Failure, LogRange, Method, Row
@@ -171,4 +170,4 @@ def with_blocks(
 def _blocked(row: Row, reason: str, sentence: str) -> Row:
     if row.decision is Decision.BLOCK:
         return row
-    return replace(row, decision=Decision.BLOCK, reason=reason, sentence=sentence)
+    return row._replace(decision=Decision.BLOCK, reason=reason, sentence=sentence)

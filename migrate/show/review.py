@@ -105,7 +105,7 @@ def rows_table(plan: Plan) -> "pd.DataFrame":
         for row in plan.rows
     ]
     numbers = [field for field, hint in Row.__annotations__.items() if str(hint) in ("int | None", "<class 'int'>")]
-    columns = [*Row.__dataclass_fields__, "lag", "rereads", "mm2_rereads", "may_skip", "rewinds"]
+    columns = [*Row._fields, "lag", "rereads", "mm2_rereads", "may_skip", "rewinds"]
     return data_frame(lines, columns, [*numbers, "lag", "rereads", "mm2_rereads"])
 
 

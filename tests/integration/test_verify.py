@@ -138,11 +138,11 @@ def test_rows_that_were_not_to_be_written_are_named_and_keep_the_rest_from_being
     fine, blocked, live, skipped = (ground.group(name) for name in ("fine", "blocked", "live", "skipped"))
     ground.plan(
         made_row(fine, TOPIC, 0, 60, None),
-        replace(made_row(blocked, TOPIC, 0, 60, None), decision=Decision.BLOCK, reason="target-group-empty"),
+        made_row(blocked, TOPIC, 0, 60, None)._replace(decision=Decision.BLOCK, reason="target-group-empty"),
         made_row(live, TOPIC, 0, 60, None),
         made_row(live, TOPIC, 1, 60, None),
         made_row(skipped, TOPIC, 0, 60, None),
-        replace(untranslated(skipped), target_log_start=0, target_log_end=0),
+        untranslated(skipped)._replace(target_log_start=0, target_log_end=0),
     )
     with member(ground.cluster.bootstrap, live, COPY):
         ground.commands.execute(NAME, "--allow-partial").expect(4)
@@ -173,7 +173,7 @@ def test_a_block_that_has_no_row_keeps_a_plan_from_being_verified_whole(ground: 
 def test_a_kept_row_that_somebody_moved_is_a_finding(ground: Ground) -> None:
     group = ground.group("kept")
     ground.move(group, 60)
-    kept = replace(made_row(group, TOPIC, 0, 60, 60), decision=Decision.KEEP, reason="already-there")
+    kept = made_row(group, TOPIC, 0, 60, 60)._replace(decision=Decision.KEEP, reason="already-there")
     ground.plan(kept, made_row(group, TOPIC, 1, 61, None))
     ground.commands.execute(NAME).expect(0)
     ground.verify(0)
@@ -218,7 +218,7 @@ def test_records_are_compared_at_the_committed_offset_and_the_planned_one_is_bes
     planned = made_row(group, PAIRS, 0, 60, None)
     proven = {"grade": Grade.EXACT, "method": Method.MATCH, "equality": "all", "why": "proven", "rereads_at_most": 0}
     logs = {"source_log_start": 0, "source_log_end": 100, "target_log_start": 0, "target_log_end": 100}
-    ground.plan(replace(planned, source_committed=60, **proven, **logs))
+    ground.plan(planned._replace(source_committed=60, **proven, **logs))
 
     def shown(exit_code: int) -> dict[str, Any]:
         ran = ground.commands.verify(NAME, "--records", "--format", "json").expect(exit_code)

@@ -48,41 +48,41 @@ def test_of_many_members_some_are_named_and_all_are_counted():
 
 
 def test_a_rows_names_are_those_of_its_two_partitions_and_of_waivers():
-    made = replace(ROW, source_topic="t", target_topic="A.t", partition=3)
+    made = ROW._replace(source_topic="t", target_topic="A.t", partition=3)
     assert (made.source_partition, made.target_partition) == (TopicPartition("t", 3), TopicPartition("A.t", 3))
     assert made.subject == "g/t/3" and made.key == ("g", "t", 3) and str(made.target_partition) == "A.t-3"
     assert GroupPartition("g", "t", 3).source_partition == made.source_partition
 
 
 def test_what_a_row_commits_is_its_offset_with_its_metadata_or_nothing():
-    assert replace(ROW, target_offset=7, target_metadata="m").target_commit == Commit(7, "m")
-    assert replace(ROW, target_offset=None).target_commit is None
+    assert ROW._replace(target_offset=7, target_metadata="m").target_commit == Commit(7, "m")
+    assert ROW._replace(target_offset=None).target_commit is None
 
 
 def test_lag_is_what_lies_before_the_logs_end_and_is_not_known_where_either_is_not():
-    assert lag(replace(ROW, source_committed=60, source_log_end=100)) == 40
-    assert lag(replace(ROW, source_committed=None)) is None and lag(replace(ROW, source_log_end=None)) is None
+    assert lag(ROW._replace(source_committed=60, source_log_end=100)) == 40
+    assert lag(ROW._replace(source_committed=None)) is None and lag(ROW._replace(source_log_end=None)) is None
 
 
 def test_a_proven_bound_of_rereads_goes_before_an_estimate():
-    assert rereads(replace(ROW, rereads_at_most=0, rereads_estimate=9)) == 0
-    assert rereads(replace(ROW, rereads_at_most=None, rereads_estimate=9)) == 9
-    assert rereads(replace(ROW, rereads_at_most=None, rereads_estimate=None)) is None
+    assert rereads(ROW._replace(rereads_at_most=0, rereads_estimate=9)) == 0
+    assert rereads(ROW._replace(rereads_at_most=None, rereads_estimate=9)) == 9
+    assert rereads(ROW._replace(rereads_at_most=None, rereads_estimate=None)) is None
 
 
 def test_only_a_row_that_is_set_below_what_was_committed_rewinds():
-    below = replace(ROW, decision=Decision.SET, target_offset=5, target_prior=6)
+    below = ROW._replace(decision=Decision.SET, target_offset=5, target_prior=6)
     assert rewinds(below)
     for other in ({"decision": Decision.KEEP}, {"target_prior": None}, {"target_prior": 5}, {"target_offset": None}):
-        assert not rewinds(replace(below, **other))
+        assert not rewinds(below._replace(**other))
 
 
 def test_records_may_be_passed_over_only_by_a_reviewers_choice():
-    assert may_skip(replace(ROW, decision=Decision.SKIP))
-    assert may_skip(replace(ROW, decision=Decision.KEEP, reason="ahead-kept"))
-    assert may_skip(replace(ROW, decision=Decision.SET, lower_kind="log-latest"))
-    assert not may_skip(replace(ROW, decision=Decision.KEEP, reason="already-there"))
-    assert not may_skip(replace(ROW, decision=Decision.SET, lower_kind="proven-sync"))
+    assert may_skip(ROW._replace(decision=Decision.SKIP))
+    assert may_skip(ROW._replace(decision=Decision.KEEP, reason="ahead-kept"))
+    assert may_skip(ROW._replace(decision=Decision.SET, lower_kind="log-latest"))
+    assert not may_skip(ROW._replace(decision=Decision.KEEP, reason="already-there"))
+    assert not may_skip(ROW._replace(decision=Decision.SET, lower_kind="proven-sync"))
 
 
 def test_log_ranges_are_the_same_log_whoever_leads_it_now():

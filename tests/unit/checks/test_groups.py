@@ -81,7 +81,7 @@ def test_what_only_java_can_write_or_bring_back_is_said_before_the_first_write()
     assert "1 prior commits with metadata" in found("java-needed", rows=prior)[0].seen
     carried = (row("g", "t", 0, commit=Commit(50, "m")),)
     assert "1 commits with metadata" in found("java-needed", rows=carried)[0].seen
-    kept = (replace(prior[0], decision=Decision.KEEP),)
+    kept = (prior[0]._replace(decision=Decision.KEEP),)
     assert "1 kept commits with metadata to compare in 1 group" in found("java-needed", rows=kept)[0].seen
     assert not found("java-needed", rows=(row("g", "t", 0), row("g", "t", 1)))
 

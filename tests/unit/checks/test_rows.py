@@ -1,7 +1,5 @@
 """Checks whose subject is one committed offset."""
 
-from dataclasses import replace
-
 from migrate.match.protocol import Unmatched
 from migrate.model import Commit, Level, LogRange
 from migrate.survey.policies import Policies, Waiver
@@ -27,7 +25,7 @@ def test_metadata_that_brokers_refuse_by_default_blocks_until_somebody_has_raise
 def test_a_row_that_the_targets_retention_has_moved_is_named_where_nothing_was_compared():
     late = row("g", "t", target_log=LogRange(70, 100))
     assert levels("target-retention", rows=(late,)) == {"g/t/0": Level.WARN}
-    assert not found("target-retention", rows=(replace(late, missing_on_target=0),))
+    assert not found("target-retention", rows=(late._replace(missing_on_target=0),))
     assert not found("target-retention")
 
 

@@ -262,10 +262,10 @@ def test_a_group_whose_kind_nothing_tells_might_be_a_share_or_a_streams_group():
 
 def test_rows_whose_rereads_nobody_can_tell_do_not_pass_the_limit_on_them():
     known = row("h", "u")
-    unknown = replace(row("g", "t"), rereads_at_most=None, rereads_estimate=None)
+    unknown = row("g", "t")._replace(rereads_at_most=None, rereads_estimate=None)
     assert verdicts("re-read-limit", rows=(known, unknown)) == {"B": UNSEEN_WARN}
 
 
 def test_a_failback_whose_log_end_is_not_known_has_unread_records_perhaps():
-    blind = replace(row("g", "t"), source_log_end=None)
+    blind = row("g", "t")._replace(source_log_end=None)
     assert verdicts("unread-on-target-only", rows=(blind,), failback=True) == {"g/t/0": UNSEEN_BLOCK}

@@ -100,7 +100,7 @@ def test_the_tables_add_up_to_the_totals_and_their_rows_are_those_of_json():
     made = golden_plan()
     counted, rows = totals(made), review.rows_table(made)
     document = json.loads("\n".join(render(made, "json", "cutover.plan")))
-    for column in Row.__dataclass_fields__:
+    for column in Row._fields:
         values = [
             None if value is review.extra_module("pandas").NA or value != value else value for value in rows[column]
         ]
