@@ -7,8 +7,6 @@ import re
 from io import BytesIO
 from pathlib import Path
 
-from javaproperties import InvalidUEscapeError, KeyValue, parse
-
 from migrate.errors import ConfigError
 
 # As Java's String.trim(), which Kafka applies to every setting that is not a plain map entry.
@@ -24,6 +22,9 @@ def read_properties(path: Path) -> dict[str, str]:
     Bytes are ISO-8859-1, which is how Kafka's own tools and MM2 read them. Raises `ConfigError` if the file
     cannot be read, starts with a byte order mark, holds NUL bytes, or has a malformed \\u escape.
     """
+    # Here, for Spark's tasks import this module too, where there may be no such library.
+    from javaproperties import InvalidUEscapeError, KeyValue, parse
+
     content = content_of(path, "Name a .properties file.")
     for mark, encoding in _MARKS.items():
         if content.startswith(mark):

@@ -4,7 +4,7 @@ import platform
 import sys
 from collections.abc import Iterable, Iterator
 from threading import Timer
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from migrate.errors import EnvironmentLacks
 from migrate.spark.java_errors import last_line
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EXECUTORS_SECONDS = 300.0
 HOW_TO_GIVE = (
     "Executors need this machine's Python version, {version}, with confluent-kafka: name it with --spark-conf "
-    "spark.pyspark.python=/opt/venv/bin/python, or send it with --spark-conf spark.archives (docs/commands.md, Spark)."
+    "spark.pyspark.python=/opt/venv/bin/python, or send it with --spark-conf spark.archives (docs/spark.md)."
 )
 
 
@@ -37,36 +37,28 @@ def refuse_lacking(spark: "SparkSession", most_seconds: float = EXECUTORS_SECOND
     ship_package(spark)
     todo = HOW_TO_GIVE.format(version=platform.python_version())
     seen = _look(context, todo, most_seconds)
-    if lacking := sorted(one for one in seen if one.problem):
-        who = "; ".join(f"{one.python} on {one.host}: {one.problem}" for one in lacking)
-        raise EnvironmentLacks(f"Spark's executors lack what reads records: {who}.", todo)
-    return tuple(sorted({one.host for one in seen}))
+    lacking = [f"{python} on {host}: {problem}" for host, python, problem in sorted(seen) if problem]
+    if lacking:
+        raise EnvironmentLacks(f"Spark's executors lack what reads records: {'; '.join(lacking)}.", todo)
+    return tuple(sorted({host for host, _, _ in seen}))
 
 
-class ExecutorPython(NamedTuple):
-    """A Python that Spark runs our tasks in, and what it lacks, "" for nothing."""
-
-    host: str
-    python: str
-    problem: str
-
-
-def look(numbers: Iterable[int]) -> Iterator[ExecutorPython]:
-    """Yield what runs this task; on an executor."""
-    problem = ""
-    try:
-        import confluent_kafka  # noqa: F401
-    except ImportError as error:
-        problem = str(error)
-    yield ExecutorPython(platform.node(), sys.executable, problem)
-
-
-def _look(context: "SparkContext", todo: str, most_seconds: float) -> set[ExecutorPython]:
+def _look(context: "SparkContext", todo: str, most_seconds: float) -> set[tuple[str, str, str]]:
+    """Return the host, the Python and what it lacks ("" for nothing) of each executor that took a task."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     group, tasks = f"mm2-migrate-executors-{id(context)}", 2 * context.defaultParallelism
     nobody: list[bool] = []
+
+    # A function of this function's own travels as code: one of the module's would first import the package.
+    def look(numbers: Iterable[int]) -> Iterator[tuple[str, str, str]]:
+        problem = ""
+        try:
+            import confluent_kafka  # noqa: F401
+        except ImportError as error:
+            problem = str(error)
+        yield platform.node(), sys.executable, problem
 
     def give_up() -> None:
         if not _has_begun(context, group):

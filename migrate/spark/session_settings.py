@@ -13,6 +13,7 @@ from migrate.spark.java_settings import PREFER_IPV6
 
 APP_NAME = "mm2-migrate"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+PYTHON = "spark.pyspark.python"
 CLASS_PATH = "spark.driver.extraClassPath"
 # Shorter pauses are worth nothing to a batch, throughput is.
 LARGE_JAVA = "-XX:+UseParallelGC"
@@ -117,7 +118,8 @@ def settings_of(master: str, conf: Mapping[str, str], small: bool = False) -> di
         settings[CLASS_PATH] = os.pathsep.join(jars)
     elif jars:
         settings["spark.jars"] = ",".join([*filter(None, [conf.get("spark.jars")]), *jars])
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # pyspark itself looks at the variable alone; what Spark's setting names, only spark-submit puts there.
+    os.environ["PYSPARK_PYTHON"] = conf.get(PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
     if PREFER_IPV6 in os.environ.get("JAVA_TOOL_OPTIONS", ""):
         # Such a JVM hands rows over at ::1, and pyspark would look for it at 127.0.0.1.
         os.environ.setdefault("SPARK_PREFER_IPV6", "true")

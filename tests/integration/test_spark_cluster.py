@@ -88,7 +88,7 @@ def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]
         for process in processes:
             process.start()
         processes[-1].wait_ready(ready, START_SECONDS, "two workers at Spark's master")
-        fit, bare = python_with(folder, "fit", libraries=True), python_with(folder, "bare")
+        fit, bare = python_with(folder, "fit", confluent_kafka=True), python_with(folder, "bare")
         yield Standalone(url, fit, bare, (ports[0], ports[2]))
     finally:
         for process in reversed(processes):
@@ -105,12 +105,15 @@ def java(main_class: str, *words: str) -> list[str]:
     return ["env", *settings, java_executable(), "-Xmx512m", "-cp", jars, f"{PACKAGE}.{main_class}", *words]
 
 
-def python_with(folder: Path, name: str, libraries: bool = False) -> Path:
-    """Write a Python that has the libraries of this one, or none, but not the package that is developed beside them."""
-    script = folder / name
-    path = f":{sysconfig.get_path('purelib')}" if libraries else ""
+def python_with(folder: Path, name: str, confluent_kafka: bool = False) -> Path:
+    """Write a Python that has no libraries but, perhaps, confluent-kafka; nor the package that is being developed."""
+    script, libraries = folder / name, folder / f"{name}-libraries"
+    libraries.mkdir()
+    if confluent_kafka:
+        for installed in Path(sysconfig.get_path("purelib")).glob("confluent_kafka*"):
+            (libraries / installed.name).symlink_to(installed)
     # Without the site module nothing of a development install takes effect.
-    script.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH{path}" exec "{sys.executable}" -S "$@"\n')
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{libraries}" exec "{sys.executable}" -S "$@"\n')
     script.chmod(0o755)
     return script
 

@@ -1,14 +1,19 @@
 """Executors elsewhere are looked at before anything is read with them; Spark itself is real in tests/integration."""
 
+import platform
+import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
+import confluent_kafka
 import pytest
 from py4j.protocol import Py4JError
 
+import migrate
 from migrate.errors import EnvironmentLacks
 from migrate.spark import executors
-from migrate.spark.executors import ExecutorPython, look, refuse_lacking
+from migrate.spark.executors import refuse_lacking
 
 
 class Context:
@@ -35,12 +40,12 @@ class Context:
         return self
 
     def mapPartitions(self, function):  # noqa: N802
-        assert function is look
+        self.task = function
         return self
 
     def collect(self):
-        if callable(self._error):
-            self._error()
+        if not self._answers and self._error is None:
+            return list(self.task(range(2)))
         if self._error is not None:
             raise Py4JError("Job aborted: ModuleNotFoundError")
         return list(self._answers)
@@ -58,7 +63,7 @@ def session(*answers, **more):
     return SimpleNamespace(sparkContext=Context(*answers, **more))
 
 
-FIT, LACKING = ExecutorPython("h1", "/venv/python", ""), ExecutorPython("h2", "/usr/python", "No module named 'x'")
+FIT, LACKING = ("h1", "/venv/python", ""), ("h2", "/usr/python", "No module named 'x'")
 
 
 def test_where_tasks_run_on_this_machine_nobody_is_asked():
@@ -67,7 +72,7 @@ def test_where_tasks_run_on_this_machine_nobody_is_asked():
 
 
 def test_executors_that_have_all_are_named_by_host_and_more_tasks_look_than_there_are_cores():
-    spark = session(FIT, FIT, FIT._replace(host="h3"))
+    spark = session(FIT, FIT, ("h3", "/venv/python", ""))
     assert refuse_lacking(spark) == ("h1", "h3")
     assert spark.sparkContext.looked == 4 and spark.sparkContext._python_includes
 
@@ -106,9 +111,21 @@ class Now:
         self.start, self.cancel = call, lambda: None
 
 
-def test_what_looks_finds_confluent_kafka_here_and_says_what_is_missing_without(monkeypatch):
-    (found,) = look([1, 2])
-    assert found.python == sys.executable and not found.problem
+def test_a_task_finds_confluent_kafka_here_and_says_what_is_missing_without(monkeypatch):
+    assert refuse_lacking(session()) == (platform.node(),)
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    (found,) = look([])
-    assert "confluent_kafka" in found.problem
+    with pytest.raises(EnvironmentLacks, match=f"{sys.executable} on {platform.node()}: .*confluent_kafka"):
+        refuse_lacking(session())
+
+
+def test_what_tasks_import_needs_confluent_kafka_alone(tmp_path):
+    """As on an executor: no package of this environment but that one."""
+    installed = Path(confluent_kafka.__file__).parent
+    for folder in installed.parent.glob("confluent_kafka*"):
+        (tmp_path / folder.name).symlink_to(folder)
+    code = "from migrate.kafka.reader_pair import prepare; prepare()"
+    environment = {"PYTHONPATH": f"{Path(migrate.__file__).parents[1]}:{tmp_path}"}
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr

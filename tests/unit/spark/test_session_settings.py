@@ -1,5 +1,7 @@
 """What Spark is started with: flags by what is to be read, the connector where an archive can take its classes."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,8 +25,10 @@ JARS = [Path("/cache/a.jar"), Path("/cache/b.jar")]
 def no_java(monkeypatch):
     monkeypatch.setattr(session_settings, "java_version", lambda: "17")
     monkeypatch.setattr(session_settings, "connector_jars", lambda conf: JARS)
-    for name in ("PYSPARK_SUBMIT_ARGS", "SPARK_DIST_CLASSPATH", "SPARK_CONF_DIR"):
-        monkeypatch.delenv(name, raising=False)
+    for name in ("PYSPARK_SUBMIT_ARGS", "SPARK_DIST_CLASSPATH", "SPARK_CONF_DIR", "PYSPARK_PYTHON"):
+        # Set first, so that what a test's Spark sets is taken back as well.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
 
 
 def test_a_jvm_that_has_little_to_read_starts_quickly_and_another_runs_fast():
@@ -52,6 +56,18 @@ def test_a_spark_that_somebody_has_set_up_keeps_its_classes_as_they_say(monkeypa
     monkeypatch.delenv("SPARK_CONF_DIR")
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--driver-class-path x.jar pyspark-shell")
     assert not is_plain({}) and CLASS_PATH not in settings_of("local[2]", {})
+
+
+@pytest.mark.parametrize(
+    ("option", "variable", "python"),
+    [("/opt/p", "/usr/p", "/opt/p"), ("", "/usr/p", "/usr/p"), ("", "", sys.executable)],
+)
+def test_tasks_run_in_the_python_that_spark_is_told_of_which_pyspark_takes_from_the_environment(
+    monkeypatch, option, variable, python
+):
+    monkeypatch.setenv("PYSPARK_PYTHON", variable)
+    settings_of("spark://host:7077", {"spark.pyspark.python": option} if option else {})
+    assert os.environ["PYSPARK_PYTHON"] == python
 
 
 def test_a_folder_that_a_class_path_can_not_name_is_no_obstacle(monkeypatch):
