@@ -243,8 +243,8 @@ def test_the_plan_has_every_commit_of_a_flow_that_was_killed(rehearsal: Rehearsa
     }
     assert found == scene.places
     assert len(found) == GROUPS * len(scene.partitions)
-    assert scene.kills == rehearsal.way.kills
-    if scene.kills > 1:
+    assert scene.kills >= rehearsal.way.kills
+    if rehearsal.way.kills > 1:
         assert any(oracle.replayed(place) for _, place in rehearsal.rows), f"{scene}: nothing was replayed"
 
 
