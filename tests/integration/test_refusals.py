@@ -442,13 +442,13 @@ def test_no_group_of_these_tests_is_left_on_the_target(small: Scene) -> None:
 
 
 def edit(plan: Path) -> None:
-    """Move one row's target offset by one, as somebody with an Avro library would."""
+    """Move a target offset by one, as somebody with an Avro library would."""
     reader = fastavro.reader(BytesIO(plan.read_bytes()))
-    rows: list[Any] = list(reader)
-    rows[0]["target_offset"] += 1
+    groups: list[Any] = list(reader)
+    groups[0]["target_offset"][0] += 1
     ours = {key: value for key, value in reader.metadata.items() if not key.startswith("avro.")}
     with plan.open("wb") as file:
-        fastavro.writer(file, reader.writer_schema, rows, codec="deflate", metadata=ours)
+        fastavro.writer(file, reader.writer_schema, groups, codec="deflate", metadata=ours)
 
 
 def config(lab: AnyLab, folder: Path, source: str, target: str) -> Path:
