@@ -73,6 +73,7 @@ class Ran:
     states: Mapping[str, GroupState | Failure]
     asked: frozenset[str]
     undo: Saved | None = None
+    judged: int | None = None
 
     @property
     def restores(self) -> bool:
@@ -83,7 +84,11 @@ class Ran:
         return self.trouble == CALM
 
     def seen(self, group: str, until: int | None = None) -> Commits | None:
-        """Return what the last reading of a group that succeeded before `until` showed; None if there was none."""
+        """Return what the last reading of a group that succeeded before `until` showed; None if there was none.
+
+        Without `until`, before the rows were judged: the look at other rows that follows says nothing of these.
+        """
+        until = self.judged if until is None else until
         found: Commits | None = None
         for tick, name, answer in self.readings:
             if name == group and (until is None or tick < until) and not isinstance(answer, Failure):
@@ -124,6 +129,7 @@ class Life:
         self.saved: list[Saved] = []
         self.result: ApplyResult | None = None
         self.applied: Plan | None = None
+        self.judged: int | None = None
         # The truth, by folder.
         self.first: dict[str, dict[str, Commits]] = {HERE: {}, COPY: {}}
         self.deeds: dict[str, list[Deed]] = {HERE: [], COPY: []}
@@ -145,6 +151,7 @@ class Life:
             def observed(plan: Plan, *arguments: Any, **more: Any) -> ApplyResult:
                 self.applied = plan
                 self.result = apply_plan(plan, *arguments, **more)
+                self.judged = self.target.tick + 1
                 return self.result
 
             patch.setattr(commands, "apply_plan", observed)
@@ -221,7 +228,7 @@ class Life:
         path = undo.path if undo else self.plan_path(folder)
         self.clock.wait(1.0)
         self.target.forget()
-        self.result = self.applied = None
+        self.result = self.applied = self.judged = None
         before, told_before = self.visible(), self.journal(folder)
         paths = {undo.plan.fingerprint: journal_path(path, undo.plan.fingerprint)} if undo else {}
         paths |= {self.plan.fingerprint: self.journals[folder]}
@@ -236,7 +243,7 @@ class Life:
         ran = Ran(
             command, folder, plan, execute, trouble, options.get("moved", "refuse"), before, told_before, code, said,
             self.result, tuple(self.target.written), tuple(self.target.readings), dict(self.target.states_read),
-            frozenset(self.target.asked), undo,
+            frozenset(self.target.asked), undo, self.judged,
         )  # fmt: skip
         self.target.forget()
         self._note(ran)

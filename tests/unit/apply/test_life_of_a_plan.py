@@ -188,3 +188,16 @@ LONG = settings.get_current_profile_name() == "long-run"
 TestLifeOfAPlan.settings = settings(
     max_examples=1000 if LONG else 200, stateful_step_count=40 if LONG else 25, report_multiple_bugs=False
 )
+
+
+def test_what_somebody_commits_after_the_rows_were_judged_makes_no_lie_of_what_was_said():
+    """Found by the machine: a rollback looks at other rows last, and reads the judged ones along with them."""
+    machine = LifeOfAPlan()
+    machine.a_plan([["new", "moved", "there already"]], blocked=False, trouble=None)
+    options = {"execute": True, "allow_partial": False, "concurrency": 1, "group_timeout": 0.0}
+    machine.apply(HERE, options)
+    machine.roll_back_in_trouble(HERE, Trouble(Kind.KILLED_BEFORE_CALL, at=7), options, "refuse")
+    ran = machine.life.run("rollback", HERE, Trouble(Kind.MEDDLED, at=6), moved="refuse", **options)
+    machine.holds(ran)
+    judged, last = (ran.seen("a", until) for until in (ran.judged, (ran.judged or 0) + 1))
+    assert judged != last, "nobody committed after the rows were judged"
