@@ -214,4 +214,5 @@ def test_a_plan_under_spark_submit_is_the_plan_made_on_this_machine(here: Here, 
     submitted = replace(here.commands, launcher=("sh", "-c", f'shift 3; exec {words} "$@"', "sh"))
     here.judge(submitted.plan("there.plan", *here.group))
     wrong = submitted.plan("wrong.plan", *here.group, "--master", "local[2]").expect(2)
-    assert f"contradicts the master of spark-submit, {standalone.url}." in " ".join(wrong.stderr.split())
+    # Where spark-submit sends all that its program says.
+    assert f"contradicts the master of spark-submit, {standalone.url}." in " ".join(wrong.stdout.split())
