@@ -171,7 +171,7 @@ def read_plan(path: Path) -> Plan:
         header = _header(json.loads(metadata[HEADER_KEY]))
         if str(header.format_version) != metadata[FORMAT_KEY]:
             raise ValueError(f"format {header.format_version} in the header")
-        plan = Plan(header, tuple(_rows(content) if header.format_version >= TABLES_SINCE else _single_rows(content)))
+        plan = Plan(header, tuple(_rows(content, header.format_version >= TABLES_SINCE)))
     except Exception as error:  # a damaged file can fail in any way in any layer: Avro, deflate, JSON, types
         raise UnreadablePlan(
             f"{path} is a plan, but it is damaged or cut short ({type(error).__name__}: {str(error)[:200]}).",
@@ -305,25 +305,19 @@ def _metadata(content: bytes, path: Path) -> Mapping[str, str]:
     return {key: entries[key] for key in (FORMAT_KEY, HEADER_KEY, FINGERPRINT_KEY)}
 
 
-def _rows(content: bytes) -> Iterator[Row]:
+def _rows(content: bytes, as_tables: bool) -> Iterator[Row]:
+    """Yield the rows of a plan's records: each is a group's table, or a single row before there were tables."""
     import fastavro
 
     known: dict[str, str] = {}  # a million rows share a few thousand texts
-    tables: Iterator[Any] = fastavro.reader(BytesIO(content))
-    for table in tables:
-        yield from rows_of(table, known)
-
-
-def _single_rows(content: bytes) -> Iterator[Row]:
-    """Yield the rows of a plan of an earlier format, in which each is a record of its own."""
-    import fastavro
-
     records: Iterator[Any] = fastavro.reader(BytesIO(content))
     for record in records:
-        record["decision"] = Decision(record["decision"])
-        record["method"] = None if record["method"] is None else Method(record["method"])
-        record["grade"] = None if record["grade"] is None else Grade(record["grade"])
-        yield Row(**record)
+        yield from rows_of(record if as_tables else _table_of(record), known)
+
+
+def _table_of(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the table that a single row's record makes; a field that it lacks has the row's default."""
+    return {name: value if name == GROUP else [value] for name, value in (Row._field_defaults | record).items()}
 
 
 def _header(document: dict[str, Any]) -> Header:
