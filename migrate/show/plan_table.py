@@ -255,8 +255,10 @@ def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...
         clean = plan.is_clean()
         return NextSteps(("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",))
     if plan.header.format_version != FORMAT_VERSION:
-        earlier = plan.header.format_version
-        return NextSteps((f"This version does not apply plans of format {earlier}: make a new plan.",))
+        earlier, anew = plan.header.format_version, "make a new plan"
+        if plan.header.kind == "undo":
+            anew = "make the undo anew, with `mm2-migrate rollback PLAN --out ANOTHER.plan`"
+        return NextSteps((f"This version does not apply plans of format {earlier}: {anew}.",))
     lines, partial = [], "" if plan.is_clean() else " --allow-partial"
     if partial:
         lines.append("Fix what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")

@@ -51,7 +51,7 @@ def _look(context: "SparkContext", todo: str, most_seconds: float) -> set[tuple[
     group, tasks = f"mm2-migrate-executors-{id(context)}", 2 * context.defaultParallelism
     nobody: list[bool] = []
 
-    # A function of this function's own travels as code: one of the module's would first import the package.
+    # Nested, so that it is pickled by value: for a function of a module, the executor would import the package first.
     def look(numbers: Iterable[int]) -> Iterator[tuple[str, str, str]]:
         problem = ""
         try:

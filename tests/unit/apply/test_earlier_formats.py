@@ -10,9 +10,14 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from migrate.apply.run import refuse_earlier_format
+from migrate.errors import Refused
 from migrate.model import Decision
 from migrate.plan.file import read_plan
 from migrate.plan.plan import FORMAT_VERSION, READABLE_FORMATS
+from migrate.plan.totals import totals
+from migrate.show.plan_table import next_steps
+from tests.builders import make_plan, make_row
 from tests.fakes import FakeApplyEdges, FakeCluster
 from tests.unit.commands import clusters, run
 from tests.unit.plans import clusters as clusters_of
@@ -90,6 +95,15 @@ def test_show_prints_no_command_that_would_be_refused(kept):
     shown = run("show", str(kept.path))
     assert shown.exit_code == 0 and "mm2-migrate apply" not in shown.stdout
     assert f"This version does not apply plans of format {kept.plan.header.format_version}" in shown.stdout
+
+
+def test_an_undo_of_an_earlier_format_is_to_be_made_anew_and_not_a_new_plan(tmp_path):
+    undo = make_plan([make_row()], kind="undo", format_version=EARLIER[-1])
+    (sentence,) = next_steps(undo, totals(undo), "undo.plan", ()).sentences
+    with pytest.raises(Refused) as refused:
+        refuse_earlier_format(undo, tmp_path / "undo.plan")
+    for said in (sentence, refused.value.todo):
+        assert "the undo anew, with `mm2-migrate rollback PLAN --out ANOTHER.plan`" in said
 
 
 def test_the_report_offers_verify_and_rollback_but_not_apply(kept):
