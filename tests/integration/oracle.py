@@ -83,6 +83,23 @@ def best(truth: Truth, source_committed: int) -> int:
     return min((offset for identity, offset in last_copy.items() if identity in wanted), default=truth.target.end)
 
 
+def resumed_with(truth: Truth, source_committed: int, target_offset: int) -> tuple[int, int] | None:
+    """Return the first owed record (its source offset, its last copy's) if MM2 resumed with it and rows may not know.
+
+    It does where the copy at `target_offset` is followed by the last one, with no other copy between them: that looks
+    like the copy of an aborted record, equal to it, which the source's readers are not shown. None if it is not so.
+    """
+    first = min((r for r in truth.source.records if r.offset >= source_committed), key=_by_offset, default=None)
+    if first is None or len(truth.source.records) == truth.source.end - truth.source.start:
+        return None
+    known = {record.identity for record in truth.source.records}
+    there = sorted(
+        (r for r in truth.target.records if r.identity in known and r.offset >= target_offset), key=_by_offset
+    )
+    at_once = there[:2] == [Found(target_offset, first.identity), Found(best(truth, source_committed), first.identity)]
+    return (first.offset, there[1].offset) if at_once else None
+
+
 def rereads(truth: Truth, source_committed: int, target_offset: int) -> int:
     """Count what a group starting at `target_offset` reads though it had it before.
 

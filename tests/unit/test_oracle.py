@@ -20,6 +20,7 @@ from tests.integration.oracle import (
     owed,
     replayed,
     rereads,
+    resumed_with,
 )
 
 
@@ -109,6 +110,27 @@ def test_a_replay_that_stops_half_way_keeps_the_best_offset_below_what_was_not_r
     truth = partition("a b c", "a b c", "a b c a")
     assert best(truth, 0) == 1
     assert lost(truth, 0, 3) == names("b c")
+
+
+def test_a_record_that_mm2_resumed_with_is_known_by_its_two_copies_with_no_other_between() -> None:
+    truth = partition("a b x! c d", "a b . c d", "a b c . c d")
+    assert resumed_with(truth, 2, 2) == resumed_with(truth, 3, 2) == (3, 4)
+    assert best(truth, 2) == 4
+
+
+def test_two_copies_are_no_excuse_where_the_row_might_know_or_is_elsewhere() -> None:
+    target = "a b c . c d"
+    assert resumed_with(partition("a b c d", "a b c d", target), 2, 2) is None, (
+        "no gap on the source: no aborted record"
+    )
+    gap = partition("a b x! c d", "a b . c d", target)
+    assert resumed_with(gap, 2, 1) is None, "one record too far down"
+    assert resumed_with(gap, 4, 4) is None, "the next record has one copy"
+    longer = partition("a b x! c d", "a b . c d", "a b c d c d")
+    assert resumed_with(longer, 2, 2) is None, "a replay of more than one record can be told"
+    thrice = partition("a b x! c d", "a b . c d", "a b c c c d")
+    assert resumed_with(thrice, 2, 2) is None, "two copies further down"
+    assert resumed_with(partition("a x!", "a .", "a"), 2, 1) is None, "nothing is owed"
 
 
 def test_an_owed_record_without_any_copy_is_missing_and_moves_no_offset() -> None:
