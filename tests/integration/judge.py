@@ -182,11 +182,15 @@ class Judge:
                 yield self._complaint("hidden", seen, row, place)
 
     def _superseded(self, place: Truth) -> set[str]:
-        """What the target's cleaner may take: records that a later one of their key replaces, and tombstones."""
-        keys, there = self.scene.keys, {record.identity for record in place.target.records}
-        newest = {keys[r.identity]: r.offset for r in place.written if r.committed and r.identity in there}
+        """What the target's cleaner may take: records that a later one of their key replaces, and tombstones.
+
+        A tombstone replaces, too, when it is gone itself.
+        """
+        keys, tombstones = self.scene.keys, self.scene.tombstones
+        replacing = {record.identity for record in place.target.records} | tombstones
+        newest = {keys[r.identity]: r.offset for r in place.written if r.committed and r.identity in replacing}
         replaced = {r.identity for r in place.written if r.offset < newest.get(keys[r.identity], r.offset)}
-        return replaced | self.scene.tombstones
+        return replaced | tombstones
 
     # What a person needs to see
 
