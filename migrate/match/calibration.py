@@ -13,7 +13,7 @@ from operator import attrgetter
 from statistics import fmean
 
 from migrate.errors import MigrateError
-from migrate.match.equality import Content, Equality, calibrated
+from migrate.match.equality import Content, Equality, calibrated, is_clear
 from migrate.match.log_reader import LogReader
 from migrate.match.protocol import OffsetPair, Unreadable, Work
 from migrate.match.task import OpenReaders
@@ -25,6 +25,8 @@ ANCHOR_PARTITIONS = 4
 # Records read from the end of either log where a topic has fewer; a copy's log is often longer, by markers and replays.
 SOURCE_TAIL = 50
 TARGET_TAIL = 100
+# So many times as many where these leave open whether headers are kept.
+FURTHER = 8
 # Partitions whose ends are read of a topic that has some syncs: most topics have few, once MM2's own is compacted.
 TAILS_BESIDE_SYNCS = 2
 # Whole records are held while a topic is calibrated.
@@ -112,10 +114,19 @@ def _calibrations(
         of_target = pool.submit(_contents, target, {p.target: tuple(on_target(p)) for p in partitions})
         return of_source.result(), of_target.result()
 
+    def read_ends(
+        some: Collection[TopicQuestion], times: int
+    ) -> tuple[dict[TopicPartition, Contents], dict[TopicPartition, Contents]]:
+        return read(
+            some,
+            lambda p: _tail(p.source_log, times * SOURCE_TAIL),
+            lambda p: _tail(p.target_log, times * TARGET_TAIL),
+        )
+
     ours, theirs = read(
         questions, lambda p: (pair[0] for pair in p.sync_pairs), lambda p: (pair[1] for pair in p.sync_pairs)
     )
-    few: list[tuple[TopicQuestion, list[Pair]]] = []
+    open_ones: list[tuple[TopicQuestion, list[Pair]]] = []
     for question in questions:
         pairs = [
             (ours[p.source][source_offset], theirs[p.target][target_offset])
@@ -124,23 +135,25 @@ def _calibrations(
             if source_offset in ours[p.source] and target_offset in theirs[p.target]
         ]
         # A few records may all lack what a converter changes: headers, or a value.
-        if len(pairs) >= ANCHORS:
+        if len(pairs) >= ANCHORS and is_clear(pairs):
             yield _calibration(question, pairs, ours, theirs)
         else:
-            few.append((question, pairs))
-    if not few:
-        return
-    rest = [(replace(q, partitions=q.partitions[:TAILS_BESIDE_SYNCS]) if pairs else q, pairs) for q, pairs in few]
-    ours, theirs = read(
-        [question for question, _ in rest],
-        lambda p: _tail(p.source_log, SOURCE_TAIL),
-        lambda p: _tail(p.target_log, TARGET_TAIL),
-    )
-    for question, pairs in rest:
-        alike = _way_to_pair(pairs)
-        for p in question.partitions:
-            pairs += alike(ours[p.source].values(), theirs[p.target].values())
-        yield _calibration(question, pairs, ours, theirs)
+            few = question.partitions[:TAILS_BESIDE_SYNCS] if pairs else question.partitions
+            open_ones.append((replace(question, partitions=few), pairs))
+    for further in (1, FURTHER):
+        if not open_ones:
+            return
+        ours, theirs = read_ends([question for question, _ in open_ones], further)
+        unclear = []
+        for question, by_syncs in open_ones:
+            alike = _way_to_pair(by_syncs)
+            tails = (alike(ours[p.source].values(), theirs[p.target].values()) for p in question.partitions)
+            pairs = by_syncs + [pair for of_partition in tails for pair in of_partition]
+            if further < FURTHER and not is_clear(pairs):
+                unclear.append((question, by_syncs))
+            else:
+                yield _calibration(question, pairs, ours, theirs)
+        open_ones = unclear
 
 
 def _contents(

@@ -6,7 +6,7 @@ pairs of records that MM2's syncs name as original and copy (Law 3 of docs/trans
 """
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import repeat
@@ -14,6 +14,8 @@ from itertools import repeat
 Headers = Sequence[tuple[str, bytes | None]]
 # One anchor in this many may be unlike by chance: a stale sync that names two records which look alike.
 RARE = 10
+# So many anchors with headers that are all alike show that headers are kept.
+CLEAR = 16
 
 
 class Part(StrEnum):
@@ -108,14 +110,29 @@ def calibrated(anchors: Iterable[tuple[Content, Content]]) -> Equality | None:
         return Equality.TIME_AND_KEY
     if not same:
         return None
+    keeps_time, unlike, certain = _headers_that_tell(same)
+    keeps_headers = RARE * unlike < certain or not certain
+    if keeps_time:
+        return Equality.ALL if keeps_headers else Equality.WITHOUT_HEADERS
+    return Equality.WITHOUT_TIMESTAMP if keeps_headers else Equality.KEY_AND_VALUE
+
+
+def is_clear(anchors: Iterable[tuple[Content, Content]]) -> bool:
+    """True if more anchors would hardly change what `calibrated` makes of the headers.
+
+    A converter may change a header that one record in ten has: a dozen that agree do not show that all are kept, nor
+    does a single one that does not show that it was chance.
+    """
+    _, unlike, certain = _headers_that_tell([(a, b) for a, b in anchors if (a.key, a.value) == (b.key, b.value)])
+    return RARE * unlike >= certain if unlike else not 0 < certain < CLEAR
+
+
+def _headers_that_tell(same: Collection[tuple[Content, Content]]) -> tuple[bool, int, int]:
+    """Return of pairs with equal key and value: whether they keep time, how many differ in headers, of how many."""
     # Headers without a value tell nothing: a converter leaves them as they are.
     with_headers = [(a, b) for a, b in same if any(value for _, value in (*a.headers, *b.headers))]
     # Half suffice: two records are far less often equal by chance than unlike by a stale sync.
     keeps_time = 2 * sum(a.timestamp == b.timestamp for a, b in same) >= len(same)
     # A converter may change some headers only. Those that are alike in all else are hardly so by chance.
     certain = [(a, b) for a, b in with_headers if a.timestamp == b.timestamp] if keeps_time else with_headers
-    unlike = sum(tuple(a.headers) != tuple(b.headers) for a, b in certain)
-    keeps_headers = RARE * unlike < len(certain) or not certain
-    if keeps_time:
-        return Equality.ALL if keeps_headers else Equality.WITHOUT_HEADERS
-    return Equality.WITHOUT_TIMESTAMP if keeps_headers else Equality.KEY_AND_VALUE
+    return keeps_time, sum(tuple(a.headers) != tuple(b.headers) for a, b in certain), len(certain)

@@ -75,8 +75,16 @@ WORLDS = (
         "few-syncs-are-enough",
         "What a converter changes is seen where the few records that syncs name happen to lack it.",
         "migrate/match/calibration.py",
-        "        if len(pairs) >= ANCHORS:\n",
+        "        if len(pairs) >= ANCHORS and is_clear(pairs):\n",
         "        if pairs:\n",
+        ("tests/unit/match/test_calibration.py",),
+    ),
+    Mutant(
+        "header-that-few-have-overlooked",
+        "Where a few records leave open whether headers are kept, more are read.",
+        "migrate/match/calibration.py",
+        "            if further < FURTHER and not is_clear(pairs):\n",
+        "            if not pairs and not is_clear(pairs):\n",
         ("tests/unit/match/test_calibration.py",),
     ),
     Mutant(

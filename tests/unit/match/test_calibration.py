@@ -47,6 +47,16 @@ def test_few_syncs_whose_records_lack_what_is_changed_do_not_hide_it(has, change
     assert calibrate(source | bare, target | bare, ((10, 10), (20, 20))).equality is equality
 
 
+@pytest.mark.parametrize("sync_pairs", [(), ((10, 10), (20, 20)), tuple((n, n) for n in (*range(300, 360, 3), 390))])
+def test_a_header_that_few_records_have_is_looked_for_until_it_is_clear(sync_pairs):
+    """Near the end one record had its flag dropped, and so had one that a sync names; further up it is one of three."""
+    kept, flag = ("h", b"1"), ("flag", b"true")
+    flagged = {n for n in range(300) if n % 3 == 0} | {390}
+    source = {n: replace(record(n), headers=(kept, flag) if n in flagged else (kept,)) for n in range(400)}
+    target = {n: replace(record(n), headers=(kept,)) for n in range(400)}
+    assert calibrate(source, target, sync_pairs).equality is Equality.WITHOUT_HEADERS
+
+
 def test_records_that_repeat_what_others_said_do_not_outvote_the_syncs():
     every_hour = {n: Content(n * 3600, b"k%d" % (n % 60), b"on", ()) for n in range(200)}
     behind = {n: every_hour[n] for n in range(100)}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.match.equality import Content, Equality, calibrated
+from migrate.match.equality import Content, Equality, calibrated, is_clear
 from tests.prints import fingerprint
 
 contents = st.builds(
@@ -109,6 +109,14 @@ def test_headers_that_are_changed_on_some_records_only_do_not_count():
     changed = [(record(n), shaped(record(n), headers=False)) for n in range(20, 24)]
     assert calibrated([*plain, *changed]) is Equality.WITHOUT_HEADERS
     assert calibrated([*plain, changed[0]]) is Equality.ALL
+
+
+def test_headers_are_clear_where_enough_tell_and_none_differs_or_more_differ_than_by_chance():
+    bare = [(record(n, headers=False),) * 2 for n in range(50)]
+    plain = [(record(n), record(n)) for n in range(16)]
+    changed = [(record(n), shaped(record(n), headers=False)) for n in range(20, 24)]
+    assert is_clear(bare) and is_clear(bare + plain) and is_clear([*plain, *changed]) and is_clear([])
+    assert not is_clear(bare + plain[:15]) and not is_clear([*plain, changed[0]])
 
 
 def test_headers_without_a_value_do_not_vote():
