@@ -309,9 +309,12 @@ Commits = Mapping[TopicPartition, Commit]
 
 def lag(row: Row) -> int | None:
     """Return how many records lie between the committed offset and the source's end; None where either is not."""
-    if row.source_committed is None or row.source_log_end is None:
-        return None
-    return row.source_log_end - row.source_committed
+    return between(row.source_committed, row.source_log_end)
+
+
+def between(offset: int | None, end: int | None) -> int | None:
+    """Return the distance from an offset to an end; None where either is not."""
+    return None if offset is None or end is None else end - offset
 
 
 def rereads(row: Row) -> int | None:

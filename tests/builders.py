@@ -6,6 +6,7 @@ from typing import Any
 
 from migrate.model import CheckResult, Decision, Grade, Level, Method, Row, Scope
 from migrate.plan.plan import FORMAT_VERSION, Header, Plan
+from migrate.plan.row_table import PlanRows
 
 CREATED_AT_MS = 1_785_553_198_000  # 2026-08-01 02:59:58 UTC
 
@@ -96,7 +97,7 @@ def make_plan(rows: Iterable[Row] = (), **header: Any) -> Plan:
     counts = {"commits_read": len(listed), "rows": len(listed), "uncommitted_added": 0}
     unknown = set(header) - {f.name for f in fields(Header)}
     assert not unknown, f"a header has no {unknown}"
-    return Plan(make_header(**({"counts": counts} | header)), listed)
+    return Plan(make_header(**({"counts": counts} | header)), PlanRows.of(listed))
 
 
 def make_check(check: str = "source-group-stopped", subject: str = "billing", **values: Any) -> CheckResult:

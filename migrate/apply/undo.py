@@ -19,6 +19,7 @@ from migrate.apply.history import GroupTrace, JournalState
 from migrate.errors import Refused
 from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row
 from migrate.plan.plan import FORMAT_VERSION, SHORT_DIGITS, Plan, canonical
+from migrate.plan.row_table import PlanRows
 
 
 def undo_plan(
@@ -66,7 +67,7 @@ def undo_plan(
         comparison={},
         sums={},
     )
-    return Plan(header, rows)
+    return Plan(header, PlanRows.of(rows))
 
 
 def refuse_stale(undo: Plan, state: JournalState) -> None:

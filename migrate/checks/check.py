@@ -5,7 +5,7 @@ that 10,000 fine groups stay one line. A fact that could not be read is `not-vis
 check's block or warn, never as a pass. `migrate.checks.registry` declares all checks, `checklist` runs them.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from migrate.checks.registry import Check
@@ -153,7 +153,7 @@ class CheckFacts:
         return max([newest_ms(self.group_facts.target_records), *times])
 
 
-Judge = Callable[[CheckFacts, tuple[Row, ...], Policies], Iterable[CheckResult]]
+Judge = Callable[[CheckFacts, Sequence[Row], Policies], Iterable[CheckResult]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Runs all checks, in the order in which they are listed, and says what their blocks touch. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from migrate.checks import clusters, group_kinds, groups, mm2, topics
@@ -24,7 +24,7 @@ JUDGES: tuple[Judged, ...] = tuple(
 )
 
 
-def run(facts: CheckFacts, rows: tuple[Row, ...], policies: Policies) -> tuple[CheckResult, ...]:
+def run(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> tuple[CheckResult, ...]:
     """Run all checks, and turn blocks that a waiver covers into accepted warnings."""
     return tuple(_waived(result, policies) for judged in JUDGES for result in judged.judge(facts, rows, policies))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from migrate.model import CheckResult, Decision, Level, Row, Scope, may_skip, rewinds
+from migrate.model import CheckResult, Decision, Level, Row, Scope
 from migrate.plan.plan import Header, Plan
 from migrate.text import many, name, safe
 
@@ -128,21 +128,21 @@ def _of_checks(checks: Iterable[CheckResult]) -> Iterator[Attention]:
 def _blocks_without_check(plan: Plan) -> Iterator[Attention]:
     """Name blocked rows whose reason no blocking check gives: no block may be found only in the long list."""
     checks = {c.check for c in plan.blocks()}
-    blocked = [row for row in plan.rows if row.decision is Decision.BLOCK]
+    groups = plan.groups()
+    blocked = [row for g in sorted(plan.blocked_groups()) for row in groups[g] if row.decision is Decision.BLOCK]
     explained = {row.group for row in blocked if row.reason in checks}
     rows = (r for r in blocked if r.reason not in checks and (r.reason != "group-blocked" or r.group not in explained))
     yield from _by_reason(AttentionKind.BLOCK, rows, "")
 
 
 def _of_rows(plan: Plan) -> Iterator[Attention]:
-    skipping = [row for row in plan.rows if may_skip(row)]
+    skipping = list(plan.skipping())
     todo = "No offset is set there: auto.offset.reset decides where these consumers start."
     yield from _by_reason(AttentionKind.MAY_SKIP, (r for r in skipping if r.decision is Decision.SKIP), todo)
     todo = "Chosen by option: records between the two offsets are not read on the target."
     yield from _by_reason(AttentionKind.MAY_SKIP, (r for r in skipping if r.decision is not Decision.SKIP), todo)
-    if plan.header.kind == "plan":  # an undo moves groups back by its nature
-        todo = "Chosen by option: the group reads again what it has read on the target."
-        yield from _by_reason(AttentionKind.REWIND, filter(rewinds, plan.rows), todo)
+    todo = "Chosen by option: the group reads again what it has read on the target."
+    yield from _by_reason(AttentionKind.REWIND, plan.rewinding(), todo)
 
 
 def _by_reason(kind: AttentionKind, rows: Iterable[Row], todo: str) -> Iterator[Attention]:

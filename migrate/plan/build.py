@@ -13,6 +13,7 @@ from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.topics import CheckpointKey
 from migrate.model import CheckResult, Commit, Failure, GroupPartition, GroupState, LogRange, Row, Side, TopicPartition
 from migrate.plan.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
+from migrate.plan.row_table import PlanRows
 from migrate.plan.rows import build_row, uncommitted_row, with_blocks
 from migrate.plan.totals import sums_of
 from migrate.plan.translate import RowFacts
@@ -65,13 +66,12 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
     return Plan(header, with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results)))
 
 
-def judged(
-    request: PlanRequest, survey: Survey, now_ms: int
-) -> tuple[CheckFacts, tuple[Row, ...], tuple[CheckResult, ...]]:
+def judged(request: PlanRequest, survey: Survey, now_ms: int) -> tuple[CheckFacts, PlanRows, tuple[CheckResult, ...]]:
     """Return the facts for the checks, the rows before blocks are laid over them, and what the checks say."""
     flow = request.flow
     why_not = {topic: flow.why_not_replicated(topic) for topic in {key.topic for key in survey.keys}}
-    rows = tuple(_row(key, commit, why_not[key.topic], request, survey) for key, commit in survey.keys.items())
+    # Each group becomes a table as soon as it is decided: a million rows need not be there at once.
+    rows = PlanRows.of(_row(key, commit, why_not[key.topic], request, survey) for key, commit in survey.keys.items())
     facts = _check_facts(request, survey, now_ms)
     return facts, rows, checklist.run(facts, rows, request.policies)
 

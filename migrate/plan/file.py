@@ -35,7 +35,7 @@ from migrate.plan.plan import (
     PlannedGroupState,
     header_document,
 )
-from migrate.plan.row_table import GROUP, rows_of, tables_of
+from migrate.plan.row_table import GROUP, GroupRows, Known, PlanRows
 
 NAMESPACE = f"mm2_migrate.plan.v{FORMAT_VERSION}"
 
@@ -171,7 +171,7 @@ def read_plan(path: Path) -> Plan:
         header = _header(json.loads(metadata[HEADER_KEY]))
         if str(header.format_version) != metadata[FORMAT_KEY]:
             raise ValueError(f"format {header.format_version} in the header")
-        plan = Plan(header, tuple(_rows(content, header.format_version >= TABLES_SINCE)))
+        plan = Plan(header, _rows(content, header.format_version >= TABLES_SINCE))
     except Exception as error:  # a damaged file can fail in any way in any layer: Avro, deflate, JSON, types
         raise UnreadablePlan(
             f"{path} is a plan, but it is damaged or cut short ({type(error).__name__}: {str(error)[:200]}).",
@@ -248,7 +248,7 @@ def _write(plan: Plan, file: IO[bytes]) -> None:
     fastavro.writer(
         file,
         fastavro.parse_schema(PLAN_SCHEMA),
-        tables_of(plan.rows),
+        (rows.document() for rows in plan.groups().values()),
         codec="deflate",
         sync_marker=SYNC_MARKER,
         strict=True,
@@ -305,14 +305,15 @@ def _metadata(content: bytes, path: Path) -> Mapping[str, str]:
     return {key: entries[key] for key in (FORMAT_KEY, HEADER_KEY, FINGERPRINT_KEY)}
 
 
-def _rows(content: bytes, as_tables: bool) -> Iterator[Row]:
-    """Yield the rows of a plan's records: each is a group's table, or a single row before there were tables."""
+def _rows(content: bytes, as_tables: bool) -> PlanRows:
+    """Return the rows of a plan's records: each is a group's table, or a single row before there were tables."""
     import fastavro
 
-    known: dict[str, str] = {}  # a million rows share a few thousand texts
+    known: Known = {}
     records: Iterator[Any] = fastavro.reader(BytesIO(content))
-    for record in records:
-        yield from rows_of(record if as_tables else _table_of(record), known)
+    if as_tables:
+        return PlanRows(GroupRows.of_table(record, known) for record in records)
+    return PlanRows.of(GroupRows.of_table(_table_of(record), known)[0] for record in records)
 
 
 def _table_of(record: dict[str, Any]) -> dict[str, Any]:

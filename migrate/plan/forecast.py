@@ -47,11 +47,14 @@ def forecast(plan: Plan) -> Forecast | None:
     # States are asked for twice by `plan`, once by `apply`.
     read += timings.get("states", 0.0) / 2
     commits = timings.get("commits", 0.0)
-    rows = [row for row in plan.rows if row.target_offset is not None and row.decision is not Decision.KEEP]
+    to_write = [
+        sum(offset is not None and decision is not Decision.KEEP for offset, decision in rows)
+        for rows in (of_group.values("target_offset", "decision") for of_group in plan.groups().values())
+    ]
     return Forecast(
         plan_seconds=START_SECONDS + sum(timings.values()),
         apply_seconds=START_SECONDS + read + (WRITE_IN_READS + 1) * commits,
         verify_seconds=START_SECONDS + timings.get("reach", 0.0) + commits,
-        offsets=len(rows),
-        groups=len({row.group for row in rows}),
+        offsets=sum(to_write),
+        groups=sum(map(bool, to_write)),
     )

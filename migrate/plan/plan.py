@@ -11,12 +11,12 @@ Invariants:
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from migrate.model import CheckResult, Decision, Level, Row, Scope
-from migrate.plan.row_table import row_document, tables_of
+from migrate.model import CheckResult, Decision, Level, Row, Scope, may_skip, rewinds
+from migrate.plan.row_table import GroupRows, PlanRows, row_document
 
 FORMAT_VERSION = 5
 # Plans of these formats can be read; what a later one added is empty there. Only the newest is applied.
@@ -101,7 +101,7 @@ class Plan:
     """A header and its rows, with the fingerprint computed from them."""
 
     header: Header
-    rows: tuple[Row, ...]
+    rows: PlanRows
     fingerprint: str = field(init=False)
     _accepted: frozenset[tuple[str, str]] = field(init=False, repr=False, compare=False)
 
@@ -124,18 +124,29 @@ class Plan:
 
     def decisions(self) -> Counter[Decision]:
         """Count rows by decision."""
-        return Counter(row.decision for row in self.rows)
+        return self.rows.tally("decision")
 
-    def groups(self) -> dict[str, list[Row]]:
+    def groups(self) -> Mapping[str, GroupRows]:
         """Return rows by group, in the plan's order."""
-        grouped: dict[str, list[Row]] = {}
-        for row in self.rows:
-            grouped.setdefault(row.group, []).append(row)
-        return grouped
+        return self.rows.groups()
 
     def blocked_groups(self) -> frozenset[str]:
         """Return the groups that `apply` will not touch: a group is set whole or not at all."""
-        return frozenset(row.group for row in self.rows if row.decision is Decision.BLOCK)
+        return frozenset(group for group, rows in self.groups().items() if Decision.BLOCK in rows.column("decision"))
+
+    def skipping(self) -> Iterator[Row]:
+        """Yield the rows that may skip records, in their order."""
+        for rows in self.groups().values():
+            # What is asked of every row is asked of a million: of most groups their columns tell.
+            decisions = set(rows.column("decision"))
+            if "log-latest" in rows.column("lower_kind") or decisions - {Decision.SET, Decision.BLOCK}:
+                yield from filter(may_skip, rows)
+
+    def rewinding(self) -> Iterator[Row]:
+        """Yield the rows that set a group back behind where it is, in their order; an undo does by its nature."""
+        for rows in self.groups().values():
+            if self.header.kind == "plan" and any(prior is not None for prior in rows.column("target_prior")):
+                yield from filter(rewinds, rows)
 
     def blocks(self) -> tuple[CheckResult, ...]:
         """Return the check results that block something and were not accepted."""
@@ -173,11 +184,11 @@ def canonical(document: Mapping[str, Any]) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def fingerprint(header: Header, rows: Iterable[Row]) -> str:
+def fingerprint(header: Header, rows: PlanRows) -> str:
     """Return the SHA-256, in hex, over every header field and row, in the form of the header's format."""
     digest = hashlib.sha256(canonical(header_document(header)))
-    documents = tables_of(rows) if header.format_version >= TABLES_SINCE else map(row_document, rows)
-    for document in documents:
+    tables = (table.document() for table in rows.groups().values())
+    for document in tables if header.format_version >= TABLES_SINCE else map(row_document, rows):
         digest.update(b"\n")
         digest.update(canonical(document))
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Rows as plain values: a document for each row, or a table of columns for each group. Pure.
+"""Rows as columns: one table for each group, in the plan file, under the fingerprint and in memory. Pure.
 
 The plan file stores the tables, and the fingerprint covers them (`migrate.plan.plan.fingerprint`):
 
@@ -9,11 +9,14 @@ rows where they agree. `partition` always has an item per row, so it says how ma
 in most fields, and what is stored once is read, checked and held once: that is what makes large plans quick to open.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from enum import StrEnum
-from itertools import groupby
-from operator import attrgetter
-from typing import Any
+from itertools import accumulate, chain, groupby, repeat
+from operator import attrgetter, eq
+from typing import Any, overload
 
 from migrate.model import Decision, Grade, Method, Row
 
@@ -21,6 +24,10 @@ ROW_FIELDS: tuple[str, ...] = Row._fields
 GROUP, ROW_COUNTING = "group", "partition"
 
 _CODES: dict[str, type[StrEnum]] = {"decision": Decision, "method": Method, "grade": Grade}
+_PLACES = {name: place for place, name in enumerate(ROW_FIELDS)}
+
+# Texts and columns of a plan that others may equal: what is there more than once is held once.
+Known = MutableMapping[Hashable, Any]
 
 
 def row_document(row: Row) -> dict[str, Any]:
@@ -31,38 +38,160 @@ def row_document(row: Row) -> dict[str, Any]:
     return document
 
 
-def tables_of(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
-    """Yield one table for each group's rows, in the order of the rows, which are sorted by group."""
-    for group, of_group in groupby(rows, attrgetter(GROUP)):
-        named = zip(ROW_FIELDS, zip(*of_group, strict=True), strict=True)
-        yield {name: group if name == GROUP else _shortened(name, column) for name, column in named}
+class GroupRows(Sequence[Row]):
+    """The rows of one group, held as columns: numbers in eight bytes each, and once what all rows share.
 
-
-def rows_of(table: Mapping[str, Any], known: MutableMapping[str, str]) -> Iterator[Row]:
-    """Yield the rows of a table. Equal texts become one object, by way of `known`, which the tables of a plan share.
-
-    Raises ValueError for a table that lacks a column, has one too many, or has one of another length or with a code
-    that is not known here, and TypeError for a column that is none.
+    A row is made when it is asked for. Build it with `of_rows` or `of_table`.
     """
-    if set(table) != set(ROW_FIELDS):
-        raise ValueError(f"the columns of a group are not those of a plan: {sorted(set(table) ^ set(ROW_FIELDS))}")
-    count = len(table[ROW_COUNTING])
-    columns = ([table[GROUP]] if name == GROUP else table[name] for name in ROW_FIELDS)
-    # Strict: rows beyond a shorter column would be gone without a word.
-    whole = (_whole(name, column, count, known) for name, column in zip(ROW_FIELDS, columns, strict=True))
-    return map(Row._make, zip(*whole, strict=True))
+
+    __slots__ = ("_columns", "_count")
+
+    def __init__(self, columns: Sequence[Sequence[Any]], known: Known) -> None:
+        self._count = len(columns[_PLACES[ROW_COUNTING]])
+        self._columns = tuple(_compact(name, column, known) for name, column in zip(ROW_FIELDS, columns, strict=True))
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Row], known: Known | None = None) -> "GroupRows":
+        """Return rows, one at least, all of one group."""
+        return cls(tuple(zip(*rows, strict=True)), {} if known is None else known)
+
+    @classmethod
+    def of_table(cls, table: Mapping[str, Any], known: Known) -> "GroupRows":
+        """Return the rows of a table.
+
+        Raises ValueError for a table that lacks a column or rows, has a column too many, or has one of another length
+        or with a code that is not known here, and TypeError for a column that is none.
+        """
+        if set(table) != set(ROW_FIELDS):
+            raise ValueError(f"the columns of a group are not those of a plan: {sorted(set(table) ^ set(ROW_FIELDS))}")
+        count = len(table[ROW_COUNTING])
+        columns = [[table[GROUP]] if name == GROUP else table[name] for name in ROW_FIELDS]
+        for name, column in zip(ROW_FIELDS, columns, strict=True):
+            # Rows beyond a shorter column would be gone without a word.
+            if not count or len(column) not in (1, count):
+                raise ValueError(f"{len(column)} items of {name} for {count} rows")
+            if codes := _CODES.get(name):
+                columns[_PLACES[name]] = [None if item is None else codes(item) for item in column]
+        return cls(columns, known)
+
+    @property
+    def group(self) -> str:
+        """The group."""
+        return str(self._columns[0][0])
+
+    def column(self, name: str) -> Sequence[Any]:
+        """Return a field of all rows, in their order; a single item where they agree in it."""
+        return self._columns[_PLACES[name]]
+
+    def whole(self, name: str) -> Iterable[Any]:
+        """Return a field of all rows, in their order, with an item for each."""
+        return self._whole(self._columns[_PLACES[name]])
+
+    def values(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Yield some fields of every row."""
+        return zip(*map(self.whole, names), strict=True)
+
+    def document(self) -> dict[str, Any]:
+        """Return the table as plain values."""
+        listed = (list(column) for column in self._columns)
+        return {**dict(zip(ROW_FIELDS, listed, strict=True)), GROUP: self.group}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(Row._make, zip(*map(self._whole, self._columns), strict=True))
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(self._count)[index]]
+        at = range(self._count)[index]
+        return Row._make(column[at if len(column) > 1 else 0] for column in self._columns)
+
+    def _whole(self, column: Sequence[Any]) -> Iterable[Any]:
+        return column if len(column) == self._count else repeat(column[0], self._count)
 
 
-def _shortened(name: str, column: tuple[Any, ...]) -> list[Any]:
-    alike = name != ROW_COUNTING and column.count(column[0]) == len(column)
-    return [column[0]] if alike else list(column)
+class PlanRows(Sequence[Row]):
+    """The rows of a plan, in its order, as one table for each group. Raises ValueError if a group has two."""
+
+    def __init__(self, tables: Iterable[GroupRows]) -> None:
+        self._by_group: dict[str, GroupRows] = {}
+        for table in tables:
+            if table is not self._by_group.setdefault(table.group, table):
+                raise ValueError(f"the rows of group {table.group!r} do not follow each other")
+        self._ends = list(accumulate(map(len, self._by_group.values())))
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> "PlanRows":
+        """Return rows that are sorted by group, each group's taken in as a table at once."""
+        if isinstance(rows, cls):
+            return rows
+        known: Known = {}
+        return cls(GroupRows.of_rows(of_group, known) for _, of_group in groupby(rows, attrgetter(GROUP)))
+
+    def groups(self) -> Mapping[str, GroupRows]:
+        """Return the rows by group, in the plan's order."""
+        return self._by_group
+
+    def tally(self, name: str) -> "Counter[Any]":
+        """Count the rows by one of their fields."""
+        counts: Counter[Any] = Counter()
+        for table in self._by_group.values():
+            column = table.column(name)
+            if len(column) == 1:
+                counts[column[0]] += len(table)
+            else:
+                counts.update(column)
+        return counts
+
+    def values(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Yield some fields of every row: what a row need not be made for."""
+        return chain.from_iterable(table.values(*names) for table in self._by_group.values())
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __iter__(self) -> Iterator[Row]:
+        return chain.from_iterable(self._by_group.values())
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(len(self))[index])
+        at = range(len(self))[index]
+        table = bisect_right(self._ends, at)
+        return list(self._by_group.values())[table][at - (self._ends[table - 1] if table else 0)]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (PlanRows, tuple)):
+            return NotImplemented
+        return len(self) == len(other) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"PlanRows({len(self)} rows of {len(self._by_group)} groups)"
 
 
-def _whole(name: str, column: list[Any], count: int, known: MutableMapping[str, str]) -> list[Any]:
-    """Return a column with an item for every row, its texts shared and its codes as words of the model."""
-    codes = _CODES.get(name)
-    if codes is not None:
-        column = [None if item is None else codes(item) for item in column]
-    else:
-        column = [known.setdefault(item, item) if isinstance(item, str) else item for item in column]
-    return column * count if name != ROW_COUNTING and len(column) == 1 else column
+def _compact(name: str, column: Sequence[Any], known: Known) -> Sequence[Any]:
+    """Return a column with a single item where all agree, else with numbers packed; equal columns are one object."""
+    first = column[0]
+    if name != ROW_COUNTING and (len(column) == 1 or column.count(first) == len(column)):
+        column = (first,)
+    elif set(map(type, column)) == {int}:
+        numbers = array("q", column)
+        shared = known.setdefault(hash(numbers.tobytes()), numbers)
+        return shared if shared == numbers else numbers
+    if name in _CODES:
+        # Not shared: "set" the reason equals Decision.SET, and would take its place.
+        return tuple(column)
+    texts = tuple([known.setdefault(item, item) if isinstance(item, str) else item for item in column])
+    return known.setdefault(texts, texts)  # type: ignore[no-any-return]

@@ -4,10 +4,11 @@ Pure. Every commit becomes exactly one row with a decision, a reason code and a 
 that come from checks on groups, topics and clusters are laid over the rows afterwards (`with_blocks`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from migrate.model import Decision, Failure, LogRange, Method, Row
+from migrate.plan.row_table import GroupRows, PlanRows
 from migrate.plan.translate import Nowhere, Place, RowFacts, not_visible, place, sync_pair
 from migrate.survey.policies import PARTITION_MISSING, Policies, Rewind, Untranslatable
 
@@ -139,10 +140,10 @@ def _row(facts: RowFacts, decision: Decision, placed: Place | None, reason: str,
 
 
 def with_blocks(
-    rows: Iterable[Row],
+    rows: PlanRows,
     blocked_groups: Mapping[str, tuple[str, str]],
     blocked_rows: Mapping[str, tuple[str, str]] = MappingProxyType({}),
-) -> tuple[Row, ...]:
+) -> PlanRows:
     """Lay the checks' blocks over the rows: a group is set whole or not at all.
 
     `blocked_groups` maps a group, `blocked_rows` a row's subject, to the (check, sentence) that blocks it. Rows
@@ -150,21 +151,24 @@ def with_blocks(
     reason `group-blocked`, so that a plan's `set` rows are exactly what `apply` writes. `target_offset` still
     shows the translation.
     """
-    listed = [_blocked(row, *blocked_rows[row.subject]) if row.subject in blocked_rows else row for row in rows]
-    own = {row.group: row for row in reversed(listed) if row.decision is Decision.BLOCK}
-    laid = []
-    for row in listed:
-        if row.group in blocked_groups:
-            row = _blocked(row, *blocked_groups[row.group])
-        elif row.group in own:
-            first = own[row.group]
-            sentence = (
-                f"{first.source_topic}-{first.partition} of this group is blocked ({first.reason}), "
-                "and a group is set whole or not at all."
-            )
-            row = _blocked(row, GROUP_BLOCKED, sentence)
-        laid.append(row)
-    return tuple(sorted(laid, key=lambda r: r.key))
+
+    def laid(group: str, of_group: GroupRows) -> GroupRows:
+        by_itself = Decision.BLOCK in of_group.column("decision")
+        if group not in blocked_groups and not by_itself and not any(r.subject in blocked_rows for r in of_group):
+            return of_group
+        listed = [_blocked(r, *blocked_rows[r.subject]) if r.subject in blocked_rows else r for r in of_group]
+        block = blocked_groups.get(group) or _because_of(next(r for r in listed if r.decision is Decision.BLOCK))
+        return GroupRows.of_rows(_blocked(row, *block) for row in listed)
+
+    return PlanRows(laid(group, of_group) for group, of_group in rows.groups().items())
+
+
+def _because_of(row: Row) -> tuple[str, str]:
+    """Return the block that a blocked row is for the others of its group."""
+    return GROUP_BLOCKED, (
+        f"{row.source_topic}-{row.partition} of this group is blocked ({row.reason}), "
+        "and a group is set whole or not at all."
+    )
 
 
 def _blocked(row: Row, reason: str, sentence: str) -> Row:

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from migrate.model import Decision, Grade, Method, Row, lag, may_skip, rereads, rewinds
+from migrate.model import Decision, Grade, Method, Row, between
 from migrate.plan.plan import Plan
+from migrate.plan.row_table import GroupRows, PlanRows
 
 FILTERED = "filtered:"
 
@@ -73,16 +74,19 @@ class Totals:
 def totals(plan: Plan) -> Totals:
     """Count a plan's rows, groups and records."""
     blocked = plan.blocked_groups()
-    writing = {r.group for r in plan.rows if r.decision in (Decision.SET, Decision.REMOVE)}
+    writing = {
+        g for g, of in plan.groups().items() if {Decision.SET, Decision.REMOVE}.intersection(of.column("decision"))
+    }
     counts = plan.header.counts
-    placed = [r for r in plan.rows if r.target_offset is not None]
-    bounded = [r.rereads_at_most for r in placed if r.rereads_at_most is not None]
-    guessed = [r.rereads_estimate for r in placed if r.rereads_at_most is None and r.rereads_estimate is not None]
+    rereads_of = plan.rows.values("target_offset", "rereads_at_most", "rereads_estimate")
+    placed = [(at_most, estimate) for offset, at_most, estimate in rereads_of if offset is not None]
+    bounded = [at_most for at_most, _ in placed if at_most is not None]
+    guessed = [estimate for at_most, estimate in placed if at_most is None and estimate is not None]
     return Totals(
         rows=len(plan.rows),
         decisions=plan.decisions(),
-        grades=Counter(r.grade for r in plan.rows),
-        groups=len({r.group for r in plan.rows}),
+        grades=plan.rows.tally("grade"),
+        groups=len(plan.groups()),
         groups_to_write=len(writing - blocked),
         groups_blocked=len(blocked),
         commits_read=counts.get("commits_read", 0),
@@ -93,9 +97,9 @@ def totals(plan: Plan) -> Totals:
         estimated_rows=len(guessed),
         rereads_estimated=sum(guessed),
         unknown_rows=len(placed) - len(bounded) - len(guessed),
-        skipping_rows=sum(map(may_skip, plan.rows)),
-        rewinding_rows=sum(map(rewinds, plan.rows)) if plan.header.kind == "plan" else 0,
-        mm2=compare_with_mm2(placed),
+        skipping_rows=sum(1 for _ in plan.skipping()),
+        rewinding_rows=sum(1 for _ in plan.rewinding()),
+        mm2=compare_with_mm2(plan.rows),
     )
 
 
@@ -138,19 +142,19 @@ class GroupTotals:
     sign: str
 
 
-def group_totals(rows: Iterable[Row]) -> GroupTotals:
+def group_totals(rows: GroupRows) -> GroupTotals:
     """Add up the rows of one group."""
-    listed = list(rows)
-    behind = [max(0, n) for n in map(lag, listed) if n is not None]  # a commit beyond the end is no negative lag
-    counted = [n for n in map(rereads, listed) if n is not None]
-    guessed = any(r.rereads_at_most is None and r.rereads_estimate is not None for r in listed)
-    bounded = any(r.grade is Grade.BOUNDED for r in listed)
-    counts = Counter(r.decision for r in listed)
+    lags = map(between, rows.whole("source_committed"), rows.whole("source_log_end"))
+    behind = [max(0, n) for n in lags if n is not None]  # a commit beyond the end is no negative lag
+    both = list(rows.values("rereads_at_most", "rereads_estimate"))
+    counted = [n for n in (estimate if at_most is None else at_most for at_most, estimate in both) if n is not None]
+    guessed = any(at_most is None and estimate is not None for at_most, estimate in both)
+    counts = Counter(rows.whole("decision"))
     return GroupTotals(
         {d: counts[d] for d in Decision if counts[d]},
         sum(behind) if behind else None,
         sum(counted) if counted else None,
-        "~" if guessed else "<=" if bounded else "",
+        "~" if guessed else "<=" if Grade.BOUNDED in rows.column("grade") else "",
     )
 
 
@@ -160,18 +164,17 @@ MM2_SUMS = (
 )  # fmt: skip
 
 
-def sums_of(rows: Iterable[Row]) -> dict[str, int]:
+def sums_of(rows: PlanRows) -> dict[str, int]:
     """Return what the header of a plan adds up: rows by grade, re-reads, and what MM2's checkpoints would cost.
 
     "rereads_at_most" is over the rows with a proven bound, "rows_without_bound" counts the other translated ones.
     """
-    listed = list(rows)
-    placed = [r for r in listed if r.target_offset is not None]
-    bounds = [r.rereads_at_most for r in placed if r.rereads_at_most is not None]
-    mm2 = compare_with_mm2(placed)
+    grades, mm2 = rows.tally("grade"), compare_with_mm2(rows)
+    placed = [at_most for offset, at_most in rows.values("target_offset", "rereads_at_most") if offset is not None]
+    bounds = [at_most for at_most in placed if at_most is not None]
     return {
-        **{f"rows_{grade}": sum(r.grade is grade for r in listed) for grade in Grade},
-        "rows_ungraded": sum(r.grade is None for r in listed),
+        **{f"rows_{grade}": grades[grade] for grade in Grade},
+        "rows_ungraded": grades[None],
         "rereads_at_most": sum(bounds),
         "rows_without_bound": len(placed) - len(bounds),
         **{f"checkpoints_{name}": getattr(mm2, name) for name in MM2_SUMS},

@@ -1,9 +1,9 @@
 """The charts by group as values, the longest bar first. The report and the notebook only draw them. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from migrate.model import Row
+from migrate.plan.row_table import GroupRows
 from migrate.plan.totals import Mm2Comparison, compare_with_mm2, group_totals
 from migrate.text import many
 
@@ -27,7 +27,7 @@ class GroupBar:
         return (self.own or 0) + self.mm2_adds
 
 
-def rereads_bars(groups: Mapping[str, Sequence[Row]]) -> list[GroupBar]:
+def rereads_bars(groups: Mapping[str, GroupRows]) -> list[GroupBar]:
     """Return re-reads per group: by this plan, and what following MM2's newest checkpoints would add."""
     bars = []
     for group, rows in groups.items():
@@ -36,7 +36,7 @@ def rereads_bars(groups: Mapping[str, Sequence[Row]]) -> list[GroupBar]:
     return _longest_first(bars)
 
 
-def lag_bars(groups: Mapping[str, Sequence[Row]]) -> list[GroupBar]:
+def lag_bars(groups: Mapping[str, GroupRows]) -> list[GroupBar]:
     """Return how many source records each group had not read when the plan was made."""
     return _longest_first(GroupBar(group, group_totals(rows).lag) for group, rows in groups.items())
 

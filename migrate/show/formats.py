@@ -20,13 +20,17 @@ FORMATS: Mapping[str, Callable[[Plan, Sequence[Row], Page], Iterator[str]]] = {
 }
 
 
-def select(rows: Sequence[Row], groups: Sequence[str] = (), only: Sequence[str] = ()) -> tuple[Row, ...]:
+def select(rows: Sequence[Row], groups: Sequence[str] = (), only: Sequence[str] = ()) -> Sequence[Row]:
     """Return the rows whose group matches one of `groups` in full and that fit `only`, in their order.
+
+    Where neither is given these are the rows themselves.
 
     `groups` are regular expressions. `only` are decisions, grades or reasons of these rows: words of one kind
     widen each other, words of different kinds narrow (`set`, `keep`, `exact` is "set or keep, and exact").
     Raises `UsageError` for a bad expression, one that no group matches, and a word that is none of these.
     """
+    if not groups and not only:
+        return rows
     try:
         patterns = [re.compile(text) for text in groups]
     except re.error as error:

@@ -4,15 +4,15 @@ Two layouts: on a wide page every row names its group and topic (so that `grep` 
 or beside long names, the topic is above its rows and the words behind the numbers wrap.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
-from operator import attrgetter
 from typing import Any
 
 from migrate.match.protocol import Why
-from migrate.model import Decision, Grade, Method, Row, lag, may_skip, rewinds
+from migrate.model import Decision, Grade, Method, Row, between, may_skip, rewinds
 from migrate.plan.plan import Plan
+from migrate.plan.row_table import GroupRows, PlanRows
 from migrate.plan.totals import group_totals
 from migrate.show.table import Column, Layout, headed, layout, number, tally, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
@@ -31,12 +31,13 @@ def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> It
         yield "No rows."
         return
     yield from wrapped(LEGEND, width)
-    renamed = any(row.source_topic != row.target_topic for row in rows)
+    shown = PlanRows.of(rows)
+    renamed = any(source != target for source, target in shown.values("source_topic", "target_topic"))
     fields = _wide_fields(renamed)
-    wide = _laid_out(fields, rows, width)
-    narrow = None if wide.width <= width else _laid_out(NUMBERS, rows, width - NARROW_TEXT - 4, gap=1)
+    wide = _laid_out(fields, shown, width)
+    narrow = None if wide.width <= width else _laid_out(NUMBERS, shown, width - NARROW_TEXT - 4, gap=1)
     whole, states = plan.groups(), states_told(plan)
-    for group, listed in groupby(rows, key=lambda r: r.group):
+    for group, listed in shown.groups().items():
         yield ""
         yield from _group_line(group, whole[group], states.get(group, ""), width, colour)
         if narrow is None:
@@ -45,7 +46,7 @@ def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> It
             yield from _narrow_rows(listed, narrow, width, colour)
 
 
-def _group_line(group: str, rows: Sequence[Row], states: str, width: int, colour: bool) -> Iterator[str]:
+def _group_line(group: str, rows: GroupRows, states: str, width: int, colour: bool) -> Iterator[str]:
     word, shade = group_word(rows)
     t = group_totals(rows)
     parts = [
@@ -58,9 +59,9 @@ def _group_line(group: str, rows: Sequence[Row], states: str, width: int, colour
     yield from headed(head, shade if colour else None, wrapped("; ".join(parts), width, f"{head}  ", "    "))
 
 
-def group_word(rows: Sequence[Row]) -> tuple[str, Colour]:
+def group_word(rows: GroupRows) -> tuple[str, Colour]:
     """Return what becomes of a group with these rows, in one word, and its colour."""
-    decisions = {row.decision for row in rows}
+    decisions = set(rows.column("decision"))
     if Decision.BLOCK in decisions:
         return "BLOCK", Colour.RED
     if decisions & {Decision.SET, Decision.REMOVE}:
@@ -78,53 +79,71 @@ def states_told(plan: Plan) -> dict[str, str]:
     return {group: ", ".join(listed) for group, listed in states.items()}
 
 
-def _rereads(row: Row) -> str:
-    if row.rereads_at_most is not None:
-        return f"{'' if row.grade is Grade.EXACT else '<='}{row.rereads_at_most}"
-    return "-" if row.rereads_estimate is None else f"~{row.rereads_estimate}"
+def _rereads(at_most: int | None, estimate: int | None, grade: Grade | None) -> str:
+    if at_most is not None:
+        return f"{'' if grade is Grade.EXACT else '<='}{at_most}"
+    return "-" if estimate is None else f"~{estimate}"
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column, what of a row is in it, and how that is written."""
+    """A column, the row's fields that it is made of, what is made of them, and how that is written."""
 
     column: Column
-    value: Callable[[Row], Any]
+    of: tuple[str, ...]
+    value: Callable[..., Any] | None = None
     text: Callable[[Any], str] = number
 
-    def widest(self, rows: Sequence[Row]) -> Iterator[str]:
+    def values(self, rows: GroupRows) -> Sequence[Any]:
+        """Return what the column holds, row by row; a single item where all rows agree."""
+        columns: list[Any] = [rows.column(field) for field in self.of]
+        if any(len(column) > 1 for column in columns):
+            columns = [rows.whole(field) for field in self.of]
+        return columns[0] if self.value is None else list(map(self.value, *columns))
+
+    def texts(self, rows: GroupRows) -> Sequence[str]:
+        """Return the column's text for every row."""
+        texts = list(map(self.text, self.values(rows)))
+        return texts if len(texts) == len(rows) else texts * len(rows)
+
+    def widest(self, rows: PlanRows) -> Iterator[str]:
         """Yield texts among which the widest of the column is: of numbers, only the two ends are written out."""
-        values = set(map(self.value, rows))
-        if self.text is number:
-            numbers = values - {None}
-            values = {*values - numbers, min(numbers), max(numbers)} if numbers else values
+        values: set[Any] = set()
+        for of_group in rows.groups().values():
+            found = set(self.values(of_group))
+            values |= _ends(found) if self.text is number else found
         return map(self.text, values)
 
 
+def _ends(numbers: set[int | None]) -> set[int | None]:
+    some = [n for n in numbers if n is not None]
+    return (numbers & {None}) | ({min(some), max(some)} if some else set())
+
+
 NUMBERS: tuple[Field, ...] = (
-    Field(Column("PARTITION"), attrgetter("partition")),
-    Field(Column("CURRENT-OFFSET"), attrgetter("source_committed")),
-    Field(Column("LOG-END-OFFSET"), attrgetter("source_log_end")),
-    Field(Column("LAG"), lag),
-    Field(Column("TARGET-OFFSET"), attrgetter("target_offset")),
-    Field(Column("MM2-OFFSET"), attrgetter("checkpoint_target_offset")),
-    Field(Column("RE-READS"), _rereads, str),
+    Field(Column("PARTITION"), ("partition",)),
+    Field(Column("CURRENT-OFFSET"), ("source_committed",)),
+    Field(Column("LOG-END-OFFSET"), ("source_log_end",)),
+    Field(Column("LAG"), ("source_committed", "source_log_end"), between),
+    Field(Column("TARGET-OFFSET"), ("target_offset",)),
+    Field(Column("MM2-OFFSET"), ("checkpoint_target_offset",)),
+    Field(Column("RE-READS"), ("rereads_at_most", "rereads_estimate", "grade"), _rereads, str),
 )
 
 
 def _wide_fields(renamed: bool) -> tuple[Field, ...]:
-    target_topic = Field(Column("TARGET-TOPIC", right=False), attrgetter("target_topic"), name)
+    target_topic = Field(Column("TARGET-TOPIC", right=False), ("target_topic",), text=name)
     return (
-        Field(Column("GROUP", right=False), attrgetter("group"), name),
-        Field(Column("TOPIC", right=False), attrgetter("source_topic"), name),
+        Field(Column("GROUP", right=False), ("group",), text=name),
+        Field(Column("TOPIC", right=False), ("source_topic",), text=name),
         *NUMBERS[:4],
         *[target_topic] * renamed,
-        Field(Column("PRIOR-OFFSET"), attrgetter("target_prior")),
+        Field(Column("PRIOR-OFFSET"), ("target_prior",)),
         *NUMBERS[4:],
-        Field(Column("DECISION", right=False), attrgetter("decision"), str),
-        Field(Column("METHOD", len("checkpoint"), right=False), attrgetter("method"), _word),
-        Field(Column("GRADE", len("estimated"), right=False), attrgetter("grade"), _word),
-        Field(Column("REASON", right=False), attrgetter("reason"), safe),
+        Field(Column("DECISION", right=False), ("decision",), text=str),
+        Field(Column("METHOD", len("checkpoint"), right=False), ("method",), text=_word),
+        Field(Column("GRADE", len("estimated"), right=False), ("grade",), text=_word),
+        Field(Column("REASON", right=False), ("reason",), text=safe),
     )
 
 
@@ -132,32 +151,32 @@ def _word(word: Method | Grade | None) -> str:
     return str(word or "-")
 
 
-def _values(fields: Sequence[Field], row: Row) -> tuple[str, ...]:
-    return tuple([field.text(field.value(row)) for field in fields])
-
-
-def _laid_out(fields: Sequence[Field], rows: Sequence[Row], width: int, gap: int = 2) -> Layout:
+def _laid_out(fields: Sequence[Field], rows: PlanRows, width: int, gap: int = 2) -> Layout:
     texts = zip_longest(*(field.widest(rows) for field in fields), fillvalue="")
     return layout([field.column for field in fields], texts, width, gap)
 
 
-def _wide_rows(rows: Iterable[Row], wide: Layout, fields: Sequence[Field], colour: bool) -> Iterator[str]:
+def _lines(rows: GroupRows, laid_out: Layout, fields: Sequence[Field]) -> Iterator[str]:
+    return map(laid_out.line, zip(*(field.texts(rows) for field in fields), strict=True))
+
+
+def _wide_rows(rows: GroupRows, wide: Layout, fields: Sequence[Field], colour: bool) -> Iterator[str]:
     for heading in wide.headings:
         yield paint(heading, Colour.DIM, colour)
-    for row in rows:
-        yield _painted(wide.line(_values(fields, row)), row, colour)
+    lines = _lines(rows, wide, fields)
+    yield from map(_painted, lines, rows) if colour else lines
 
 
-def _narrow_rows(rows: Iterable[Row], narrow: Layout, width: int, colour: bool) -> Iterator[str]:
+def _narrow_rows(rows: GroupRows, narrow: Layout, width: int, colour: bool) -> Iterator[str]:
     room = width - 2 - narrow.width - 2
     for heading in narrow.headings:
         yield paint(f"  {heading}", Colour.DIM, colour)
+    lines = _lines(rows, narrow, NUMBERS)
     for (source, target), listed in groupby(rows, key=lambda r: (r.source_topic, r.target_topic)):
         yield f"  {name(source)}" + (f" -> {name(target)}" if target != source else "")
-        for row in listed:
-            numbers = "  " + narrow.line(_values(NUMBERS, row)) + "  "
-            for line in _beside(numbers, _words(row), room, width):
-                yield _painted(line, row, colour)
+        for row, line in zip(listed, lines, strict=False):
+            for text in _beside(f"  {line}  ", _words(row), room, width):
+                yield _painted(text, row) if colour else text
 
 
 def _beside(numbers: str, text: str, room: int, width: int) -> Iterator[str]:
@@ -181,5 +200,5 @@ def _words(row: Row) -> str:
     return text if row.target_prior is None else f"{text}, was {row.target_prior}"
 
 
-def _painted(text: str, row: Row, colour: bool) -> str:
-    return paint(text, Colour.RED, colour and (row.decision is Decision.BLOCK or may_skip(row) or rewinds(row)))
+def _painted(text: str, row: Row) -> str:
+    return paint(text, Colour.RED, row.decision is Decision.BLOCK or may_skip(row) or rewinds(row))

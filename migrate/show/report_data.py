@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from migrate.apply.verify import GOOD
-from migrate.model import Grade, Row, lag, may_skip, rewinds
+from migrate.model import Grade, Row, between, may_skip, rewinds
 from migrate.plan.plan import Plan
+from migrate.plan.row_table import GroupRows
 from migrate.plan.totals import compare_with_mm2, group_totals
 from migrate.show.charts import GroupBar
 from migrate.show.group_table import group_word, states_told
@@ -108,12 +109,13 @@ def _is_bad(after: RowAfter) -> bool:
     return after.status not in AS_PLANNED or bool(after.standing and after.standing not in GOOD)
 
 
-def _group(rows: Sequence[Row], after: Aftermath, states: str, words: _Words) -> dict[str, Any]:
+def _group(rows: GroupRows, after: Aftermath, states: str, words: _Words) -> dict[str, Any]:
     t, mm2 = group_totals(rows), compare_with_mm2(rows)
-    afters = [after.rows[row.key] for row in rows if row.key in after.rows]
+    afters = [after.rows[row.key] for row in rows if row.key in after.rows] if after.rows else []
+    grades = Counter(rows.whole("grade"))
     statuses = Counter(own.standing or own.status for own in afters)
     return {
-        "name": name(rows[0].group),
+        "name": name(rows.group),
         "word": group_word(rows)[0],
         "rows": len(rows),
         "decisions": tally(t.decisions),
@@ -122,9 +124,9 @@ def _group(rows: Sequence[Row], after: Aftermath, states: str, words: _Words) ->
         "sign": t.sign,
         "mm2": mm2.behind_records,
         "skips": mm2.skipping_records,
-        "grades": [sum(r.grade is grade for r in rows) for grade in (*Grade, None)],
+        "grades": [grades[grade] for grade in (*Grade, None)],
         "states": states,
-        "topics": sorted({words.of(r.source_topic) for r in rows}),
+        "topics": sorted({words.of(topic) for topic in rows.column("source_topic")}),
         "risk": any(map(_risk, rows)),
         "bad": any(map(_is_bad, afters)),
         "results": tally(statuses),
@@ -136,16 +138,16 @@ def _risk(row: Row) -> bool:
     return may_skip(row) or rewinds(row)
 
 
-def _rows(rows: Sequence[Row], after: Aftermath, words: _Words) -> str:
-    columns: list[Sequence[Any]] = [_exact([getattr(row, name) for row in rows]) for name in NUMBERS]
-    columns += [[words.of(getattr(row, name)) for row in rows] for name in WORDS]
-    sentences = [split_sentence(safe(row.sentence)) for row in rows]
+def _rows(rows: GroupRows, after: Aftermath, words: _Words) -> str:
+    columns: list[Sequence[Any]] = [_exact(rows.column(name)) for name in NUMBERS]
+    columns += [[words.of(value) for value in rows.column(name)] for name in WORDS]
+    sentences = [split_sentence(safe(sentence)) for sentence in rows.column("sentence")]
     columns.append([words.of((wording,)) for wording, _ in sentences])
     columns.append([numbers for _, numbers in sentences])
-    columns.append(_exact([lag(row) for row in rows]))
+    columns.append(_exact(list(map(between, rows.whole("source_committed"), rows.whole("source_log_end")))))
     columns.append([int(_risk(row)) for row in rows])
     nothing = RowAfter("")
-    afters = [after.rows.get(row.key, nothing) for row in rows]
+    afters = [after.rows.get(row.key, nothing) for row in rows] if after.rows else [nothing]
     columns += [[words.of(getattr(own, part)) for own in afters] for part in AFTER]
     return as_json([column[:1] if all(value == column[0] for value in column) else column for column in columns])
 

@@ -157,7 +157,7 @@ class ClusterSurvey:
 
 @dataclass(frozen=True)
 class Survey:
-    """All facts of a plan. `keys` are its rows' places, with the commit or None where nothing is committed.
+    """All facts of a plan. `keys` are its rows' places, sorted, with the commit or None where nothing is committed.
 
     `questions` are the window questions of those commits that a window could place. `priors` are the target's commits
     by group, `unstable` the groups with transactional offsets pending on either side. `comparison` is None where no

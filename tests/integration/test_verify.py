@@ -14,6 +14,7 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from migrate.model import Decision, Grade, Level, Method, Row, Scope
 from migrate.plan.plan import Plan
+from migrate.plan.row_table import PlanRows
 from tests.builders import make_check, make_untranslated
 from tests.integration.cli import CommandLine, run
 from tests.integration.clusters import CALL_SECONDS, QUIET, commit, member, subscribed
@@ -43,7 +44,7 @@ class Ground:
         """Save a plan of these rows; its header is that of this cluster."""
         empty = made_plan(self.cluster.bootstrap, TOPIC, {}, 1_700_000_000_000 + self.number)
         listed = tuple(sorted(rows, key=lambda row: row.key))
-        made = Plan(replace(empty.header, **header), listed)
+        made = Plan(replace(empty.header, **header), PlanRows.of(listed))
         saved(made, self.commands.folder / NAME)
         return made
 

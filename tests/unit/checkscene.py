@@ -14,6 +14,7 @@ from migrate.model import (
     OffsetSync,
     TopicPartition,
 )
+from migrate.plan.row_table import PlanRows
 from migrate.plan.rows import build_row, with_blocks
 from migrate.plan.translate import RowFacts
 from migrate.survey.drain import Drained
@@ -95,7 +96,7 @@ def levels(check, **arguments):
 
 def blocked(rows=ROWS, policies=None, **changes):
     results = checklist.run(facts(**changes), rows, policies or Policies())
-    laid = with_blocks(rows, checklist.blocked_groups(results, rows))
+    laid = with_blocks(PlanRows.of(rows), checklist.blocked_groups(results, rows))
     return {r.group for r in laid if r.decision is Decision.BLOCK}
 
 

@@ -2,6 +2,7 @@
 
 from migrate.model import Decision, Grade, Level, Method, Row, Scope
 from migrate.plan.plan import Plan, PlannedGroupState
+from migrate.plan.row_table import PlanRows
 from migrate.plan.totals import sums_of
 from tests.builders import make_check, make_plan, make_row, make_untranslated
 
@@ -56,7 +57,7 @@ def golden_plan() -> Plan:
             "target_bytes_estimated": 1_300_000_000, "target_bytes_fetched": 1_260_000_000,
             "target_records_estimated": 5_500_000, "target_records_read": 5_411_112,
         },
-        sums=sums_of(rows),
+        sums=sums_of(PlanRows.of(rows)),
         mm2_counts={
             "checkpoints topic: checkpoint": 4711, "checkpoints topic: undecodable:bad-length": 2,
             "offset-syncs topic: offset-sync": 90210,

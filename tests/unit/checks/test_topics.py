@@ -8,6 +8,7 @@ from migrate.errors import UsageError
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Tail, Unmatched, Why
 from migrate.model import Decision, Level, LogRange, Scope, TopicPartition
+from migrate.plan.row_table import PlanRows
 from migrate.plan.rows import with_blocks
 from migrate.survey.drain import Drained
 from migrate.survey.policies import Policies, Waiver
@@ -110,7 +111,7 @@ def test_rows_of_which_nothing_is_missing_pass_and_rows_that_were_not_compared_a
 def test_under_log_append_time_a_row_on_an_unproven_sync_is_blocked(equality):
     unguarded = row("g", "t", answer=Unmatched("match-limit"), equality=equality)
     assert [r.subject for r in found("timestamps-not-kept", (unguarded,))] == ["g/t/0"]
-    laid = with_blocks([unguarded], {}, checklist.blocked_rows(found("timestamps-not-kept", (unguarded,))))
+    laid = with_blocks(PlanRows.of([unguarded]), {}, checklist.blocked_rows(found("timestamps-not-kept", (unguarded,))))
     assert (laid[0].decision, laid[0].reason, laid[0].target_offset) == (Decision.BLOCK, "timestamps-not-kept", 41)
 
 

@@ -344,3 +344,13 @@ def test_waiting_for_spark_is_timed_by_itself():
     clusters = Clusters(source, target, source, target, mirror, ready=lambda: clock.wait(9.0))
     timings = take_survey(request, clusters, clock, NoProgress()).timings
     assert (timings["spark"], timings["commits"]) == (9.0, 0.0)
+
+
+def test_rows_are_sorted_by_group_topic_and_partition_in_whatever_order_the_commits_came():
+    source, target, mirror = world()
+    source.commit("b", "u", 0, 100)
+    source.commit("b", "t", 1, 60)
+    source.commit("b", "t", 0, 60)
+    rows = planned(source, target, mirror).rows
+    places = [("b", "t", 0), ("b", "t", 1), ("b", "u", 0), ("g", "t", 0), ("g", "t", 1), ("h", "u", 0)]
+    assert [row.key for row in rows] == places

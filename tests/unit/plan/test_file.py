@@ -24,7 +24,7 @@ from migrate.plan.file import (
     write_plan,
 )
 from migrate.plan.plan import FORMAT_VERSION, PinnedRange, Plan, PlannedGroupState
-from migrate.plan.row_table import tables_of
+from migrate.plan.row_table import PlanRows
 from tests.builders import make_check, make_header, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
 
@@ -200,12 +200,14 @@ def rewrite(path: Path, plan: Plan, **metadata: str) -> None:
         schema = reader.writer_schema
     with path.open("wb") as file:
         metadata = {k: v for k, v in entries.items() if v}
-        fastavro.writer(file, schema, tables_of(plan.rows), metadata=metadata, codec="deflate")
+        fastavro.writer(
+            file, schema, (rows.document() for rows in plan.groups().values()), metadata=metadata, codec="deflate"
+        )
 
 
 def test_an_edited_row_is_refused_and_both_fingerprints_are_named(written):
     plan = golden_plan()
-    edited = Plan(plan.header, (plan.rows[0]._replace(target_offset=651), *plan.rows[1:]))
+    edited = Plan(plan.header, PlanRows.of((plan.rows[0]._replace(target_offset=651), *plan.rows[1:])))
     rewrite(written, edited)
     with pytest.raises(Refused, match="edited or damaged") as refused:
         read_plan(written)
@@ -216,7 +218,7 @@ def test_an_edited_row_is_refused_and_both_fingerprints_are_named(written):
 
 def test_a_row_taken_out_is_refused(written):
     plan = golden_plan()
-    rewrite(written, Plan(plan.header, plan.rows[:-1]))
+    rewrite(written, Plan(plan.header, PlanRows.of(plan.rows[:-1])))
     with pytest.raises(Refused):
         read_plan(written)
 

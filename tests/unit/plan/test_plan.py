@@ -6,9 +6,13 @@ import pytest
 
 from migrate.model import Decision, Level, Row, Scope
 from migrate.plan.plan import ADDED_IN, Header, Plan
+from migrate.plan.row_table import PlanRows
 from tests.builders import make_check, make_header, make_plan, make_row
 
 BLOCK = {"level": Level.BLOCK, "counts_as": Level.BLOCK}
+
+
+NONE = PlanRows(())
 
 
 @pytest.mark.parametrize("name", Row._fields)
@@ -25,7 +29,7 @@ def test_every_field_of_the_header_is_in_the_fingerprint(name: str) -> None:
     value = getattr(header, name)
     other = {"x": 1} if isinstance(value, dict) else "other" if isinstance(value, str) else 1
     other = (make_check(),) if name == "checks" else other
-    assert Plan(replace(header, **{name: other}), ()).fingerprint != Plan(header, ()).fingerprint
+    assert Plan(replace(header, **{name: other}), NONE).fingerprint != Plan(header, NONE).fingerprint
 
 
 @pytest.mark.parametrize(("name", "since"), ADDED_IN.items())
@@ -33,7 +37,7 @@ def test_a_field_of_a_later_format_counts_from_that_format_on(name: str, since: 
     value = {"x": "y"} if name.endswith("ids") else 1
     for version in (since - 1, since):
         header = make_header(format_version=version)
-        same = Plan(replace(header, **{name: value}), ()).fingerprint == Plan(header, ()).fingerprint
+        same = Plan(replace(header, **{name: value}), NONE).fingerprint == Plan(header, NONE).fingerprint
         assert same is (version < since)
 
 

@@ -1,19 +1,25 @@
 """Rows as columns: nothing is lost on the way there and back, and a table that does not fit gives no rows."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.model import Decision, Grade, Method, Row
 from migrate.plan.plan import fingerprint
-from migrate.plan.row_table import ROW_FIELDS, row_document, rows_of, tables_of
+from migrate.plan.row_table import ROW_FIELDS, GroupRows, PlanRows, row_document
 from tests.builders import make_header, make_row
 from tests.unit.goldenplan import golden_rows
 
 
-def back(tables: list[dict]) -> list[Row]:
-    known: dict[str, str] = {}
-    return [row for table in tables for row in rows_of(table, known)]
+def tables_of(rows: list[Row]) -> list[dict]:
+    return [of_group.document() for of_group in PlanRows.of(rows).groups().values()]
+
+
+def back(tables: list[dict]) -> PlanRows:
+    known: dict = {}
+    return PlanRows(GroupRows.of_table(table, known) for table in tables)
 
 
 def some_rows() -> st.SearchStrategy[list[Row]]:
@@ -29,15 +35,16 @@ def some_rows() -> st.SearchStrategy[list[Row]]:
 
 @given(some_rows())
 def test_rows_come_back_from_their_tables_as_they_were(rows):
-    tables = list(tables_of(rows))
-    assert back(tables) == rows
+    tables = tables_of(rows)
+    assert list(back(tables)) == rows
     assert [table["group"] for table in tables] == sorted({row.group for row in rows})
 
 
 @given(some_rows(), some_rows())
 def test_two_plans_have_one_fingerprint_only_if_their_rows_are_the_same(one, other):
     header = make_header()
-    assert (fingerprint(header, one) == fingerprint(header, other)) == (one == other)
+    same = fingerprint(header, PlanRows.of(one)) == fingerprint(header, PlanRows.of(other))
+    assert same == (one == other)
 
 
 def test_a_column_whose_rows_agree_is_stored_once_but_partition_says_how_many_rows_there_are():
@@ -52,8 +59,18 @@ def test_a_column_whose_rows_agree_is_stored_once_but_partition_says_how_many_ro
 def test_a_table_with_a_column_of_another_length_gives_no_rows(name):
     (table,) = tables_of([make_row(partition=p) for p in range(3)])
     for count in (0, 2, 4):
-        with pytest.raises(ValueError, match="than argument"):
-            back([table | {name: table[name] * count}])
+        with pytest.raises(ValueError, match=f"{count} items of {name} for 3 rows"):
+            back([table | {name: table[name][:1] * count}])
+
+
+def test_a_table_without_rows_and_a_group_with_two_tables_are_refused():
+    (table,) = tables_of([make_row()])
+    with pytest.raises(ValueError, match="for 0 rows"):
+        back([table | {"partition": []}])
+    with pytest.raises(ValueError, match="'billing' do not follow each other"):
+        back([table, table])
+    with pytest.raises(ValueError, match="'billing' do not follow each other"):
+        PlanRows.of([make_row("billing"), make_row("payments"), make_row("billing", partition=1)])
 
 
 def test_a_table_with_a_column_too_few_or_too_many_gives_no_rows():
@@ -89,3 +106,39 @@ def test_a_document_holds_every_field_of_a_row_as_a_plain_value():
         assert list(document) == list(ROW_FIELDS)
         assert {type(value) for value in document.values()} <= {str, int, type(None)}
         assert row._replace(**{k: v for k, v in document.items() if k not in ("decision", "method", "grade")}) == row
+
+
+@given(some_rows(), st.integers(-9, 9), st.integers(-9, 9))
+def test_rows_held_as_columns_are_the_sequence_that_they_were_made_of(rows, at, to):
+    held = PlanRows.of(rows)
+    assert len(held) == len(rows) and held == tuple(rows) and list(reversed(held)) == rows[::-1]
+    assert held[at:to] == tuple(rows[at:to])
+    if -len(rows) <= at < len(rows):
+        assert held[at] == rows[at]
+    else:
+        with pytest.raises(IndexError):
+            held[at]
+    assert held != (*rows, make_row("x"))
+    for group, of_group in held.groups().items():
+        assert list(of_group) == [row for row in rows if row.group == group]
+        assert [of_group[i] for i in range(len(of_group))] == list(of_group)
+    for name in ROW_FIELDS:
+        assert held.tally(name) == Counter(getattr(row, name) for row in rows)
+
+
+def test_a_reason_that_is_spelt_as_a_decision_does_not_take_its_place():
+    rows = [make_row(partition=0, reason="set", sentence="set", decision=Decision.SET)]
+    rows += [
+        make_row("other", partition=p, reason=word, decision=Decision(word)) for p, word in enumerate(("set", "keep"))
+    ]
+    for row, held in zip(rows, PlanRows.of(rows), strict=True):
+        assert (type(held.decision), type(held.reason)) == (Decision, str) == (type(row.decision), type(row.reason))
+
+
+def test_equal_columns_of_different_groups_are_held_once_and_numbers_take_eight_bytes():
+    rows = [
+        make_row(group, partition=p, source_log_end=1000 + p) for group in ("billing", "payments") for p in range(9)
+    ]
+    one, other = PlanRows.of(rows).groups().values()
+    assert one.column("source_log_end") is other.column("source_log_end")
+    assert one.column("source_log_end").itemsize == 8 and one.column("source_topic") == ("orders",)

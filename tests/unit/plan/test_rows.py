@@ -8,6 +8,7 @@ from migrate.match.protocol import Matched, Why
 from migrate.mm2.chain import Window
 from migrate.mm2.topics import CheckpointRecord
 from migrate.model import Commit, Decision, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
+from migrate.plan.row_table import PlanRows
 from migrate.plan.rows import build_row, uncommitted_row, with_blocks
 from migrate.survey.policies import Policies, Rewind, Untranslatable
 from tests.unit.rowfacts import ABOVE, FACTS
@@ -190,7 +191,7 @@ def test_one_blocked_row_blocks_its_whole_group_and_no_other():
         row(key=GroupPartition("g", "u", 0), target_topic="A.u"),
         row(key=GroupPartition("other", "t", 0)),
     ]
-    laid = {r.key: r for r in with_blocks(rows, {})}
+    laid = {r.key: r for r in with_blocks(PlanRows.of(rows), {})}
     assert laid["g", "t", 0].decision is Decision.BLOCK and laid["g", "t", 0].reason == "group-blocked"
     assert laid["g", "u", 0].decision is Decision.BLOCK and laid["g", "u", 0].reason == "group-blocked"
     assert laid["g", "t", 0].target_offset == 111
@@ -199,12 +200,7 @@ def test_one_blocked_row_blocks_its_whole_group_and_no_other():
 
 
 def test_a_check_that_blocks_a_group_gives_its_rows_their_reason_and_keeps_the_translation():
-    laid = with_blocks([row()], {"g": ("target-group-empty", "Stable with 2 members; expected none.")})
+    laid = with_blocks(PlanRows.of([row()]), {"g": ("target-group-empty", "Stable with 2 members; expected none.")})
     assert (laid[0].decision, laid[0].reason, laid[0].target_offset) == (
         Decision.BLOCK, "target-group-empty", 111,
     )  # fmt: skip
-
-
-def test_rows_come_out_sorted_by_group_topic_and_partition():
-    rows = [row(key=GroupPartition(g, "t", p), target_partitions=20) for g, p in (("b", 10), ("b", 2), ("a", 0))]
-    assert [r.key for r in with_blocks(rows, {})] == [("a", "t", 0), ("b", "t", 2), ("b", "t", 10)]

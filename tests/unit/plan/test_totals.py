@@ -1,6 +1,7 @@
 """What every format adds up: commits, re-reads, and what MM2's newest checkpoints would cost."""
 
 from migrate.model import Decision, Grade, Method
+from migrate.plan.row_table import GroupRows, PlanRows
 from migrate.plan.totals import compare_with_mm2, group_totals, sums_of, totals
 from tests.builders import make_plan, make_row, make_untranslated
 
@@ -42,7 +43,7 @@ def test_a_row_counts_as_bounded_or_as_estimated_and_never_as_both() -> None:
     counted = totals(make_plan(rows))
     assert (counted.bounded_rows, counted.rereads_bounded) == (1, 5)
     assert (counted.estimated_rows, counted.rereads_estimated, counted.unknown_rows) == (1, 7, 1)
-    assert {"rereads_at_most": 5, "rows_without_bound": 2}.items() <= sums_of(rows).items()
+    assert {"rereads_at_most": 5, "rows_without_bound": 2}.items() <= sums_of(PlanRows.of(rows)).items()
 
 
 def test_a_group_with_a_blocked_row_is_blocked_and_not_one_to_write() -> None:
@@ -59,7 +60,9 @@ def test_an_undo_rewinds_by_its_nature_and_does_not_count_as_one_that_does() -> 
 
 def test_a_group_without_facts_has_neither_lag_nor_re_reads_and_a_guess_is_marked() -> None:
     nothing = make_untranslated(Decision.SKIP, "no-checkpoint", source_committed=None)
-    assert (group_totals([nothing]).lag, group_totals([nothing]).rereads) == (None, None)
+    counted = group_totals(GroupRows.of_rows([nothing]))
+    assert (counted.lag, counted.rereads) == (None, None)
     beyond = make_row(source_committed=1200, rereads_at_most=3, rereads_estimate=None, grade=Grade.BOUNDED)
-    assert (group_totals([beyond]).lag, group_totals([beyond]).sign) == (0, "<=")
-    assert group_totals([beyond, make_row(partition=1)]).sign == "~"
+    counted = group_totals(GroupRows.of_rows([beyond]))
+    assert (counted.lag, counted.sign) == (0, "<=")
+    assert group_totals(GroupRows.of_rows([beyond, make_row(partition=1)])).sign == "~"

@@ -2,22 +2,22 @@
 
 from migrate.model import Grade
 from migrate.show.charts import lag_bars, rereads_bars
-from tests.builders import make_row
+from tests.builders import make_plan, make_row
 
 
 def test_bars_are_the_longest_first_and_equal_ones_by_name():
-    groups = {g: [make_row(g, source_committed=90, source_log_end=90 + n)] for g, n in (("b", 1), ("c", 5), ("a", 1))}
-    assert [(bar.group, bar.own) for bar in lag_bars(groups)] == [("c", 5), ("a", 1), ("b", 1)]
+    rows = [make_row(g, source_committed=90, source_log_end=90 + n) for g, n in (("b", 1), ("c", 5), ("a", 1))]
+    assert [(bar.group, bar.own) for bar in lag_bars(make_plan(rows).groups())] == [("c", 5), ("a", 1), ("b", 1)]
 
 
 def test_a_group_whose_number_nobody_tells_has_a_bar_without_one():
-    (bar,) = lag_bars({"g": [make_row("g", source_log_end=None)]})
+    (bar,) = lag_bars(make_plan([make_row("g", source_log_end=None)]).groups())
     assert (bar.own, bar.total) == (None, 0)
 
 
 def test_what_mm2_adds_lengthens_the_bar_and_what_it_leaves_out_is_noted():
     placed = make_row("g", target_offset=600, checkpoint_target_offset=560, rereads_at_most=3, grade=Grade.BOUNDED)
     without = make_row("g", partition=1, target_offset=600, checkpoint_target_offset=None)
-    (bar,) = rereads_bars({"g": [placed, without]})
+    (bar,) = rereads_bars(make_plan([placed, without]).groups())
     assert bar.mm2_adds == 40 and bar.own is not None and bar.total == bar.own + 40
     assert bar.note == "no checkpoint for 1 row"

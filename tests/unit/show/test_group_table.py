@@ -2,6 +2,7 @@
 
 from migrate.model import Decision
 from migrate.plan.plan import PlannedGroupState
+from migrate.plan.row_table import GroupRows
 from migrate.show.group_table import group_lines, group_word, states_told
 from tests.builders import make_plan, make_row
 
@@ -25,7 +26,8 @@ def test_the_target_has_no_column_where_no_topic_is_renamed():
 
 def test_one_blocked_row_blocks_its_group():
     rows = [make_row(), make_row(partition=1, decision=Decision.BLOCK)]
-    assert group_word(rows)[0] == "BLOCK" and group_word(rows[:1])[0] == "SET"
+    assert group_word(GroupRows.of_rows(rows))[0] == "BLOCK"
+    assert group_word(GroupRows.of_rows(rows[:1]))[0] == "SET"
 
 
 def test_the_states_of_both_sides_are_told_by_the_clusters_names():

@@ -31,8 +31,8 @@ def test_offsets_that_javascript_would_round_are_text():
 
 
 def test_charts_are_shares_of_a_whole_and_leave_no_group_out():
-    groups = {f"g{i:02}": [make_row(f"g{i:02}", rereads_estimate=i, target_offset=600)] for i in range(LANES + 7)}
-    groups["unknown"] = [make_row("unknown", rereads_estimate=None, source_log_end=None)]
+    rows = [make_row(f"g{i:02}", rereads_estimate=i, target_offset=600) for i in range(LANES + 7)]
+    groups = make_plan([*rows, make_row("unknown", rereads_estimate=None, source_log_end=None)]).groups()
     for chart in (lanes_of(rereads_bars(groups), "plan", " by this plan", True), lanes_of(lag_bars(groups), "lag")):
         assert len(chart.lanes) == LANES
         assert all(0 <= bar.length <= 100 for lane in chart.lanes for bar in lane.bars)

@@ -13,11 +13,11 @@ import pytest
 from migrate.cli.report import run_report
 from migrate.cli.sign import run_sign
 from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
-from migrate.model import Decision
+from migrate.model import Decision, lag
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from migrate.plan.row_table import row_document
-from migrate.plan.totals import group_totals, lag, totals
+from migrate.plan.totals import group_totals, totals
 from migrate.show.plan_table import identity, next_steps, totals_told, verdict
 from migrate.show.report_data import (
     GAP,
