@@ -6,7 +6,7 @@ from typing import Any
 
 from migrate.model import CheckResult, Decision, Grade, Level, Method, Row, Scope
 from migrate.plan.plan import FORMAT_VERSION, Header, Plan
-from migrate.plan.row_table import PlanRows
+from migrate.row_table import PlanRows
 
 CREATED_AT_MS = 1_785_553_198_000  # 2026-08-01 02:59:58 UTC
 

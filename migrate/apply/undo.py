@@ -19,7 +19,7 @@ from migrate.apply.history import GroupTrace, JournalState
 from migrate.errors import Refused
 from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row
 from migrate.plan.plan import FORMAT_VERSION, SHORT_DIGITS, Plan, canonical
-from migrate.plan.row_table import PlanRows
+from migrate.row_table import PlanRows
 
 
 def undo_plan(

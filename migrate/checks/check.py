@@ -5,12 +5,13 @@ that 10,000 fine groups stay one line. A fact that could not be read is `not-vis
 check's block or warn, never as a pass. `migrate.checks.registry` declares all checks, `checklist` runs them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from migrate.checks.registry import Check
 from migrate.mm2.connector_status import Mm2Tasks
-from migrate.model import CheckResult, Failure, GroupPartition, GroupState, Row, TopicPartition
+from migrate.model import CheckResult, Failure, GroupPartition, GroupState, TopicPartition
+from migrate.row_table import PlanRows
 from migrate.survey.connect_topics import ConnectTopic
 from migrate.survey.drain import Drained
 from migrate.survey.group_facts import NOT_ASKED, GroupFacts
@@ -153,7 +154,7 @@ class CheckFacts:
         return max([newest_ms(self.group_facts.target_records), *times])
 
 
-Judge = Callable[[CheckFacts, Sequence[Row], Policies], Iterable[CheckResult]]
+Judge = Callable[[CheckFacts, PlanRows, Policies], Iterable[CheckResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,6 @@ def is_without_members(state: GroupState | Failure | None) -> bool:
     return isinstance(state, GroupState) and (state.is_stopped or state.state == "Absent")
 
 
-def groups_of(rows: Iterable[Row]) -> list[str]:
+def groups_of(rows: PlanRows) -> list[str]:
     """Return the groups of the rows, sorted."""
-    return sorted({row.group for row in rows})
+    return sorted(rows.groups())

@@ -1,13 +1,14 @@
 """Runs all checks, in the order in which they are listed, and says what their blocks touch. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from migrate.checks import clusters, group_kinds, groups, mm2, topics
 from migrate.checks import rows as row_checks
 from migrate.checks.check import CheckFacts, Judged
 from migrate.checks.registry import CHECKS, NEVER_ACCEPTABLE
-from migrate.model import CheckResult, Level, Row, Scope
+from migrate.model import CheckResult, Level, Scope
+from migrate.row_table import PlanRows
 from migrate.survey.policies import Policies
 from migrate.text import capital
 
@@ -24,12 +25,12 @@ JUDGES: tuple[Judged, ...] = tuple(
 )
 
 
-def run(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> tuple[CheckResult, ...]:
+def run(facts: CheckFacts, rows: PlanRows, policies: Policies) -> tuple[CheckResult, ...]:
     """Run all checks, and turn blocks that a waiver covers into accepted warnings."""
     return tuple(_waived(result, policies) for judged in JUDGES for result in judged.judge(facts, rows, policies))
 
 
-def blocked_groups(results: Iterable[CheckResult], rows: Iterable[Row]) -> dict[str, tuple[str, str]]:
+def blocked_groups(results: Iterable[CheckResult], rows: PlanRows) -> dict[str, tuple[str, str]]:
     """Return the groups that blocking results touch, each with the first such (check, sentence).
 
     A cluster's block touches every group, a topic's the groups with a row on it, a group's itself; for a row's see
@@ -40,10 +41,11 @@ def blocked_groups(results: Iterable[CheckResult], rows: Iterable[Row]) -> dict[
     of_topic = {r.subject: r for r in reversed(blocking) if r.scope is Scope.TOPIC}
     of_group = {r.subject: r for r in reversed(blocking) if r.scope is Scope.GROUP}
     blocked: dict[str, tuple[str, str]] = {}
-    for row in rows:
-        block = of_cluster[0] if of_cluster else of_group.get(row.group) or of_topic.get(row.source_topic)
-        if block is not None and row.group not in blocked:
-            blocked[row.group] = (block.check, _sentence(block))
+    for group, of in rows.groups().items():
+        on_topics = (of_topic[topic] for topic in of.column("source_topic") if topic in of_topic)
+        block = of_cluster[0] if of_cluster else of_group.get(group) or next(on_topics, None)
+        if block is not None:
+            blocked[group] = (block.check, _sentence(block))
     return blocked
 
 

@@ -1,16 +1,17 @@
 """Checks on the two clusters, on MM2's topics, and on the topics of the plan."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, judges
-from migrate.model import CheckResult, Decision, Level, Row
+from migrate.model import CheckResult, Decision, Level
+from migrate.row_table import PlanRows
 from migrate.survey.policies import Policies
 from migrate.text import some
 
 
 @judges(checks.CLUSTERS_DIFFER)
-def clusters_differ(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def clusters_differ(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block where source and target are one cluster: the plan would set offsets where they came from."""
     expected = "two clusters with different cluster ids"
     both = f"{facts.source.alias} is {facts.source.cluster_id}, {facts.target.alias} {facts.target.cluster_id}"
@@ -29,7 +30,7 @@ def clusters_differ(facts: CheckFacts, rows: Sequence[Row], policies: Policies) 
 
 
 @judges(checks.LISTING_COMPLETE, checks.CHECKPOINTED_GROUPS_LISTED)
-def listing_complete(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def listing_complete(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block where a broker may have left groups out in silence, and name groups only MM2 remembers."""
     expected = "the right DESCRIBE on the cluster, without which brokers leave groups out in silence"
     for side in facts.up:
@@ -51,7 +52,7 @@ def listing_complete(facts: CheckFacts, rows: Sequence[Row], policies: Policies)
 
 
 @judges(checks.TOPICS_VISIBLE)
-def topics_visible(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def topics_visible(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block where a cluster has topics of the flow that it does not show us: commits on them are in no plan."""
     expected = "the right DESCRIBE on every topic, without which brokers leave commits on it out in silence"
     todo = "Grant DESCRIBE, and READ to read their records, on topic {} on {} to this principal."
@@ -79,7 +80,7 @@ def topics_visible(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -
 
 
 @judges(checks.MM2_CHECKPOINTS_TOPIC, checks.MM2_OFFSET_SYNCS_TOPIC)
-def mm2_topics(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def mm2_topics(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Judge MM2's two topics by the records found there; a wrong topic is named by what it holds."""
     for shape in facts.mm2.shapes:
         of_checkpoints = shape.kind == "checkpoint"
@@ -128,7 +129,7 @@ def _wrong_topic_todo(wrong: Mapping[str, int], option: str) -> str:
 
 
 @judges(checks.TARGET_TOPIC_EXISTS, checks.TARGET_PARTITIONS)
-def target_topics(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def target_topics(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block topics of the plan that the target lacks, or has with fewer partitions."""
     fine, unknown = 0, []
     blocked_topics = {row.source_topic for row in rows if row.decision is Decision.BLOCK}

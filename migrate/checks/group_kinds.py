@@ -1,11 +1,12 @@
 """Checks on what kind of group it is: some kinds cannot be moved, some need more than their offsets."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, groups_of, judges
 from migrate.mm2.settings import java_pattern
-from migrate.model import CheckResult, Failure, GroupState, Level, Row
+from migrate.model import CheckResult, Failure, GroupState, Level
+from migrate.row_table import PlanRows
 from migrate.survey.connect_topics import SINK_PREFIX
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.policies import Policies
@@ -26,7 +27,7 @@ HIDDEN_TODO = (
 
 
 @judges(checks.SHARE_GROUP, checks.STREAMS_GROUP)
-def other_kinds(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def other_kinds(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block share groups (KIP-932) and streams groups (KIP-1071): no listing of consumer groups shows them.
 
     Where no client at hand can see them, that is said: it is never a pass.
@@ -63,7 +64,7 @@ def other_kinds(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> I
 
 
 @judges(checks.GROUP_PROTOCOL)
-def group_protocol(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def group_protocol(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Tell classic groups from those of KIP-848, whose consumers the target must be able to serve."""
     groups = groups_of(rows)
     states = {group: facts.source.states.get(group) for group in groups}
@@ -100,7 +101,7 @@ def group_protocol(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -
 
 
 @judges(checks.KAFKA_STREAMS)
-def kafka_streams(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def kafka_streams(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Name Kafka Streams applications: their state is in topics of their own, and offsets do not move it."""
     for group in groups_of(rows):
         app = facts.groups.applications.get(group)
@@ -128,7 +129,7 @@ def _internal(app: Application) -> str:
 
 
 @judges(checks.CONNECT_SINK)
-def connect_sinks(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def connect_sinks(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Name the groups of Connect sink connectors: a connector of the same name has to take them up."""
     for group in groups_of(rows):
         if group.startswith(SINK_PREFIX):
@@ -142,7 +143,7 @@ def connect_sinks(facts: CheckFacts, rows: Sequence[Row], policies: Policies) ->
 
 
 @judges(checks.CONNECT_INTERNAL_TOPICS)
-def connect_internal_topics(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def connect_internal_topics(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Name topics that source connectors take up from, and that the target lacks: a new snapshot floods it."""
     check = checks.CONNECT_INTERNAL_TOPICS
     expected = f"Connect's and Debezium's own topics under the same names on {facts.target.alias}"
@@ -167,7 +168,7 @@ def connect_internal_topics(facts: CheckFacts, rows: Sequence[Row], policies: Po
 
 
 @judges(checks.VENDOR_GROUPS)
-def vendor_groups(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def vendor_groups(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Count the groups whose names begin with one underscore: mostly those of vendors' own tools."""
     vendors = [group for group in groups_of(rows) if VENDOR_GROUP.fullmatch(group)]
     if vendors:

@@ -1,10 +1,11 @@
 """Checks on consumer groups: stopped on both sides, whole, within limits, and what a rollback can restore."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, ClusterSide, groups_of, is_without_members, judges
-from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, TopicPartition, rereads
+from migrate.model import CheckResult, Decision, Failure, GroupState, Level, TopicPartition, rereads
+from migrate.row_table import PlanRows
 from migrate.survey.expiry import (
     BLOCK_BELOW_MS,
     EXPIRY_EXPECTED,
@@ -21,7 +22,7 @@ from migrate.text import many, some
 
 
 @judges(checks.NAMED_GROUPS_EXIST)
-def named_groups_exist(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def named_groups_exist(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block on a group asked for by name that has nothing to move: most likely a misspelt name."""
     for name in facts.groups.unknown_names:
         yield checks.NAMED_GROUPS_EXIST.blocks(
@@ -31,7 +32,7 @@ def named_groups_exist(facts: CheckFacts, rows: Sequence[Row], policies: Policie
 
 
 @judges(checks.CHECKPOINTED_TOPICS_LISTED)
-def checkpointed_topics_listed(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def checkpointed_topics_listed(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block groups that MM2 checkpointed on topics the source does not show: brokers hide such commits in silence.
 
     Without DESCRIBE on a topic, OffsetFetch leaves its commits out and says nothing; a deleted topic looks alike.
@@ -45,20 +46,20 @@ def checkpointed_topics_listed(facts: CheckFacts, rows: Sequence[Row], policies:
 
 
 @judges(checks.TARGET_GROUP_EMPTY)
-def target_group_empty(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def target_group_empty(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block groups that have members on the target."""
     todo = "Stop these consumers: the broker refuses to set offsets under a live group."
     return _stopped(checks.TARGET_GROUP_EMPTY, facts.target, rows, todo)
 
 
 @judges(checks.SOURCE_GROUP_STOPPED)
-def source_group_stopped(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def source_group_stopped(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block groups that still have members on the source."""
     todo = "Stop these consumers, then plan again: what they commit from now on is not in the plan."
     return () if facts.source_down else _stopped(checks.SOURCE_GROUP_STOPPED, facts.source, rows, todo)
 
 
-def _stopped(check: checks.Check, side: ClusterSide, rows: Iterable[Row], todo: str) -> Iterable[CheckResult]:
+def _stopped(check: checks.Check, side: ClusterSide, rows: PlanRows, todo: str) -> Iterable[CheckResult]:
     alias = side.alias
     fine = 0
     expected = f"no member on {alias}"
@@ -82,7 +83,7 @@ def _stopped(check: checks.Check, side: ClusterSide, rows: Iterable[Row], todo: 
 
 
 @judges(checks.TWO_LOOKS)
-def two_looks(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def two_looks(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block where groups count as absent by what is one listing: they vanish from listings while they rebalance."""
     groups = groups_of(rows)
     for side in (facts.source, facts.target):
@@ -103,7 +104,7 @@ def two_looks(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Ite
 
 
 @judges(checks.PENDING_TRANSACTIONS)
-def pending_transactions(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def pending_transactions(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block groups with transactional offsets pending (KIP-447): they may still commit."""
     for group in sorted(facts.groups.unstable):
         yield checks.PENDING_TRANSACTIONS.blocks(
@@ -114,7 +115,7 @@ def pending_transactions(facts: CheckFacts, rows: Sequence[Row], policies: Polic
 
 
 @judges(checks.OFFSETS_EXPIRY)
-def offsets_expiry(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def offsets_expiry(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Say by when consumers must be back on the target; block groups whose offsets would be gone within 2 hours."""
     kept: dict[str, set[TopicPartition]] = {}
     setting = set()
@@ -159,7 +160,7 @@ def _expiry_result(group: str, expiry: Expiry, now_ms: int, alias: str) -> Check
 
 
 @judges(checks.COMMITS_MOVING)
-def commits_moving(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def commits_moving(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Name groups without members whose commits moved between two readings: readers that assign() never join."""
     read = facts.group_facts
     for side, moving, unread in (
@@ -182,7 +183,7 @@ def commits_moving(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -
 
 
 @judges(checks.REREAD_LIMIT)
-def reread_limit(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def reread_limit(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block groups that would read more records twice than `--max-rereads` allows."""
     totals: dict[str, int] = {}
     guessed, unknown = set(), 0
@@ -211,7 +212,7 @@ def reread_limit(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> 
 
 
 @judges(checks.SOURCE_DOWN, checks.GROUPS_UNKNOWN)
-def source_down(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def source_down(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block every group planned without the source until a reviewer accepts it by name."""
     if not facts.source_down:
         return
@@ -230,7 +231,7 @@ def source_down(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> I
 
 
 @judges(checks.PARTITIONS_NEVER_COMMITTED)
-def never_committed(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def never_committed(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Name partitions of a group's topics where `auto.offset.reset` will decide."""
     for group, partitions in sorted(facts.groups.never_committed.items()):
         yield checks.PARTITIONS_NEVER_COMMITTED.warns(
@@ -240,7 +241,7 @@ def never_committed(facts: CheckFacts, rows: Sequence[Row], policies: Policies) 
 
 
 @judges(checks.JAVA_NEEDED)
-def java_needed(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def java_needed(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Say, before anything is written, what only Kafka's Java client can write, bring back or compare."""
     setting = [row for row in rows if row.decision is Decision.SET]
     with_prior = {row.group for row in rows if row.target_prior is not None}

@@ -1,13 +1,14 @@
 """Checks on MirrorMaker 2 itself: what it writes besides, what it leaves out, and whether it still emits."""
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Set
 
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, groups_of, judges
 from migrate.clock import CLOCKS_APART_MS, minute
 from migrate.mm2.connector_status import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED
 from migrate.mm2.connectors import Role
-from migrate.model import CheckResult, Failure, Level, Row
+from migrate.model import CheckResult, Failure, Level
+from migrate.row_table import PlanRows
 from migrate.survey.expiry import MINUTE_MS, span
 from migrate.survey.policies import Policies
 from migrate.text import many
@@ -16,7 +17,7 @@ OLD_AFTER_MS = 60 * MINUTE_MS
 
 
 @judges(checks.GROUP_SYNC)
-def group_sync(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def group_sync(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block groups whose offsets MM2 writes on the target as well: it may overwrite what `apply` sets.
 
     KAFKA-19794: a group that was alive when MM2 looked and empty when it wrote is set back. Groups that MM2's own
@@ -44,7 +45,7 @@ def group_sync(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> It
 
 
 @judges(checks.MM2_TASKS)
-def tasks_run(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def tasks_run(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block on a failed task of MM2's source connector: MM2 silently stops copying its partitions.
 
     A checkpoint connector that failed, and one that is paused or stopped, warn: rows do not rest on checkpoints, and
@@ -94,7 +95,7 @@ def _to_run_again(states: Set[str]) -> str:
 
 
 @judges(checks.MM2_GROUP_FILTER)
-def left_out_by_mm2(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def left_out_by_mm2(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Name groups of the plan that MM2's own filter leaves out."""
     for group in facts.mm2.left_out_groups:
         yield checks.MM2_GROUP_FILTER.warns(
@@ -104,7 +105,7 @@ def left_out_by_mm2(facts: CheckFacts, rows: Sequence[Row], policies: Policies) 
 
 
 @judges(checks.OLD_OFFSET_SYNCS, checks.OLD_CHECKPOINTS)
-def still_emits(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def still_emits(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Warn where MM2's newest offset sync or checkpoint is old: a task of it may have stopped.
 
     MM2 writes none while nothing is copied or committed, so that it is no proof.

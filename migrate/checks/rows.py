@@ -1,7 +1,7 @@
 """Checks whose subject is one committed offset: they report what `migrate.plan.rows` decided."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, judges
@@ -13,15 +13,15 @@ from migrate.model import (
     GroupPartition,
     Level,
     Method,
-    Row,
     utf16_units,
 )
+from migrate.row_table import PlanRows
 from migrate.survey.policies import Policies
 from migrate.text import many
 
 
 @judges(checks.INSIDE_TARGET_LOG, checks.REWIND, checks.COMMIT_BEYOND_LOG_END, checks.LOG_NOT_VISIBLE)
-def row_blocks(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def row_blocks(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """One result per row that blocks by itself, under the check that its reason names."""
     expectations = {
         checks.INSIDE_TARGET_LOG: ("an offset inside the target's log", "Plan again; see docs/translation.md."),
@@ -56,7 +56,7 @@ def row_blocks(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> It
 
 
 @judges(checks.COMMIT_OF_ANOTHER_LOG)
-def commit_of_another_log(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def commit_of_another_log(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block rows whose commit was made on another log: its offset counts other records than those that are there.
 
     Where nothing refutes a commit that is said once, and is no pass (`migrate.survey.other_log`).
@@ -93,7 +93,7 @@ def commit_of_another_log(facts: CheckFacts, rows: Sequence[Row], policies: Poli
 
 
 @judges(checks.METADATA_TOO_LONG)
-def metadata_too_long(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def metadata_too_long(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block metadata that the target's brokers refuse by default: the rest of the group would be set without it."""
     for row in rows:
         length = utf16_units(row.target_metadata)
@@ -113,7 +113,7 @@ UNTRANSLATABLE = (
 
 
 @judges(*UNTRANSLATABLE)
-def untranslatable_rows(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def untranslatable_rows(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Report commits that no law translates, under the check that their reason names."""
     by_reason = {check.name: check for check in UNTRANSLATABLE}
     for row in rows:
@@ -125,7 +125,7 @@ def untranslatable_rows(facts: CheckFacts, rows: Sequence[Row], policies: Polici
 
 
 @judges(checks.TARGET_RETENTION)
-def target_retention(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def target_retention(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Name rows that had to move up to the target's log start, and were not compared: nobody knows what is missing."""
     for row in rows:
         start, sync = row.target_log_start, row.lower_target_offset
@@ -140,7 +140,7 @@ def target_retention(facts: CheckFacts, rows: Sequence[Row], policies: Policies)
 
 
 @judges(checks.ESTIMATED_ROWS)
-def estimated(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def estimated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Count the rows whose offset rests on unproven syncs, and say under which premise they hold."""
     reasons = Counter(row.why or "not-compared" for row in rows if row.grade is Grade.ESTIMATED)
     if reasons:

@@ -1,13 +1,14 @@
 """Checks on the records of the plan's topics: copied in full, none missing, and timestamps that can be trusted."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import groupby
 
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, judges
 from migrate.match.equality import Equality
 from migrate.match.protocol import Why
-from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row, TopicPartition, lag
+from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, TopicPartition, lag
+from migrate.row_table import PlanRows
 from migrate.survey.drain import Drained
 from migrate.survey.policies import Policies
 from migrate.survey.producers import LEAST_SECONDS, Growth, rate_text
@@ -17,14 +18,14 @@ NOT_JUDGED = Drained(None, "its logs were not told")
 NOT_READ_AGAIN = Failure("NOT_READ", "its end was not read a second time")
 
 
-def _by_topic(rows: Iterable[Row]) -> list[tuple[str, list[TopicPartition]]]:
+def _by_topic(rows: PlanRows) -> list[tuple[str, list[TopicPartition]]]:
     """Return the source partitions that the rows translate, by topic; all in order."""
     placed = sorted({row.source_partition for row in rows if row.target_offset is not None})
     return [(topic, list(partitions)) for topic, partitions in groupby(placed, key=lambda partition: partition.topic)]
 
 
 @judges(checks.NOT_DRAINED)
-def not_drained(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def not_drained(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block topics that MM2 has not copied in full: their rows hold only if MM2 goes on.
 
     Nothing is copied the way that a failback goes; there `unread_on_target_only` is what matters.
@@ -53,7 +54,7 @@ def not_drained(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> I
 
 
 @judges(checks.PRODUCERS_STOPPED)
-def producers_stopped(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def producers_stopped(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block topics whose log ends move: what is written from now on is not in the plan, and MM2 is never done."""
     if facts.source_down:
         return
@@ -90,7 +91,7 @@ def producers_stopped(facts: CheckFacts, rows: Sequence[Row], policies: Policies
 
 
 @judges(checks.MISSING_ON_TARGET)
-def missing_on_target(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def missing_on_target(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block rows that are owed records of which the target has no copy: no offset can bring them."""
     if facts.failback:
         return
@@ -109,7 +110,7 @@ def missing_on_target(facts: CheckFacts, rows: Sequence[Row], policies: Policies
 
 
 @judges(checks.UNREAD_ON_TARGET_ONLY)
-def unread_on_target_only(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def unread_on_target_only(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block rows of a failback whose group would leave records unread that are on MM2's target only.
 
     Where records were not compared nobody knows whether there are any, unless the group has read all.
@@ -143,7 +144,7 @@ def unread_on_target_only(facts: CheckFacts, rows: Sequence[Row], policies: Poli
 
 
 @judges(checks.TARGET_TOPIC_DEDICATED)
-def dedicated(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def dedicated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Name target topics that hold records of somebody else: producers write there already, or MM2 alters records."""
     for topic, count in sorted(facts.topics.foreign_records.items()):
         target_topic = facts.topics.partitions.get(topic, (None, topic, None))[1]
@@ -156,7 +157,7 @@ def dedicated(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Ite
 
 
 @judges(checks.TIMESTAMPS_NOT_KEPT)
-def timestamps_not_kept(facts: CheckFacts, rows: Sequence[Row], policies: Policies) -> Iterable[CheckResult]:
+def timestamps_not_kept(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block rows that rest on unproven syncs while no timestamp can guard them (Law 2 under LogAppendTime)."""
     for row in rows:
         unguarded = row.grade is Grade.ESTIMATED and row.why and row.lower_kind != PROVEN_SYNC

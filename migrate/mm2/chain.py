@@ -36,6 +36,9 @@ class Window:
     upper: OffsetSync | None
 
 
+NO_WINDOW = Window(None, None)
+
+
 def chain(syncs: Iterable[OffsetSync], source_end: int, target_end: int) -> tuple[OffsetSync, ...]:
     """Return the syncs that no later one contradicts, in log order (Law 1).
 

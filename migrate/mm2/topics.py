@@ -6,7 +6,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from migrate.mm2.chain import Window
 from migrate.model import LogRange, Side, TopicPartition
@@ -15,9 +15,8 @@ from migrate.model import LogRange, Side, TopicPartition
 MOST_HELD = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointKey:
-    """What a checkpoint is about; the topic is the target's name, as MM2 renames it."""
+class CheckpointKey(NamedTuple):
+    """What a checkpoint is about; the topic is the target's name, as MM2 renames it. A tuple: there are a million."""
 
     group: str
     target_topic: str
@@ -43,9 +42,8 @@ class CheckpointReading:
     counts: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class WindowQuestion:
-    """A committed offset whose window is asked for, with the log ends that bound the chain (Law 1).
+class WindowQuestion(NamedTuple):
+    """A committed offset whose window is asked for, with the log ends that bound the chain (Law 1). A tuple, too.
 
     `source_topic` is the name on MM2's source, on a failback too, where committed offset and ends are those of the
     plan's source and target. `source_end` is None while the source is down: syncs are not checked against it then.

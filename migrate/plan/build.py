@@ -2,27 +2,32 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import starmap
 
 from migrate import __version__
 from migrate.checks import checklist
 from migrate.checks.check import CheckFacts, ClusterSide, GroupNames, HiddenTopics, Mm2Facts, TopicFacts, TopicShape
 from migrate.checks.rights import is_infrastructure
 from migrate.match.comparison import Comparison
-from migrate.mm2.chain import Window
+from migrate.match.equality import Equality
+from migrate.match.protocol import Matched, Unmatched
+from migrate.mm2.chain import NO_WINDOW
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.topics import CheckpointKey
 from migrate.model import CheckResult, Commit, Failure, GroupPartition, GroupState, LogRange, Row, Side, TopicPartition
 from migrate.plan.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
-from migrate.plan.row_table import PlanRows
 from migrate.plan.rows import build_row, uncommitted_row, with_blocks
 from migrate.plan.totals import sums_of
 from migrate.plan.translate import RowFacts
+from migrate.row_table import PlanRows
 from migrate.survey.connect_topics import ConnectTopic, without_copy
 from migrate.survey.drain import Drained, DrainFacts, drained
 from migrate.survey.groups import other_kinds
 from migrate.survey.other_log import OtherLog, of_other_logs, other_log
 from migrate.survey.streams import INTERNAL, Application, application, internal_topics
-from migrate.survey.survey import ClusterSurvey, Mm2Records, PlanRequest, Survey, copy_of
+from migrate.survey.survey import ClusterSurvey, Mm2Records, PlanRequest, Survey, copy_of, window_questions
 
 
 def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
@@ -68,10 +73,8 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
 
 def judged(request: PlanRequest, survey: Survey, now_ms: int) -> tuple[CheckFacts, PlanRows, tuple[CheckResult, ...]]:
     """Return the facts for the checks, the rows before blocks are laid over them, and what the checks say."""
-    flow = request.flow
-    why_not = {topic: flow.why_not_replicated(topic) for topic in {key.topic for key in survey.keys}}
     # Each group becomes a table as soon as it is decided: a million rows need not be there at once.
-    rows = PlanRows.of(_row(key, commit, why_not[key.topic], request, survey) for key, commit in survey.keys.items())
+    rows = PlanRows.of(starmap(_Rows(request, survey).row, survey.keys.items()))
     facts = _check_facts(request, survey, now_ms)
     return facts, rows, checklist.run(facts, rows, request.policies)
 
@@ -136,9 +139,13 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
 
 def _other_logs_on_target(flow: Flow, survey: Survey) -> dict[GroupPartition, OtherLog]:
     """Return the places, by their names on the source, whose commit on the target is of another log than it has now."""
-    copies = {key: copy_of(flow, key.source_partition) for key in survey.keys}
-    priors = {key: survey.priors.get(key.group, {}).get(copy) for key, copy in copies.items()}
-    proofs = ((key, other_log(priors[key], survey.logs.target.get(copy))) for key, copy in copies.items())
+    copies = {source: copy_of(flow, source) for source in {key.source_partition for key in survey.keys}}
+    committed = ((key, survey.priors.get(key.group, {}).get(copies[key.source_partition])) for key in survey.keys)
+    proofs = (
+        (key, other_log(prior, survey.logs.target.get(copies[key.source_partition])))
+        for key, prior in committed
+        if prior is not None
+    )
     return {key: proof for key, proof in proofs if proof is not None}
 
 
@@ -240,29 +247,63 @@ def _shapes(flow: Flow, mm2: Mm2Records) -> tuple[TopicShape, ...]:
     )
 
 
-def _row(key: GroupPartition, commit: Commit | None, why_not: str, request: PlanRequest, survey: Survey) -> Row:
-    flow = request.flow
-    source, target = key.source_partition, copy_of(flow, key.source_partition)
-    question, nothing = survey.questions.get(key), Window(None, None)
-    compared, answer = survey.comparison, survey.answers.get(source)
-    facts = RowFacts(
-        key=key,
-        target_topic=target.topic,
-        commit=commit,
-        source_log=survey.logs.source.get(source),
-        target_log=survey.logs.target.get(target),
-        target_partitions=survey.target.topics.get(target.topic),
-        not_replicated=why_not,
-        prior=survey.priors.get(key.group, {}).get(target),
-        around=survey.mm2.syncs.windows.get(question, nothing) if question else nothing,
-        checkpoint=survey.mm2.checkpoints.latest.get(CheckpointKey(key.group, *target)),
-        syncs_read=survey.mm2.syncs.counts.get("offset-sync", 0) > 0,
-        answer=answer.places.get(commit.offset) if answer and commit else None,
-        equality=compared.equalities.get(key.topic) if compared else None,
-    )
-    if commit is None and not request.source_down:
-        return uncommitted_row(facts, request.policies)
-    return build_row(facts, request.policies, request.source_down)
+@dataclass(frozen=True)
+class _Shared:
+    """What the rows of one partition share."""
+
+    target: TopicPartition
+    source_log: LogRange | Failure | None
+    target_log: LogRange | Failure | None
+    target_partitions: int | None
+    not_replicated: str
+    places: Mapping[int, Matched | Unmatched]
+    equality: Equality | None
+
+
+class _Rows:
+    """Makes rows. What those of one partition share is found out once: thousands of groups may read it."""
+
+    def __init__(self, request: PlanRequest, survey: Survey) -> None:
+        self._request, self._survey = request, survey
+        self._question = window_questions(request.flow, survey.logs)
+        self._shared = cache(self._of_partition)
+        self._syncs_read = survey.mm2.syncs.counts.get("offset-sync", 0) > 0
+
+    def row(self, key: GroupPartition, commit: Commit | None) -> Row:
+        """Return the row of one place."""
+        request, survey, shared = self._request, self._survey, self._shared(key.source_partition)
+        question = self._question(key, commit)
+        facts = RowFacts(
+            key=key,
+            target_topic=shared.target.topic,
+            commit=commit,
+            source_log=shared.source_log,
+            target_log=shared.target_log,
+            target_partitions=shared.target_partitions,
+            not_replicated=shared.not_replicated,
+            prior=survey.priors.get(key.group, {}).get(shared.target),
+            around=survey.mm2.syncs.windows.get(question, NO_WINDOW) if question else NO_WINDOW,
+            checkpoint=survey.mm2.checkpoints.latest.get(CheckpointKey(key.group, *shared.target)),
+            syncs_read=self._syncs_read,
+            answer=shared.places.get(commit.offset) if commit else None,
+            equality=shared.equality,
+        )
+        if commit is None and not request.source_down:
+            return uncommitted_row(facts, request.policies)
+        return build_row(facts, request.policies, request.source_down)
+
+    def _of_partition(self, source: TopicPartition) -> _Shared:
+        flow, survey, compared = self._request.flow, self._survey, self._survey.comparison
+        target, answer = copy_of(flow, source), survey.answers.get(source)
+        return _Shared(
+            target=target,
+            source_log=survey.logs.source.get(source),
+            target_log=survey.logs.target.get(target),
+            target_partitions=survey.target.topics.get(target.topic),
+            not_replicated=flow.why_not_replicated(source.topic),
+            places=answer.places if answer else {},
+            equality=compared.equalities.get(source.topic) if compared else None,
+        )
 
 
 def _never_committed(survey: Survey) -> dict[str, tuple[str, ...]]:

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from migrate.model import CheckResult, Decision, Level, Row, Scope, may_skip, rewinds
-from migrate.plan.row_table import GroupRows, PlanRows, row_document
+from migrate.row_table import GroupRows, PlanRows, row_document
 
 FORMAT_VERSION = 5
 # Plans of these formats can be read; what a later one added is empty there. Only the newest is applied.

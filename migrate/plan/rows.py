@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from migrate.model import Decision, Failure, LogRange, Method, Row
-from migrate.plan.row_table import GroupRows, PlanRows
 from migrate.plan.translate import Nowhere, Place, RowFacts, not_visible, place, sync_pair
+from migrate.row_table import GroupRows, PlanRows
 from migrate.survey.policies import PARTITION_MISSING, Policies, Rewind, Untranslatable
 
 METADATA_CARRIED = "metadata-carried"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from migrate.model import Decision, Grade, Method, Row, between
 from migrate.plan.plan import Plan
-from migrate.plan.row_table import GroupRows, PlanRows
+from migrate.row_table import GroupRows, PlanRows
 
 FILTERED = "filtered:"
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from migrate.plan.row_table import GroupRows
 from migrate.plan.totals import Mm2Comparison, compare_with_mm2, group_totals
+from migrate.row_table import GroupRows
 from migrate.text import many
 
 

@@ -14,8 +14,8 @@ from migrate.clock import iso
 from migrate.model import CheckResult, Decision, Level, Row
 from migrate.plan.diff import PlanDiff, RowChange, moved_by
 from migrate.plan.plan import Plan
-from migrate.plan.row_table import row_document
 from migrate.plan.totals import totals
+from migrate.row_table import row_document
 from migrate.show.streamed_json import fields_of
 from migrate.show.table import aligned, number, tally, wrapped
 from migrate.text import Colour, many, name, paint, safe

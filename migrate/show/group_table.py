@@ -12,8 +12,8 @@ from typing import Any
 from migrate.match.protocol import Why
 from migrate.model import Decision, Grade, Method, Row, between, may_skip, rewinds
 from migrate.plan.plan import Plan
-from migrate.plan.row_table import GroupRows, PlanRows
 from migrate.plan.totals import group_totals
+from migrate.row_table import GroupRows, PlanRows
 from migrate.show.table import Column, Layout, headed, layout, number, tally, wrapped
 from migrate.text import Colour, cells, many, name, paint, safe
 

@@ -16,8 +16,8 @@ from typing import Any
 from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Row, lag
 from migrate.plan.plan import Header, Plan
-from migrate.plan.row_table import row_document
 from migrate.plan.totals import Totals, totals
+from migrate.row_table import row_document
 from migrate.show.plan_table import verdict
 from migrate.show.streamed_json import document_lines
 from migrate.show.table import wrapped

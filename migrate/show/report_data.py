@@ -17,8 +17,8 @@ from typing import Any
 from migrate.apply.verify import GOOD
 from migrate.model import Grade, Row, between, may_skip, rewinds
 from migrate.plan.plan import Plan
-from migrate.plan.row_table import GroupRows
 from migrate.plan.totals import compare_with_mm2, group_totals
+from migrate.row_table import GroupRows
 from migrate.show.charts import GroupBar
 from migrate.show.group_table import group_word, states_told
 from migrate.show.report_outcome import AS_PLANNED, Aftermath, RowAfter

@@ -19,8 +19,8 @@ from migrate.plan.attention import findings
 from migrate.plan.diff import diff, moved_by
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
-from migrate.plan.row_table import row_document
 from migrate.plan.totals import compare_with_mm2, group_totals, totals
+from migrate.row_table import row_document
 from migrate.show.plan_table import next_steps, verdict
 from migrate.show.streamed_json import fields_of
 from migrate.text import shell_word

@@ -115,9 +115,10 @@ def _contents(records: "DataFrame", newest: "DataFrame") -> "DataFrame":
 def _latest(rows: list[tuple[str, str, int, int, bool, int, int, str, int]]) -> dict[CheckpointKey, CheckpointRecord]:
     """Take the rows in log order: a key has several where values of different shapes were written under it."""
     latest: dict[CheckpointKey, CheckpointRecord] = {}
+    known: dict[str, str] = {}  # a million checkpoints are of a few thousand groups and topics
     rows.sort(key=itemgetter(3))
     for group, topic, partition, position, is_checkpoint, source_offset, target_offset, metadata, timestamp in rows:
-        key = CheckpointKey(group, topic, partition)
+        key = CheckpointKey(known.setdefault(group, group), known.setdefault(topic, topic), partition)
         if is_checkpoint:
             latest[key] = CheckpointRecord(source_offset, target_offset, metadata, position, timestamp)
         else:

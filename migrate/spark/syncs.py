@@ -5,9 +5,10 @@ one sorted shuffle each, never a join by range. Frames name a partition by the r
 """
 
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
-from migrate.mm2.chain import Window
+from migrate.mm2.chain import NO_WINDOW, Window
 from migrate.mm2.topics import SyncReading, WindowQuestion
 from migrate.mm2.wire import RecordKind, encode_sync_key
 from migrate.model import OffsetSync
@@ -75,7 +76,6 @@ def windows(chain: "DataFrame", commits: "DataFrame") -> "DataFrame":
     )
 
 
-NO_WINDOW = Window(None, None)
 # Means "no sync on this side" while a row travels; positions are never negative.
 _NONE = -1
 _PARTS = ("position", "source_offset", "target_offset")
@@ -99,8 +99,9 @@ class Syncs:
         counts = _counts(self._decoded)
         windows = dict.fromkeys(asked, NO_WINDOW)
         if asked and RecordKind.OFFSET_SYNC.value in counts:
+            window = cache(_window)  # commits between the same two syncs share one
             for index, *around in out_of_spark(_answers(self._decoded, asked), "id"):
-                windows[asked[index]] = Window(_sync(*around[:3]), _sync(*around[3:]))
+                windows[asked[index]] = window(*around)
         return SyncReading(windows, counts)
 
     def chains(self, ends: "DataFrame") -> "DataFrame":
@@ -141,7 +142,8 @@ def _counts(decoded: "DataFrame") -> Mapping[str, int]:
 def _answers(decoded: "DataFrame", asked: Collection[WindowQuestion]) -> "DataFrame":
     """Return the `windows` of the questions; a row's `id` is the question's index."""
     spark = decoded.sparkSession
-    keys = [encode_sync_key(q.source_topic, q.partition).hex() for q in asked]
+    key_of = cache(lambda topic, partition: encode_sync_key(topic, partition).hex())
+    keys = [key_of(q.source_topic, q.partition) for q in asked]
     bounds = {(key, q.source_end, q.target_end) for key, q in zip(keys, asked, strict=True)}
     ends = into_spark(spark, bounds, "hex string, source_end bigint, target_end bigint")
     places = ((key, i, q.source_committed) for i, (key, q) in enumerate(zip(keys, asked, strict=True)))
@@ -156,6 +158,10 @@ def _syncs(decoded: "DataFrame") -> "DataFrame":
 
 def _with_key(frame: "DataFrame") -> "DataFrame":
     return frame.selectExpr("unhex(hex) as key", *(name for name in frame.columns if name != "hex"))
+
+
+def _window(*around: int) -> Window:
+    return Window(_sync(*around[:3]), _sync(*around[3:]))
 
 
 def _sync(position: int, source_offset: int, target_offset: int) -> OffsetSync | None:

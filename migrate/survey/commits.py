@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import astuple
+from operator import itemgetter
 
 from migrate.errors import ClusterError
 from migrate.mm2.topics import CheckpointReading
@@ -45,7 +45,7 @@ def from_checkpoints(reading: CheckpointReading, request: PlanRequest) -> Select
             GroupPartition(key.group, policy.source_topic(key.target_topic) or key.target_topic, key.partition),
             Commit(record.source_offset, record.metadata),
         )
-        for key, record in sorted(reading.latest.items(), key=lambda item: astuple(item[0]))
+        for key, record in sorted(reading.latest.items(), key=itemgetter(0))
     )
     return _selected(commits, request, frozenset(), frozenset(key.group for key in reading.latest))
 
@@ -94,18 +94,19 @@ def with_uncommitted(
     source_topics: Mapping[str, int],
     target_topics: Mapping[str, int],
     request: PlanRequest,
-) -> dict[GroupPartition, Commit | None]:
-    """Add the partitions that get a row although nothing is committed there, and sort.
+) -> Mapping[GroupPartition, Commit | None]:
+    """Add the partitions that get a row although nothing is committed there; `commits` are sorted, as is the result.
 
     `--uncommitted earliest` asks for them; while the source is down a partition without a checkpoint may
     hide a commit, so it is a row too.
     """
+    if not (request.source_down or request.policies.uncommitted is Uncommitted.EARLIEST):
+        return commits  # themselves: a million of them need not be there twice
     keys: dict[GroupPartition, Commit | None] = dict(commits)
-    if request.source_down or request.policies.uncommitted is Uncommitted.EARLIEST:
-        for group, topic in {(key.group, key.topic) for key in commits}:
-            copy = request.flow.policy.target_topic(topic)
-            for partition in range(target_topics.get(copy, 0) if request.source_down else source_topics.get(topic, 0)):
-                keys.setdefault(GroupPartition(group, topic, partition), None)
+    for group, topic in {(key.group, key.topic) for key in commits}:
+        copy = request.flow.policy.target_topic(topic)
+        for partition in range(target_topics.get(copy, 0) if request.source_down else source_topics.get(topic, 0)):
+            keys.setdefault(GroupPartition(group, topic, partition), None)
     return dict(sorted(keys.items()))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeVar
 
 from migrate.clock import Clock
@@ -79,7 +80,7 @@ class Clusters:
 
 @dataclass(frozen=True)
 class SelectedCommits:
-    """The commits inside the filters, what the filters took (by filter), and how many were read in all.
+    """The commits inside the filters, sorted, what the filters took (by filter), and how many were read in all.
 
     `unstable` are groups inside the filters with transactional offsets pending, `groups_seen` all that have commits.
     """
@@ -159,7 +160,7 @@ class ClusterSurvey:
 class Survey:
     """All facts of a plan. `keys` are its rows' places, sorted, with the commit or None where nothing is committed.
 
-    `questions` are the window questions of those commits that a window could place. `priors` are the target's commits
+    `priors` are the target's commits
     by group, `unstable` the groups with transactional offsets pending on either side. `comparison` is None where no
     records were compared. `growth` tells how far the source's log ends moved between two readings. `connect_topics` are
     those on the source that are a Connect worker's own, or Debezium's. `timings` are seconds by step.
@@ -172,7 +173,6 @@ class Survey:
     unstable: frozenset[str]
     priors: Mapping[str, Commits]
     keys: Mapping[GroupPartition, Commit | None]
-    questions: Mapping[GroupPartition, WindowQuestion]
     logs: Logs
     watermarks: Watermarks
     growth: Mapping[TopicPartition, Growth | Failure]
@@ -193,14 +193,26 @@ def copy_of(flow: Flow, source: TopicPartition) -> TopicPartition:
     return TopicPartition(flow.policy.target_topic(source.topic), source.partition)
 
 
-def window_question(key: GroupPartition, commit: Commit | None, flow: Flow, logs: Logs) -> WindowQuestion | None:
-    """Return the window question of a commit; None where no window could place it anyway."""
-    source_log = logs.source.get(key.source_partition)
-    target_log = logs.target.get(copy_of(flow, key.source_partition))
-    if commit is None or not isinstance(target_log, LogRange) or isinstance(source_log, Failure):
-        return None
-    source_end = source_log.end if source_log else None
-    return WindowQuestion(flow.mm2_topic(key.topic), key.partition, commit.offset, source_end, target_log.end)
+WindowQuestionOf = Callable[[GroupPartition, Commit | None], WindowQuestion | None]
+
+
+def window_questions(flow: Flow, logs: Logs) -> WindowQuestionOf:
+    """Return what asks for the window of a place's commit; it returns None where no window could place it anyway."""
+
+    @cache
+    def of_partition(source: TopicPartition) -> Callable[[int], WindowQuestion] | None:
+        source_log, target_log = logs.source.get(source), logs.target.get(copy_of(flow, source))
+        if not isinstance(target_log, LogRange) or isinstance(source_log, Failure):
+            return None
+        name, target_end = flow.mm2_topic(source.topic), target_log.end
+        source_end = source_log.end if source_log else None
+        return lambda committed: WindowQuestion(name, source.partition, committed, source_end, target_end)
+
+    def question(key: GroupPartition, commit: Commit | None) -> WindowQuestion | None:
+        asks = of_partition(key.source_partition)
+        return None if asks is None or commit is None else asks(commit.offset)
+
+    return question
 
 
 class Timer:

@@ -8,6 +8,7 @@ long after they were pinned: whether anybody still writes.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import starmap
 
 from migrate.clock import Clock
 from migrate.errors import ClusterError
@@ -15,7 +16,7 @@ from migrate.match.comparison import Comparison
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import Mm2Tasks
 from migrate.mm2.flow import Flow
-from migrate.mm2.topics import CheckpointReading, WindowQuestion
+from migrate.mm2.topics import CheckpointReading
 from migrate.model import (
     ClusterFacts,
     Commit,
@@ -49,7 +50,7 @@ from migrate.survey.survey import (
     Timer,
     Watermarks,
     copy_of,
-    window_question,
+    window_questions,
 )
 from migrate.text import many
 
@@ -109,7 +110,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     by = _Surveyor(request, clusters, Timer(clock, progress))
     first = _first_look(by)
     pinned = _pin(by, first)
-    questions, mm2, comparison = _read_records(by, first, pinned)
+    mm2, comparison = _read_records(by, first, pinned)
     source, target, growth = _second_look(by, first, pinned)
     group_facts = _read_group_facts(by, first, source.states, target.states, mm2.syncs_topic)
     source, target = _with_hidden(by, source, target)
@@ -123,7 +124,6 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         unstable=first.selected.unstable | first.unstable_on_target,
         priors=first.priors,
         keys=pinned.keys,
-        questions=questions,
         logs=pinned.logs,
         watermarks=pinned.watermarks,
         growth=growth,
@@ -188,19 +188,17 @@ def _pin(by: _Surveyor, first: _FirstLook) -> _Pinned:
     return _Pinned(keys, target_ids, positions, logs, read_watermarks(clusters, logs, timer), by.now())
 
 
-def _read_records(
-    by: _Surveyor, first: _FirstLook, pinned: _Pinned
-) -> tuple[Mapping[GroupPartition, WindowQuestion], Mm2Records, Comparison | None]:
+def _read_records(by: _Surveyor, first: _FirstLook, pinned: _Pinned) -> tuple[Mm2Records, Comparison | None]:
     """Read MM2's topics and the plan's own, up to the pinned ends."""
     flow, clusters, logs = by.flow, by.clusters, pinned.logs
-    asked = ((key, window_question(key, commit, flow, logs)) for key, commit in pinned.keys.items())
-    questions = {key: question for key, question in asked if question is not None}
+    asked = starmap(window_questions(flow, logs), pinned.keys.items())
+    questions = {question for question in asked if question is not None}
     listed = first.source if flow.syncs_side is Side.SOURCE else first.target
     read = first.checkpoints
     checkpoints = checkpoints_ahead(clusters, flow, first.target.topics, by.timer) if read is None else lambda: read
-    syncs = read_syncs_topic(clusters, flow, questions.values(), listed.topics, by.timer)
+    syncs = read_syncs_topic(clusters, flow, questions, listed.topics, by.timer)
     comparison = _compare(by, pinned)
-    return questions, Mm2Records(*checkpoints(), *syncs, pinned.positions), comparison
+    return Mm2Records(*checkpoints(), *syncs, pinned.positions), comparison
 
 
 def _compare(by: _Surveyor, pinned: _Pinned) -> Comparison | None:

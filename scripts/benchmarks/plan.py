@@ -9,7 +9,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 
 from migrate.plan.file import ROW_SCHEMA_FIELDS, read_plan, stored_fingerprint, write_plan
-from migrate.plan.row_table import row_document
+from migrate.row_table import row_document
 from scripts.benchmarks.apply import LONGEST, in_window
 from scripts.benchmarks.command import TREE, Measured, measured, ours
 from scripts.benchmarks.eve import Eve, Stage, on_stage

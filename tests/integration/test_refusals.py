@@ -445,7 +445,8 @@ def edit(plan: Path) -> None:
     """Move a target offset by one, as somebody with an Avro library would."""
     reader = fastavro.reader(BytesIO(plan.read_bytes()))
     groups: list[Any] = list(reader)
-    groups[0]["target_offset"][0] += 1
+    offsets = groups[0]["target_offset"]
+    (offsets["items"] if isinstance(offsets, dict) else offsets)[0] += 1
     ours = {key: value for key, value in reader.metadata.items() if not key.startswith("avro.")}
     with plan.open("wb") as file:
         fastavro.writer(file, reader.writer_schema, groups, codec="deflate", metadata=ours)

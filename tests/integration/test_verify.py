@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from migrate.model import Decision, Grade, Level, Method, Row, Scope
 from migrate.plan.plan import Plan
-from migrate.plan.row_table import PlanRows
+from migrate.row_table import PlanRows
 from tests.builders import make_check, make_untranslated
 from tests.integration.cli import CommandLine, run
 from tests.integration.clusters import CALL_SECONDS, QUIET, commit, member, subscribed

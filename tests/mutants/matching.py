@@ -359,8 +359,8 @@ MATCHING = (
         "commit-at-zero-has-no-row",
         "Every commit becomes exactly one row.",
         "migrate/plan/build.py",
-        "for key, commit in survey.keys.items())\n    facts = ",
-        "for key, commit in survey.keys.items() if commit is None or commit.offset)\n    facts = ",
+        "starmap(_Rows(request, survey).row, survey.keys.items())",
+        "starmap(_Rows(request, survey).row, (p for p in survey.keys.items() if p[1] is None or p[1].offset))",
         ("tests/unit/plan/test_build.py::test_a_commit_at_offset_0_is_a_commit",),
     ),
 )

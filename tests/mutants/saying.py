@@ -180,18 +180,18 @@ SAYING = (
     Mutant(
         "short-column-ends-a-plan",
         "A table whose columns differ in length gives no rows: the last ones would be gone without a word.",
-        "migrate/plan/row_table.py",
+        "migrate/row_table.py",
         "if not count or len(column) not in (1, count):",
         "if not count:",
-        ("tests/unit/plan/test_row_table.py",),
+        ("tests/unit/test_row_table.py",),
     ),
     Mutant(
         "partition-column-shortened",
         "The column of partitions says how many rows a group has, even where they have the same number.",
-        "migrate/plan/row_table.py",
+        "migrate/row_table.py",
         "    if name != ROW_COUNTING and (len(column) == 1 or",
         "    if (len(column) == 1 or",
-        ("tests/unit/plan/test_row_table.py",),
+        ("tests/unit/test_row_table.py",),
     ),
     Mutant(
         "plan-of-an-earlier-format-applied",

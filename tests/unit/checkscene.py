@@ -14,9 +14,9 @@ from migrate.model import (
     OffsetSync,
     TopicPartition,
 )
-from migrate.plan.row_table import PlanRows
 from migrate.plan.rows import build_row, with_blocks
 from migrate.plan.translate import RowFacts
+from migrate.row_table import PlanRows
 from migrate.survey.drain import Drained
 from migrate.survey.group_facts import BrokerSettings, GroupFacts
 from migrate.survey.policies import Policies
@@ -82,11 +82,11 @@ def row(group="g", topic="t", partition=0, policies=None, **changes):
     return build_row(replace(known, **changes), policies or Policies(), False)
 
 
-ROWS = (row("g", "t"), row("h", "u"))
+ROWS = PlanRows.of((row("g", "t"), row("h", "u")))
 
 
 def found(check, rows=ROWS, policies=None, **changes):
-    results = checklist.run(facts(**changes), rows, policies or Policies())
+    results = checklist.run(facts(**changes), PlanRows.of(rows), policies or Policies())
     return [r for r in results if r.check == check]
 
 
@@ -95,8 +95,9 @@ def levels(check, **arguments):
 
 
 def blocked(rows=ROWS, policies=None, **changes):
-    results = checklist.run(facts(**changes), rows, policies or Policies())
-    laid = with_blocks(PlanRows.of(rows), checklist.blocked_groups(results, rows))
+    held = PlanRows.of(rows)
+    results = checklist.run(facts(**changes), held, policies or Policies())
+    laid = with_blocks(held, checklist.blocked_groups(results, held))
     return {r.group for r in laid if r.decision is Decision.BLOCK}
 
 

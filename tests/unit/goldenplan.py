@@ -2,8 +2,8 @@
 
 from migrate.model import Decision, Grade, Level, Method, Row, Scope
 from migrate.plan.plan import Plan, PlannedGroupState
-from migrate.plan.row_table import PlanRows
 from migrate.plan.totals import sums_of
+from migrate.row_table import PlanRows
 from tests.builders import make_check, make_plan, make_row, make_untranslated
 
 SYNC_ON_COMMIT = "A sync stands on the committed offset: 700."

@@ -4,6 +4,7 @@ import pytest
 
 from migrate.checks.check import groups_of, is_without_members
 from migrate.model import Failure, GroupState
+from migrate.row_table import PlanRows
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from tests.unit.checkscene import NOW, asked, facts, row
 
@@ -25,7 +26,7 @@ def test_a_group_is_without_members_only_where_that_was_seen(state, stopped):
 
 
 def test_groups_of_rows_come_once_and_in_order():
-    assert groups_of([row("h"), row("g"), row("h", "u")]) == ["g", "h"]
+    assert groups_of(PlanRows.of([row("h"), row("h", "u"), row("g")])) == ["g", "h"]
 
 
 def test_the_newest_time_seen_is_that_of_mm2_or_of_the_targets_brokers_and_a_failure_is_none():

@@ -8,8 +8,8 @@ from migrate.errors import UsageError
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Tail, Unmatched, Why
 from migrate.model import Decision, Level, LogRange, Scope, TopicPartition
-from migrate.plan.row_table import PlanRows
 from migrate.plan.rows import with_blocks
+from migrate.row_table import PlanRows
 from migrate.survey.drain import Drained
 from migrate.survey.policies import Policies, Waiver
 from tests.fakes import FakeComparer

@@ -13,7 +13,7 @@ from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Level
 from migrate.plan.diff import diff
 from migrate.plan.file import write_plan
-from migrate.plan.row_table import row_document
+from migrate.row_table import row_document
 from migrate.show.diff import diff_document, diff_lines
 from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenplan import golden_plan

@@ -6,7 +6,7 @@ import pytest
 
 from migrate.model import Decision, Level, Row, Scope
 from migrate.plan.plan import ADDED_IN, Header, Plan
-from migrate.plan.row_table import PlanRows
+from migrate.row_table import PlanRows
 from tests.builders import make_check, make_header, make_plan, make_row
 
 BLOCK = {"level": Level.BLOCK, "counts_as": Level.BLOCK}

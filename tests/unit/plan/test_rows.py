@@ -8,8 +8,8 @@ from migrate.match.protocol import Matched, Why
 from migrate.mm2.chain import Window
 from migrate.mm2.topics import CheckpointRecord
 from migrate.model import Commit, Decision, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
-from migrate.plan.row_table import PlanRows
 from migrate.plan.rows import build_row, uncommitted_row, with_blocks
+from migrate.row_table import PlanRows
 from migrate.survey.policies import Policies, Rewind, Untranslatable
 from tests.unit.rowfacts import ABOVE, FACTS
 

@@ -1,8 +1,8 @@
 """What every format adds up: commits, re-reads, and what MM2's newest checkpoints would cost."""
 
 from migrate.model import Decision, Grade, Method
-from migrate.plan.row_table import GroupRows, PlanRows
 from migrate.plan.totals import compare_with_mm2, group_totals, sums_of, totals
+from migrate.row_table import GroupRows, PlanRows
 from tests.builders import make_plan, make_row, make_untranslated
 
 

@@ -16,8 +16,8 @@ from migrate.cli.main import cli
 from migrate.errors import EXIT_USAGE, UsageError
 from migrate.model import Decision, Grade, Level, Scope
 from migrate.plan.plan import PlannedGroupState
-from migrate.plan.row_table import PlanRows
 from migrate.plan.totals import sums_of, totals
+from migrate.row_table import PlanRows
 from migrate.show.formats import FORMATS, select
 from migrate.show.plan_export import kcg_companion, refuse_unprintable
 from migrate.show.plan_table import Page, table

@@ -2,7 +2,7 @@
 
 from migrate.model import Decision
 from migrate.plan.plan import PlannedGroupState
-from migrate.plan.row_table import GroupRows
+from migrate.row_table import GroupRows
 from migrate.show.group_table import group_lines, group_word, states_told
 from tests.builders import make_plan, make_row
 

@@ -16,8 +16,8 @@ from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
 from migrate.model import Decision, lag
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
-from migrate.plan.row_table import row_document
 from migrate.plan.totals import group_totals, totals
+from migrate.row_table import row_document
 from migrate.show.plan_table import identity, next_steps, totals_told, verdict
 from migrate.show.report_data import (
     GAP,

@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
-from migrate.survey.survey import Logs, Timer, Watermarks, copy_of, window_question
+from migrate.survey.survey import Logs, Timer, Watermarks, copy_of, window_questions
 from tests.fakes import FakeClock, NoProgress
 from tests.unit.surveyscene import FLOW
 
@@ -17,13 +17,13 @@ def test_a_copy_has_the_name_that_the_policy_gives_it_and_the_same_number():
 
 
 def test_a_window_is_asked_for_up_to_the_pinned_ends():
-    question = window_question(KEY, Commit(40), FLOW, Logs({SOURCE: LogRange(0, 90)}, {TARGET: LogRange(0, 80)}))
+    question = window_questions(FLOW, Logs({SOURCE: LogRange(0, 90)}, {TARGET: LogRange(0, 80)}))(KEY, Commit(40))
     assert question is not None
     assert (question.source_committed, question.source_end, question.target_end) == (40, 90, 80)
 
 
 def test_while_the_source_is_down_syncs_are_not_held_against_its_end():
-    question = window_question(KEY, Commit(40), FLOW, Logs({}, {TARGET: LogRange(0, 80)}))
+    question = window_questions(FLOW, Logs({}, {TARGET: LogRange(0, 80)}))(KEY, Commit(40))
     assert question is not None and question.source_end is None
 
 
@@ -36,7 +36,7 @@ def test_while_the_source_is_down_syncs_are_not_held_against_its_end():
     ],
 )
 def test_no_window_places_what_is_not_committed_or_lies_on_a_log_that_was_not_reported(commit, source, target):
-    assert window_question(KEY, commit, FLOW, Logs({SOURCE: source}, {TARGET: target})) is None
+    assert window_questions(FLOW, Logs({SOURCE: source}, {TARGET: target}))(KEY, commit) is None
 
 
 @pytest.mark.parametrize(("watermark", "is_open"), [(90, False), (91, True), (REFUSED, True), (None, True)])

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from enum import StrEnum
+from functools import partial
 from itertools import accumulate, chain, groupby, repeat
 from operator import attrgetter, eq
 from typing import Any, overload
@@ -100,7 +101,8 @@ class GroupRows(Sequence[Row]):
         return self._count
 
     def __iter__(self) -> Iterator[Row]:
-        return map(Row._make, zip(*map(self._whole, self._columns), strict=True))
+        # What `Row._make` does, without a call of Python's own for each row.
+        return map(partial(tuple.__new__, Row), zip(*map(self._whole, self._columns), strict=True))
 
     @overload
     def __getitem__(self, index: int) -> Row: ...

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from migrate.model import Decision, Grade, Method, Row
 from migrate.plan.plan import fingerprint
-from migrate.plan.row_table import ROW_FIELDS, GroupRows, PlanRows, row_document
+from migrate.row_table import ROW_FIELDS, GroupRows, PlanRows, row_document
 from tests.builders import make_header, make_row
 from tests.unit.goldenplan import golden_rows
 
