@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SparkMirrorReader:
-    """Reads MM2's topics through Spark's Kafka source; each call reads its range once, in full.
+    """Reads MM2's topics through Spark's Kafka source, a range once, in full.
 
     `settings` are those of both clusters, by side. `chains` are what `windows` has read last, for the comparing of
     records: the syncs in Spark, or what gives a partition's chain where a topic is held here, as one of up to
@@ -42,6 +42,7 @@ class SparkMirrorReader:
         source, target = (SparkScanner(session, settings[side]) for side in (Side.SOURCE, Side.TARGET))
         self._held = ConsumedMm2Topics(flow, source, target)
         self._syncs: Syncs | None = None
+        self._syncs_of: tuple[Side, str, LogRange] | None = None
         self.chains: Syncs | SyncPairsOf = no_chain
 
     def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
@@ -53,17 +54,26 @@ class SparkMirrorReader:
             return read_checkpoints(spark, settings.source, topic, pinned)
 
     def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
-        """Read the offset-syncs topic on `side`; raises `ClusterError` if it cannot be read to its end."""
-        if self._syncs is not None:
-            self._syncs.close()
-            self._syncs = None
+        """Read the offset-syncs topic on `side`; raises `ClusterError` if it cannot be read to its end.
+
+        The range that was read last is not read again.
+        """
         if self._holds(pinned):
+            self._forget()
             self.chains = self._held.sync_pairs
             return self._held.windows(side, topic, pinned, questions)
         spark, settings = self._session(), self._settings[side]
-        self.chains = self._syncs = Syncs(read_topic(spark, settings.source, topic, pinned), self._flow.failback)
+        if self._syncs is None or self._syncs_of != (side, topic, pinned):
+            self._forget()
+            self._syncs = Syncs(read_topic(spark, settings.source, topic, pinned), self._flow.failback)
+            self.chains, self._syncs_of = self._syncs, (side, topic, pinned)
         with reading_topic(settings, topic):
             return self._syncs.reading(questions)
+
+    def _forget(self) -> None:
+        if self._syncs is not None:
+            self._syncs.close()
+            self._syncs = self._syncs_of = None
 
     def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
         """Read the Connect offsets topic, on the target; raises `ClusterError` if it cannot be read to its end."""

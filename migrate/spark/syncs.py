@@ -5,7 +5,7 @@ one sorted shuffle each, never a join by range. Frames name a partition by the r
 """
 
 from collections.abc import Collection, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from migrate.mm2.chain import NO_WINDOW, Window
@@ -95,14 +95,19 @@ class Syncs:
 
     def reading(self, questions: Collection[WindowQuestion]) -> SyncReading:
         """Return the window of each question, and the count of records by label."""
-        asked = list(dict.fromkeys(questions))
-        counts = _counts(self._decoded)
+        asked, counts = list(dict.fromkeys(questions)), self._counts
         windows = dict.fromkeys(asked, NO_WINDOW)
         if asked and RecordKind.OFFSET_SYNC.value in counts:
             window = cache(_window)  # commits between the same two syncs share one
             for index, *around in out_of_spark(_answers(self._decoded, asked), "id"):
                 windows[asked[index]] = window(*around)
         return SyncReading(windows, counts)
+
+    @cached_property
+    def _counts(self) -> Mapping[str, int]:
+        """How many records have which label; labels are made once per key and shape."""
+        labelled = columns.with_label(self._decoded.groupBy("key", "shape").count(), RecordKind.OFFSET_SYNC)
+        return dict(labelled.groupBy("label").sum("count").collect())
 
     def chains(self, ends: "DataFrame") -> "DataFrame":
         """Return the chain of each partition in `ends` that has one: key, sync_pairs (source_offset, target_offset).
@@ -131,12 +136,6 @@ def _decoded(records: "DataFrame", inverted: bool) -> "DataFrame":
         f"{target_offset} as target_offset",
         f"{columns.shape()} as shape",
     )
-
-
-def _counts(decoded: "DataFrame") -> Mapping[str, int]:
-    """Count the records by label; labels are made once per key and shape."""
-    labelled = columns.with_label(decoded.groupBy("key", "shape").count(), RecordKind.OFFSET_SYNC)
-    return dict(labelled.groupBy("label").sum("count").collect())
 
 
 def _answers(decoded: "DataFrame", asked: Collection[WindowQuestion]) -> "DataFrame":

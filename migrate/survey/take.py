@@ -13,10 +13,11 @@ from itertools import starmap
 from migrate.clock import Clock
 from migrate.errors import ClusterError
 from migrate.match.comparison import Comparison
+from migrate.match.protocol import Matched, PartitionAnswer
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import Mm2Tasks
 from migrate.mm2.flow import Flow
-from migrate.mm2.topics import CheckpointReading
+from migrate.mm2.topics import CheckpointReading, WindowQuestion
 from migrate.model import (
     ClusterFacts,
     Commit,
@@ -34,7 +35,7 @@ from migrate.survey.commits import from_checkpoints, from_source, read_priors, w
 from migrate.survey.connect_topics import ConnectTopic, read_connect_topics
 from migrate.survey.group_facts import GroupFacts
 from migrate.survey.groups import NO_ANSWER, by_group, commits_that_moved, read_group_facts
-from migrate.survey.mm2_topics import checkpoints_ahead, read_checkpoints_topic, read_syncs_topic
+from migrate.survey.mm2_topics import checkpoints_ahead, read_checkpoints_topic, read_syncs, read_syncs_topic
 from migrate.survey.producers import Growth, growth_of
 from migrate.survey.records import compare, read_positions, read_watermarks, works_of
 from migrate.survey.survey import (
@@ -49,6 +50,7 @@ from migrate.survey.survey import (
     Survey,
     Timer,
     Watermarks,
+    WindowQuestionOf,
     copy_of,
     window_questions,
 )
@@ -191,14 +193,35 @@ def _pin(by: _Surveyor, first: _FirstLook) -> _Pinned:
 def _read_records(by: _Surveyor, first: _FirstLook, pinned: _Pinned) -> tuple[Mm2Records, Comparison | None]:
     """Read MM2's topics and the plan's own, up to the pinned ends."""
     flow, clusters, logs = by.flow, by.clusters, pinned.logs
-    asked = starmap(window_questions(flow, logs), pinned.keys.items())
-    questions = {question for question in asked if question is not None}
     listed = first.source if flow.syncs_side is Side.SOURCE else first.target
     read = first.checkpoints
     checkpoints = checkpoints_ahead(clusters, flow, first.target.topics, by.timer) if read is None else lambda: read
-    syncs = read_syncs_topic(clusters, flow, questions, listed.topics, by.timer)
+    # Windows are asked for last, of commits that no records place: to find a million takes longer than to compare.
+    syncs, syncs_topic = read_syncs_topic(clusters, flow, (), listed.topics, by.timer)
     comparison = _compare(by, pinned)
-    return Mm2Records(*checkpoints(), *syncs, pinned.positions), comparison
+    questions = _of_unmatched(pinned.keys, comparison.answers if comparison else {}, window_questions(flow, logs))
+    if syncs_topic.pinned is not None and questions:
+        syncs = read_syncs(clusters, flow, syncs_topic.pinned, questions, by.timer)
+    return Mm2Records(*checkpoints(), syncs, syncs_topic, pinned.positions), comparison
+
+
+def _of_unmatched(
+    keys: Mapping[GroupPartition, Commit | None],
+    answers: Mapping[TopicPartition, PartitionAnswer],
+    question_of: WindowQuestionOf,
+) -> frozenset[WindowQuestion]:
+    """Return the window questions of the commits that comparing records has not placed."""
+
+    def is_matched(source: TopicPartition, committed: int) -> bool:
+        answer = answers.get(source)
+        return answer is not None and isinstance(answer.places.get(committed), Matched)
+
+    unmatched = (
+        (key, commit)
+        for key, commit in keys.items()
+        if commit is not None and not is_matched(key.source_partition, commit.offset)
+    )
+    return frozenset(question for question in starmap(question_of, unmatched) if question is not None)
 
 
 def _compare(by: _Surveyor, pinned: _Pinned) -> Comparison | None:

@@ -80,6 +80,14 @@ WORLDS = (
         ("tests/unit/match/test_calibration.py",),
     ),
     Mutant(
+        "unplaced-commits-without-a-window",
+        "A commit that no records place is placed by its window of syncs.",
+        "migrate/survey/take.py",
+        "    if syncs_topic.pinned is not None and questions:\n",
+        "    if syncs_topic.pinned is not None and not comparison:\n",
+        ("tests/unit/survey/test_records.py",),
+    ),
+    Mutant(
         "header-that-few-have-overlooked",
         "Where a few records leave open whether headers are kept, more are read.",
         "migrate/match/calibration.py",

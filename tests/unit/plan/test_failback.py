@@ -117,9 +117,10 @@ def test_without_matching_the_swapped_chain_places_rows() -> None:
 
 def test_the_syncs_are_asked_for_by_mm2s_own_name_of_the_topic_and_the_works_go_the_plans_way() -> None:
     a, b, mirror = world()
+    planned(a, b, mirror)
+    assert {q.source_topic for q in mirror.asked} == {"t", "u"}
     comparer = matched()
     planned(a, b, mirror, comparer)
-    assert {q.source_topic for q in mirror.asked} == {"t", "u"}
     assert {(w.source.topic, w.target.topic) for w in comparer.asked} == {("A.t", "t"), ("A.u", "u")}
     assert comparer.inverted == [True]
 

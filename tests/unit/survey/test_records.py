@@ -84,6 +84,13 @@ def test_an_offset_without_a_place_is_translated_as_if_nothing_was_compared():
     assert rows_of(compared(Forgetful())) == rows_of(planned(*world()))
 
 
+def test_windows_are_asked_for_only_of_commits_that_no_records_place():
+    source, target, mirror = world()
+    denied = Unmatched("not-readable: TOPIC_AUTHORIZATION_FAILED", guard_offset=None)
+    planned(source, target, mirror, comparer=FakeComparer({("t", 0, 55): denied}))
+    assert [(q.source_topic, q.partition, q.source_committed) for q in mirror.asked] == [("t", 0, 55)]
+
+
 def test_topics_that_may_not_be_read_give_estimated_rows_and_no_failure():
     denied = Unmatched("not-readable: TOPIC_AUTHORIZATION_FAILED", guard_offset=None)
     row = row_of(compared(FakeComparer({("t", 0, 55): denied})), "g", "t", 0)
