@@ -46,11 +46,12 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
     with plan_edges(flow, request.source_down, progress, options) as clusters:
         clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)
+        progress.step(f"deciding {many(len(survey.keys), 'row')}")
+        plan = plan_of(request, survey, clock.now_ms())
+        progress.step(f"writing {out}")
+        # Before Spark ends: that may take ten seconds, the first time, and whoever presses Ctrl-C then has his plan.
+        write_plan(plan, out)
         progress.step("ending Spark")
-    progress.step(f"deciding {many(len(survey.keys), 'row')}")
-    plan = plan_of(request, survey, clock.now_ms())
-    progress.step(f"writing {out}")
-    write_plan(plan, out)
     return plan
 
 

@@ -1,6 +1,6 @@
 """`plan`: what it refuses before it reads, what it writes, and its choices as the plan's header has them."""
 
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
@@ -40,6 +40,21 @@ def made(out, policies=None, **options):
 def test_the_plan_that_is_made_is_the_one_in_the_file(flows, tmp_path):
     plan = made(tmp_path / "c.plan")
     assert plan.rows and read_plan(tmp_path / "c.plan").fingerprint == plan.fingerprint
+
+
+def test_ctrl_c_while_spark_ends_leaves_the_plan(flows, tmp_path, monkeypatch):
+    """Ending it may take seconds: the first plan keeps the classes that it has loaded."""
+
+    @contextmanager
+    def slow_to_end(flow, *_):
+        source, target, mirror = world()
+        yield Clusters(source, target, source, target, mirror)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "plan_edges", slow_to_end)
+    with pytest.raises(KeyboardInterrupt):
+        made(tmp_path / "c.plan")
+    assert read_plan(tmp_path / "c.plan").rows
 
 
 def test_a_failback_is_planned_from_both_clusters(flows, tmp_path):
