@@ -37,6 +37,8 @@ OVERHEAD = 12
 Contents = Mapping[int, Content]
 Pair = tuple[Content, Content]
 """A record of the source and what may be its copy."""
+_Read = tuple[Mapping[TopicPartition, Contents], Mapping[TopicPartition, Contents]]
+"""What was read of the source and of the target, by partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,57 +105,86 @@ def calibrate_topics(
         yield error
 
 
+@dataclass(frozen=True, slots=True)
+class _OpenTopic:
+    """A topic that its syncs leave open, on the partitions whose ends are read, and the pairs that syncs name."""
+
+    question: TopicQuestion
+    by_syncs: list[Pair]
+
+    def is_longer(self, times: int) -> bool:
+        """True if so many times as many records from the ends are more than those that were read."""
+        return any(
+            _tail(log, times * count) != _tail(log, count)
+            for p in self.question.partitions
+            for log, count in ((p.source_log, SOURCE_TAIL), (p.target_log, TARGET_TAIL))
+        )
+
+
 def _calibrations(
     questions: Collection[TopicQuestion], source: LogReader, target: LogReader, pool: ThreadPoolExecutor
 ) -> Iterator[Calibration]:
-    def read(
-        some: Collection[TopicQuestion], on_source: OffsetsOf, on_target: OffsetsOf
-    ) -> tuple[dict[TopicPartition, Contents], dict[TopicPartition, Contents]]:
+    def read(some: Iterable[TopicQuestion], on_source: OffsetsOf, on_target: OffsetsOf) -> _Read:
         partitions = [p for question in some for p in question.partitions]
         of_source = pool.submit(_contents, source, {p.source: tuple(on_source(p)) for p in partitions})
         of_target = pool.submit(_contents, target, {p.target: tuple(on_target(p)) for p in partitions})
         return of_source.result(), of_target.result()
 
-    def read_ends(
-        some: Collection[TopicQuestion], times: int
-    ) -> tuple[dict[TopicPartition, Contents], dict[TopicPartition, Contents]]:
-        return read(
-            some,
+    def with_ends(some: Collection[_OpenTopic], times: int) -> Iterator[tuple[_OpenTopic, list[Pair], _Read]]:
+        """Yield each topic with all its pairs, those near the ends included."""
+        ends = read(
+            (topic.question for topic in some),
             lambda p: _tail(p.source_log, times * SOURCE_TAIL),
             lambda p: _tail(p.target_log, times * TARGET_TAIL),
         )
+        for topic in some:
+            alike, pairs = _way_to_pair(topic.by_syncs), list(topic.by_syncs)
+            for p in topic.question.partitions:
+                ours, theirs = ends[0][p.source], ends[1][p.target]
+                named = {id(ours.get(source_offset)) for source_offset, _ in p.sync_pairs}
+                # Those that syncs name have been paired: they count once.
+                pairs += [pair for pair in alike(ours.values(), theirs.values()) if id(pair[0]) not in named]
+            yield topic, pairs, ends
 
-    ours, theirs = read(
+    at_syncs = read(
         questions, lambda p: (pair[0] for pair in p.sync_pairs), lambda p: (pair[1] for pair in p.sync_pairs)
     )
-    open_ones: list[tuple[TopicQuestion, list[Pair]]] = []
+    left_open = []
     for question in questions:
-        pairs = [
-            (ours[p.source][source_offset], theirs[p.target][target_offset])
-            for p in question.partitions
-            for source_offset, target_offset in p.sync_pairs
-            if source_offset in ours[p.source] and target_offset in theirs[p.target]
-        ]
+        pairs = _named_pairs(question, at_syncs)
         # A few records may all lack what a converter changes: headers, or a value.
-        if len(pairs) >= ANCHORS and is_clear(pairs):
-            yield _calibration(question, pairs, ours, theirs)
+        if len(pairs) >= ANCHORS and not _is_in_doubt(pairs):
+            yield _calibration(question, pairs, at_syncs)
         else:
             few = question.partitions[:TAILS_BESIDE_SYNCS] if pairs else question.partitions
-            open_ones.append((replace(question, partitions=few), pairs))
-    for further in (1, FURTHER):
-        if not open_ones:
-            return
-        ours, theirs = read_ends([question for question, _ in open_ones], further)
-        unclear = []
-        for question, by_syncs in open_ones:
-            alike = _way_to_pair(by_syncs)
-            tails = (alike(ours[p.source].values(), theirs[p.target].values()) for p in question.partitions)
-            pairs = by_syncs + [pair for of_partition in tails for pair in of_partition]
-            if further < FURTHER and not is_clear(pairs):
-                unclear.append((question, by_syncs))
-            else:
-                yield _calibration(question, pairs, ours, theirs)
-        open_ones = unclear
+            left_open.append(_OpenTopic(replace(question, partitions=few), pairs))
+    in_doubt = []
+    for topic, pairs, ends in with_ends(left_open, 1) if left_open else ():
+        if _is_in_doubt(pairs) and topic.is_longer(FURTHER):
+            in_doubt.append(topic)
+        else:
+            yield _calibration(topic.question, pairs, ends)
+    # Fewer at a time, for more is held of each.
+    waiting = iter(in_doubt)
+    while some := list(islice(waiting, TOPICS_AT_ONCE // FURTHER)):
+        for topic, pairs, ends in with_ends(some, FURTHER):
+            yield _calibration(topic.question, pairs, ends)
+
+
+def _named_pairs(question: TopicQuestion, read: _Read) -> list[Pair]:
+    """Return the pairs of a topic that syncs name, as far as both records are there."""
+    ours, theirs = read
+    return [
+        (ours[p.source][source_offset], theirs[p.target][target_offset])
+        for p in question.partitions
+        for source_offset, target_offset in p.sync_pairs
+        if source_offset in ours[p.source] and target_offset in theirs[p.target]
+    ]
+
+
+def _is_in_doubt(pairs: Collection[Pair]) -> bool:
+    """True where a few more pairs may change what is known of headers, and headers matter."""
+    return not is_clear(pairs) and calibrated(pairs) is not Equality.TIME_AND_KEY
 
 
 def _contents(
@@ -164,12 +195,8 @@ def _contents(
     return defaultdict(dict, {place: each for place, each in read.items() if not isinstance(each, Unreadable)})
 
 
-def _calibration(
-    question: TopicQuestion,
-    pairs: Collection[Pair],
-    ours: Mapping[TopicPartition, Contents],
-    theirs: Mapping[TopicPartition, Contents],
-) -> Calibration:
+def _calibration(question: TopicQuestion, pairs: Collection[Pair], read: _Read) -> Calibration:
+    ours, theirs = read
     return Calibration(
         question.topic,
         calibrated(pairs) if pairs else Equality.ALL,

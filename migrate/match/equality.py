@@ -120,8 +120,8 @@ def calibrated(anchors: Iterable[tuple[Content, Content]]) -> Equality | None:
 def is_clear(anchors: Iterable[tuple[Content, Content]]) -> bool:
     """True if more anchors would hardly change what `calibrated` makes of the headers.
 
-    A converter may change a header that one record in ten has: a dozen that agree do not show that all are kept, nor
-    does a single one that does not show that it was chance.
+    A converter may change a header that few records have: a dozen that agree do not show that all are kept, and a
+    single one that differs may be chance.
     """
     _, unlike, certain = _headers_that_tell([(a, b) for a, b in anchors if (a.key, a.value) == (b.key, b.value)])
     return RARE * unlike >= certain if unlike else not 0 < certain < CLEAR

@@ -5,7 +5,16 @@ from dataclasses import replace
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.match.calibration import OVERHEAD, AnchorPartition, Calibration, TopicQuestion, calibrate_topics
+from migrate.match.calibration import (
+    FURTHER,
+    OVERHEAD,
+    SOURCE_TAIL,
+    TOPICS_AT_ONCE,
+    AnchorPartition,
+    Calibration,
+    TopicQuestion,
+    calibrate_topics,
+)
 from migrate.match.equality import Content, Equality
 from migrate.model import LogRange, TopicPartition
 from tests.memorylogs import MemoryReader, MemoryReaders, log_range, record
@@ -28,9 +37,10 @@ def test_syncs_are_the_anchors_and_give_the_sizes():
     assert found == Calibration("t", Equality.ALL, 16, size, size)
 
 
-def test_a_sync_without_its_records_is_no_anchor():
+def test_a_sync_without_its_records_is_no_anchor_and_one_near_the_end_counts_once():
     by_syncs = tuple((n, n) for n in range(10, 90, 5))
-    assert calibrate(LOG, LOG, (*by_syncs[:-2], (500, 20), (30, 700))).anchors == 14 + 50
+    named_near_the_end = len(range(50, 80, 5))
+    assert calibrate(LOG, LOG, (*by_syncs[:-2], (500, 20), (30, 700))).anchors == 14 + 50 - named_near_the_end
 
 
 @pytest.mark.parametrize(
@@ -55,6 +65,33 @@ def test_a_header_that_few_records_have_is_looked_for_until_it_is_clear(sync_pai
     source = {n: replace(record(n), headers=(kept, flag) if n in flagged else (kept,)) for n in range(400)}
     target = {n: replace(record(n), headers=(kept,)) for n in range(400)}
     assert calibrate(source, target, sync_pairs).equality is Equality.WITHOUT_HEADERS
+
+
+class Counting(MemoryReader):
+    """Counts the records asked for, call by call, of logs whose topics have one partition."""
+
+    def contents(self, wanted):
+        self.logs["asked"].append(sum(map(len, wanted.values())))
+        return super().contents(wanted)
+
+
+def asked_of_the_source(topics: int, length: int) -> list[int]:
+    """How many records were asked for at a time, of topics of which one record in twenty has a header."""
+    logs = {n: replace(record(n), headers=(("h", b"1"),) if n % 20 == 0 else ()) for n in range(length)}
+    places = [(TopicPartition(f"t{t}", 0), TopicPartition(f"A.t{t}", 0)) for t in range(topics)]
+    source = Counting({place: logs for place, _ in places} | {"asked": []})
+    target = MemoryReader({copy: logs for _, copy in places})
+    log = LogRange(0, length)
+    asked = [TopicQuestion(p.topic, (AnchorPartition(p, copy, log, log, ()),)) for p, copy in places]
+    assert len(list(calibrate_topics(MemoryReaders(source, target), asked))) == topics
+    return [count for count in source.logs["asked"] if count]
+
+
+def test_more_is_read_of_few_topics_at_a_time_and_nothing_of_those_that_were_read_in_full():
+    short, long = SOURCE_TAIL, FURTHER * SOURCE_TAIL
+    assert asked_of_the_source(1, short) == [short]
+    assert asked_of_the_source(20, 2 * long) == [20 * short, *[6 * long] * 3, 2 * long]
+    assert 6 * FURTHER <= TOPICS_AT_ONCE, "no more records are held than of as many topics with short ends"
 
 
 def test_records_that_repeat_what_others_said_do_not_outvote_the_syncs():
