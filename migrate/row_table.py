@@ -27,7 +27,7 @@ GROUP, ROW_COUNTING = "group", "partition"
 _CODES: dict[str, type[StrEnum]] = {"decision": Decision, "method": Method, "grade": Grade}
 _PLACES = {name: place for place, name in enumerate(ROW_FIELDS)}
 
-# Texts and columns of a plan that others may equal: what is there more than once is held once.
+# Texts and columns that occur more than once are held once.
 Known = MutableMapping[Hashable, Any]
 
 
@@ -37,6 +37,17 @@ def row_document(row: Row) -> dict[str, Any]:
     for name in _CODES:
         document[name] = None if document[name] is None else str(document[name])
     return document
+
+
+def row_of(document: Mapping[str, Any], known: Known) -> Row:
+    """Return the row of a document; a field that it lacks has the row's default. Equal texts become one object.
+
+    Raises TypeError for a field that no row has, or that each must have, and ValueError for a code not known here.
+    """
+    values = {name: known.setdefault(item, item) if isinstance(item, str) else item for name, item in document.items()}
+    for name, codes in _CODES.items():
+        values[name] = None if values.get(name) is None else codes(values[name])
+    return Row(**values)
 
 
 class GroupRows(Sequence[Row]):
@@ -61,8 +72,10 @@ class GroupRows(Sequence[Row]):
         """Return the rows of a table.
 
         Raises ValueError for a table that lacks a column or rows, has a column too many, or has one of another length
-        or with a code that is not known here, and TypeError for a column that is none.
+        or with a code that is not known here, and TypeError for a column that is none, or a group that is no text.
         """
+        if not isinstance(table.get(GROUP), str):
+            raise TypeError("the name of a group is no text")
         if set(table) != set(ROW_FIELDS):
             raise ValueError(f"the columns of a group are not those of a plan: {sorted(set(table) ^ set(ROW_FIELDS))}")
         count = len(table[ROW_COUNTING])
@@ -78,7 +91,7 @@ class GroupRows(Sequence[Row]):
     @property
     def group(self) -> str:
         """The group."""
-        return str(self._columns[0][0])
+        return self._columns[0][0]  # type: ignore[no-any-return]
 
     def column(self, name: str) -> Sequence[Any]:
         """Return a field of all rows, in their order; a single item where they agree in it."""
@@ -126,7 +139,8 @@ class PlanRows(Sequence[Row]):
         for table in tables:
             if table is not self._by_group.setdefault(table.group, table):
                 raise ValueError(f"the rows of group {table.group!r} do not follow each other")
-        self._ends = list(accumulate(map(len, self._by_group.values())))
+        self._tables = list(self._by_group.values())
+        self._ends = list(accumulate(map(len, self._tables)))
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> "PlanRows":
@@ -170,7 +184,7 @@ class PlanRows(Sequence[Row]):
             return tuple(self[i] for i in range(len(self))[index])
         at = range(len(self))[index]
         table = bisect_right(self._ends, at)
-        return list(self._by_group.values())[table][at - (self._ends[table - 1] if table else 0)]
+        return self._tables[table][at - (self._ends[table - 1] if table else 0)]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (PlanRows, tuple)):

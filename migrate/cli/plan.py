@@ -49,9 +49,9 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
         progress.step(f"deciding {many(len(survey.keys), 'row')}")
         plan = plan_of(request, survey, clock.now_ms())
         progress.step(f"writing {out}")
-        # Before Spark ends: that may take ten seconds, the first time, and whoever presses Ctrl-C then has his plan.
+        # Before Spark ends: that may take ten seconds the first time, and Ctrl-C then must not cost the plan.
         write_plan(plan, out)
-        progress.step("ending Spark")
+        progress.step(f"ending Spark ({out} is written)")
     return plan
 
 

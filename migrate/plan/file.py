@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
-from migrate.model import CheckResult, Decision, Grade, Level, Method, Row, Scope
+from migrate.model import CheckResult, Decision, Grade, Level, Method, Scope
 from migrate.plan.companions import journal_path, journals_under_any_name, real_path, sync_folder
 from migrate.plan.plan import (
     ADDED_IN,
@@ -35,7 +35,7 @@ from migrate.plan.plan import (
     PlannedGroupState,
     header_document,
 )
-from migrate.row_table import GROUP, GroupRows, Known, PlanRows
+from migrate.row_table import GROUP, GroupRows, Known, PlanRows, row_of
 
 NAMESPACE = f"mm2_migrate.plan.v{FORMAT_VERSION}"
 
@@ -332,7 +332,7 @@ def _rows(content: bytes, as_tables: bool) -> PlanRows:
     records: Iterator[Any] = fastavro.reader(BytesIO(content))
     if as_tables:
         return PlanRows(GroupRows.of_table(_table_of(record), known) for record in records)
-    return PlanRows.of(GroupRows.of_table(_table_of_row(record), known)[0] for record in records)
+    return PlanRows.of(row_of(record, known) for record in records)
 
 
 def _stored(table: dict[str, Any]) -> dict[str, Any]:
@@ -343,11 +343,6 @@ def _stored(table: dict[str, Any]) -> dict[str, Any]:
 def _table_of(record: dict[str, Any]) -> dict[str, Any]:
     """Return the table that a record of the file is."""
     return {name: column["items"] if isinstance(column, dict) else column for name, column in record.items()}
-
-
-def _table_of_row(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the table that a single row's record makes; a field that it lacks has the row's default."""
-    return {name: value if name == GROUP else [value] for name, value in (Row._field_defaults | record).items()}
 
 
 def _header(document: dict[str, Any]) -> Header:

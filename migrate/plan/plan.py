@@ -143,7 +143,7 @@ class Plan:
                 yield from filter(may_skip, rows)
 
     def rewinding(self) -> Iterator[Row]:
-        """Yield the rows that set a group back behind where it is, in their order; an undo does by its nature."""
+        """Yield the rows that set a group back behind where it is; none for an undo, which does so by its nature."""
         for rows in self.groups().values():
             if self.header.kind == "plan" and any(prior is not None for prior in rows.column("target_prior")):
                 yield from filter(rewinds, rows)

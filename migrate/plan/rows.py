@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from migrate.model import Decision, Failure, LogRange, Method, Row
 from migrate.plan.translate import Nowhere, Place, RowFacts, not_visible, place, sync_pair
-from migrate.row_table import GroupRows, PlanRows
+from migrate.row_table import GroupRows, Known, PlanRows
 from migrate.survey.policies import PARTITION_MISSING, Policies, Rewind, Untranslatable
 
 METADATA_CARRIED = "metadata-carried"
@@ -152,13 +152,16 @@ def with_blocks(
     shows the translation.
     """
 
+    known: Known = {}
+
     def laid(group: str, of_group: GroupRows) -> GroupRows:
         by_itself = Decision.BLOCK in of_group.column("decision")
-        if group not in blocked_groups and not by_itself and not any(r.subject in blocked_rows for r in of_group):
+        named = blocked_rows and any(row.subject in blocked_rows for row in of_group)
+        if group not in blocked_groups and not by_itself and not named:
             return of_group
         listed = [_blocked(r, *blocked_rows[r.subject]) if r.subject in blocked_rows else r for r in of_group]
         block = blocked_groups.get(group) or _because_of(next(r for r in listed if r.decision is Decision.BLOCK))
-        return GroupRows.of_rows(_blocked(row, *block) for row in listed)
+        return GroupRows.of_rows((_blocked(row, *block) for row in listed), known)
 
     return PlanRows(laid(group, of_group) for group, of_group in rows.groups().items())
 

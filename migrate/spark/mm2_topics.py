@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SparkMirrorReader:
-    """Reads MM2's topics through Spark's Kafka source, a range once, in full.
+    """Reads MM2's topics in full through Spark's Kafka source.
 
     `settings` are those of both clusters, by side. `chains` are what `windows` has read last, for the comparing of
     records: the syncs in Spark, or what gives a partition's chain where a topic is held here, as one of up to

@@ -85,7 +85,7 @@ def _checkpoints_text(clusters: Clusters, topic: str, pinned: LogRange) -> str:
 def read_syncs(
     clusters: Clusters, flow: Flow, pinned: LogRange, questions: Collection[WindowQuestion], timer: Timer
 ) -> SyncReading:
-    """Read the offset syncs in a range of their topic, and find each question's window; once, if asked again."""
+    """Read the offset syncs in a range of their topic, and find each question's window."""
     topic, side, asked = flow.offset_syncs_topic, flow.syncs_side, set(questions)
     alias = (flow.source if side is Side.SOURCE else flow.target).alias
     text = f"reading MM2's offset syncs: {topic} on {alias}, offsets {pinned.start} to {pinned.end}"

@@ -160,10 +160,10 @@ class ClusterSurvey:
 class Survey:
     """All facts of a plan. `keys` are its rows' places, sorted, with the commit or None where nothing is committed.
 
-    `priors` are the target's commits
-    by group, `unstable` the groups with transactional offsets pending on either side. `comparison` is None where no
-    records were compared. `growth` tells how far the source's log ends moved between two readings. `connect_topics` are
-    those on the source that are a Connect worker's own, or Debezium's. `timings` are seconds by step.
+    `priors` are the target's commits by group, `unstable` the groups with transactional offsets pending on either side.
+    `comparison` is None where no records were compared. `growth` tells how far the source's log ends moved between two
+    readings. `connect_topics` are those on the source that are a Connect worker's own, or Debezium's. `timings` are
+    seconds by step. The windows in `mm2.syncs` are those of the commits that comparing has not placed.
     """
 
     source: ClusterSurvey

@@ -35,7 +35,7 @@ from migrate.survey.commits import from_checkpoints, from_source, read_priors, w
 from migrate.survey.connect_topics import ConnectTopic, read_connect_topics
 from migrate.survey.group_facts import GroupFacts
 from migrate.survey.groups import NO_ANSWER, by_group, commits_that_moved, read_group_facts
-from migrate.survey.mm2_topics import checkpoints_ahead, read_checkpoints_topic, read_syncs, read_syncs_topic
+from migrate.survey.mm2_topics import checkpoints_ahead, read_checkpoints_topic, read_syncs_topic
 from migrate.survey.producers import Growth, growth_of
 from migrate.survey.records import compare, read_positions, read_watermarks, works_of
 from migrate.survey.survey import (
@@ -201,7 +201,9 @@ def _read_records(by: _Surveyor, first: _FirstLook, pinned: _Pinned) -> tuple[Mm
     comparison = _compare(by, pinned)
     questions = _of_unmatched(pinned.keys, comparison.answers if comparison else {}, window_questions(flow, logs))
     if syncs_topic.pinned is not None and questions:
-        syncs = read_syncs(clusters, flow, syncs_topic.pinned, questions, by.timer)
+        text = f"finding the syncs around {many(len(questions), 'commit')} that no records place"
+        side, topic, log = syncs_topic.side, syncs_topic.topic, syncs_topic.pinned
+        syncs = by.timer.run("syncs", text, lambda: clusters.mirror.windows(side, topic, log, questions))
     return Mm2Records(*checkpoints(), syncs, syncs_topic, pinned.positions), comparison
 
 

@@ -55,6 +55,7 @@ class Score:
     short_why: Counter[str] = field(default_factory=Counter)
     short_by: int = 0
     pooled_short: list[tuple[Row, str]] = field(default_factory=list)
+    resumed_with: set[tuple[str, int, int]] = field(default_factory=set)
     complaints: list[Complaint] = field(default_factory=list)
 
     def of(self, *kinds: str) -> list[Complaint]:
@@ -112,6 +113,7 @@ class Judge:
         pooled = committed >= place.source.start and not oracle.missing(place, committed)
         if pooled and offset not in best and self._is_unnamed_second_copy(row, place):
             score.excused[UNNAMED_SECOND_COPY] += 1
+            score.resumed_with.add((row["source_topic"], row["partition"], offset))
             pooled = False
         score.pooled += pooled
         score.at_best += offset in best
@@ -125,7 +127,8 @@ class Judge:
         """True where only a sync could tell the second copy from that of an aborted record, and MM2 wrote none."""
         resumed = oracle.resumed_with(place, row["source_committed"], row["target_offset"])
         syncs = self.syncs.get((row["source_topic"], row["partition"]), ())
-        return resumed is not None and resumed not in syncs and row["why"] == "look-alikes"
+        alike = (row["grade"], row["why"]) == ("bounded", "look-alikes")
+        return resumed is not None and resumed not in syncs and alike
 
     def _seen(self, place: Truth) -> Truth:
         return by_looks(place, self.scene.looks) if self.scene.looks else place
@@ -184,10 +187,12 @@ class Judge:
     def _superseded(self, place: Truth) -> set[str]:
         """What the target's cleaner may take: records that a later one of their key replaces, and tombstones.
 
-        A tombstone replaces, too, when it is gone itself.
+        A tombstone replaces, too, when it is gone itself; one behind all that MM2 has copied has not been there yet.
         """
         keys, tombstones = self.scene.keys, self.scene.tombstones
-        replacing = {record.identity for record in place.target.records} | tombstones
+        there = {record.identity for record in place.target.records}
+        copied_to = max((r.offset for r in place.written if r.identity in there), default=-1)
+        replacing = there | {r.identity for r in place.written if r.identity in tombstones and r.offset <= copied_to}
         newest = {keys[r.identity]: r.offset for r in place.written if r.committed and r.identity in replacing}
         replaced = {r.identity for r in place.written if r.offset < newest.get(keys[r.identity], r.offset)}
         return replaced | tombstones

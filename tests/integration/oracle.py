@@ -84,10 +84,10 @@ def best(truth: Truth, source_committed: int) -> int:
 
 
 def resumed_with(truth: Truth, source_committed: int, target_offset: int) -> tuple[int, int] | None:
-    """Return the first owed record (its source offset, its last copy's) if MM2 resumed with it and rows may not know.
+    """Return the first owed record (its source offset, its last copy's) if MM2 resumed with it alone; else None.
 
-    It does where the copy at `target_offset` is followed by the last one, with no other copy between them: that looks
-    like the copy of an aborted record, equal to it, which the source's readers are not shown. None if it is not so.
+    Then the copy at `target_offset` is followed by the last one, with no other copy between them. Where the source has
+    gaps that looks like the copy of an aborted record, equal to it, which readers are not shown.
     """
     first = min((r for r in truth.source.records if r.offset >= source_committed), key=_by_offset, default=None)
     if first is None or len(truth.source.records) == truth.source.end - truth.source.start:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from migrate.model import Decision, Grade, Method, Row
 from migrate.plan.plan import fingerprint
-from migrate.row_table import ROW_FIELDS, GroupRows, PlanRows, row_document
+from migrate.row_table import ROW_FIELDS, GroupRows, PlanRows, row_document, row_of
 from tests.builders import make_header, make_row
 from tests.unit.goldenplan import golden_rows
 
@@ -82,6 +82,13 @@ def test_a_table_with_a_column_too_few_or_too_many_gives_no_rows():
         back([table])
 
 
+@pytest.mark.parametrize("group", [7, None, ["billing"]])
+def test_a_group_whose_name_is_no_text_gives_no_rows(group):
+    (table,) = tables_of([make_row()])
+    with pytest.raises(TypeError, match="no text"):
+        back([table | {"group": group}])
+
+
 @pytest.mark.parametrize("name", ["decision", "method", "grade"])
 def test_a_code_that_is_not_known_here_gives_no_rows(name):
     (table,) = tables_of([make_row()])
@@ -142,3 +149,20 @@ def test_equal_columns_of_different_groups_are_held_once_and_numbers_take_eight_
     one, other = PlanRows.of(rows).groups().values()
     assert one.column("source_log_end") is other.column("source_log_end")
     assert one.column("source_log_end").itemsize == 8 and one.column("source_topic") == ("orders",)
+
+
+@given(some_rows())
+def test_a_row_comes_back_from_its_document(rows):
+    known: dict = {}
+    assert [row_of(row_document(row), known) for row in rows] == rows
+
+
+def test_a_document_with_a_field_too_few_or_too_many_gives_no_row_and_one_of_an_earlier_format_has_defaults():
+    document = row_document(make_row())
+    assert row_of({k: v for k, v in document.items() if k != "target_metadata"}, {}) == make_row(target_metadata="")
+    with pytest.raises(TypeError, match="surprise"):
+        row_of(document | {"surprise": 1}, {})
+    with pytest.raises(TypeError, match="partition"):
+        row_of({k: v for k, v in document.items() if k != "partition"}, {})
+    with pytest.raises(ValueError, match="unknown"):
+        row_of(document | {"decision": "unknown"}, {})
