@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from migrate.apply.assess import Assessment, Fate, assess
 from migrate.apply.drift import UNDO, committed, compared, is_committed_as_planned, to_write
-from migrate.apply.history import APPLY, REMOVED, SET, GroupTrace
+from migrate.apply.history import APPLY, REMOVED, ROLLBACK, SET, GroupTrace
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
 from migrate.apply.row_results import RowResult, RowStatus, results_of
 from migrate.apply.run import MAX_CONCURRENCY, ApplyClusters, ApplyOptions
@@ -69,6 +69,8 @@ def apply_plan(
     if plan.header.kind == UNDO:
         refuse_stale(plan, undone)
     traces, target = state.traces(command), clusters.target
+    # An undo with a journal of its own: what a rollback tried before may still become visible.
+    earlier = undone.traces(ROLLBACK) if spends is not None else {}
     watch = None
     if clusters.target_groups is not None:
         watch = ExpiryWatch(clusters.target_groups, target.alias, Timer(clock, progress), clock.now_ms())
@@ -87,7 +89,9 @@ def apply_plan(
         if assessment.writable:
             writing_target = target.holding(writer.lock)
             try:
-                rows, trouble, gap = _execute(assessment, traces, writing_target, writer, clock, progress, options)
+                rows, trouble, gap = _execute(
+                    assessment, (traces, earlier), writing_target, writer, clock, progress, options
+                )
             finally:
                 writing_target.close()
         code = _exit_code(assessment, rows, options)
@@ -163,15 +167,18 @@ def _may_write(assessment: Assessment, allow_partial: bool) -> bool:
 
 def _execute(
     assessment: Assessment,
-    traces: Mapping[str, GroupTrace],
+    both: tuple[Mapping[str, GroupTrace], Mapping[str, GroupTrace]],
     target: ClusterAdmin,
     journal: JournalWriter,
     clock: Clock,
     progress: Progress,
     options: ApplyOptions,
 ) -> tuple[tuple[RowResult, ...], str, str]:
-    """Save, write and read back; return the rows, what ended the run early, and the gap in the journal ("" if none)."""
-    groups = assessment.writable
+    """Save, write and read back; return the rows, what ended the run early, and the gap in the journal ("" if none).
+
+    `both` are what this journal tells of earlier runs, and what the undone plan's tells of rollbacks.
+    """
+    groups, traces = assessment.writable, both[0]
     rows = {g.group: g.pending for g in groups}
     progress.step(f"saving the prior offsets of {len(groups)} groups")
     try:
@@ -194,7 +201,7 @@ def _execute(
     read_again = [*written.answers, *others]
     progress.step(f"reading {len(read_again)} groups back from {target.side} {target.alias}")
     read_back = read_commits(target, read_again, clock, timeout, tell)
-    results = results_of(assessment, _with_doubt(written.answers, traces), read_back, True)
+    results = results_of(assessment, _with_doubt(written.answers, both), read_back, True)
     gap = written.journal_gap
     if not gap:
         try:
@@ -208,13 +215,13 @@ def _execute(
 
 
 def _with_doubt(
-    answers: Mapping[str, Mapping[TopicPartition, Answer]], traces: Mapping[str, GroupTrace]
+    answers: Mapping[str, Mapping[TopicPartition, Answer]], traces: Iterable[Mapping[str, GroupTrace]]
 ) -> dict[str, dict[TopicPartition, Answer]]:
     """Return the answers; a failure for sure is unknown where an earlier run's try may have been written."""
     return {
         group: {
             p: replace(answer, outcome_unknown=True)
-            if isinstance(answer, Failure) and (trace := traces.get(group)) is not None and trace.is_in_doubt(p)
+            if isinstance(answer, Failure) and any(group in told and told[group].is_in_doubt(p) for told in traces)
             else answer
             for p, answer in results.items()
         }

@@ -131,21 +131,21 @@ def _committed(eve: Eve) -> Iterator[list[int]]:
 
 
 def _syncs(eve: Eve) -> Iterator[tuple[bytes, bytes]]:
-    per_partition, length = eve.syncs // eve.partitions, eve.workload.length
+    per_partition, length, name = eve.syncs // eve.partitions, eve.workload.length, eve.workload.name
     for number in range(per_partition):
         # A long topic has been through the log more than once, as after restarts.
         offset = number * length // per_partition if per_partition <= length else number % length
         for partition in range(eve.partitions):
-            yield encode_sync(SyncRecord(eve.workload.name, partition, offset, offset))
+            yield encode_sync(SyncRecord(name, partition, offset, offset))
 
 
 def _checkpoints(eve: Eve) -> Iterator[tuple[bytes, bytes]]:
-    rounds = eve.syncs // eve.rows
+    rounds, copy = eve.syncs // eve.rows, eve.workload.copy
     for round_number in range(rounds):
         for group, offsets in zip(eve.groups, _committed(eve), strict=True):
             for partition, offset in enumerate(offsets):
                 below = max(0, offset - 10 * (rounds - round_number))
-                yield encode_checkpoint(WireCheckpoint(group, eve.workload.copy, partition, below, below))
+                yield encode_checkpoint(WireCheckpoint(group, copy, partition, below, below))
 
 
 def _positions(eve: Eve) -> Iterator[tuple[bytes, bytes]]:

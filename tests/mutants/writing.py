@@ -91,6 +91,16 @@ WRITING = (
         ),
     ),
     Mutant(
+        "doubt-of-a-rollback-forgotten",
+        "What a rollback may still restore is unknown, and has not failed, to an undo plan that fails afterwards.",
+        "migrate/apply/engine.py",
+        "    earlier = undone.traces(ROLLBACK) if spends is not None else {}\n",
+        "    earlier = undone.traces(ROLLBACK) if spends is None else {}\n",
+        (
+            "tests/unit/apply/test_life_of_a_plan.py::test_what_a_rollback_may_still_restore_is_unknown_and_not_failed_to_an_undo_that_fails",
+        ),
+    ),
+    Mutant(
         "read-back-by-the-writer",
         "It is read back with a fresh client.",
         "migrate/apply/write.py",

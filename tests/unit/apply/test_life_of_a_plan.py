@@ -15,6 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from migrate.apply.row_results import RowStatus
 from migrate.model import Commit, Decision, Method, TopicPartition
 from migrate.plan.plan import Plan
 from tests.fakes import ALIVE, EMPTY
@@ -201,3 +202,19 @@ def test_what_somebody_commits_after_the_rows_were_judged_makes_no_lie_of_what_w
     machine.holds(ran)
     judged, last = (ran.seen("a", until) for until in (ran.judged, (ran.judged or 0) + 1))
     assert judged != last, "nobody committed after the rows were judged"
+
+
+def test_what_a_rollback_may_still_restore_is_unknown_and_not_failed_to_an_undo_that_fails():
+    """Found by the machine: an undo plan has a journal of its own, which knows nothing of the rollback's tries."""
+    machine = LifeOfAPlan()
+    machine.a_plan([["moved", "kept", "new"]], blocked=False, trouble=None)
+    options = {"execute": True, "allow_partial": False, "concurrency": 1, "group_timeout": 1.0}
+    machine.apply(HERE, options)
+    lost = Trouble(answers=((0, "lost, applied later, then denied"),))
+    machine.roll_back_in_trouble(HERE, lost, options, "refuse")
+    assert machine.life.target.unseen["a"], "nothing can become visible any more"
+    machine.save_an_undo(HERE, "refuse")
+    (saved,) = machine.life.saved
+    ran = machine.life.run("apply undo", HERE, Trouble(Kind.UNREADABLE, at=3), saved, moved=saved.moved, **options)
+    assert ran.result and {row.status for row in ran.result.rows} == {RowStatus.UNKNOWN}, ran.said
+    machine.holds(ran)
