@@ -9,6 +9,7 @@ rows where they agree. `partition` always has an item per row, so it says how ma
 in most fields, and what is stored once is read, checked and held once: that is what makes large plans quick to open.
 """
 
+from abc import abstractmethod
 from array import array
 from bisect import bisect_right
 from collections import Counter
@@ -50,10 +51,28 @@ def row_of(document: Mapping[str, Any], known: Known) -> Row:
     return Row(**values)
 
 
-class GroupRows(Sequence[Row]):
+class _MadeRows(Sequence[Row]):
+    """Rows that are made when they are asked for, by their place."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _row(self, place: int) -> Row:
+        """Return the row of a place, which is in range."""
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        places = range(len(self))[index]
+        return self._row(places) if isinstance(places, int) else tuple(map(self._row, places))
+
+
+class GroupRows(_MadeRows):
     """The rows of one group, held as columns: numbers in eight bytes each, and once what all rows share.
 
-    A row is made when it is asked for. Build it with `of_rows` or `of_table`.
+    Build it with `of_rows` or `of_table`.
     """
 
     __slots__ = ("_columns", "_count")
@@ -117,21 +136,14 @@ class GroupRows(Sequence[Row]):
         # What `Row._make` does, without a call of Python's own for each row.
         return map(partial(tuple.__new__, Row), zip(*map(self._whole, self._columns), strict=True))
 
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(self._count)[index]]
-        at = range(self._count)[index]
-        return Row._make(column[at if len(column) > 1 else 0] for column in self._columns)
+    def _row(self, place: int) -> Row:
+        return Row._make(column[place if len(column) > 1 else 0] for column in self._columns)
 
     def _whole(self, column: Sequence[Any]) -> Iterable[Any]:
         return column if len(column) == self._count else repeat(column[0], self._count)
 
 
-class PlanRows(Sequence[Row]):
+class PlanRows(_MadeRows):
     """The rows of a plan, in its order, as one table for each group. Raises ValueError if a group has two."""
 
     def __init__(self, tables: Iterable[GroupRows]) -> None:
@@ -175,16 +187,9 @@ class PlanRows(Sequence[Row]):
     def __iter__(self) -> Iterator[Row]:
         return chain.from_iterable(self._by_group.values())
 
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
-        if isinstance(index, slice):
-            return tuple(self[i] for i in range(len(self))[index])
-        at = range(len(self))[index]
-        table = bisect_right(self._ends, at)
-        return self._tables[table][at - (self._ends[table - 1] if table else 0)]
+    def _row(self, place: int) -> Row:
+        table = bisect_right(self._ends, place)
+        return self._tables[table][place - (self._ends[table - 1] if table else 0)]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (PlanRows, tuple)):

@@ -167,7 +167,7 @@ def _may_write(assessment: Assessment, allow_partial: bool) -> bool:
 
 def _execute(
     assessment: Assessment,
-    both: tuple[Mapping[str, GroupTrace], Mapping[str, GroupTrace]],
+    histories: Sequence[Mapping[str, GroupTrace]],
     target: ClusterAdmin,
     journal: JournalWriter,
     clock: Clock,
@@ -176,9 +176,9 @@ def _execute(
 ) -> tuple[tuple[RowResult, ...], str, str]:
     """Save, write and read back; return the rows, what ended the run early, and the gap in the journal ("" if none).
 
-    `both` are what this journal tells of earlier runs, and what the undone plan's tells of rollbacks.
+    `histories` are what this journal tells of earlier runs, and what the undone plan's tells of rollbacks.
     """
-    groups, traces = assessment.writable, both[0]
+    groups, traces = assessment.writable, histories[0]
     rows = {g.group: g.pending for g in groups}
     progress.step(f"saving the prior offsets of {len(groups)} groups")
     try:
@@ -201,7 +201,7 @@ def _execute(
     read_again = [*written.answers, *others]
     progress.step(f"reading {len(read_again)} groups back from {target.side} {target.alias}")
     read_back = read_commits(target, read_again, clock, timeout, tell)
-    results = results_of(assessment, _with_doubt(written.answers, both), read_back, True)
+    results = results_of(assessment, _with_doubt(written.answers, histories), read_back, True)
     gap = written.journal_gap
     if not gap:
         try:
@@ -215,13 +215,14 @@ def _execute(
 
 
 def _with_doubt(
-    answers: Mapping[str, Mapping[TopicPartition, Answer]], traces: Iterable[Mapping[str, GroupTrace]]
+    answers: Mapping[str, Mapping[TopicPartition, Answer]], histories: Iterable[Mapping[str, GroupTrace]]
 ) -> dict[str, dict[TopicPartition, Answer]]:
     """Return the answers; a failure for sure is unknown where an earlier run's try may have been written."""
     return {
         group: {
             p: replace(answer, outcome_unknown=True)
-            if isinstance(answer, Failure) and any(group in told and told[group].is_in_doubt(p) for told in traces)
+            if isinstance(answer, Failure)
+            and any(group in traces and traces[group].is_in_doubt(p) for traces in histories)
             else answer
             for p, answer in results.items()
         }

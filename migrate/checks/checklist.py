@@ -41,8 +41,8 @@ def blocked_groups(results: Iterable[CheckResult], rows: PlanRows) -> dict[str, 
     of_topic = {r.subject: r for r in reversed(blocking) if r.scope is Scope.TOPIC}
     of_group = {r.subject: r for r in reversed(blocking) if r.scope is Scope.GROUP}
     blocked: dict[str, tuple[str, str]] = {}
-    for group, of in rows.groups().items():
-        on_topics = (of_topic[topic] for topic in of.column("source_topic") if topic in of_topic)
+    for group, own_rows in rows.groups().items():
+        on_topics = (of_topic[topic] for topic in own_rows.column("source_topic") if topic in of_topic)
         block = of_cluster[0] if of_cluster else of_group.get(group) or next(on_topics, None)
         if block is not None:
             blocked[group] = (block.check, _sentence(block))

@@ -25,7 +25,7 @@ ANCHOR_PARTITIONS = 4
 # Records read from the end of either log where a topic has fewer; a copy's log is often longer, by markers and replays.
 SOURCE_TAIL = 50
 TARGET_TAIL = 100
-# So many times as many where these leave open whether headers are kept.
+# How many times as many are read where these leave open whether headers are kept.
 FURTHER = 8
 # Partitions whose ends are read of a topic that has some syncs: most topics have few, once MM2's own is compacted.
 TAILS_BESIDE_SYNCS = 2
@@ -112,7 +112,7 @@ class _OpenTopic:
     question: TopicQuestion
     by_syncs: list[Pair]
 
-    def is_longer(self, times: int) -> bool:
+    def has_more(self, times: int) -> bool:
         """True if so many times as many records from the ends are more than those that were read."""
         return any(
             _tail(log, times * count) != _tail(log, count)
@@ -160,7 +160,7 @@ def _calibrations(
             left_open.append(_OpenTopic(replace(question, partitions=few), pairs))
     in_doubt = []
     for topic, pairs, ends in with_ends(left_open, 1) if left_open else ():
-        if _is_in_doubt(pairs) and topic.is_longer(FURTHER):
+        if _is_in_doubt(pairs) and topic.has_more(FURTHER):
             in_doubt.append(topic)
         else:
             yield _calibration(topic.question, pairs, ends)

@@ -14,7 +14,7 @@ from itertools import repeat
 Headers = Sequence[tuple[str, bytes | None]]
 # One anchor in this many may be unlike by chance: a stale sync that names two records which look alike.
 RARE = 10
-# So many anchors with headers that are all alike show that headers are kept.
+# This many anchors with headers, all of them alike, show that headers are kept.
 CLEAR = 16
 
 

@@ -94,7 +94,7 @@ ROW_SCHEMA_FIELDS: tuple[dict[str, Any], ...] = (
 
 
 _NULLABLE = ["null", "long"]
-# Plain longs are read three times as fast, and most columns of offsets have no null.
+# Plain longs are read more than twice as fast, and most columns of offsets have no null.
 _SPARSE: dict[str, Any] = {
     "type": "record",
     "name": "SparseOffsets",
@@ -110,7 +110,7 @@ def _columns() -> Iterator[dict[str, Any]]:
             yield field
         elif field["type"] == _NULLABLE:
             yield field | {"type": [{"type": "array", "items": "long"}, sparse]}
-            sparse = _SPARSE["name"]  # Avro has a record defined once, and named from then on
+            sparse = _SPARSE["name"]  # Avro defines a record once; from then on it is named
         else:
             yield field | {"type": {"type": "array", "items": field["type"]}}
 

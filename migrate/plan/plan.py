@@ -137,7 +137,7 @@ class Plan:
     def skipping(self) -> Iterator[Row]:
         """Yield the rows that may skip records, in their order."""
         for rows in self.groups().values():
-            # What is asked of every row is asked of a million: of most groups their columns tell.
+            # Most groups' columns rule it out, without a look at each of a million rows.
             decisions = set(rows.column("decision"))
             if "log-latest" in rows.column("lower_kind") or decisions - {Decision.SET, Decision.BLOCK}:
                 yield from filter(may_skip, rows)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from migrate.model import Decision, Grade, Method, Row, between
+from migrate.model import Decision, Grade, Method, Row, between, rereads
 from migrate.plan.plan import Plan
 from migrate.row_table import GroupRows, PlanRows
 
@@ -75,7 +75,9 @@ def totals(plan: Plan) -> Totals:
     """Count a plan's rows, groups and records."""
     blocked = plan.blocked_groups()
     writing = {
-        g for g, of in plan.groups().items() if {Decision.SET, Decision.REMOVE}.intersection(of.column("decision"))
+        group
+        for group, rows in plan.groups().items()
+        if {Decision.SET, Decision.REMOVE}.intersection(rows.column("decision"))
     }
     counts = plan.header.counts
     rereads_of = plan.rows.values("target_offset", "rereads_at_most", "rereads_estimate")
@@ -146,9 +148,9 @@ def group_totals(rows: GroupRows) -> GroupTotals:
     """Add up the rows of one group."""
     lags = map(between, rows.whole("source_committed"), rows.whole("source_log_end"))
     behind = [max(0, n) for n in lags if n is not None]  # a commit beyond the end is no negative lag
-    both = list(rows.values("rereads_at_most", "rereads_estimate"))
-    counted = [n for n in (estimate if at_most is None else at_most for at_most, estimate in both) if n is not None]
-    guessed = any(at_most is None and estimate is not None for at_most, estimate in both)
+    counted = [n for n in map(rereads, rows) if n is not None]
+    unproven = rows.values("rereads_at_most", "rereads_estimate")
+    guessed = any(at_most is None and estimate is not None for at_most, estimate in unproven)
     counts = Counter(rows.whole("decision"))
     return GroupTotals(
         {d: counts[d] for d in Decision if counts[d]},

@@ -91,8 +91,8 @@ WORLDS = (
         "header-that-few-have-overlooked",
         "Where a few records leave open whether headers are kept, more are read.",
         "migrate/match/calibration.py",
-        "        if _is_in_doubt(pairs) and topic.is_longer(FURTHER):\n",
-        "        if not pairs and topic.is_longer(FURTHER):\n",
+        "        if _is_in_doubt(pairs) and topic.has_more(FURTHER):\n",
+        "        if not pairs and topic.has_more(FURTHER):\n",
         ("tests/unit/match/test_calibration.py",),
     ),
     Mutant(
