@@ -4,7 +4,7 @@ Asking for what is not known raises `MissingRanges`, which says what to read: th
 """
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -52,7 +52,9 @@ class PartialLog:
         self.prints = array("q")
         self.keys = array("q")
         self.width = 0
-        self._covered: list[OffsetRange] = []
+        # What was read, as ranges in order that do not touch: thousands, where commits are many and far apart.
+        self._read_starts: list[int] = []
+        self._read_ends: list[int] = []
         self.first: dict[int, int] = {}
 
     def add(self, stretch: LogSlice) -> None:
@@ -63,7 +65,14 @@ class PartialLog:
         self.width += stretch.end - stretch.start
         if stretch.readable_from > stretch.start:
             self.start = max(self.start, min(stretch.readable_from, self.end))
-        self._covered = _merged([*self._covered, OffsetRange(stretch.start, stretch.end)])
+        self._cover(stretch.start, stretch.end)
+
+    def _cover(self, start: int, end: int) -> None:
+        starts, ends = self._read_starts, self._read_ends
+        low, top = bisect_left(ends, start), bisect_right(starts, end)
+        if low < top:
+            start, end = min(start, starts[low]), max(end, ends[top - 1])
+        starts[low:top], ends[low:top] = [start], [end]
 
     @property
     def has_unseen(self) -> bool:
@@ -78,15 +87,17 @@ class PartialLog:
     def uncovered(self, start: int, end: int) -> tuple[OffsetRange, ...]:
         """Return the parts of [start, end), as far as they lie on the log, that were not read."""
         start, end = max(start, self.start), min(end, self.end)
+        starts, ends = self._read_starts, self._read_ends
+        first = bisect_right(ends, start)
+        if start >= end or (first < len(ends) and starts[first] <= start and end <= ends[first]):
+            return ()
         gaps = []
-        for known in self._covered:
-            if known.end <= start:
-                continue
-            if known.start >= end:
+        for at in range(first, len(starts)):
+            if start >= end or starts[at] >= end:
                 break
-            if start < known.start:
-                gaps.append(OffsetRange(start, known.start))
-            start = known.end
+            if start < starts[at]:
+                gaps.append(OffsetRange(start, starts[at]))
+            start = ends[at]
         if start < end:
             gaps.append(OffsetRange(start, end))
         return tuple(gaps)
@@ -107,7 +118,8 @@ class PartialLog:
 
     def at(self, offset: int) -> int | None:
         """Return the index of the record at exactly this offset; None if the log has none there."""
-        index = self.section(offset, offset + 1).low
+        self.require(offset, offset + 1)
+        index = bisect_left(self.offsets, offset)
         return index if index < len(self.offsets) and self.offsets[index] == offset else None
 
     def section(self, start: int, end: int) -> "Section":
