@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
+from itertools import repeat
 from typing import NamedTuple
 
 PROVEN_SYNC = "proven-sync"
@@ -41,6 +42,13 @@ class TopicPartition(NamedTuple):
 _partition = lru_cache(maxsize=100_000)(TopicPartition)
 
 
+@lru_cache(maxsize=4096)
+def partitions_of(topics: tuple[str, ...], partitions: tuple[int, ...]) -> tuple[TopicPartition, ...]:
+    """Return partitions, of one topic each, or all of a single one. Groups of one application share the answer."""
+    each = topics if len(topics) == len(partitions) else repeat(topics[0], len(partitions))
+    return tuple(map(TopicPartition, each, partitions))
+
+
 class GroupPartition(NamedTuple):
     """One committed offset's place: a group and a partition, by the source's topic name. A tuple, as the one above."""
 
@@ -62,12 +70,12 @@ UNREAD_METADATA = "\N{REPLACEMENT CHARACTER}"
 UNACKNOWLEDGED = "not-acknowledged"
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """A committed offset as the coordinator stores it, with the metadata that the consumer attached.
 
     `leader_epoch` is that of the record before, None where the consumer sent none. It is never carried to the other
     cluster, where it would feed the consumer's truncation check; `migrate.survey.other_log` says what it proves.
+    A tuple, as the ones above: they are made by the hundred thousand.
     """
 
     offset: int

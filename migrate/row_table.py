@@ -13,14 +13,14 @@ from abc import abstractmethod
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from enum import StrEnum
 from functools import partial
 from itertools import accumulate, chain, groupby, repeat
 from operator import attrgetter, eq
 from typing import Any, overload
 
-from migrate.model import Decision, Grade, Method, Row
+from migrate.model import Decision, Grade, Method, Row, TopicPartition, partitions_of
 
 ROW_FIELDS: tuple[str, ...] = Row._fields
 GROUP, ROW_COUNTING = "group", "partition"
@@ -82,6 +82,11 @@ class GroupRows(_MadeRows):
         self._columns = tuple(_compact(name, column, known) for name, column in zip(ROW_FIELDS, columns, strict=True))
 
     @classmethod
+    def of(cls, rows: Collection[Row]) -> "GroupRows":
+        """Return rows, one at least, all of one group, as a table; one that is a table already is returned as it is."""
+        return rows if isinstance(rows, cls) else cls.of_rows(rows)
+
+    @classmethod
     def of_rows(cls, rows: Iterable[Row], known: Known | None = None) -> "GroupRows":
         """Return rows, one at least, all of one group."""
         return cls(tuple(zip(*rows, strict=True)), {} if known is None else known)
@@ -123,6 +128,14 @@ class GroupRows(_MadeRows):
     def values(self, *names: str) -> Iterator[tuple[Any, ...]]:
         """Yield some fields of every row."""
         return zip(*map(self.whole, names), strict=True)
+
+    def source_partitions(self) -> Sequence[TopicPartition]:
+        """Return the partition of every row on the source."""
+        return partitions_of(tuple(self.column("source_topic")), tuple(self.column("partition")))
+
+    def target_partitions(self) -> Sequence[TopicPartition]:
+        """Return the partition of every row on the target."""
+        return partitions_of(tuple(self.column("target_topic")), tuple(self.column("partition")))
 
     def document(self) -> dict[str, Any]:
         """Return the table as plain values."""

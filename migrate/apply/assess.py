@@ -4,9 +4,10 @@ A group is written whole or not at all: one blocked row, or one difference from 
 the group, or its other partitions would fall to `auto.offset.reset`.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 from migrate.apply.drift import (
     UNDO,
@@ -25,10 +26,11 @@ from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import goes_whole
 from migrate.checks.registry import GROUP_SYNC, PENDING_TRANSACTIONS
 from migrate.errors import ClusterError
-from migrate.model import CheckResult, Commits, Decision, Failure, Row
+from migrate.model import CheckResult, Commits, Decision, Failure, Row, TopicPartition
 from migrate.plan.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
-from migrate.progress import LOGS_AT_ONCE, in_batches
+from migrate.progress import LOGS_AT_ONCE, in_background, in_batches
+from migrate.row_table import GroupRows
 from migrate.survey.expiry import BLOCK_BELOW_MS, UNKNOWN_TODO, remedy
 from migrate.survey.groups import ExpiryWatch
 from migrate.text import many, some
@@ -55,7 +57,7 @@ class GroupAssessment:
     group: str
     fate: Fate
     reasons: tuple[str, ...] = ()
-    pending: tuple[Row, ...] = ()
+    pending: Sequence[Row] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def assess(
     undo, source_unreachable = plan.header.kind == UNDO, options.source_unreachable
     traces = journal.traces(options.command)
     blocked, by_group = _blocked(plan), plan.groups()
-    held = {group: rows for group, rows in by_group.items() if group not in blocked and any(compared(rows))}
+    held = {group: rows for group, rows in by_group.items() if group not in blocked and compared(rows)}
     watch = None if undo else watch
     # After an earlier run most groups are done, and nobody wants to know when they expire.
     world, notes, lost, ahead = _read_world(plan, held, clusters, progress, None if traces else watch)
@@ -190,7 +192,7 @@ def _with_expiry(
             continue
         if still_to_write := pending_rows(rows, commits, traces.get(group)):
             pending[group] = rows
-            if any(row.decision is Decision.SET for row in still_to_write):
+            if Decision.SET in GroupRows.of(still_to_write).column("decision"):
                 setting.add(group)
     expiries, now_ms = watch.look(pending, setting, world.target.states, world.target.commits)
     soon = {
@@ -217,7 +219,7 @@ def _assess_group(
         return GroupAssessment(group, Fate.DRIFTED, tuple(map(str, drifts)))
     commits = world.target.commits[group]
     assert not isinstance(commits, Failure), "an unreadable group is drift"
-    pending = tuple(pending_rows(rows, commits, trace))
+    pending = pending_rows(rows, commits, trace)
     if not pending:
         return GroupAssessment(group, Fate.DONE if to_write(rows) else Fate.NOTHING)
     return GroupAssessment(group, Fate.WRITE, (), pending)
@@ -227,15 +229,16 @@ def _blocked(plan: Plan) -> dict[str, tuple[str, ...]]:
     """Return the reasons of each blocked group, each reason once with how many rows it has."""
     blocked: dict[str, tuple[str, ...]] = {}
     for group, rows in plan.groups().items():
+        if Decision.BLOCK not in rows.column("decision"):
+            continue
         counted: dict[tuple[str, str], list[str]] = {}
         for row in rows:
             if row.decision is Decision.BLOCK:
                 counted.setdefault((row.reason, row.sentence), []).append(row.subject)
-        if counted:
-            blocked[group] = tuple(
-                f"{subjects[0]}{_and_more(len(subjects) - 1)}: {reason}: {sentence}"
-                for (reason, sentence), subjects in counted.items()
-            )
+        blocked[group] = tuple(
+            f"{subjects[0]}{_and_more(len(subjects) - 1)}: {reason}: {sentence}"
+            for (reason, sentence), subjects in counted.items()
+        )
     return blocked
 
 
@@ -266,8 +269,11 @@ def _needs(pending: Collection[Row], before: Commits, undo: bool) -> Iterable[st
 
     `before` is what an undo would bring back: the first backup, or what is there now.
     """
+    table, whole = GroupRows.of(pending), goes_whole(pending, before)
+    only_sets = Decision.REMOVE not in table.column("decision")
+    if not any(table.column("target_metadata")) and (undo or not before) and (whole or only_sets):
+        return
     others = bool(before.keys() - {row.target_partition for row in pending if row.decision is Decision.REMOVE})
-    whole = goes_whole(pending, before)
     for row in pending:
         prior = before.get(row.target_partition)
         if row.target_metadata:
@@ -284,12 +290,15 @@ def _needs(pending: Collection[Row], before: Commits, undo: bool) -> Iterable[st
 
 def _read_world(
     plan: Plan,
-    held: Mapping[str, Collection[Row]],
+    held: Mapping[str, GroupRows],
     clusters: ApplyClusters,
     progress: Progress,
     watch: ExpiryWatch | None,
 ) -> tuple[World, tuple[str, ...], str, ExpiryWatch | None]:
-    """Read both clusters; with the notes, and why the source was not read where it should have been ("" otherwise)."""
+    """Read both clusters at once; with the notes, and why the source was not read where it should have been, or "".
+
+    Where the target cannot be read, nobody waits for the source.
+    """
     header, target, source = plan.header, clusters.target, clusters.source
     undo = header.kind == UNDO
     notes: tuple[str, ...] = ()
@@ -308,22 +317,26 @@ def _read_world(
     if _differ(header.target_cluster_id, target_id) or _differ(header.source_cluster_id, source_id):
         # The wrong cluster: what its groups look like is of no interest.
         held = {}
+    from_source = None
+    if source is not None:
+        progress.step(f"reading {len(held)} groups again on {target.alias} and {source.alias}")
+        from_source = in_background(partial(_read_source, plan, held, source, source_id), "reading the source")
     states = in_batches(list(held), target.group_states, progress)
     if watch is not None:
         watch = watch.ahead(states)
     commits = in_batches(list(held), target.commits, progress)
-    partitions = [] if undo else sorted({r.target_partition for rows in held.values() for r in compared(rows)})
+    partitions = [] if undo else _partitions(held, GroupRows.target_partitions)
     ranges = in_batches(partitions, target.log_ranges, progress, LOGS_AT_ONCE)
-    target_world, source_world, source_ids = SideWorld(target_id, ranges, states, commits), None, {}
+    target_world = SideWorld(target_id, ranges, states, commits)
+    source_world: SideWorld | None = None
+    source_ids: Mapping[str, str] = {}
+    on_target = _topics(held, "target_topic") & header.target_topic_ids.keys()
+    target_ids = target.topic_ids(sorted(on_target)) if on_target else {}
     try:
-        if source:
-            source_world = _read_source(plan, held, source, source_id, progress)
-            on_source = {row.source_topic for rows in held.values() for row in rows} & header.source_topic_ids.keys()
-            source_ids = dict(source.topic_ids(sorted(on_source))) if on_source else {}
+        if from_source is not None:
+            source_world, source_ids = from_source.result()
     except ClusterError as error:
         source_world, lost = None, error.problem
-    on_target = {row.target_topic for rows in held.values() for row in rows} & header.target_topic_ids.keys()
-    target_ids = target.topic_ids(sorted(on_target)) if on_target else {}
     return World(target_world, source_world, target_ids, source_ids), notes, lost, watch
 
 
@@ -332,16 +345,28 @@ def _differ(planned: str, now: str) -> bool:
 
 
 def _read_source(
-    plan: Plan, held: Mapping[str, Collection[Row]], source: ClusterAdmin, cluster_id: str, progress: Progress
-) -> SideWorld:
-    progress.step(f"reading {len(held)} groups again on {source.side} {source.alias}")
+    plan: Plan, held: Mapping[str, GroupRows], source: ClusterAdmin, cluster_id: str
+) -> tuple[SideWorld, Mapping[str, str]]:
+    """Return the source as it is now, and its topics' ids."""
     pending = {group for group in held if plan.accepted(PENDING_TRANSACTIONS.name, group)}
     stable = [group for group in held if group not in pending]
-    commits = in_batches(stable, source.commits, progress)
+    commits = dict(source.commits(stable))
     if pending:
         # The open transaction was accepted in the plan, which read what was committed so far.
         commits |= source.commits(sorted(pending), require_stable=False)
-    states = in_batches(list(held), source.group_states, progress)
-    partitions = sorted({r.source_partition for rows in held.values() for r in compared(rows)})
-    ranges = in_batches(partitions, source.log_ranges, progress, LOGS_AT_ONCE)
-    return SideWorld(cluster_id, ranges, states, commits)
+    states = source.group_states(list(held))
+    ranges = source.log_ranges(_partitions(held, GroupRows.source_partitions))
+    on_source = _topics(held, "source_topic") & plan.header.source_topic_ids.keys()
+    ids = source.topic_ids(sorted(on_source)) if on_source else {}
+    return SideWorld(cluster_id, ranges, states, commits), ids
+
+
+def _partitions(
+    held: Mapping[str, GroupRows], of_group: Callable[[GroupRows], Sequence[TopicPartition]]
+) -> list[TopicPartition]:
+    """Return the partitions on one side, of the rows that a plan holds, in order."""
+    return sorted({p for rows in held.values() for p in of_group(GroupRows.of(compared(rows)))})
+
+
+def _topics(held: Mapping[str, GroupRows], field: str) -> set[str]:
+    return {topic for rows in held.values() for topic in rows.column(field)}

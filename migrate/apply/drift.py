@@ -16,11 +16,13 @@ Any difference refuses its group (a difference of a whole cluster: all groups), 
 - An undo restores what was there: only the cluster, the topics, the group's state and its offsets count.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import eq
 
 from migrate.apply.history import REMOVED, GroupTrace
 from migrate.checks.registry import GROUP_SYNC, OFFSETS_EXPIRY, PRODUCERS_STOPPED, SOURCE_GROUP_STOPPED
+from migrate.commit_table import has_metadata, offsets_at
 from migrate.model import (
     UNREAD_METADATA,
     Commit,
@@ -34,6 +36,7 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.plan.plan import Header, Plan
+from migrate.row_table import GroupRows
 from migrate.survey.expiry import EXPIRY_EXPECTED
 from migrate.text import many
 
@@ -83,9 +86,32 @@ class Drift:
         return f"{self.subject}: {self.what}: expected {self.expected}, seen {self.seen}"
 
 
-def to_write(rows: Collection[Row]) -> list[Row]:
-    """Return the rows that change the target."""
-    return [row for row in rows if row.decision in (Decision.SET, Decision.REMOVE)]
+_WRITTEN = frozenset({Decision.SET, Decision.REMOVE})
+_HELD = _WRITTEN | {Decision.KEEP}
+
+
+def to_write(rows: Collection[Row]) -> Sequence[Row]:
+    """Return the rows of a group that change the target."""
+    return _decided(rows, _WRITTEN)
+
+
+def compared(rows: Collection[Row]) -> Sequence[Row]:
+    """Return the rows of a group that a plan holds on the target: what it sets, removes, or found there and keeps.
+
+    The group's move rests on their facts; a skipped row is the reviewer's own choice.
+    """
+    return _decided(rows, _HELD)
+
+
+def _decided(rows: Collection[Row], decisions: frozenset[Decision]) -> Sequence[Row]:
+    if isinstance(rows, GroupRows):
+        # Mostly all rows of a group are decided alike: then no row is made to find that out.
+        found = set(rows.column("decision"))
+        if found <= decisions:
+            return rows
+        if found.isdisjoint(decisions):
+            return ()
+    return [row for row in rows if row.decision in decisions]
 
 
 def committed(row: Row, commits: Commits) -> int | None:
@@ -122,9 +148,14 @@ def is_done(row: Row, commits: Commits, trace: GroupTrace | None) -> bool:
     return now is not None and row.target_offset is not None and now >= row.target_offset
 
 
-def pending_rows(rows: Collection[Row], commits: Commits, trace: GroupTrace | None) -> list[Row]:
+def pending_rows(rows: Collection[Row], commits: Commits, trace: GroupTrace | None) -> Sequence[Row]:
     """Return the rows of a group that are still to be written."""
-    return [row for row in to_write(rows) if not is_done(row, commits, trace)]
+    writes = to_write(rows)
+    if trace is None and isinstance(writes, GroupRows):
+        now = offsets_at(commits, writes.target_partitions())
+        if not any(map(eq, now, writes.whole("target_offset"))):
+            return writes
+    return [row for row in writes if not is_done(row, commits, trace)]
 
 
 def cluster_drift(plan: Plan, world: World) -> tuple[Drift, ...]:
@@ -191,14 +222,6 @@ def unread_source(world: World) -> tuple[str, ...]:
 _NOT_READ = Failure("NOT_READ", "it was not asked for")
 
 
-def compared(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows that a plan holds on the target: what it sets or removes, and what it found there and keeps.
-
-    The group's move rests on their facts; a skipped row is the reviewer's own choice.
-    """
-    return (row for row in rows if row.decision in (Decision.SET, Decision.REMOVE, Decision.KEEP))
-
-
 def _unreadable(group: str, what: str, failure: Failure) -> Drift:
     return Drift(group, what, "an answer", str(failure), True)
 
@@ -215,11 +238,14 @@ def _group_state(group: str, side: Side, state: GroupState | Failure) -> Iterato
 
 
 def _topic_ids(header: Header, rows: Collection[Row], world: World) -> Iterator[Drift]:
-    held = list(compared(rows))
-    sides = [(Side.TARGET, {row.target_topic for row in held}, header.target_topic_ids, world.target_topic_ids)]
+    held = compared(rows)
+    if not held:
+        return
+    table = GroupRows.of(held)
+    sides = [(Side.TARGET, set(table.column("target_topic")), header.target_topic_ids, world.target_topic_ids)]
     if world.source is not None:
         # Also of a group that was accepted alive: its offsets move, and its topics stay the same.
-        topics = {row.source_topic for row in held}
+        topics = set(table.column("source_topic"))
         sides.append((Side.SOURCE, topics, header.source_topic_ids, world.source_topic_ids))
     for side, topics, planned, ids in sides:
         for topic in sorted(topics):
@@ -234,7 +260,10 @@ def _target_offsets(
 ) -> Iterator[Drift]:
     undo = header.kind == UNDO
     restore = undo and header.settings.get("moved") == RESTORE_MOVED
-    for row in compared(rows):
+    held = compared(rows)
+    if not held or _all_stand_at(held, "target", "target_prior", "target_prior_metadata", commits):
+        return
+    for row in held:
         now = committed(row, commits)
         metadata = _other_metadata(row.target_prior_metadata, commits.get(row.target_partition))
         if (now == row.target_prior and not metadata) or restore:
@@ -250,6 +279,18 @@ def _target_offsets(
         expected = f"{offset_text(row.target_prior)} ({origin})"
         seen = offset_text(now) + (metadata if now == row.target_prior else _moved(row, now, trace, undo))
         yield Drift(row.subject, "target committed offset", expected, seen)
+
+
+def _all_stand_at(rows: Sequence[Row], side: str, offset: str, metadata: str, commits: Commits) -> bool:
+    """True if all rows of a group are committed at their `offset`, none with metadata: what mostly holds, told quickly.
+
+    `offset` and `metadata` are fields of a row, for commits of its `side`.
+    """
+    table = GroupRows.of(rows)
+    if has_metadata(commits) or set(table.column(metadata)) != {""}:
+        return False
+    partitions = table.target_partitions() if side == Side.TARGET else table.source_partitions()
+    return all(map(eq, offsets_at(commits, partitions), table.whole(offset)))
 
 
 def _moved_on(row: Row, now: int | None, trace: GroupTrace | None) -> bool:
@@ -286,14 +327,15 @@ def _logs(
     side: Side, rows: Collection[Row], ranges: Mapping[TopicPartition, LogRange | Failure], grows: Collection[str]
 ) -> Iterator[Drift]:
     """Yield what differs of the logs of one side; those of `grows`, source topics, may have grown."""
-    on_target = side is Side.TARGET
-    for row in compared(rows):
-        start, end = row.source_log_start, row.source_log_end
-        if on_target:
-            start, end = row.target_log_start, row.target_log_end
+    on_target, held = side is Side.TARGET, compared(rows)
+    if not held:
+        return
+    table = GroupRows.of(held)
+    partitions = table.target_partitions() if on_target else table.source_partitions()
+    planned = table.values(f"{side}_log_start", f"{side}_log_end", "source_topic")
+    for partition, (start, end, source_topic) in zip(partitions, planned, strict=True):
         if start is None or end is None:
             continue
-        partition = row.target_partition if on_target else row.source_partition
         now = ranges.get(partition, _NOT_READ)
         if isinstance(now, Failure):
             yield Drift(str(partition), f"{side} log", "an answer", str(now), is_unread=not on_target)
@@ -301,7 +343,7 @@ def _logs(
         # Retention goes on at the source, and takes nothing that the plan rests on.
         if on_target and now.start != start:
             yield Drift(str(partition), "target log start", str(start), str(now.start))
-        if now.end > end and row.source_topic not in grows:
+        if now.end > end and source_topic not in grows:
             seen = f"{now.end}: {many(now.end - end, 'record')} written since the plan"
             yield Drift(str(partition), f"{side} log end", str(end), seen)
         elif now.end < end:
@@ -321,14 +363,16 @@ def _source(
 
 
 def _source_commits(group: str, rows: Collection[Row], commits: Commits, every_topic: bool) -> Iterator[Drift]:
-    what = "source committed offset"
-    for row in compared(rows):
+    what, held = "source committed offset", compared(rows)
+    if held and _all_stand_at(held, "source", "source_committed", "source_metadata", commits):
+        held = ()
+    for row in held:
         commit = commits.get(row.source_partition)
         now = None if commit is None else commit.offset
         metadata = _other_metadata(row.source_metadata, commit)
         if now != row.source_committed or metadata:
             yield Drift(row.subject, what, offset_text(row.source_committed), offset_text(now) + metadata)
-    planned = {row.source_partition for row in rows}
+    planned = set(GroupRows.of(rows).source_partitions())
     topics = {p.topic for p in planned}
     # A new commit has no row: its partition would fall to auto.offset.reset.
     for partition in sorted(commits.keys() - planned):

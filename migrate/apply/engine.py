@@ -85,8 +85,10 @@ def apply_plan(
         details["source_not_seen"] = assessment.source_unseen
     with journal.open(command, details, state.events) as writer, _spending(spends, plan, undone.events):
         _before_writing(assessment, done, writer)
-        rows, trouble, gap = results_of(assessment, {}, {}, True), "", ""
-        if assessment.writable:
+        trouble = gap = ""
+        if not assessment.writable:
+            rows = results_of(assessment, {}, {}, True)
+        else:
             writing_target = target.holding(writer.lock)
             try:
                 rows, trouble, gap = _execute(
@@ -215,9 +217,11 @@ def _execute(
 
 
 def _with_doubt(
-    answers: Mapping[str, Mapping[TopicPartition, Answer]], histories: Iterable[Mapping[str, GroupTrace]]
-) -> dict[str, dict[TopicPartition, Answer]]:
+    answers: Mapping[str, Mapping[TopicPartition, Answer]], histories: Sequence[Mapping[str, GroupTrace]]
+) -> Mapping[str, Mapping[TopicPartition, Answer]]:
     """Return the answers; a failure for sure is unknown where an earlier run's try may have been written."""
+    if not any(histories):
+        return answers
     return {
         group: {
             p: replace(answer, outcome_unknown=True)
@@ -232,7 +236,7 @@ def _with_doubt(
 
 def _unconfirmed(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> list[str]:
     """Return the groups that need no writing, and that no earlier run has read back: these are read back too."""
-    kept = {row.group for row in assessment.plan.rows if row.decision is Decision.KEEP}
+    kept = {g for g, rows in assessment.plan.groups().items() if Decision.KEEP in rows.column("decision")}
     untouched = [
         g.group for g in assessment.groups if g.fate is Fate.DONE or (g.fate is Fate.NOTHING and g.group in kept)
     ]
@@ -247,15 +251,18 @@ def _proven(
 ) -> dict[str, dict[TopicPartition, Answer]]:
     """Return what a reading shows in place of the rows that this run or an earlier one had no certain answer for."""
     proven: dict[str, dict[TopicPartition, Answer]] = {}
-    for row in to_write(plan.rows):
-        commits, partition = read_back.get(row.group), row.target_partition
+    for group, rows in plan.groups().items():
+        commits, answered, trace = read_back.get(group), answers.get(group, {}), traces.get(group)
         if commits is None or isinstance(commits, Failure):
             continue
-        answer, trace = answers.get(row.group, {}).get(partition), traces.get(row.group)
-        earlier = trace is not None and trace.is_in_doubt(partition)
-        unknown = answer.outcome_unknown or earlier if isinstance(answer, Failure) else answer is None and earlier
-        if unknown and is_committed_as_planned(row, commits) and not row.needs_acknowledgement:
-            proven.setdefault(row.group, {})[partition] = REMOVED if row.decision is Decision.REMOVE else SET
+        if trace is None and not any(isinstance(answer, Failure) for answer in answered.values()):
+            continue
+        for row in to_write(rows):
+            answer, partition = answered.get(row.target_partition), row.target_partition
+            earlier = trace is not None and trace.is_in_doubt(partition)
+            unknown = answer.outcome_unknown or earlier if isinstance(answer, Failure) else answer is None and earlier
+            if unknown and is_committed_as_planned(row, commits) and not row.needs_acknowledgement:
+                proven.setdefault(group, {})[partition] = REMOVED if row.decision is Decision.REMOVE else SET
     return proven
 
 

@@ -5,29 +5,30 @@ that carry metadata are read by the exact client, commits with metadata are writ
 offsets. All else goes the usual way; the exact client is not even made while nothing needs it.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
 
+from migrate.commit_table import has_metadata
 from migrate.errors import EnvironmentLacks, MigrateError
-from migrate.model import UNREAD_METADATA, Commits, Decision, Failure, Row, TopicPartition
+from migrate.model import UNREAD_METADATA, Commits, Decision, Failure, TopicPartition
 from migrate.ports import ClusterAdmin, ExactClient, Outcomes
+from migrate.row_table import PlanRows
 
 MISSING = "JAVA_CLIENT_MISSING"
 UNUSABLE = "JAVA_CLIENT_UNUSABLE"
 
 
-def groups_with_metadata(rows: Iterable[Row]) -> frozenset[str]:
+def groups_with_metadata(rows: PlanRows) -> frozenset[str]:
     """Return the groups that have a row to write or keep, and metadata on any row: their commits are read exactly.
 
     A kept row is held to its metadata, too: what librdkafka reads of it would look like somebody else's commit.
     """
-    held, carrying = set(), set()
-    for row in rows:
-        if row.decision in (Decision.SET, Decision.REMOVE, Decision.KEEP):
-            held.add(row.group)
-        if row.target_metadata or row.target_prior_metadata or row.source_metadata:
-            carrying.add(row.group)
-    return frozenset(held & carrying)
+    decisions = {Decision.SET, Decision.REMOVE, Decision.KEEP}
+    fields = ("target_metadata", "target_prior_metadata", "source_metadata")
+    return frozenset(
+        group
+        for group, table in rows.groups().items()
+        if any(any(table.column(name)) for name in fields) and not decisions.isdisjoint(table.column("decision"))
+    )
 
 
 class ExactAdmin:
@@ -62,7 +63,7 @@ class ExactAdmin:
 
     def alter(self, wanted: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets; groups with metadata through the exact client."""
-        exact = {group: commits for group, commits in wanted.items() if any(c.metadata for c in commits.values())}
+        exact = {group: commits for group, commits in wanted.items() if has_metadata(commits)}
         others = {group: commits for group, commits in wanted.items() if group not in exact}
         answers = dict(self._usual.alter(others)) if others else {}
         if exact:
@@ -97,10 +98,10 @@ class ExactAdmin:
 
 
 def _without_content(answer: Commits | Failure) -> Commits | Failure:
-    if isinstance(answer, Failure) or not any(commit.metadata for commit in answer.values()):
+    if isinstance(answer, Failure) or not has_metadata(answer):
         return answer
     return {
-        place: replace(commit, metadata=UNREAD_METADATA) if commit.metadata else commit
+        place: commit._replace(metadata=UNREAD_METADATA) if commit.metadata else commit
         for place, commit in answer.items()
     }
 

@@ -8,12 +8,12 @@
   unknown stays unknown. One without an answer makes unknown what was set.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from migrate.errors import UnreadablePlan
-from migrate.model import Commit, Commits, TopicPartition
+from migrate.model import Commit, Commits, TopicPartition, partitions_of
 from migrate.plan.companions import unsealed
 from migrate.write_outcome import may_be_written
 
@@ -52,6 +52,11 @@ class GroupTrace:
     def is_certain(self, partition: TopicPartition) -> bool:
         """True if the cluster acknowledged the write, or a reading found it in place."""
         return self.results.get(partition) in (SET, REMOVED)
+
+    @property
+    def has_doubts(self) -> bool:
+        """True if a partition is in doubt."""
+        return any(map(self.is_in_doubt, self.planned))
 
     def is_in_doubt(self, partition: TopicPartition) -> bool:
         """True if a write was begun, and nothing says for sure what became of it."""
@@ -153,7 +158,7 @@ class _Folding:
         elif kind == "spent":
             self._spends.append(str(event["by"]))
         elif kind == "backup":
-            self._prior.setdefault(event["group"], _commits(event["prior"]))
+            self._prior.setdefault(event["group"], _commits(event))
         elif kind in ("intent", "outcome", "readback"):
             self._trace(kind, event["group"], event)
         elif kind != "end":
@@ -163,7 +168,7 @@ class _Folding:
         traces = self._traces[self._command]
         known = traces.get(group, GroupTrace({}, {}))
         if kind == "intent":
-            planned = {partition_of(p): p["offset"] for p in event["planned"]}
+            planned = offsets_of(event)
             for p in planned:
                 attempt = (self._command, group, p)
                 unanswered = attempt in self._before or (p in known.planned and p not in known.results)
@@ -172,16 +177,16 @@ class _Folding:
             results = {**known.results, **dict.fromkeys(planned, UNKNOWN)}
             traces[group] = GroupTrace({**known.planned, **planned}, results)
         elif kind == "outcome":
-            traces[group] = replace(known, results=self._answered(group, known.results, event["results"]))
+            traces[group] = replace(known, results=self._answered(group, known.results, answers_of(event)))
         else:
             traces[group] = replace(known, read_back=bool(event["ok"]))
 
     def _answered(
-        self, group: str, known: Mapping[TopicPartition, str], answers: Iterable[Mapping[str, Any]]
+        self, group: str, known: Mapping[TopicPartition, str], answers: Iterable[tuple[TopicPartition, str, str, str]]
     ) -> dict[TopicPartition, str]:
         results = dict(known)
-        for answer in answers:
-            partition, status = partition_of(answer), _status(answer)
+        for partition, said, code, _ in answers:
+            status = _status(said, code)
             before = self._before.pop((self._command, group, partition), None)
             if before is None:
                 # What a later reading found: it may settle what is unknown, and takes nothing back.
@@ -192,17 +197,55 @@ class _Folding:
         return results
 
 
-def _status(answer: Mapping[str, Any]) -> str:
-    status, code = str(answer["status"]), str(answer.get("code", ""))
+def _status(status: str, code: str) -> str:
     if status == FAILED and code and not code.startswith("_") and may_be_written(code):
         return UNKNOWN
     return status
 
 
-def _commits(saved: Iterable[Mapping[str, Any]]) -> Commits:
-    return {partition_of(p): Commit(p["offset"], p["metadata"]) for p in saved if p["offset"] is not None}
+def _commits(event: Mapping[str, Any]) -> Commits:
+    saved = _by_partition(event, "prior", "offset", "metadata")
+    return {place: Commit(offset, metadata) for place, offset, metadata in saved if offset is not None}
 
 
-def partition_of(place: Mapping[str, Any]) -> TopicPartition:
-    """Return the partition that an entry of a journal is about."""
-    return TopicPartition(place["topic"], place["partition"])
+def offsets_of(event: Mapping[str, Any]) -> dict[TopicPartition, int | None]:
+    """Return the offsets of an intent or a read-back."""
+    return dict(_by_partition(event, "planned" if event["event"] == "intent" else "seen", "offset"))
+
+
+def answers_of(event: Mapping[str, Any]) -> Iterator[tuple[TopicPartition, str, str, str]]:
+    """Yield an outcome's partitions, each with its status, and the code and message of a failure."""
+    return _by_partition(event, "results", "status", "code", "message")
+
+
+def by_partition(places: Sequence[TopicPartition], **columns: list[Any]) -> dict[str, list[Any]]:
+    """Return what an event says of some partitions: an item for each, or a single one where all agree.
+
+    `partition` always has an item for each, so it says how many there are.
+    """
+    columns = {"topic": [place.topic for place in places], **columns}
+    agreed = {name: c[:1] if c.count(c[0]) == len(c) else c for name, c in columns.items() if c}
+    return {"partition": [place.partition for place in places], **agreed}
+
+
+# What an entry may lack, in a journal of the earlier form.
+_MAY_LACK = {"code": "", "message": "", "metadata": ""}
+
+
+def _by_partition(event: Mapping[str, Any], listed: str, *fields: str) -> Iterator[Any]:
+    """Yield an event's partitions, each with its fields, as `by_partition` wrote them.
+
+    Earlier versions wrote an object for each partition, in a list named `listed`.
+    """
+    if listed in event:
+        return (
+            (TopicPartition(entry["topic"], entry["partition"]), *(entry[field] for field in fields))
+            for entry in ({**_MAY_LACK, **each} for each in event[listed])
+        )
+    count = len(event["partition"])
+    if not count:
+        return iter(())
+    if len(event["topic"]) not in (1, count):
+        raise ValueError("topics")
+    columns = [event[field] if len(event[field]) == count else event[field] * count for field in fields]
+    return zip(partitions_of(tuple(event["topic"]), tuple(event["partition"])), *columns, strict=True)

@@ -10,6 +10,7 @@ Invariants:
 
 import errno
 import fcntl
+import hashlib
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping
@@ -17,10 +18,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from migrate.apply.history import FAILED, UNKNOWN, JournalState, Offsets, read_history
+from migrate.apply.history import FAILED, UNKNOWN, JournalState, Offsets, by_partition, read_history
 from migrate.clock import iso
 from migrate.errors import MigrateError, Refused, UnreadablePlan
-from migrate.model import Commit, Commits, Failure, TopicPartition
+from migrate.model import Commits, Failure, TopicPartition
 from migrate.plan.companions import journal_path, journals_under_any_name, sealed, sync_folder
 from migrate.plan.plan import SHORT_DIGITS
 
@@ -83,10 +84,16 @@ class Journal:
         self.path = path
         self.fingerprint = fingerprint
         self._now_ms = now_ms
+        self._last_read = (b"", JournalState())
 
     def read(self) -> JournalState:
-        """Return the state, as `read_journal` does."""
-        return read_journal(self.path, self.fingerprint)
+        """Return the state, as `read_journal` does; a file that has not changed meanwhile is not folded again."""
+        content = journal_content(self.path) or b""
+        digest, state = self._last_read
+        if (now := hashlib.sha256(content).digest()) != digest:
+            state = read_history(content, str(self.path), self.fingerprint) if content else JournalState()
+            self._last_read = (now, state)
+        return state
 
     def open(self, command: str, details: Mapping[str, object], expected_events: int | None = None) -> "JournalWriter":
         """Lock the journal, create it if there is none, write `begin`.
@@ -255,23 +262,29 @@ class JournalWriter:
         """Save each group's commits, and that there is none on the partitions of `rows`; durable on return."""
         for group, commits in prior.items():
             absent = set(rows.get(group, ())) - commits.keys()
-            saved = [_saved(p, commits.get(p)) for p in sorted({*commits, *absent})]
-            self.write("backup", group=group, prior=saved)
+            places = sorted({*commits, *absent})
+            saved = [commits.get(place) for place in places]
+            offsets = [None if commit is None else commit.offset for commit in saved]
+            metadata = ["" if commit is None else commit.metadata for commit in saved]
+            self.write("backup", group=group, **by_partition(places, offset=offsets, metadata=metadata))
         self.sync()
 
     def intend(self, planned: Mapping[str, Offsets]) -> None:
         """Say what is about to be written; durable on return."""
         for group, offsets in planned.items():
-            self.write("intent", group=group, planned=_places(offsets))
+            self.write("intent", group=group, **_placed(offsets))
         self.sync()
 
     def outcome(self, group: str, results: Results) -> None:
         """Say what the cluster answered: "set", "removed", or the failure."""
-        self.write("outcome", group=group, results=[_place(p) | _result(results[p]) for p in sorted(results)])
+        places = sorted(results)
+        answers = [_answer(results[place]) for place in places]
+        columns = dict(zip(("status", "code", "message"), map(list, zip(*answers, strict=True)), strict=True))
+        self.write("outcome", group=group, **by_partition(places, **columns))
 
     def read_back(self, group: str, ok: bool, offsets: Offsets) -> None:
         """Say what a fresh client read afterwards."""
-        self.write("readback", group=group, ok=ok, seen=_places(offsets))
+        self.write("readback", group=group, ok=ok, **_placed(offsets))
 
     def spent(self, by: str) -> None:
         """Say that an undo plan of this plan is about to be applied; durable on return."""
@@ -313,22 +326,13 @@ def no_locks(path: Path, error: OSError) -> MigrateError:
     )
 
 
-def _place(partition: TopicPartition) -> dict[str, Any]:
-    return {"topic": partition.topic, "partition": partition.partition}
+def _placed(offsets: Offsets) -> dict[str, list[Any]]:
+    places = sorted(offsets)
+    return by_partition(places, offset=[offsets[place] for place in places])
 
 
-def _places(offsets: Offsets) -> list[dict[str, Any]]:
-    return [_place(p) | {"offset": offsets[p]} for p in sorted(offsets)]
-
-
-def _saved(partition: TopicPartition, commit: Commit | None) -> dict[str, Any]:
-    if commit is None:
-        return _place(partition) | {"offset": None}
-    return _place(partition) | {"offset": commit.offset, "metadata": commit.metadata}
-
-
-def _result(result: str | Failure) -> dict[str, Any]:
+def _answer(result: str | Failure) -> tuple[str, str, str]:
+    """Return an answer's status, and the code and message of a failure."""
     if isinstance(result, str):
-        return {"status": result}
-    status = UNKNOWN if result.outcome_unknown else FAILED
-    return {"status": status, "code": result.code, "message": result.message}
+        return result, "", ""
+    return UNKNOWN if result.outcome_unknown else FAILED, result.code, result.message

@@ -63,6 +63,9 @@ class WhyNotWritten(StrEnum):
     LEFT_OUT = "left-out"
 
 
+NOT_WRITTEN = {Decision.BLOCK: WhyNotWritten.BLOCKED, Decision.SKIP: WhyNotWritten.SKIPPED}
+
+
 @dataclass(frozen=True, slots=True)
 class NotWritten:
     """One row that nobody was to write, so that nothing can be verified. `reason` is the plan's code, or ""."""
@@ -81,7 +84,7 @@ class NotWritten:
 
 def by_plan(row: Row) -> NotWritten | None:
     """Return a row that the plan itself does not write; None for one that it sets, removes or keeps."""
-    why = {Decision.BLOCK: WhyNotWritten.BLOCKED, Decision.SKIP: WhyNotWritten.SKIPPED}.get(row.decision)
+    why = NOT_WRITTEN.get(row.decision)
     return None if why is None else NotWritten(row.key, row.target_partition, why, row.reason, row.sentence)
 
 

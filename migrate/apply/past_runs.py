@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from migrate.apply.history import APPLY, ROLLBACK, partition_of
+from migrate.apply.history import APPLY, ROLLBACK, answers_of, offsets_of
 from migrate.model import TopicPartition
 
 UNDONE = "apply of an undo plan"
@@ -66,11 +66,11 @@ def past_runs(content: bytes) -> PastRuns:
         elif kind == "spent" and runs:
             runs[-1] = replace(runs[-1], command=UNDONE, ended=event["time"])
         elif kind == "readback":
-            seen[command, event["group"]] = {partition_of(place): place["offset"] for place in event["seen"]}
+            seen[command, event["group"]] = offsets_of(event)
         elif kind == "outcome":
-            for answer in event["results"]:
-                key = (command, event["group"], partition_of(answer))
+            for partition, _, code, message in answers_of(event):
+                key = (command, event["group"], partition)
                 errors.pop(key, None)
-                if "code" in answer:
-                    errors[key] = f"{answer['code']}: {answer['message']}"
+                if code:
+                    errors[key] = f"{code}: {message}"
     return PastRuns(tuple(runs), seen, errors)

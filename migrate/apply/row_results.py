@@ -1,14 +1,16 @@
 """What became of each row of a plan: from what was found, what the cluster answered, and what was read back. Pure."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
-from migrate.apply.assess import REFUSED, Assessment
+from migrate.apply.assess import REFUSED, Assessment, GroupAssessment
 from migrate.apply.drift import committed, is_committed_as_planned, is_kept, offset_text
 from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN
 from migrate.apply.write import Answer
+from migrate.commit_table import has_metadata, offsets_at
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
+from migrate.row_table import GroupRows
 
 
 class RowStatus(StrEnum):
@@ -29,11 +31,11 @@ class RowStatus(StrEnum):
     SKIPPED = "skipped"
 
 
-@dataclass(frozen=True, slots=True)
-class RowResult:
+class RowResult(NamedTuple):
     """One row's end. `seen_offset` is the target's committed offset as last read, None for none or unread.
 
-    `acknowledged` says that the cluster answered this run's write with success, whatever is committed now.
+    `acknowledged` says that the cluster answered this run's write with success, whatever is committed now. A tuple: a
+    run has as many as its plan has rows.
     """
 
     key: tuple[str, str, int]
@@ -51,12 +53,35 @@ def results_of(
     proceed: bool,
 ) -> tuple[RowResult, ...]:
     """Return one result for each row of the plan, in its order."""
-    groups = {g.group: g for g in assessment.groups}
-    pending = {row.key for g in assessment.groups for row in g.pending}
+    groups, commits_of = assessment.plan.groups(), assessment.target_commits
+    return tuple(
+        result
+        for group in assessment.groups
+        for result in _of_group(
+            group,
+            groups[group.group],
+            commits_of.get(group.group, {}),
+            answers.get(group.group),
+            read_back.get(group.group),
+            proceed,
+        )
+    )
+
+
+def _of_group(
+    group: GroupAssessment,
+    rows: GroupRows,
+    commits: Commits,
+    answers: Mapping[TopicPartition, Answer] | None,
+    after: Commits | Failure | None,
+    proceed: bool,
+) -> Iterable[RowResult]:
+    if (done := _all_written(group, rows, answers or {}, after)) is not None:
+        return done
+    pending = {row.key for row in group.pending}
 
     def result(row: Row) -> RowResult:
-        group, commits = groups[row.group], assessment.target_commits.get(row.group, {})
-        now, after = committed(row, commits), read_back.get(row.group)
+        now = committed(row, commits)
         if row.decision is Decision.SKIP:
             return RowResult(row.key, row.target_partition, RowStatus.SKIPPED, "", now)
         if group.fate in REFUSED:
@@ -67,12 +92,41 @@ def results_of(
         if row.key not in pending:
             status = RowStatus.ALREADY if is_committed_as_planned(row, commits) else RowStatus.MOVED_ON
             return _judge_untouched(row, status, now, after)
-        if row.group not in answers:
+        if answers is None:
             error = "" if proceed else "not written: other groups are refused"
             return RowResult(row.key, row.target_partition, RowStatus.PLANNED, error, now)
-        return _judge(row, answers[row.group].get(row.target_partition), after)
+        return _judge(row, answers.get(row.target_partition), after)
 
-    return tuple(map(result, assessment.plan.rows))
+    return map(result, rows)
+
+
+def _all_written(
+    group: GroupAssessment,
+    rows: GroupRows,
+    answers: Mapping[TopicPartition, Answer],
+    after: Commits | Failure | None,
+) -> Iterable[RowResult] | None:
+    """Return the results where every row of a group was set, or removed, and read back so; None for any other group.
+
+    What mostly holds, told without a look at each row; the rules for the others are `_judge`'s.
+    """
+    words, decisions = set(answers.values()), set(rows.column("decision"))
+    is_set = words == {SET} and decisions == {Decision.SET}
+    if group.pending is not rows or len(answers) != len(rows) or isinstance(after, Failure) or after is None:
+        return None
+    if not is_set and (words != {REMOVED} or decisions != {Decision.REMOVE}):
+        return None
+    partitions, planned = rows.target_partitions(), list(rows.whole("target_offset"))
+    if has_metadata(after) or set(rows.column("target_metadata")) != {""}:
+        return None
+    if offsets_at(after, partitions) != planned or answers.keys() != set(partitions):
+        return None
+    status = RowStatus.SET if is_set else RowStatus.REMOVED
+    keys = rows.values("group", "source_topic", "partition")
+    return (
+        RowResult(key, partition, status, "", offset, True)
+        for key, partition, offset in zip(keys, partitions, planned, strict=True)
+    )
 
 
 def _judge_untouched(row: Row, status: RowStatus, before: int | None, commits: Commits | Failure | None) -> RowResult:

@@ -37,14 +37,14 @@ def undo_plan(
     plan's or a consumer's.
     """
     done = {group for traces in restored for group, trace in traces.items() if trace.read_back}
-    rows = tuple(
-        _undo_row(row, trace, state.prior.get(row.group))
-        for row in to_write(plan.rows)
-        if row.group not in done
-        and (trace := state.applied.get(row.group)) is not None
-        and trace.is_written(row.target_partition)
+    rows = PlanRows.of(
+        _undo_row(row, trace, state.prior.get(group))
+        for group, of_group in plan.groups().items()
+        if group not in done and (trace := state.applied.get(group)) is not None
+        for row in to_write(of_group)
+        if trace.is_written(row.target_partition)
     )
-    topics = {row.target_topic for row in rows}
+    topics = {topic for of_group in rows.groups().values() for topic in of_group.column("target_topic")}
     header = replace(
         plan.header,
         format_version=FORMAT_VERSION,
@@ -67,7 +67,7 @@ def undo_plan(
         comparison={},
         sums={},
     )
-    return Plan(header, PlanRows.of(rows))
+    return Plan(header, rows)
 
 
 def refuse_stale(undo: Plan, state: JournalState) -> None:
@@ -78,9 +78,10 @@ def refuse_stale(undo: Plan, state: JournalState) -> None:
     """
     header = undo.header
     settled = all(
-        row.needs_acknowledgement or trace is None or not trace.is_in_doubt(row.target_partition)
-        for row in undo.rows
-        for trace in (state.applied.get(row.group),)
+        row.needs_acknowledgement or not trace.is_in_doubt(row.target_partition)
+        for group, rows in undo.groups().items()
+        if (trace := state.applied.get(group)) is not None and trace.has_doubts
+        for row in rows
     )
     if _digest(state, undo.fingerprint) == header.undoes_digest and settled:
         return
@@ -122,34 +123,34 @@ _NO_TRANSLATION: Mapping[str, Any] = Row._field_defaults
 
 
 def _undo_row(row: Row, trace: GroupTrace, prior: Commits | None) -> Row:
-    certain = trace.is_certain(row.target_partition)
-    bare = row._replace(
-        target_prior=trace.planned[row.target_partition],
-        target_prior_metadata=row.target_metadata,
-        target_offset=None,
-        method=None,
-        grade=None,
-        rereads_at_most=None,
-        rereads_estimate=None,
-        **_NO_TRANSLATION,
-    )
+    partition = row.target_partition
+    certain, before = trace.is_certain(partition), None
     if prior is None:
+        decision, reason = Decision.BLOCK, "no-backup"
         sentence = "The journal holds no backup of this group: what was there before is not known."
-        return bare._replace(decision=Decision.BLOCK, reason="no-backup", sentence=sentence)
-    before = prior.get(row.target_partition)
-    if before is None:
+    elif (before := prior.get(partition)) is None:
         sentence = "Nothing was committed before the apply: the offset is removed."
-        reason, sentence = _reason(certain, "was-absent", sentence)
-        return bare._replace(decision=Decision.REMOVE, reason=reason, sentence=sentence)
-    sentence = f"Back to {before.offset}, which was committed before the apply"
-    reason, sentence = _reason(certain, "was-there", sentence + (", with its metadata." if before.metadata else "."))
-    return bare._replace(
-        decision=Decision.SET,
-        target_offset=before.offset,
-        target_metadata=before.metadata,
-        reason=reason,
-        sentence=sentence,
-    )
+        decision, (reason, sentence) = Decision.REMOVE, _reason(certain, "was-absent", sentence)
+    else:
+        sentence = f"Back to {before.offset}, which was committed before the apply"
+        sentence += ", with its metadata." if before.metadata else "."
+        decision, (reason, sentence) = Decision.SET, _reason(certain, "was-there", sentence)
+    changes: dict[str, Any] = {
+        **_NO_TRANSLATION,
+        "target_prior": trace.planned[partition],
+        "target_prior_metadata": row.target_metadata,
+        "decision": decision,
+        "target_offset": None if before is None else before.offset,
+        "method": None,
+        "grade": None,
+        "rereads_at_most": None,
+        "rereads_estimate": None,
+        "reason": reason,
+        "sentence": sentence,
+    }
+    if before is not None:
+        changes["target_metadata"] = before.metadata
+    return row._replace(**changes)
 
 
 def _reason(certain: bool, reason: str, sentence: str) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from migrate.clock import Backoff, Clock
 from migrate.errors import MigrateError
 from migrate.model import Commit, Commits, Decision, Failure, Row, TopicPartition
 from migrate.ports import ClusterAdmin, Outcomes
+from migrate.row_table import GroupRows
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -118,7 +119,7 @@ class GroupWriter:
         holds nothing else.
         """
         written = Written()
-        left: Left = {g: {r.target_partition: r for r in rows} for g, rows in groups.items()}
+        left: Left = _ByPartition(groups)
         self._whole = frozenset(g for g, rows in groups.items() if goes_whole(rows, before.get(g, {})))
         try:
             with Interruption() as self._interrupted, ThreadPoolExecutor(1, "writing") as pool:
@@ -280,10 +281,27 @@ class GroupWriter:
         return settled
 
 
+class _ByPartition(Mapping[str, Mapping[TopicPartition, Row]]):
+    """Each group's rows by partition, made whenever they are asked for: a chunk of groups is held at a time."""
+
+    def __init__(self, groups: Mapping[str, Sequence[Row]]) -> None:
+        self._groups = groups
+
+    def __getitem__(self, group: str) -> Mapping[TopicPartition, Row]:
+        return {row.target_partition: row for row in self._groups[group]}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._groups)
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+
 def goes_whole(rows: Collection[Row], commits: Commits) -> bool:
     """True if removing these rows leaves nothing of the group: then it is deleted, which every client can do."""
-    removed = {row.target_partition for row in rows if row.decision is Decision.REMOVE}
-    return len(removed) == len(rows) and commits.keys() <= removed
+    if any(decision is not Decision.REMOVE for decision in GroupRows.of(rows).column("decision")):
+        return False
+    return commits.keys() <= set(GroupRows.of(rows).target_partitions())
 
 
 def read_commits(
@@ -319,13 +337,13 @@ def read_commits(
             backoff.pause()
 
 
-def _again(left: Left, answers: Answers) -> dict[str, dict[TopicPartition, Row]]:
+def _again(left: Left, answers: Answers) -> Left:
     """Return the rows that are worth another try, those that had none yet first."""
-    fresh = {group: dict(rows) for group, rows in left.items() if group not in answers}
+    fresh = {group: left[group] for group in left if group not in answers}
+    passing = [group for group in left if any(map(_is_passing, answers.get(group, {}).values()))]
     retry = {
-        group: {p: row for p, row in rows.items() if (answer := answers[group].get(p)) and _is_passing(answer)}
-        for group, rows in left.items()
-        if group in answers
+        group: {p: row for p, row in left[group].items() if (answer := answers[group].get(p)) and _is_passing(answer)}
+        for group in passing
     }
     return fresh | {group: rows for group, rows in retry.items() if rows}
 

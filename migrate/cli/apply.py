@@ -30,6 +30,7 @@ from migrate.plan.companions import journal_path, journals_under_any_name, real_
 from migrate.plan.file import read_plan, refuse_out, write_plan
 from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, Plan, approves
 from migrate.ports import ClusterAdmin, Progress
+from migrate.row_table import PlanRows
 from migrate.show.apply import Typed, apply_lines, elsewhere_lines
 from migrate.show.formats import select
 from migrate.show.verify import proof_lines, verify_document, verify_lines
@@ -55,7 +56,7 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pri
     loose, note = _loose_rows(undone) if undone is not None else ((), "")
     exact = groups_with_metadata(plan.rows)
     with apply_edges(flow, progress, bool(exact), options) as edges:
-        target = edges.exact_admin(edges.target, exact | groups_with_metadata(loose))
+        target = edges.exact_admin(edges.target, exact | groups_with_metadata(PlanRows.of(loose)))
         source = None
         if not plan.header.source_down and plan.header.kind != UNDO:
             source = edges.exact_admin(edges.source, exact)
@@ -113,7 +114,7 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
     if options["out"] is not None:
         refuse_out(options["out"])
     with apply_edges(flow, progress, bool(exact) and options["out"] is None, options) as edges:
-        target = edges.exact_admin(edges.target, exact | groups_with_metadata(loose))
+        target = edges.exact_admin(edges.target, exact | groups_with_metadata(PlanRows.of(loose)))
         if not undo.rows:
             lines, code = [_nothing_to_undo(plan, state)], EXIT_DONE
         elif options["out"] is not None:

@@ -8,6 +8,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient
 
+from migrate.commit_table import has_metadata
 from migrate.kafka.cluster_reader import ConfluentReader
 from migrate.kafka.connection import LONGEST
 from migrate.kafka.errors import failure_of
@@ -31,7 +32,7 @@ class ConfluentAdmin(ConfluentReader):
         results: dict[str, dict[TopicPartition, Failure | None]] = {group: {} for group in commits}
         remaining = {}
         for group, offsets in commits.items():
-            if any(commit.metadata for commit in offsets.values()):
+            if has_metadata(offsets):
                 results[group] = dict.fromkeys(offsets, NOT_EXACT)
             else:
                 remaining[group] = batches(sorted(offsets), ALTER_BATCH)
@@ -55,7 +56,7 @@ class ConfluentAdmin(ConfluentReader):
         def submit(client: AdminClient, group: str) -> "Future[Any]":
             # Without `metadata` and leader epoch: "" would be stored as a NUL byte, and the source's epoch
             # would feed the consumer's truncation check on the target.
-            offsets = [KafkaPartition(p.topic, p.partition, commits[group][p].offset) for p in parts[group]]
+            offsets = [KafkaPartition(*place, commits[group][place].offset) for place in parts[group]]
             request = [ConsumerGroupTopicPartitions(group, offsets)]
             return client.alter_consumer_group_offsets(request, **LONGEST)[group]
 

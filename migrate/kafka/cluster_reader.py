@@ -14,12 +14,13 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from migrate.clock import Backoff, SystemClock
+from migrate.commit_table import CommitTable
 from migrate.errors import ClusterError
 from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of, or_too_few_copies
 from migrate.kafka.settings import ClientSettings
 from migrate.kafka.turns import batches
-from migrate.model import UNREAD_METADATA, ClusterFacts, Commit, Commits, Failure, GroupState, LogRange, TopicPartition
+from migrate.model import UNREAD_METADATA, ClusterFacts, Commits, Failure, GroupState, LogRange, TopicPartition
 
 MAX_IN_FLIGHT = 100
 DESCRIBE_BATCH = 500
@@ -235,18 +236,21 @@ def _state(answer: Any) -> GroupState | Failure:
 def _commits(answer: Any) -> Commits | Failure:
     if isinstance(answer, Failure):
         return or_too_few_copies(answer)
-    commits = {}
+    # -1001 without an error is Kafka's "nothing committed": the partition is listed, the commit is not.
+    committed = []
     for partition in answer.topic_partitions or ():
         if partition.error is not None:
             failure = failure_of(partition.error)
             where = f"{partition.topic}-{partition.partition}"
             return Failure(failure.code, f"{where}: {failure.message}", failure.retriable)
-        # -1001 without an error is Kafka's "nothing committed": the partition is listed, the commit is not.
         if partition.offset >= 0:
-            commits[TopicPartition(intern(partition.topic), partition.partition)] = Commit(
-                partition.offset, _metadata(partition), partition.leader_epoch
-            )
-    return commits
+            committed.append(partition)
+    return CommitTable(
+        [TopicPartition(intern(p.topic), p.partition) for p in committed],
+        [p.offset for p in committed],
+        list(map(_metadata, committed)),
+        [p.leader_epoch for p in committed],
+    )
 
 
 def _metadata(partition: Any) -> str:

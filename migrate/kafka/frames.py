@@ -14,7 +14,8 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
-from migrate.model import ClusterFacts, Commit, Failure, GroupState, LogRange, TopicPartition
+from migrate.model import ClusterFacts, Failure, GroupState, LogRange, TopicPartition
+from migrate.ports import Outcomes
 
 _LENGTH = struct.Struct(">Q")
 _READ_SIZE = 1 << 20
@@ -34,45 +35,35 @@ def _values(*kinds: type[Any]) -> dict[type[Any], Any]:
     return {kind: reducer(kind) for kind in kinds}
 
 
-_REDUCERS = copyreg.dispatch_table | _values(ClusterFacts, Commit, Failure, GroupState, LogRange)
-_COMMIT_FIELDS = attrgetter(*Commit.__dataclass_fields__)
+_REDUCERS = copyreg.dispatch_table | _values(ClusterFacts, Failure, GroupState, LogRange)
 _REDUCERS[TopicPartition] = lambda place: (TopicPartition, tuple(place))
 
 
 class ByGroup:
-    """Sends what is known of each group's partitions as a few long columns; the other side gets plain dictionaries.
+    """Sends what became of each group's partitions as a few long columns; the other side gets plain dictionaries.
 
-    `answers`: group to (partition to commit, failure or None), or to the group's failure. A hundred thousand offsets
-    sent one by one would take a tenth of all the time that reading them takes.
+    A hundred thousand outcomes sent one by one would take a tenth of all the time that writing them takes.
     """
 
-    def __init__(self, answers: Mapping[str, Mapping[TopicPartition, Any] | Failure]) -> None:
-        self.answers = answers
+    def __init__(self, outcomes: Outcomes) -> None:
+        self.outcomes = outcomes
 
     def columns(self) -> tuple[Any, ...]:
         """Return all of it in the arguments of `_by_group`."""
-        sizes = {g: a if isinstance(a, Failure) else len(a) for g, a in self.answers.items()}
-        by_partition = [answer for answer in self.answers.values() if not isinstance(answer, Failure)]
-        topics, partitions = [p.topic for a in by_partition for p in a], [p.partition for a in by_partition for p in a]
-        values = [value for answer in by_partition for value in answer.values()]
-        if all(type(value) is Commit for value in values):
-            return sizes, topics, partitions, tuple(map(list, zip(*map(_COMMIT_FIELDS, values), strict=True))), None
-        return sizes, topics, partitions, (), values
+        sizes = {group: len(answers) for group, answers in self.outcomes.items()}
+        places = [place for answers in self.outcomes.values() for place in answers]
+        failures = [failure for answers in self.outcomes.values() for failure in answers.values()]
+        return sizes, [p.topic for p in places], [p.partition for p in places], failures
 
 
 def _by_group(
-    sizes: Mapping[str, int | Failure],
-    topics: list[str],
-    partitions: list[int],
-    commits: tuple[Any, ...],
-    others: list[Any] | None,
-) -> dict[str, dict[TopicPartition, Any] | Failure]:
-    values = map(Commit, *commits) if commits else iter(others or ())
-    places = zip(map(TopicPartition, topics, partitions), values, strict=True)
-    return {g: size if isinstance(size, Failure) else dict(islice(places, size)) for g, size in sizes.items()}
+    sizes: Mapping[str, int], topics: list[str], partitions: list[int], failures: list[Failure | None]
+) -> dict[str, dict[TopicPartition, Failure | None]]:
+    places = zip(map(TopicPartition, topics, partitions), failures, strict=True)
+    return {group: dict(islice(places, size)) for group, size in sizes.items()}
 
 
-_REDUCERS[ByGroup] = lambda packed: (_by_group, packed.columns())
+_REDUCERS[ByGroup] = lambda sent: (_by_group, sent.columns())
 
 
 def send(channel: socket.socket, value: Any) -> None:

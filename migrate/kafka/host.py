@@ -42,7 +42,7 @@ def main(descriptor: int) -> None:
 
                 admin = ConfluentAdmin(*settings)
             value: Any = None if method == "renewed" else getattr(admin, method)(*arguments, **options)
-            answer: Any = ("done", ByGroup(value) if method in ("commits", "alter") else value)
+            answer: Any = ("done", ByGroup(value) if method == "alter" else value)
         except MigrateError as error:
             answer = ("error", (type(error), error.problem, error.todo))
         except BaseException:

@@ -21,8 +21,9 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from migrate.clock import Backoff, SystemClock
+from migrate.commit_table import CommitTable
 from migrate.errors import ClusterError
-from migrate.kafka.frames import NOT_EXACT, ByGroup, receive, send
+from migrate.kafka.frames import NOT_EXACT, receive, send
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.ports import ClusterAdmin, Outcomes
@@ -122,7 +123,8 @@ class HostedAdmin:
     def alter(self, commits: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets; where the process died over it, every outcome is unknown."""
         try:
-            return cast(Outcomes, self._call("alter", ByGroup(commits)))
+            tables = {group: CommitTable.of(offsets) for group, offsets in commits.items()}
+            return cast(Outcomes, self._call("alter", tables))
         except ClientDied as death:
             lost = _lost(death)
             return {group: dict.fromkeys(offsets, lost) for group, offsets in commits.items()}

@@ -185,7 +185,6 @@ def _way_back(row: Row, now: int | None) -> str:
 def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     """Yield the rows: all of a small plan; of a large one those that went wrong, and where the others are."""
     rows = result.rows
-    planned = {row.key: row for row in result.assessment.plan.rows}
     shown = sorted(rows, key=lambda r: r.status not in _BAD)
     if len(rows) > ROWS_SHOWN:
         shown = [r for r in rows if r.status in _BAD]
@@ -194,6 +193,8 @@ def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
             "the journal beside the plan has all.",
             width,
         )
+    keys = {row.key for row in shown}
+    planned = {row.key: row for row in result.assessment.plan.rows if row.key in keys} if keys else {}
     if shown:
         lines = [
             [

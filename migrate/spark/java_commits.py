@@ -7,10 +7,12 @@ between the two languages as one JSON document per batch: a py4j call per field 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
+from sys import intern
 from typing import Any
 
+from migrate.commit_table import CommitTable
 from migrate.errors import ClusterError
-from migrate.model import Commit, Commits, Failure, TopicPartition
+from migrate.model import Commits, Failure, TopicPartition
 from migrate.spark.java_client import GRACE_SECONDS, TIMED_OUT, JavaClient
 from migrate.spark.java_errors import java_exception
 from migrate.spark.java_settings import JAVA_ADDRESSES
@@ -134,10 +136,12 @@ def _is_timeout(answer: Commits | Failure) -> bool:
 
 def _commits(values: Mapping[str, Mapping[str, Any] | None]) -> Commits:
     """Read one group's map as Jackson writes it; a key is "topic-partition". NULL means nothing is committed."""
-    commits = {}
+    places, commits = [], []
     for name, value in values.items():
         if value is not None:
             topic, _, partition = name.rpartition("-")
-            commit = Commit(value["offset"], value["metadata"], value["leaderEpoch"])
-            commits[TopicPartition(topic, int(partition))] = commit
-    return commits
+            places.append(TopicPartition(intern(topic), int(partition)))
+            commits.append(value)
+    return CommitTable(
+        places, *([commit[field] for commit in commits] for field in ("offset", "metadata", "leaderEpoch"))
+    )

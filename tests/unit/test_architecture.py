@@ -17,7 +17,10 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # A wing imports itself and what stands before it. Only the last plugs the two adapters in, and nothing imports it.
 WINGS = ("hall", "match", "mm2", "survey", "checks", "plan", "apply", "show", "cli")
 ADAPTERS = ("kafka", "spark")
-HALL = {"__init__", "__main__", "clock", "errors", "model", "ports", "progress", "row_table", "text", "write_outcome"}
+HALL = {
+    "__init__", "__main__", "clock", "commit_table", "errors", "model", "ports", "progress", "row_table", "text",
+    "write_outcome",
+}  # fmt: skip
 # What adapters implement, or run in their tasks.
 BELOW_ADAPTERS = ("hall", "match", "mm2", "survey", "checks", "plan")
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "random", "socket", "subprocess"}

@@ -7,6 +7,7 @@ from migrate.apply.exact_admin import MISSING, UNUSABLE, ExactAdmin, groups_with
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
 from migrate.model import UNREAD_METADATA, Commit, Commits, Decision, Failure, TopicPartition
 from migrate.ports import Outcomes
+from migrate.row_table import PlanRows
 from tests.fakes import FakeCluster
 from tests.unit.plans import row
 
@@ -110,4 +111,4 @@ def test_the_groups_to_read_exactly_are_those_to_write_or_keep_that_carry_metada
         row("kept", source_metadata="m", decision=Decision.KEEP), row("blocked", source_metadata="m",
         decision=Decision.BLOCK), row("removed", offset=None, decision=Decision.REMOVE, target_prior_metadata="m"),
     ]  # fmt: skip
-    assert groups_with_metadata(rows) == {"carries", "restores", "mixed", "kept", "removed"}
+    assert groups_with_metadata(PlanRows.of(rows)) == {"carries", "restores", "mixed", "kept", "removed"}

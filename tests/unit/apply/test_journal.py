@@ -36,10 +36,8 @@ def test_every_event_has_time_event_and_fingerprint(tmp_path: Path) -> None:
     assert [e["event"] for e in events] == ["begin", "backup", "intent", "outcome", "readback", "end"]
     assert {(e["time"], e["fingerprint"]) for e in events} == {("2023-11-14T22:13:20.123Z", FINGERPRINT)}
     assert events[0]["approved"] == "0123456789ab" and events[0]["pid"] == os.getpid()
-    assert events[1]["prior"] == [
-        {"topic": "A.orders", "partition": 0, "offset": 10, "metadata": ""},
-        {"topic": "A.orders", "partition": 1, "offset": None},
-    ]
+    places = {"topic": ["A.orders"], "partition": [0, 1]}
+    assert events[1].items() >= {**places, "offset": [10, None], "metadata": [""]}.items()
 
 
 def test_every_torn_last_line_is_dropped_and_the_rest_is_kept(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """What becomes of writes whose outcome nobody knows: brokers hide errors that arise after the append."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -200,7 +199,7 @@ def test_an_unanswered_row_that_somebody_else_has_moved_is_refused(tmp_path: Pat
     scene = Scene(plan(row("a", target_prior=10)), tmp_path)
     scene.target.script("alter", "a", Script(HIDDEN))
     assert scene.apply(group_timeout_seconds=0.0).exit_code == 4
-    scene.target.offsets["a"][P0] = replace(Commit(0), offset=77)
+    scene.target.offsets["a"][P0] = Commit(77)
     assert scene.rollback().exit_code == 3 and scene.target.held("a") == {("A.orders", 0): 77}
 
 

@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from migrate.commit_table import CommitTable
 from migrate.kafka.frames import ByGroup, receive, send
 from migrate.model import Commit, Failure, GroupState, TopicPartition
 
@@ -29,18 +30,29 @@ FAILED = Failure("X", "y", True, True)
 
 
 @pytest.mark.parametrize(
-    "answers",
+    "outcomes",
     [
         {},
         {"a": {}},
-        {"a": FAILED},
-        {"a": {PLACES[0]: Commit(7, "m\x00é", None), PLACES[1]: Commit(0, "", 3)}, "b": FAILED, "c": {}},
         {b"g\xff".decode("utf-8", "surrogateescape"): dict.fromkeys(PLACES), "b": {PLACES[1]: FAILED}},
     ],
-    ids=["none", "a group without offsets", "a group that failed", "commits", "outcomes"],
+    ids=["none", "a group without offsets", "outcomes"],
 )
-def test_columns_arrive_as_the_dictionaries_that_they_were(answers: dict[str, dict[TopicPartition, object]]) -> None:
+def test_columns_arrive_as_the_dictionaries_that_they_were(
+    outcomes: dict[str, dict[TopicPartition, Failure | None]],
+) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        send(ours, ("done", ByGroup(answers)))
-        assert receive(theirs) == ("done", answers)
+        send(ours, ("done", ByGroup(outcomes)))
+        assert receive(theirs) == ("done", outcomes)
+
+
+def test_tables_of_commits_arrive_as_they_were_and_share_their_partitions_again() -> None:
+    some = {PLACES[0]: Commit(7, "m\x00é", None), PLACES[1]: Commit(0, "", 3)}
+    answers = {"a": CommitTable.of(some), "b": FAILED, "c": CommitTable.of({}), "d": CommitTable.of(some)}
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        send(ours, ("done", answers))
+        _, arrived = receive(theirs)
+    assert arrived == answers == {"a": some, "b": FAILED, "c": {}, "d": some}
+    assert [*map(id, arrived["a"])] == [*map(id, arrived["d"])]

@@ -1,7 +1,6 @@
 """A verification as text and JSON: the worst first, what was left out never silent."""
 
 import json
-from dataclasses import replace
 
 from migrate.apply.not_written import NotWritten, WhyNotWritten
 from migrate.apply.verify import Standing, Verification, VerifyFinding
@@ -12,7 +11,7 @@ from tests.builders import make_plan, make_row
 PLAN = make_plan([make_row("g")])
 PLACE = TopicPartition("A.orders", 0)
 EQUAL = VerifyFinding(("g", "orders", 0), PLACE, 650, 650, Standing.EQUAL, "as planned")
-BEHIND = next(s for s in Standing if not replace(EQUAL, standing=s).is_good)
+BEHIND = next(s for s in Standing if not EQUAL._replace(standing=s).is_good)
 LEFT_OUT = NotWritten(("h", "orders", 0), PLACE, WhyNotWritten.BLOCKED, "drained", "its block")
 
 
@@ -24,7 +23,7 @@ def test_only_what_is_whole_is_verified_without_a_but():
 
 
 def test_rows_beyond_what_is_shown_are_counted_with_where_they_are():
-    found = Verification((replace(EQUAL, standing=BEHIND),) * (ROWS_SHOWN + 5))
+    found = Verification((EQUAL._replace(standing=BEHIND),) * (ROWS_SHOWN + 5))
     told = "\n".join(verify_lines(found, PLAN, 100, False))
     assert told.startswith("NOT AS PLANNED") and "and 5 more; --format json has every row" in told
 

@@ -1,0 +1,49 @@
+"""A table of commits is the dictionary that it was made of."""
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.commit_table import CommitTable, has_metadata, offsets_at
+from migrate.model import Commit, TopicPartition
+
+PARTITIONS = st.builds(TopicPartition, st.sampled_from(["orders", "t\n,\x00"]), st.integers(0, 30))
+COMMITS = st.builds(
+    Commit,
+    st.integers(0, 2**63 - 1),
+    st.sampled_from(["", "m\x00é"]),
+    st.none() | st.integers(0, 2**31 - 1),
+)
+
+
+@given(st.dictionaries(PARTITIONS, COMMITS))
+def test_a_table_holds_what_the_dictionary_held(commits: dict[TopicPartition, Commit]) -> None:
+    table = CommitTable.of(commits)
+    assert table == commits and commits == table and list(table.items()) == list(commits.items())
+    assert pickle.loads(pickle.dumps(table)) == commits and CommitTable.of(table) is table
+    assert has_metadata(table) == has_metadata(commits) == any(c.metadata for c in commits.values())
+
+
+@given(st.dictionaries(PARTITIONS, COMMITS), st.lists(PARTITIONS))
+def test_offsets_are_asked_for_in_any_order_and_are_none_where_nothing_is_committed(
+    commits: dict[TopicPartition, Commit], asked: list[TopicPartition]
+) -> None:
+    expected = [commits[p].offset if p in commits else None for p in asked]
+    assert offsets_at(CommitTable.of(commits), asked) == offsets_at(commits, asked) == expected
+    assert [p in CommitTable.of(commits) for p in asked] == [p in commits for p in asked]
+
+
+def test_tables_with_other_commits_are_not_equal() -> None:
+    here = TopicPartition("orders", 0)
+    assert CommitTable.of({here: Commit(7)}) != CommitTable.of({here: Commit(7, "", 0)})
+    assert CommitTable.of({here: Commit(7)}) != {TopicPartition("orders", 1): Commit(7)}
+
+
+@pytest.mark.parametrize("columns", [([7],), ([7, 8], ["m"]), ([7, 8], [], [1])])
+def test_columns_of_other_lengths_are_refused(columns: tuple[list[int], ...]) -> None:
+    with pytest.raises(ValueError, match="differ in length"):
+        CommitTable([TopicPartition("orders", 0), TopicPartition("orders", 1)], *columns)
+    with pytest.raises(ValueError, match="comes twice"):
+        CommitTable([TopicPartition("orders", 0)] * 2, [7, 8])
