@@ -13,7 +13,7 @@ from abc import abstractmethod
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from enum import StrEnum
 from functools import partial
 from itertools import accumulate, chain, groupby, repeat
@@ -193,6 +193,15 @@ class PlanRows(_MadeRows):
     def values(self, *names: str) -> Iterator[tuple[Any, ...]]:
         """Yield some fields of every row: what a row need not be made for."""
         return chain.from_iterable(table.values(*names) for table in self._by_group.values())
+
+    def where(self, name: str, holds: Callable[[Any], bool]) -> Iterator[Row]:
+        """Yield the rows of which a field is as asked, in their order; no other row is made."""
+        for table in self._by_group.values():
+            column = table.column(name)
+            if len(column) < len(table):
+                yield from table if holds(column[0]) else ()
+            else:
+                yield from (table[place] for place, item in enumerate(column) if holds(item))
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0

@@ -132,7 +132,7 @@ def _wrong_topic_todo(wrong: Mapping[str, int], option: str) -> str:
 def target_topics(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block topics of the plan that the target lacks, or has with fewer partitions."""
     fine, unknown = 0, []
-    blocked_topics = {row.source_topic for row in rows if row.decision is Decision.BLOCK}
+    blocked_topics = {row.source_topic for row in rows.where("decision", lambda decision: decision is Decision.BLOCK)}
     for source_topic, (on_source, target_topic, on_target) in sorted(facts.topics.partitions.items()):
         expected = f"topic {target_topic} on {facts.target.alias}"
         if not target_topic:  # no copy of anything there: its rows say so

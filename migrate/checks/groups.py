@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, ClusterSide, groups_of, is_without_members, judges
-from migrate.model import CheckResult, Decision, Failure, GroupState, Level, TopicPartition, rereads
+from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, TopicPartition, rereads
 from migrate.row_table import PlanRows
 from migrate.survey.expiry import (
     BLOCK_BELOW_MS,
@@ -119,13 +119,15 @@ def offsets_expiry(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Ite
     """Say by when consumers must be back on the target; block groups whose offsets would be gone within 2 hours."""
     kept: dict[str, set[TopicPartition]] = {}
     setting = set()
-    for row in rows:
-        if row.target_offset is not None and row.decision is not Decision.SKIP:
-            mine = kept.setdefault(row.group, set())
-            if row.decision is Decision.KEEP:
-                mine.add(row.target_partition)
-            else:
-                setting.add(row.group)
+    for group, table in rows.groups().items():
+        facts_of_rows = zip(table.target_partitions(), table.values("target_offset", "decision"), strict=True)
+        for partition, (offset, decision) in facts_of_rows:
+            if offset is not None and decision is not Decision.SKIP:
+                mine = kept.setdefault(group, set())
+                if decision is Decision.KEEP:
+                    mine.add(partition)
+                else:
+                    setting.add(group)
     fine: list[Expiry] = []
     # A clock of ours that is behind would promise time that the brokers do not give.
     now_ms = max(facts.now_ms, facts.newest_seen_ms)
@@ -187,12 +189,17 @@ def reread_limit(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Itera
     """Block groups that would read more records twice than `--max-rereads` allows."""
     totals: dict[str, int] = {}
     guessed, unknown = set(), 0
-    for row in rows:
-        if row.decision is not Decision.SKIP:
-            unknown += row.target_offset is not None and rereads(row) is None
-            if row.rereads_at_most is None:
-                guessed.add(row.group)
-            totals[row.group] = totals.get(row.group, 0) + (rereads(row) or 0)
+    for group, table in rows.groups().items():
+        bounds = table.column("rereads_at_most")
+        if set(table.column("decision")) == {Decision.SET} and None not in bounds:
+            totals[group] = sum(table.whole("rereads_at_most"))
+            continue
+        for row in table:
+            if row.decision is not Decision.SKIP:
+                unknown += row.target_offset is not None and rereads(row) is None
+                if row.rereads_at_most is None:
+                    guessed.add(group)
+                totals[group] = totals.get(group, 0) + (rereads(row) or 0)
     expected = f"at most {policies.max_rereads} records read twice per group"
     for group, total in sorted(totals.items()):
         if total > policies.max_rereads:
@@ -240,20 +247,21 @@ def never_committed(facts: CheckFacts, rows: PlanRows, policies: Policies) -> It
         )  # fmt: skip
 
 
+def _set(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row.decision is Decision.SET]
+
+
 @judges(checks.JAVA_NEEDED)
 def java_needed(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Say, before anything is written, what only Kafka's Java client can write, bring back or compare."""
-    setting = [row for row in rows if row.decision is Decision.SET]
-    with_prior = {row.group for row in rows if row.target_prior is not None}
+    with_prior = (table for table in rows.groups().values() if {*table.column("target_prior")} - {None})
+    alone = (row for table in with_prior for row in table if row.target_prior is None)
+    kept = rows.where("decision", lambda decision: decision is Decision.KEEP)
     needs = {
-        "commits with metadata": [r for r in setting if r.target_metadata],
-        "prior commits with metadata": [r for r in setting if r.target_prior_metadata],
-        "kept commits with metadata to compare": [
-            r for r in rows if r.decision is Decision.KEEP and (r.target_prior_metadata or r.source_metadata)
-        ],
-        "offsets that a rollback removes while others of their group stay": [
-            r for r in setting if r.target_prior is None and r.group in with_prior
-        ],
+        "commits with metadata": _set(rows.where("target_metadata", bool)),
+        "prior commits with metadata": _set(rows.where("target_prior_metadata", bool)),
+        "kept commits with metadata to compare": [r for r in kept if r.target_prior_metadata or r.source_metadata],
+        "offsets that a rollback removes while others of their group stay": _set(alone),
     }
     seen = [f"{len(needing)} {what}" for what, needing in needs.items() if needing]
     if seen:

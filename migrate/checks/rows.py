@@ -35,24 +35,33 @@ def row_blocks(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterabl
     by_reason = {check.name: check for check in expectations}
     blocked = set()
     # What a check can say nothing of is no pass: a row without a place, or one whose log nobody read.
-    placed = [row for row in rows if row.target_offset is not None and row.target_log_end is not None]
-    ended = [row for row in rows if row.source_committed is not None and row.source_log_end is not None]
+    placed = _known(rows, "target_offset", "target_log_end")
+    ended = _known(rows, "source_committed", "source_log_end")
     judged = ((checks.INSIDE_TARGET_LOG, placed), (checks.REWIND, placed), (checks.COMMIT_BEYOND_LOG_END, ended))
-    for row in rows:
+    for row in rows.where("decision", _is_block):
         check = by_reason.get(row.reason)
-        if row.decision is Decision.BLOCK and check is not None:
+        if check is not None:
             expected, todo = expectations[check]
             blocked.add(check)
             yield check.blocks(row.subject, expected, row.sentence.rstrip("."), todo)
     for check, fine in judged:
         if fine and check not in blocked:
-            yield check.passes(many(len(fine), "row"), expectations[check][0], "all of them")
+            yield check.passes(many(fine, "row"), expectations[check][0], "all of them")
     if facts.source_down and rows:
         yield checks.COMMIT_BEYOND_LOG_END.on_cluster.unseen(
             Level.WARN, facts.source.alias, expectations[checks.COMMIT_BEYOND_LOG_END][0],
             "the source is down: its log ends were not read",
             "A checkpoint of a log that is gone looks like any other.",
         )  # fmt: skip
+
+
+def _known(rows: PlanRows, *fields: str) -> int:
+    """Count the rows of which all these fields are known."""
+    return sum(None not in values for values in rows.values(*fields))
+
+
+def _is_block(decision: Decision) -> bool:
+    return decision is Decision.BLOCK
 
 
 @judges(checks.COMMIT_OF_ANOTHER_LOG)
@@ -62,9 +71,12 @@ def commit_of_another_log(facts: CheckFacts, rows: PlanRows, policies: Policies)
     Where nothing refutes a commit that is said once, and is no pass (`migrate.survey.other_log`).
     """
     expected = "a commit whose leader epoch the log has reached"
-    judged = [row for row in rows if row.source_committed is not None and row.decision is not Decision.SKIP]
-    open_ones = 0
-    for row in judged:
+    skipped = sum(row.source_committed is not None for row in rows.where("decision", lambda d: d is Decision.SKIP))
+    open_ones = _known(rows, "source_committed") - skipped
+    refuted = facts.source.other_logs.keys() | facts.target.other_logs.keys()
+    for row in rows if refuted else ():
+        if row.source_committed is None or row.decision is Decision.SKIP:
+            continue
         key = GroupPartition(row.group, row.source_topic, row.partition)
         chosen = row.method is Method.EXPLICIT  # then the commit decides nothing
         on_source = None if chosen else facts.source.other_logs.get(key)
@@ -72,8 +84,8 @@ def commit_of_another_log(facts: CheckFacts, rows: PlanRows, policies: Policies)
         on_target = facts.target.other_logs.get(key) if row.decision is Decision.KEEP else None
         proof, alias = (on_source, facts.source.alias) if on_source else (on_target, facts.target.alias)
         if proof is None:
-            open_ones += 1
             continue
+        open_ones -= 1
         todo = (
             f"The topic was deleted and created anew on {alias}, or somebody copied the commit from another cluster. "
             f"Reset the group there, or waive with --accept {checks.COMMIT_OF_ANOTHER_LOG}:GROUP/TOPIC/PARTITION if "
@@ -95,7 +107,7 @@ def commit_of_another_log(facts: CheckFacts, rows: PlanRows, policies: Policies)
 @judges(checks.METADATA_TOO_LONG)
 def metadata_too_long(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block metadata that the target's brokers refuse by default: the rest of the group would be set without it."""
-    for row in rows:
+    for row in rows.where("target_metadata", bool):
         length = utf16_units(row.target_metadata)
         if row.decision is Decision.SET and length > LONGEST_METADATA:
             yield checks.METADATA_TOO_LONG.blocks(
@@ -116,8 +128,8 @@ UNTRANSLATABLE = (
 def untranslatable_rows(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Report commits that no law translates, under the check that their reason names."""
     by_reason = {check.name: check for check in UNTRANSLATABLE}
-    for row in rows:
-        if row.decision is Decision.BLOCK and row.reason in by_reason:
+    for row in rows.where("decision", _is_block):
+        if row.reason in by_reason:
             yield by_reason[row.reason].blocks(
                 row.subject, "a commit that can be translated", row.sentence.rstrip("."),
                 f"Choose --untranslatable {row.reason}=skip (or another choice), or --exclude-topic.",
@@ -127,10 +139,10 @@ def untranslatable_rows(facts: CheckFacts, rows: PlanRows, policies: Policies) -
 @judges(checks.TARGET_RETENTION)
 def target_retention(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Name rows that had to move up to the target's log start, and were not compared: nobody knows what is missing."""
-    for row in rows:
+    for row in rows.where("missing_on_target", lambda missing: missing is None):
         start, sync = row.target_log_start, row.lower_target_offset
         passed = start is not None and sync is not None and sync < start
-        if passed and row.missing_on_target is None and row.target_offset == start:
+        if passed and row.target_offset == start:
             yield checks.TARGET_RETENTION.warns(
                 row.subject, "a target log that still holds what is owed",
                 f"it starts at {start}, behind the nearest sync at {sync}",
@@ -142,7 +154,7 @@ def target_retention(facts: CheckFacts, rows: PlanRows, policies: Policies) -> I
 @judges(checks.ESTIMATED_ROWS)
 def estimated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Count the rows whose offset rests on unproven syncs, and say under which premise they hold."""
-    reasons = Counter(row.why or "not-compared" for row in rows if row.grade is Grade.ESTIMATED)
+    reasons = Counter(row.why or "not-compared" for row in rows.where("grade", lambda grade: grade is Grade.ESTIMATED))
     if reasons:
         why = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items()))
         yield checks.ESTIMATED_ROWS.warns(

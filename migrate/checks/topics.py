@@ -20,7 +20,14 @@ NOT_READ_AGAIN = Failure("NOT_READ", "its end was not read a second time")
 
 def _by_topic(rows: PlanRows) -> list[tuple[str, list[TopicPartition]]]:
     """Return the source partitions that the rows translate, by topic; all in order."""
-    placed = sorted({row.source_partition for row in rows if row.target_offset is not None})
+    placed = sorted(
+        {
+            partition
+            for table in rows.groups().values()
+            for partition, offset in zip(table.source_partitions(), table.whole("target_offset"), strict=True)
+            if offset is not None
+        }
+    )
     return [(topic, list(partitions)) for topic, partitions in groupby(placed, key=lambda partition: partition.topic)]
 
 
@@ -96,17 +103,17 @@ def missing_on_target(facts: CheckFacts, rows: PlanRows, policies: Policies) -> 
     if facts.failback:
         return
     expected = "a copy on the target of every record that the group is owed"
-    compared = [row for row in rows if row.missing_on_target is not None]
-    for row in compared:
-        if row.missing_on_target:
-            none = "has none" if row.missing_on_target == 1 else "have none"
-            yield checks.MISSING_ON_TARGET.blocks(
-                row.subject, expected, f"{many(row.missing_on_target, 'owed record')} {none}",
-                "MM2 loses records when a source topic is re-created, and its transforms may drop some. Let the "
-                "group read them on the source first, or waive with --accept missing-on-target:GROUP/TOPIC/PARTITION.",
-            )  # fmt: skip
-    if compared and not any(row.missing_on_target for row in compared):
-        yield checks.MISSING_ON_TARGET.passes(many(len(compared), "row"), expected, "none is missing")
+    compared = len(rows) - rows.tally("missing_on_target")[None]
+    lacking = 0
+    for row in rows.where("missing_on_target", bool):
+        missing, lacking = row.missing_on_target or 0, lacking + 1
+        yield checks.MISSING_ON_TARGET.blocks(
+            row.subject, expected, f"{many(missing, 'owed record')} {'has none' if missing == 1 else 'have none'}",
+            "MM2 loses records when a source topic is re-created, and its transforms may drop some. Let the "
+            "group read them on the source first, or waive with --accept missing-on-target:GROUP/TOPIC/PARTITION.",
+        )  # fmt: skip
+    if compared and not lacking:
+        yield checks.MISSING_ON_TARGET.passes(many(compared, "row"), expected, "none is missing")
 
 
 @judges(checks.UNREAD_ON_TARGET_ONLY)
@@ -159,8 +166,8 @@ def dedicated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable
 @judges(checks.TIMESTAMPS_NOT_KEPT)
 def timestamps_not_kept(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block rows that rest on unproven syncs while no timestamp can guard them (Law 2 under LogAppendTime)."""
-    for row in rows:
-        unguarded = row.grade is Grade.ESTIMATED and row.why and row.lower_kind != PROVEN_SYNC
+    for row in rows.where("grade", lambda grade: grade is Grade.ESTIMATED):
+        unguarded = row.why and row.lower_kind != PROVEN_SYNC
         if unguarded and row.equality and not Equality(row.equality).keeps_time:
             yield checks.TIMESTAMPS_NOT_KEPT.blocks(
                 row.subject, "a proven sync, or the source's timestamps on the target",

@@ -227,8 +227,9 @@ def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:
 def _unseen_topics(request: PlanRequest, survey: Survey) -> dict[str, tuple[str, ...]]:
     """Return, by group of the plan, source topics that it has checkpoints on and that the source does not list."""
     unseen: dict[str, set[str]] = {}
+    source_topic = cache(request.flow.policy.source_topic)
     for key in survey.mm2.checkpoints.latest:
-        topic = request.flow.policy.source_topic(key.target_topic)
+        topic = source_topic(key.target_topic)
         if topic is None or topic in survey.source.topics or key.group not in survey.selected.groups_seen:
             continue
         if request.filters.verdict(key.group, topic) is None:

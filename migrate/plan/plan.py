@@ -158,8 +158,9 @@ class Plan:
         A name in the groups file that no group has, a share group: `apply` would leave them out without a word.
         """
         blocked = self.blocked_groups()
-        rows = {row.subject for row in self.rows if row.group in blocked}
-        topics = {t for row in self.rows if row.group in blocked for t in (row.source_topic, row.target_topic)}
+        in_blocked = [row for group in blocked for row in self.groups()[group]]
+        rows = {row.subject for row in in_blocked}
+        topics = {t for row in in_blocked for t in (row.source_topic, row.target_topic)}
         shown = {Scope.GROUP: blocked, Scope.TOPIC: topics, Scope.ROW: rows}
         return tuple(c for c in self.blocks() if c.scope is not Scope.CLUSTER and c.subject not in shown[c.scope])
 

@@ -5,7 +5,7 @@ on a running system blocks every row, and is made to see these numbers.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from migrate.model import Decision, Grade, Method, Row, between, rereads
@@ -105,19 +105,20 @@ def totals(plan: Plan) -> Totals:
     )
 
 
-def compare_with_mm2(rows: Iterable[Row]) -> Mm2Comparison:
+def compare_with_mm2(rows: PlanRows | GroupRows) -> Mm2Comparison:
     """Compare translations with MM2's newest checkpoints; offsets chosen by option are none, and left out."""
     behind, beyond, skipping, equal, absent = [], [], [], 0, 0
-    for row in rows:
-        if row.target_offset is None or row.method is Method.EXPLICIT:
+    fields = ("target_offset", "method", "checkpoint_target_offset", "grade", "target_log_end")
+    for target_offset, method, checkpoint, grade, log_end in rows.values(*fields):
+        if target_offset is None or method is Method.EXPLICIT:
             continue
-        if row.checkpoint_target_offset is None:
+        if checkpoint is None:
             absent += 1
-        elif (difference := row.checkpoint_target_offset - row.target_offset) < 0:
+        elif (difference := checkpoint - target_offset) < 0:
             behind.append(-difference)
         elif not difference:
             equal += 1
-        elif is_proven_best(row):
+        elif _is_proven_best(grade, target_offset, log_end):
             skipping.append(difference)
         else:
             beyond.append(difference)
@@ -128,7 +129,11 @@ def compare_with_mm2(rows: Iterable[Row]) -> Mm2Comparison:
 
 def is_proven_best(row: Row) -> bool:
     """True where any offset beyond the row's is proven to skip records: at the log's end there is none to skip."""
-    return row.grade is Grade.EXACT and row.target_offset != row.target_log_end
+    return _is_proven_best(row.grade, row.target_offset, row.target_log_end)
+
+
+def _is_proven_best(grade: Grade | None, target_offset: int | None, target_log_end: int | None) -> bool:
+    return grade is Grade.EXACT and target_offset != target_log_end
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,9 @@ timestamps as a guard (Law 2); with the source gone, MM2's newest checkpoint. Wh
 is `migrate.plan.rows`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, OffsetPair, Unmatched, Why
@@ -25,9 +27,8 @@ from migrate.text import capital, many
 TRANSLATED = "translated"
 
 
-@dataclass(frozen=True, slots=True)
-class RowFacts:
-    """All that is known of one committed offset.
+class RowFacts(NamedTuple):
+    """All that is known of one committed offset. A tuple, as a place is: a plan makes as many as it has rows.
 
     `commit` is None for a partition the group never committed. `source_log` is None while the source is
     down, or where its topic is gone; a `Failure` where the cluster did not report it. `target_partitions` is
@@ -53,8 +54,7 @@ class RowFacts:
     equality: Equality | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A target offset and how it was found; `why` is the code of what comparing said, "" where nothing did.
 
     `rereads_at_most` is a proven bound, `rereads_estimate` bounds nothing; a place has one of them at most.
@@ -139,7 +139,7 @@ def _by_records(answer: Matched, source_committed: int, target_log: LogRange) ->
         method,
         Grade.EXACT if answer.exact else Grade.BOUNDED,
         str(answer.why),
-        _sentence(answer),
+        _sentence(answer.why, answer.exact, answer.rereads_at_most, answer.missing_on_target),
         PROVEN_SYNC if answer.lower else "log-start",
         answer.lower,
         answer.upper,
@@ -149,15 +149,15 @@ def _by_records(answer: Matched, source_committed: int, target_log: LogRange) ->
     )
 
 
-def _sentence(answer: Matched) -> str:
-    parts, are = [_WHY[answer.why]], "is" if answer.rereads_at_most == 1 else "are"
-    if answer.missing_on_target:
-        have = "has" if answer.missing_on_target == 1 else "have"
-        parts.append(f"{many(answer.missing_on_target, 'record')} of those owed {have} no copy there.")
-    if answer.exact and answer.rereads_at_most:
-        parts.append(f"{many(answer.rereads_at_most, 'record')} from there on {are} read twice.")
-    elif not answer.exact:
-        parts.append(f"At most {many(answer.rereads_at_most, 'record')} {are} read twice.")
+@lru_cache(maxsize=4096)
+def _sentence(why: Why, is_exact: bool, rereads_at_most: int, missing: int) -> str:
+    parts, are = [_WHY[why]], "is" if rereads_at_most == 1 else "are"
+    if missing:
+        parts.append(f"{many(missing, 'record')} of those owed {'has' if missing == 1 else 'have'} no copy there.")
+    if is_exact and rereads_at_most:
+        parts.append(f"{many(rereads_at_most, 'record')} from there on {are} read twice.")
+    elif not is_exact:
+        parts.append(f"At most {many(rereads_at_most, 'record')} {are} read twice.")
     return " ".join(parts)
 
 
@@ -216,12 +216,11 @@ def _by_guarded_window(facts: RowFacts, answer: Unmatched, source_committed: int
     placed = _by_window(facts, around, source_committed, target_log)
     code, _, detail = answer.reason.partition(": ")
     if answer.lower is not None and placed.lower_kind == "sync":
-        placed = replace(placed, lower_kind=PROVEN_SYNC)
+        placed = placed._replace(lower_kind=PROVEN_SYNC)
     guard = None if answer.guard_offset is None else max(answer.guard_offset, target_log.start)
     if guard is not None and guard < placed.target_offset:
         below = placed.target_offset - guard
-        placed = replace(
-            placed,
+        placed = placed._replace(
             target_offset=guard,
             method=Method.TIMESTAMP,
             sentence=f"The first owed record's timestamp is found at target {guard}, {below} before the nearest "
@@ -231,7 +230,7 @@ def _by_guarded_window(facts: RowFacts, answer: Unmatched, source_committed: int
         )
     unmatched = _UNMATCHED.get(code, NOT_COMPARED)
     sentence = f"{unmatched}{f' ({detail})' if detail else ''}. {placed.sentence}"
-    return replace(placed, reason=code, why=code, sentence=sentence)
+    return placed._replace(reason=code, why=code, sentence=sentence)
 
 
 NOT_COMPARED = "The records were not compared"
@@ -259,7 +258,7 @@ def _without_source(facts: RowFacts, target_log: LogRange) -> Place | Nowhere:
         if by_window < hint.target_offset:
             placed = _by_window(facts, facts.around, hint.source_offset, target_log)
             sentence = f"Source down; {placed.sentence[:1].lower()}{placed.sentence[1:]}"
-            return replace(placed, reason="source-down", sentence=sentence)
+            return placed._replace(reason="source-down", sentence=sentence)
     if not target_log.start <= hint.target_offset <= target_log.end:
         return Nowhere(
             "inside-target-log",

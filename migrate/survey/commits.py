@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from operator import itemgetter
 
 from migrate.errors import ClusterError
@@ -59,10 +60,10 @@ def _selected(
     """Sort commits into those inside the filters and what the filters take."""
     kept: dict[GroupPartition, Commit] = {}
     filtered: Counter[str] = Counter()
-    read = 0
+    read, verdict = 0, cache(request.filters.verdict)
     for place, commit in commits:
         read += 1
-        taken_by = request.filters.verdict(place.group, place.topic)
+        taken_by = verdict(place.group, place.topic)
         if taken_by is None:
             kept[place] = commit
         else:

@@ -24,7 +24,6 @@ from migrate.model import (
     Commits,
     Failure,
     GroupPartition,
-    GroupState,
     LogRange,
     Side,
     TopicPartition,
@@ -34,7 +33,7 @@ from migrate.progress import LOGS_AT_ONCE
 from migrate.survey.commits import from_checkpoints, from_source, read_priors, with_uncommitted
 from migrate.survey.connect_topics import ConnectTopic, read_connect_topics
 from migrate.survey.group_facts import GroupFacts
-from migrate.survey.groups import NO_ANSWER, by_group, commits_that_moved, read_group_facts
+from migrate.survey.groups import by_group, commits_that_moved, read_group_facts
 from migrate.survey.mm2_topics import checkpoints_ahead, read_checkpoints_topic, read_syncs_topic
 from migrate.survey.producers import Growth, growth_of
 from migrate.survey.records import compare, read_positions, read_watermarks, works_of
@@ -54,6 +53,7 @@ from migrate.survey.survey import (
     copy_of,
     window_questions,
 )
+from migrate.survey.two_looks import both_looks, describe, list_again
 from migrate.text import many
 
 
@@ -166,9 +166,9 @@ def _first_look(by: _Surveyor) -> _FirstLook:
         on_source = replace(on_source, listed=listed, topic_ids=ids)
         selected = from_source(by.clusters, listed, by.request, timer)
     groups = sorted({key.group for key in selected.commits} | selected.unstable)
-    on_target = replace(on_target, states=_describe(target, groups, timer))
-    if source is not None:
-        on_source = replace(on_source, states=_describe(source, groups, timer))
+    on_target_states, on_source_states = describe(target, source, groups, timer)
+    on_target = replace(on_target, states=on_target_states)
+    on_source = replace(on_source, states=on_source_states)
     priors, unstable = read_priors(by.clusters, groups, timer)
     return _FirstLook(
         on_source, on_target, source_listed_at, target_listed_at, selected, tuple(groups), priors, unstable, checkpoints
@@ -246,11 +246,14 @@ def _second_look(
     if left > 0:
         text = f"waiting {left:.0f} s for a second look at groups and log ends"
         timer.run("settle", text, lambda: timer.clock.wait(left))
-    on_target = _look_again(by.clusters.target, groups, first.target, first.target_listed_at, timer)
-    if source is None:
-        return first.source, on_target, {}
-    on_source = _look_again(source, groups, first.source, first.source_listed_at, timer)
-    return on_source, on_target, _watch_ends(source, pinned, timer)
+    target = by.clusters.target
+    on_target = list_again(target, first.target_listed_at, timer)
+    on_source = None if source is None else list_again(source, first.source_listed_at, timer)
+    target_states, source_states = describe(target, source, groups, timer)
+    after = both_looks(first.target, on_target, target_states, groups)
+    if source is None or on_source is None:
+        return first.source, after, {}
+    return both_looks(first.source, on_source, source_states, groups), after, _watch_ends(source, pinned, timer)
 
 
 def _read_group_facts(
@@ -322,31 +325,6 @@ def _facts_of_source(source: ClusterAdmin, flow: Flow) -> ClusterFacts:
             raise
         hint = "If it is lost for good, --source-down plans from the target alone."
         raise ClusterError(error.problem, f"{error.todo} {hint}") from error
-
-
-def _describe(admin: ClusterAdmin, groups: Collection[str], timer: Timer) -> States:
-    text = f"describing {len(groups)} groups on {admin.alias}"
-    return timer.ask("states", text, groups, admin.group_states)
-
-
-def _look_again(
-    admin: ClusterAdmin, groups: Collection[str], before: ClusterSurvey, listed_at: float, timer: Timer
-) -> ClusterSurvey:
-    """List and describe again, and keep the livelier of the two answers.
-
-    Only a group that neither listing shows is "Absent": one that vanished in between was rebalancing.
-    """
-    seconds_apart = timer.clock.monotonic() - listed_at
-    listed = before.listed | timer.run("groups", f"listing groups on {admin.alias} again", admin.groups)
-    now = _describe(admin, groups, timer)
-    merged: dict[str, GroupState | Failure] = {}
-    for group in groups:
-        first = before.states.get(group)
-        livelier = (now.get(group) if isinstance(first, GroupState) and first.is_stopped else first) or NO_ANSWER
-        if isinstance(livelier, GroupState) and livelier.is_stopped and group not in listed:
-            livelier = replace(livelier, state="Absent")
-        merged[group] = livelier
-    return replace(before, states=merged, seconds_apart=seconds_apart)
 
 
 def _watch_ends(source: ClusterAdmin, pinned: _Pinned, timer: Timer) -> Mapping[TopicPartition, Growth | Failure]:

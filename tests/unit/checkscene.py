@@ -79,7 +79,7 @@ def row(group="g", topic="t", partition=0, policies=None, **changes):
         GroupPartition(group, topic, partition), f"A.{topic}", Commit(50), LogRange(0, 100), LogRange(0, 100), 2,
         "", None, Window(OffsetSync(0, 40, 40), None), None,
     )  # fmt: skip
-    return build_row(replace(known, **changes), policies or Policies(), False)
+    return build_row(known._replace(**changes), policies or Policies(), False)
 
 
 ROWS = PlanRows.of((row("g", "t"), row("h", "u")))

@@ -1,7 +1,5 @@
 """Every commit becomes one row with a decision, a reason and a sentence."""
 
-from dataclasses import replace
-
 import pytest
 
 from migrate.match.protocol import Matched, Why
@@ -15,7 +13,7 @@ from tests.unit.rowfacts import ABOVE, FACTS
 
 
 def row(policies: Policies | None = None, source_down: bool = False, **changes):
-    return build_row(replace(FACTS, **changes), policies or Policies(), source_down)
+    return build_row(FACTS._replace(**changes), policies or Policies(), source_down)
 
 
 def test_a_commit_between_two_syncs_is_set_behind_the_lower_one_and_graded_estimated():
@@ -169,12 +167,12 @@ def test_with_the_source_down_and_no_checkpoint_the_row_is_untranslatable():
 
 
 def test_an_uncommitted_partition_is_set_to_the_target_log_start():
-    made = uncommitted_row(replace(FACTS, commit=None, target_log=LogRange(4, 9)), Policies())
+    made = uncommitted_row(FACTS._replace(commit=None, target_log=LogRange(4, 9)), Policies())
     assert (made.decision, made.target_offset, made.method) == (Decision.SET, 4, Method.EXPLICIT)
 
 
 def test_a_log_that_could_not_be_read_is_never_taken_for_a_missing_partition():
-    facts = replace(FACTS, commit=None, target_log=Failure("LEADER_NOT_AVAILABLE", "no leader"))
+    facts = FACTS._replace(commit=None, target_log=Failure("LEADER_NOT_AVAILABLE", "no leader"))
     made = uncommitted_row(facts, Policies(untranslatable=Untranslatable.SKIP))
     assert (made.decision, made.reason) == (Decision.BLOCK, "log-not-visible")
 

@@ -15,7 +15,7 @@ def test_a_checkpoint_is_behind_beyond_or_equal_and_skips_only_where_the_row_is_
         make_row(partition=4, target_offset=650, checkpoint_target_offset=650),
         make_row(partition=5, checkpoint_target_offset=None),
     ]
-    mm2 = compare_with_mm2(rows)
+    mm2 = compare_with_mm2(GroupRows.of_rows(rows))
     assert (mm2.behind_rows, mm2.behind_records) == (1, 90)
     assert (mm2.beyond_rows, mm2.beyond_records) == (2, 6), "at the log's end there is none to skip"
     assert (mm2.skipping_rows, mm2.skipping_records) == (1, 7)
@@ -24,7 +24,7 @@ def test_a_checkpoint_is_behind_beyond_or_equal_and_skips_only_where_the_row_is_
 
 def test_an_offset_that_was_chosen_or_is_not_there_is_not_compared_with_mm2() -> None:
     rows = [make_row(method=Method.EXPLICIT, grade=None), make_untranslated(Decision.BLOCK, "no-checkpoint")]
-    assert compare_with_mm2(rows) == compare_with_mm2([])
+    assert compare_with_mm2(GroupRows.of_rows(rows)) == compare_with_mm2(PlanRows(()))
 
 
 def test_no_commit_is_silently_absent() -> None:

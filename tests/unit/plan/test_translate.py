@@ -1,7 +1,5 @@
 """Where a row stands by what comparing the records said, and Law 2 where it could say nothing."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +17,7 @@ BOUNDED = [why for why in Why if why is not Why.PROVEN]
 
 
 def placed(answer, **changes) -> Place:
-    found = place(replace(FACTS, answer=answer, equality=Equality.ALL, **changes), False)
+    found = place(FACTS._replace(answer=answer, equality=Equality.ALL, **changes), False)
     assert isinstance(found, Place)
     return found
 
@@ -97,17 +95,17 @@ def test_a_proven_sync_below_takes_the_place_of_the_nearest_unproven_one():
 
 
 def test_a_matched_row_is_subject_to_the_same_policies_as_any_other():
-    ahead = build_row(replace(FACTS, answer=Matched(160, Why.PROVEN, 0), prior=Commit(170)), Policies(), False)
+    ahead = build_row(FACTS._replace(answer=Matched(160, Why.PROVEN, 0), prior=Commit(170)), Policies(), False)
     assert (ahead.decision, ahead.reason, ahead.why, ahead.grade) == (
         Decision.BLOCK, "rewind", "proven", Grade.EXACT,
     )  # fmt: skip
     kept = build_row(
-        replace(FACTS, answer=Matched(160, Why.PROVEN, 0), prior=Commit(170)), Policies(rewind=Rewind.KEEP), False
+        FACTS._replace(answer=Matched(160, Why.PROVEN, 0), prior=Commit(170)), Policies(rewind=Rewind.KEEP), False
     )
     assert (kept.decision, kept.reason) == (Decision.KEEP, "ahead-kept")
 
 
 def test_what_no_law_translates_stays_so_whatever_was_compared():
     answer = Matched(160, Why.PROVEN, 0)
-    row = build_row(replace(FACTS, answer=answer, source_log=Failure("X", "y")), Policies(), False)
+    row = build_row(FACTS._replace(answer=answer, source_log=Failure("X", "y")), Policies(), False)
     assert (row.reason, row.why, row.missing_on_target, row.equality) == ("log-not-visible", "", None, "")

@@ -6,6 +6,7 @@ import pytest
 
 from migrate.checks.groups import offsets_expiry
 from migrate.model import Commit, Decision, Failure, GroupState, Level, TopicPartition
+from migrate.row_table import PlanRows
 from migrate.survey.expiry import Expiry, OffsetClocks, expiry_of, needs_record, remedy, span
 from migrate.survey.group_facts import BrokerSettings, GroupFacts
 from migrate.survey.groups import ExpiryWatch
@@ -124,8 +125,8 @@ def test_plan_and_apply_both_look_at_what_is_set_beside_what_is_kept():
     records = {"g": GroupRecord(GroupKind.SIMPLE, "", None, {PLACE: NOW - HOUR}, {PLACE: NOW + 720 * HOUR})}
     state, settings = {"g": GroupState("Empty")}, BrokerSettings(HOUR, True)
     seen = facts(group_facts=GroupFacts({}, settings, records, NOW), target_states=state)
-    assert [told.level for told in offsets_expiry.judge(seen, rows, Policies())] == [Level.BLOCK]
-    assert [told.level for told in offsets_expiry.judge(seen, rows[:1], Policies())] == [Level.PASS]
+    assert [told.level for told in offsets_expiry.judge(seen, PlanRows.of(rows), Policies())] == [Level.BLOCK]
+    assert [told.level for told in offsets_expiry.judge(seen, PlanRows.of(rows[:1]), Policies())] == [Level.PASS]
     reader = FakeGroupFacts(brokers=settings, records=records)
     watch = ExpiryWatch(reader, "B", Timer(FakeClock(), NoProgress()), NOW)
     assert hours_left(watch.look({"g": rows}, {"g"}, state, {"g": {PLACE: Commit(650)}})[0]["g"]) == 1
