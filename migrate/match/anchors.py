@@ -125,13 +125,14 @@ class Anchors:
     def _compare(self, pairs: Sequence[OffsetPair]) -> None:
         """Compare the two records of each sync; where one of them is gone, nothing is proven."""
         source, target = self._source, self._target
-        missing: dict[Side, list[OffsetRange]] = {Side.SOURCE: [], Side.TARGET: []}
+        on_source: list[OffsetRange] = []
+        on_target: list[OffsetRange] = []
         for source_offset, target_offset in pairs:
             if source_offset >= source.start and target_offset >= target.start:
-                missing[Side.SOURCE] += source.uncovered(source_offset, source_offset + 1)
-                missing[Side.TARGET] += target.uncovered(target_offset, target_offset + 1)
-        if any(missing.values()):
-            raise MissingRanges(missing)
+                on_source += source.uncovered(source_offset, source_offset + 1)
+                on_target += target.uncovered(target_offset, target_offset + 1)
+        if on_source or on_target:
+            raise MissingRanges({Side.SOURCE: on_source, Side.TARGET: on_target})
         for pair in pairs:
             self._proven[pair] = self._is_pair(*pair)
 
@@ -139,7 +140,7 @@ class Anchors:
         source, target = self._source, self._target
         if source_offset < source.start or target_offset < target.start:
             return False
-        i, j = source.at(source_offset), target.at(target_offset)
+        i, j = source.known_at(source_offset), target.known_at(target_offset)
         return i is not None and j is not None and source.prints[i] == target.prints[j]
 
     def _first_of_same_shift(self) -> int:

@@ -7,7 +7,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from migrate.match.protocol import LogSlice, Needs, OffsetRange, PartitionQuestion, Supply
 from migrate.model import LogRange, Side
@@ -119,17 +119,24 @@ class PartialLog:
     def at(self, offset: int) -> int | None:
         """Return the index of the record at exactly this offset; None if the log has none there."""
         self.require(offset, offset + 1)
+        return self.known_at(offset)
+
+    def known_at(self, offset: int) -> int | None:
+        """Return the index of the record at an offset that was read; None if the log has none there."""
         index = bisect_left(self.offsets, offset)
         return index if index < len(self.offsets) and self.offsets[index] == offset else None
 
     def section(self, start: int, end: int) -> "Section":
         """Return the records in [start, end); raises `MissingRanges` unless all are known."""
         self.require(start, end)
+        return self.known_section(start, end)
+
+    def known_section(self, start: int, end: int) -> "Section":
+        """Return the records in [start, end), all of which were read."""
         return Section(self, start, end, self.index(start), self.index(end))
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """The records of a log in the offsets [start, end), all of them known; [low, top) are their indexes."""
 
     log: PartialLog
@@ -167,13 +174,10 @@ class LogPair:
 
     def sections(self, source: OffsetRange, target: OffsetRange) -> tuple[Section, Section]:
         """Return a section of each; `MissingRanges` names what both lack, so that one round reads it."""
-        missing = {
-            log.side: log.uncovered(piece.start, piece.end)
-            for log, piece in ((self.source, source), (self.target, target))
-        }
-        if any(missing.values()):
-            raise MissingRanges(missing)
-        return self.source.section(source.start, source.end), self.target.section(target.start, target.end)
+        on_source, on_target = self.source.uncovered(*source), self.target.uncovered(*target)
+        if on_source or on_target:
+            raise MissingRanges({Side.SOURCE: on_source, Side.TARGET: on_target})
+        return self.source.known_section(*source), self.target.known_section(*target)
 
     def needs(self, missing: Sequence[MissingRanges]) -> Needs:
         """Return all that is missing as one request: sorted, merged, and without what is known."""

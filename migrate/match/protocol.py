@@ -6,6 +6,7 @@ Records are offset, timestamp and fingerprint. Pure. `migrate.match.matcher.matc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from migrate.match.equality import Equality
 from migrate.model import LogRange, TopicPartition
@@ -34,9 +35,8 @@ def key_mark(key: bytes | None, value: bytes | None) -> int:
     return hash(key) & ~1 | (value is None)
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetRange:
-    """Offsets of one log, `start` inclusive, `end` exclusive."""
+class OffsetRange(NamedTuple):
+    """Offsets of one log, `start` inclusive, `end` exclusive. A tuple: each commit asks for a few."""
 
     start: int
     end: int
@@ -125,9 +125,8 @@ class Why(StrEnum):
     NOT_ALL_READ = "not-all-read"
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """A commit that the records place. Exact if `why` is `PROVEN`.
+class Matched(NamedTuple):
+    """A commit that the records place. Exact if `why` is `PROVEN`. A tuple: they come back from Spark by the million.
 
     `rereads_at_most`: records on the target at or after `target_offset` that the group has read already, or
     reads twice there; an upper bound (for exact rows: counted). `missing_on_target`: owed records without a copy.

@@ -44,7 +44,7 @@ def law_2_at_the_end(world: World) -> Matcher:
         end = question.target_log.end
         if isinstance(found, Unmatched):
             return replace(found, guard_offset=end, lower=(question.source_log.end, end))
-        return replace(found, target_offset=end) if found.why is Why.NOT_ALL_READ else found
+        return found._replace(target_offset=end) if found.why is Why.NOT_ALL_READ else found
 
     return _breaking(place)
 
@@ -54,7 +54,7 @@ def silent_where_not_all_was_read(world: World) -> Matcher:
 
     def place(question: PartitionQuestion, found: Place) -> Place:
         if isinstance(found, Matched) and found.missing_on_target:
-            return replace(found, missing_on_target=0, why=Why.NOT_ALL_READ)
+            return found._replace(missing_on_target=0, why=Why.NOT_ALL_READ)
         return found
 
     return _breaking(place, lambda tail: replace(tail, uncopied=None))
@@ -80,7 +80,7 @@ def one_further(applies: Callable[[PartitionQuestion, Matched], bool]) -> Callab
 
     def place(question: PartitionQuestion, found: Place) -> Place:
         if isinstance(found, Matched) and applies(question, found):
-            return replace(found, target_offset=min(found.target_offset + 1, question.target_log.end))
+            return found._replace(target_offset=min(found.target_offset + 1, question.target_log.end))
         return found
 
     return lambda world: _breaking(place)
