@@ -5,12 +5,15 @@ for. The table is a mapping like any other, and equals the dictionary with the s
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from itertools import repeat
+from operator import lt
+from typing import Any, TypeVar, overload
 
-from migrate.model import Commit, Commits, TopicPartition
+from migrate.model import Commit, Commits, GroupPartition, TopicPartition
 
+T = TypeVar("T")
 # In the packed column alone: epochs are never negative.
 _NO_EPOCH = -1
 
@@ -68,16 +71,46 @@ class CommitTable(Mapping[TopicPartition, Commit]):
         """True if a commit has metadata."""
         return bool(self._metadata)
 
+    @property
+    def has_epochs(self) -> bool:
+        """True if a commit has a leader epoch."""
+        return bool(self._epochs)
+
+    def items(self) -> ItemsView[TopicPartition, Commit]:
+        """Return partitions and commits, which are made while they are walked through."""
+        return _TableItems(self)
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """The partitions, in their order: one object for all tables that have the same."""
+        return self._places.partitions
+
+    def commits(self) -> Iterator[Commit]:
+        """Yield the commits, in their order."""
+        epochs = (None if epoch == _NO_EPOCH else epoch for epoch in self._epochs) if self._epochs else repeat(None)
+        return map(Commit, self._offsets, self._metadata or repeat(""), epochs)
+
     def offset(self, partition: TopicPartition) -> int | None:
         """Return what is committed on a partition; None for nothing."""
         at = self._places.at.get(partition)
         return None if at is None else self._offsets[at]
 
-    def __getitem__(self, partition: TopicPartition) -> Commit:
-        at = self._places.at[partition]
+    @overload
+    def get(self, partition: TopicPartition) -> Commit | None: ...
+    @overload
+    def get(self, partition: TopicPartition, default: T) -> Commit | T: ...
+    def get(self, partition: TopicPartition, default: object = None) -> object:
+        """Return the commit on a partition; without the exception that a mapping's own way raises for each lack."""
+        at = self._places.at.get(partition)
+        return default if at is None else self._commit(at)
+
+    def _commit(self, at: int) -> Commit:
         epoch = self._epochs[at] if self._epochs else _NO_EPOCH
         metadata = self._metadata[at] if self._metadata else ""
         return Commit(self._offsets[at], metadata, None if epoch == _NO_EPOCH else epoch)
+
+    def __getitem__(self, partition: TopicPartition) -> Commit:
+        return self._commit(self._places.at[partition])
 
     def __contains__(self, partition: object) -> bool:
         return partition in self._places.at
@@ -94,6 +127,79 @@ class CommitTable(Mapping[TopicPartition, Commit]):
     def __reduce__(self) -> Any:
         # The tuple of partitions is one object for all groups that share it, so it travels once.
         return CommitTable, (self._places.partitions, self._offsets, self._metadata, self._epochs)
+
+
+class _TableItems(ItemsView[TopicPartition, Commit]):
+    _mapping: CommitTable
+
+    def __iter__(self) -> Iterator[tuple[TopicPartition, Commit]]:
+        return zip(self._mapping, self._mapping.commits(), strict=True)
+
+
+class GroupCommits(Mapping[GroupPartition, Commit]):
+    """Committed offsets by group and partition, in their order, held as one table for each group."""
+
+    __slots__ = ("_count", "_tables")
+
+    def __init__(self, by_group: Mapping[str, Commits]) -> None:
+        self._tables = {group: _in_order(commits) for group, commits in sorted(by_group.items()) if commits}
+        self._count = sum(map(len, self._tables.values()))
+
+    def groups(self) -> Mapping[str, CommitTable]:
+        """Return each group's commits, those of groups that have some."""
+        return self._tables
+
+    def partitions(self) -> set[TopicPartition]:
+        """Return all partitions that a group has committed on."""
+        # Of groups that share theirs, one answers for all.
+        distinct = {id(table.partitions): table.partitions for table in self._tables.values()}
+        return {partition for partitions in distinct.values() for partition in partitions}
+
+    def items(self) -> ItemsView[GroupPartition, Commit]:
+        """Return places and commits, which are made while they are walked through."""
+        return _Items(self)
+
+    def __getitem__(self, key: GroupPartition) -> Commit:
+        return self._tables[key.group][key.source_partition]
+
+    def __contains__(self, key: object) -> bool:
+        if not isinstance(key, GroupPartition):
+            return False
+        return key.source_partition in self._tables.get(key.group, ())
+
+    def __iter__(self) -> Iterator[GroupPartition]:
+        return (GroupPartition(group, *place) for group, table in self._tables.items() for place in table)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __repr__(self) -> str:
+        return f"GroupCommits({dict(self)!r})"
+
+
+class _Items(ItemsView[GroupPartition, Commit]):
+    """Walks through tables: to look up each of a million keys would take as long as all that is done with them."""
+
+    _mapping: GroupCommits
+
+    def __iter__(self) -> Iterator[tuple[GroupPartition, Commit]]:
+        for group, table in self._mapping.groups().items():
+            for place, commit in table.items():
+                yield GroupPartition(group, *place), commit
+
+
+def _in_order(commits: Commits) -> CommitTable:
+    places = list(commits)
+    if all(map(lt, places, places[1:])):
+        return CommitTable.of(commits)
+    return CommitTable.of(dict(sorted(commits.items())))
+
+
+def partitions_of_keys(keys: Mapping[GroupPartition, object]) -> set[TopicPartition]:
+    """Return the partitions of all these places, on the source."""
+    if isinstance(keys, GroupCommits):
+        return keys.partitions()
+    return {key.source_partition for key in keys}
 
 
 def offsets_at(commits: Commits, partitions: Iterable[TopicPartition]) -> list[int | None]:

@@ -8,11 +8,12 @@ import gc
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from migrate.errors import MigrateError
 from migrate.match.log_reader import LogReader, Wanted
 from migrate.match.matcher import matching
+from migrate.match.place_table import PlaceTable
 from migrate.match.protocol import LogSlice, Needs, PartitionAnswer, PartitionQuestion, Supply, Unreadable
 from migrate.model import LogRange, TopicPartition
 
@@ -97,7 +98,8 @@ def _answers(
         _round([partition for partition in active if partition.answer is None], readers, pool)
         for partition in active:
             if partition.answer is not None:
-                yield partition.question.source, partition.answer
+                places = PlaceTable.of(partition.answer.places)
+                yield partition.question.source, replace(partition.answer, places=places)
         active = [partition for partition in active if partition.answer is None]
 
 

@@ -10,10 +10,12 @@ from migrate import __version__
 from migrate.checks import checklist
 from migrate.checks.check import CheckFacts, ClusterSide, GroupNames, HiddenTopics, Mm2Facts, TopicFacts, TopicShape
 from migrate.checks.rights import is_infrastructure
+from migrate.commit_table import GroupCommits, partitions_of_keys
 from migrate.match.comparison import Comparison
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Unmatched
 from migrate.mm2.chain import NO_WINDOW
+from migrate.mm2.checkpoint_table import newest_ms, topics_with_checkpoints
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.topics import CheckpointKey
 from migrate.model import CheckResult, Commit, Failure, GroupPartition, GroupState, LogRange, Row, Side, TopicPartition
@@ -34,7 +36,8 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
     """Translate every commit of the survey, run the checks, and lay their blocks over the rows."""
     flow = request.flow
     facts, rows, results = judged(request, survey, now_ms)
-    committed = sum(commit is not None for commit in survey.keys.values())
+    keys = survey.keys
+    committed = len(keys) if isinstance(keys, GroupCommits) else sum(commit is not None for commit in keys.values())
     header = Header(
         format_version=FORMAT_VERSION,
         tool_version=__version__,
@@ -81,7 +84,7 @@ def judged(request: PlanRequest, survey: Survey, now_ms: int) -> tuple[CheckFact
 
 def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFacts:
     flow, down = request.flow, request.source_down
-    copies = {topic: flow.policy.target_topic(topic) for topic in {key.topic for key in survey.keys}}
+    copies = {topic: flow.policy.target_topic(topic) for topic in {p.topic for p in partitions_of_keys(survey.keys)}}
     on_source, on_target = survey.source.topics, survey.target.topics
     return CheckFacts(
         source=_side(
@@ -99,7 +102,7 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
         mm2=Mm2Facts(
             shapes=_shapes(flow, survey.mm2),
             group_sync=flow.group_sync,
-            newest_checkpoint_ms=max((c.timestamp for c in survey.mm2.checkpoints.latest.values()), default=None),
+            newest_checkpoint_ms=newest_ms(survey.mm2.checkpoints.latest),
             tasks=survey.mm2.tasks,
             left_out_groups=flow.left_out(survey.groups),
             positions_unknown=survey.mm2.positions.unknown,
@@ -124,7 +127,9 @@ def _side(
 def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
     flow, down = request.flow, request.source_down
     excluded = flow.group_filter.exclude if flow.group_filter else ()
-    only_checkpointed = {key.group for key in survey.mm2.checkpoints.latest} - survey.source.listed
+    only_checkpointed = {
+        group for group, _ in topics_with_checkpoints(survey.mm2.checkpoints.latest)
+    } - survey.source.listed
     return GroupNames(
         never_committed=_never_committed(survey),
         unseen_topics={} if down else _unseen_topics(request, survey),
@@ -139,7 +144,9 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
 
 def _other_logs_on_target(flow: Flow, survey: Survey) -> dict[GroupPartition, OtherLog]:
     """Return the places, by their names on the source, whose commit on the target is of another log than it has now."""
-    copies = {source: copy_of(flow, source) for source in {key.source_partition for key in survey.keys}}
+    if not any(commit.leader_epoch is not None for prior in survey.priors.values() for commit in prior.values()):
+        return {}
+    copies = {source: copy_of(flow, source) for source in partitions_of_keys(survey.keys)}
     committed = ((key, survey.priors.get(key.group, {}).get(copies[key.source_partition])) for key in survey.keys)
     proofs = (
         (key, other_log(prior, survey.logs.target.get(copies[key.source_partition])))
@@ -182,7 +189,9 @@ def _not_copied(flow: Flow, survey: Survey) -> tuple[ConnectTopic, ...]:
 def _applications(flow: Flow, survey: Survey) -> dict[str, Application]:
     """Return the groups of the plan that look like Kafka Streams."""
     metadata: dict[str, set[str]] = {}
-    for key, commit in survey.keys.items():
+    keys = survey.keys
+    has_some = not isinstance(keys, GroupCommits) or any(table.has_metadata for table in keys.groups().values())
+    for key, commit in keys.items() if has_some else ():
         if commit is not None and commit.metadata:
             metadata.setdefault(key.group, set()).add(commit.metadata)
     candidates = [topic for topic in survey.source.topics if topic.endswith(INTERNAL)]
@@ -228,12 +237,12 @@ def _unseen_topics(request: PlanRequest, survey: Survey) -> dict[str, tuple[str,
     """Return, by group of the plan, source topics that it has checkpoints on and that the source does not list."""
     unseen: dict[str, set[str]] = {}
     source_topic = cache(request.flow.policy.source_topic)
-    for key in survey.mm2.checkpoints.latest:
-        topic = source_topic(key.target_topic)
-        if topic is None or topic in survey.source.topics or key.group not in survey.selected.groups_seen:
+    for group, target_topic in topics_with_checkpoints(survey.mm2.checkpoints.latest):
+        topic = source_topic(target_topic)
+        if topic is None or topic in survey.source.topics or group not in survey.selected.groups_seen:
             continue
-        if request.filters.verdict(key.group, topic) is None:
-            unseen.setdefault(key.group, set()).add(topic)
+        if request.filters.verdict(group, topic) is None:
+            unseen.setdefault(group, set()).add(topic)
     return {group: tuple(sorted(topics)) for group, topics in unseen.items()}
 
 

@@ -7,16 +7,17 @@ are near the log's end, so that the second pass is short. A record that is no ch
 and otherwise ignored; a tombstone takes the checkpoints before it away.
 """
 
-from collections.abc import Callable, Mapping
-from operator import itemgetter
+from array import array
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from migrate.errors import ClusterError
-from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord
+from migrate.mm2.checkpoint_table import CheckpointTable, WrittenCheckpoints
+from migrate.mm2.topics import CheckpointReading
 from migrate.mm2.wire import RecordKind
 from migrate.model import LogRange
 from migrate.spark import columns
-from migrate.spark.dataframes import out_of_spark, read_topic
+from migrate.spark.dataframes import read_topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,10 +63,11 @@ def _two_passes(records: Callable[[LogRange], "DataFrame"], pinned: LogRange) ->
         if not positions:
             return CheckpointReading({}, counts)
         part = LogRange(min(positions), max(positions) + 1)
-        rows = list(out_of_spark(_contents(records(part), newest), "position"))
+        written = list(_written(_contents(records(part), newest)))
     finally:
         newest.unpersist()
-    return CheckpointReading(_latest(rows), counts) if len(rows) == expected else None
+    found = sum(len(each.positions) for each in written)
+    return CheckpointReading(CheckpointTable(written), counts) if found == expected else None
 
 
 def _newest_positions(records: "DataFrame") -> "DataFrame":
@@ -104,7 +106,7 @@ def _contents(records: "DataFrame", newest: "DataFrame") -> "DataFrame":
     return kept.selectExpr("*", f"{columns.group_size()} as first").selectExpr(
         *(f"{sql} as `{name}`" for name, sql in names.items()),
         "offset as position",
-        "value is not null as is_checkpoint",
+        "if(value is null, 1, 0) as is_tombstone",
         f"coalesce({source_offset}, 0) as source_offset",
         f"coalesce({target_offset}, 0) as target_offset",
         f"coalesce(cast({columns.metadata()} as string), '') as metadata",
@@ -112,15 +114,20 @@ def _contents(records: "DataFrame", newest: "DataFrame") -> "DataFrame":
     )
 
 
-def _latest(rows: list[tuple[str, str, int, int, bool, int, int, str, int]]) -> dict[CheckpointKey, CheckpointRecord]:
-    """Take the rows in log order: a key has several where values of different shapes were written under it."""
-    latest: dict[CheckpointKey, CheckpointRecord] = {}
-    known: dict[str, str] = {}  # a million checkpoints are of a few thousand groups and topics
-    rows.sort(key=itemgetter(3))
-    for group, topic, partition, position, is_checkpoint, source_offset, target_offset, metadata, timestamp in rows:
-        key = CheckpointKey(known.setdefault(group, group), known.setdefault(topic, topic), partition)
-        if is_checkpoint:
-            latest[key] = CheckpointRecord(source_offset, target_offset, metadata, position, timestamp)
-        else:
-            latest.pop(key, None)
-    return latest
+def _written(contents: "DataFrame") -> Iterator[WrittenCheckpoints]:
+    """Run the query and yield what was written about each group and topic.
+
+    Numbers travel as text, one for each column: as a million values they would take half a gigabyte on the way.
+    """
+    from pyspark.sql.functions import expr
+
+    numbers = ("partition", "position", "is_tombstone", "source_offset", "target_offset", "timestamp")
+    listed = [expr(f"array_join(collect_list(cast(`{name}` as string)), ',') as `{name}`") for name in numbers]
+    # All columns of a group are collected from the same rows, in the same order.
+    metadata = expr("if(max(length(metadata)) = 0, cast(array() as array<string>), collect_list(metadata)) as metadata")
+    for group, topic, *lists, texts in contents.groupBy("group", "topic").agg(*listed, metadata).collect():
+        partitions, positions, *others = (array("q", map(int, each.split(","))) for each in lists)
+        is_tombstone, source_offsets, target_offsets, timestamps = others
+        yield WrittenCheckpoints(
+            group, topic, partitions, positions, is_tombstone, source_offsets, target_offsets, timestamps, texts
+        )

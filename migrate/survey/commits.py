@@ -1,13 +1,13 @@
 """Which commits a plan is about: read from the source, or from MM2's checkpoints while the source is down."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
-from operator import itemgetter
 
+from migrate.commit_table import GroupCommits
 from migrate.errors import ClusterError
 from migrate.mm2.topics import CheckpointReading
-from migrate.model import Commit, Commits, Failure, GroupPartition
+from migrate.model import Commit, Commits, Failure, GroupPartition, TopicPartition
 from migrate.ports import CommitReader
 from migrate.survey.filters import Filters
 from migrate.survey.groups import NO_ANSWER
@@ -28,47 +28,39 @@ def from_source(clusters: Clusters, listed: frozenset[str], request: PlanRequest
     text = f"reading commits of {len(listed)} groups on {alias}"
     answers, unstable = _read(reader, sorted(listed), text, timer)
     _refuse_failures(answers, listed, alias, request.filters)
-    commits = (
-        (GroupPartition(group, *partition), commit)
-        for group, answer in sorted(answers.items())
-        if not isinstance(answer, Failure)
-        for partition, commit in sorted(answer.items())
-    )
+    commits = {group: answer for group, answer in answers.items() if not isinstance(answer, Failure)}
     unstable = frozenset(group for group in unstable if request.filters.group_verdict(group) is None)
     return _selected(commits, request, unstable, frozenset(group for group, answer in answers.items() if answer))
 
 
 def from_checkpoints(reading: CheckpointReading, request: PlanRequest) -> SelectedCommits:
     """Stand in for live commits while the source is down: the newest checkpoints' upstream offsets."""
-    policy = request.flow.policy
-    commits = (
-        (
-            GroupPartition(key.group, policy.source_topic(key.target_topic) or key.target_topic, key.partition),
-            Commit(record.source_offset, record.metadata),
-        )
-        for key, record in sorted(reading.latest.items(), key=itemgetter(0))
-    )
-    return _selected(commits, request, frozenset(), frozenset(key.group for key in reading.latest))
+    source_topic = cache(request.flow.policy.source_topic)
+    commits: dict[str, dict[TopicPartition, Commit]] = {}
+    for key, record in reading.latest.items():
+        place = TopicPartition(source_topic(key.target_topic) or key.target_topic, key.partition)
+        commits.setdefault(key.group, {})[place] = Commit(record.source_offset, record.metadata)
+    return _selected(commits, request, frozenset(), frozenset(commits))
 
 
 def _selected(
-    commits: Iterable[tuple[GroupPartition, Commit]],
+    commits: Mapping[str, Commits],
     request: PlanRequest,
     unstable: frozenset[str],
     groups_seen: frozenset[str],
 ) -> SelectedCommits:
     """Sort commits into those inside the filters and what the filters take."""
-    kept: dict[GroupPartition, Commit] = {}
+    kept: dict[str, Commits] = {}
     filtered: Counter[str] = Counter()
-    read, verdict = 0, cache(request.filters.verdict)
-    for place, commit in commits:
-        read += 1
-        taken_by = verdict(place.group, place.topic)
-        if taken_by is None:
-            kept[place] = commit
+    for group, of_group in commits.items():
+        taken_by = {topic: request.filters.verdict(group, topic) for topic in {place.topic for place in of_group}}
+        if any(taken_by.values()):
+            filtered.update(name for place in of_group if (name := taken_by[place.topic]) is not None)
+            kept[group] = {place: commit for place, commit in of_group.items() if taken_by[place.topic] is None}
         else:
-            filtered[taken_by] += 1
-    return SelectedCommits(kept, read, filtered, unstable, groups_seen)
+            kept[group] = of_group
+    read = sum(map(len, commits.values()))
+    return SelectedCommits(GroupCommits(kept), read, filtered, unstable, groups_seen)
 
 
 def read_priors(

@@ -4,8 +4,9 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
+from migrate.commit_table import offsets_at
 from migrate.mm2.flow import Flow
-from migrate.model import Commit, Commits, Decision, Failure, GroupPartition, GroupState, Row, Side, TopicPartition
+from migrate.model import Commits, Decision, Failure, GroupState, Row, Side, TopicPartition
 from migrate.ports import CommitReader
 from migrate.progress import in_background
 from migrate.survey.expiry import Expiry, OffsetClocks, expiry_of, needs_record
@@ -139,18 +140,12 @@ def commits_that_moved(
         if isinstance(answer, Failure):
             unread[group] = str(answer)
             continue
-        now = {p: c for p, c in answer.items() if filters is None or filters.verdict(group, p.topic) is None}
+        topics = {place.topic for place in answer} if filters is not None else ()
+        taken = {topic for topic in topics if filters is not None and filters.verdict(group, topic) is not None}
+        now = {p: c for p, c in answer.items() if p.topic not in taken} if taken else answer
         if changed := _moved(before.get(group, {}), now):
             moved[group] = changed
     return moved, unread
-
-
-def by_group(commits: Mapping[GroupPartition, Commit]) -> dict[str, dict[TopicPartition, Commit]]:
-    """Return the commits of a plan by group."""
-    groups: dict[str, dict[TopicPartition, Commit]] = {}
-    for key, commit in commits.items():
-        groups.setdefault(key.group, {})[key.source_partition] = commit
-    return groups
 
 
 def other_kinds(kinds: Mapping[str, str] | Failure, filters: Filters) -> Mapping[str, str] | Failure:
@@ -162,5 +157,7 @@ def other_kinds(kinds: Mapping[str, str] | Failure, filters: Filters) -> Mapping
 
 def _moved(before: Commits, now: Commits) -> tuple[str, ...]:
     """Return the partitions whose committed offset changed, as "t-0: 55 to 60"."""
+    if before.keys() == now.keys() and offsets_at(before, now) == offsets_at(now, now):
+        return ()
     offsets = {p: [c[p].offset if p in c else "none" for c in (before, now)] for p in before.keys() | now.keys()}
     return tuple(f"{p}: {old} to {new}" for p, (old, new) in sorted(offsets.items()) if old != new)

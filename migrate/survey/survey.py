@@ -6,6 +6,7 @@ from functools import cache
 from typing import TypeVar
 
 from migrate.clock import Clock
+from migrate.commit_table import GroupCommits
 from migrate.match.comparison import Comparison, Limits, RecordComparer
 from migrate.match.protocol import PartitionAnswer
 from migrate.mm2.connect_offsets import Positions
@@ -85,7 +86,7 @@ class SelectedCommits:
     `unstable` are groups inside the filters with transactional offsets pending, `groups_seen` all that have commits.
     """
 
-    commits: Mapping[GroupPartition, Commit]
+    commits: GroupCommits
     commits_read: int
     filtered: Mapping[str, int]
     unstable: frozenset[str]

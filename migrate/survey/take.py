@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import starmap
 
 from migrate.clock import Clock
+from migrate.commit_table import partitions_of_keys
 from migrate.errors import ClusterError
 from migrate.match.comparison import Comparison
 from migrate.match.protocol import Matched, PartitionAnswer
@@ -33,7 +34,7 @@ from migrate.progress import LOGS_AT_ONCE
 from migrate.survey.commits import from_checkpoints, from_source, read_priors, with_uncommitted
 from migrate.survey.connect_topics import ConnectTopic, read_connect_topics
 from migrate.survey.group_facts import GroupFacts
-from migrate.survey.groups import by_group, commits_that_moved, read_group_facts
+from migrate.survey.groups import commits_that_moved, read_group_facts
 from migrate.survey.mm2_topics import checkpoints_ahead, read_checkpoints_topic, read_syncs_topic
 from migrate.survey.producers import Growth, growth_of
 from migrate.survey.records import compare, read_positions, read_watermarks, works_of
@@ -117,7 +118,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     group_facts = _read_group_facts(by, first, source.states, target.states, mm2.syncs_topic)
     source, target = _with_hidden(by, source, target)
     timings = dict(by.timer.timings)
-    topics = {key.topic for key in pinned.keys}
+    topics = {partition.topic for partition in partitions_of_keys(pinned.keys)}
     return Survey(
         source=replace(source, topic_ids={t: i for t, i in sorted(source.topic_ids.items()) if t in topics}),
         target=replace(target, topic_ids=pinned.target_ids),
@@ -165,7 +166,7 @@ def _first_look(by: _Surveyor) -> _FirstLook:
         ids = timer.run("topics", f"asking {source.alias} for topic ids", lambda: source.topic_ids(ids_of))
         on_source = replace(on_source, listed=listed, topic_ids=ids)
         selected = from_source(by.clusters, listed, by.request, timer)
-    groups = sorted({key.group for key in selected.commits} | selected.unstable)
+    groups = sorted(selected.commits.groups().keys() | selected.unstable)
     on_target_states, on_source_states = describe(target, source, groups, timer)
     on_target = replace(on_target, states=on_target_states)
     on_source = replace(on_source, states=on_source_states)
@@ -179,7 +180,8 @@ def _pin(by: _Surveyor, first: _FirstLook) -> _Pinned:
     """Pin the logs of all places of the plan, after what has to lie below their ends was read."""
     flow, clusters, timer = by.flow, by.clusters, by.timer
     keys = with_uncommitted(first.selected.commits, first.source.topics, first.target.topics, by.request)
-    copies = {flow.policy.target_topic(key.topic) for key in keys} & first.target.topics.keys()
+    topics = {partition.topic for partition in partitions_of_keys(keys)}
+    copies = set(map(flow.policy.target_topic, topics)) & first.target.topics.keys()
     # Before the logs are pinned: of a topic that is created anew from here on, `apply` sees another id.
     text = f"asking {clusters.target.alias} for topic ids"
     target_ids = timer.run("topics", text, lambda: clusters.target.topic_ids(sorted(copies)))
@@ -261,7 +263,7 @@ def _read_group_facts(
 ) -> GroupFacts:
     """Read commits again, of groups that have no member, and what decides when offsets expire."""
     flow, clusters, timer = by.flow, by.clusters, by.timer
-    reader, before = clusters.source_commits, by_group(first.selected.commits)
+    reader, before = clusters.source_commits, first.selected.commits.groups()
     on_source = commits_that_moved(reader, before, source_states, flow.source.alias, timer, by.request.filters)
     reader, alias = clusters.target_commits, flow.target.alias
     on_target = commits_that_moved(reader, first.priors, target_states, alias, timer)
@@ -338,9 +340,9 @@ def _watch_ends(source: ClusterAdmin, pinned: _Pinned, timer: Timer) -> Mapping[
     return growth_of(before, later, seconds)
 
 
-def _pin_logs(by: _Surveyor, keys: Iterable[GroupPartition], first: _FirstLook) -> Logs:
+def _pin_logs(by: _Surveyor, keys: Mapping[GroupPartition, object], first: _FirstLook) -> Logs:
     """Pin the log ranges of all partitions of the plan: the target's first, then the source's."""
-    places = {key.source_partition for key in keys}
+    places = partitions_of_keys(keys)
     copies = {copy_of(by.flow, tp) for tp in places}
 
     def pin(

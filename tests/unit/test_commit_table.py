@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.commit_table import CommitTable, has_metadata, offsets_at
-from migrate.model import Commit, TopicPartition
+from migrate.commit_table import CommitTable, GroupCommits, has_metadata, offsets_at
+from migrate.model import Commit, GroupPartition, TopicPartition
 
 PARTITIONS = st.builds(TopicPartition, st.sampled_from(["orders", "t\n,\x00"]), st.integers(0, 30))
 COMMITS = st.builds(
@@ -47,3 +47,18 @@ def test_columns_of_other_lengths_are_refused(columns: tuple[list[int], ...]) ->
         CommitTable([TopicPartition("orders", 0), TopicPartition("orders", 1)], *columns)
     with pytest.raises(ValueError, match="comes twice"):
         CommitTable([TopicPartition("orders", 0)] * 2, [7, 8])
+
+
+GROUPS = st.dictionaries(st.sampled_from(["a", "b", "c"]), st.dictionaries(PARTITIONS, COMMITS))
+
+
+@given(GROUPS, st.sampled_from(["a", "z"]), PARTITIONS)
+def test_the_commits_of_groups_are_walked_in_order_and_looked_up_as_in_a_dictionary(
+    by_group: dict[str, dict[TopicPartition, Commit]], group: str, partition: TopicPartition
+) -> None:
+    plain = {GroupPartition(g, *place): commit for g, commits in by_group.items() for place, commit in commits.items()}
+    held, asked = GroupCommits(by_group), GroupPartition(group, *partition)
+    assert held == plain and len(held) == len(plain) and list(held) == sorted(plain)
+    assert list(held.items()) == [(key, plain[key]) for key in sorted(plain)]
+    assert held.get(asked) == plain.get(asked) and (asked in held) == (asked in plain)
+    assert held.groups() == {g: commits for g, commits in by_group.items() if commits}

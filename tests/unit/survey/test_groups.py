@@ -2,12 +2,11 @@
 
 import pytest
 
-from migrate.model import Commit, Failure, GroupPartition, GroupState, TopicPartition
+from migrate.model import Commit, Failure, GroupState, TopicPartition
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED
 from migrate.survey.groups import (
     ExpiryWatch,
-    by_group,
     commits_that_moved,
     other_kinds,
     read_expiry_facts,
@@ -70,11 +69,6 @@ def test_a_group_that_could_not_be_read_again_says_why():
 
 def test_where_there_is_nobody_to_ask_nothing_moves():
     assert commits_that_moved(None, {}, {"g": EMPTY}, "A", timer()) == ({}, {})
-
-
-def test_commits_of_a_plan_are_found_by_group():
-    commits = {GroupPartition("g", "t", 0): Commit(1), GroupPartition("h", "t", 0): Commit(2)}
-    assert by_group(commits) == {"g": {T0: Commit(1)}, "h": {T0: Commit(2)}}
 
 
 def test_groups_that_are_no_consumer_groups_are_named_as_far_as_the_filters_go():
