@@ -26,9 +26,10 @@ from tests.lab.waiting import wait_until
 from tests.wirebytes import encode_checkpoint, encode_sync
 
 CHECKPOINTS_TOPIC, POSITIONS_TOPIC = "A.checkpoints.internal", "mm2-offsets.A.internal"
-# As many as the smallest plan has rows, and then five of each kind for every row.
+# As many as the smallest plan has rows; five of each kind for every row of a larger one, ten of the largest.
 SMALL = 300
 KINDS_PER_ROW = 5
+LARGEST = 1_000_000
 CONFIG = "mm2.properties"
 START_SECONDS = 120
 
@@ -50,7 +51,9 @@ class Eve:
     @property
     def syncs(self) -> int:
         """How many offset syncs there are, and how many checkpoints."""
-        return self.rows if self.rows <= SMALL else KINDS_PER_ROW * self.rows
+        if self.rows <= SMALL:
+            return self.rows
+        return (2 * KINDS_PER_ROW if self.rows >= LARGEST else KINDS_PER_ROW) * self.rows
 
     @property
     def workload(self) -> Workload:

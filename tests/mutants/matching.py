@@ -13,6 +13,58 @@ BEST = (
 )
 TINY = "tests/unit/match/test_matching_laws.py::test_no_law_is_broken_in_tiny_worlds_whose_edges_are_near"
 
+# Tables that stand in for dictionaries, and the quick ways past rows that nothing is to be said of.
+TABLES = (
+    Mutant(
+        "checkpoint-of-the-last-line",
+        "Of two checkpoints of a key the one at the greater position counts.",
+        "migrate/mm2/checkpoint_table.py",
+        "    for place in sorted(range(len(written.positions)), key=written.positions.__getitem__):\n",
+        "    for place in range(len(written.positions)):\n",
+        ("tests/unit/mm2/test_checkpoint_table.py",),
+    ),
+    Mutant(
+        "tombstones-kept-as-checkpoints",
+        "A tombstone takes the checkpoints before it away.",
+        "migrate/mm2/checkpoint_table.py",
+        " if not written.is_tombstone[place]}\n",
+        "}\n",
+        ("tests/unit/mm2/test_checkpoint_table.py",),
+    ),
+    Mutant(
+        "upper-sync-forgotten-on-the-way",
+        "A place comes back from Spark with both of its syncs.",
+        "migrate/match/place_table.py",
+        "below, above)\n",
+        "below, None)\n",
+        ("tests/unit/match/test_place_table.py",),
+    ),
+    Mutant(
+        "epochs-dropped-from-commits",
+        "A commit keeps its leader epoch: it may prove that the commit is of another log.",
+        "migrate/commit_table.py",
+        '        self._epochs = array("q") if packed.count(_NO_EPOCH) == len(packed) else packed\n',
+        '        self._epochs = array("q")\n',
+        ("tests/unit/test_commit_table.py",),
+    ),
+    Mutant(
+        "one-row-of-many-found",
+        "A check sees every row that it is about.",
+        "migrate/row_table.py",
+        "                yield from table if holds(column[0]) else ()\n",
+        "                yield from table[:1] if holds(column[0]) else ()\n",
+        ("tests/unit/test_row_table.py",),
+    ),
+    Mutant(
+        "read-ranges-not-joined",
+        "What was read in parts is known as a whole.",
+        "migrate/match/partial_log.py",
+        "            start, end = min(start, starts[low]), max(end, ends[top - 1])\n",
+        "            pass\n",
+        ("tests/unit/match/test_partial_log.py",),
+    ),
+)
+
 # Seen by the simulated worlds alone: each is an answer that their judge must not excuse.
 WORLDS = (
     Mutant(

@@ -151,6 +151,21 @@ def test_equal_columns_of_different_groups_are_held_once_and_numbers_take_eight_
     assert one.column("source_log_end").itemsize == 8 and one.column("source_topic") == ("orders",)
 
 
+@given(some_rows(), st.sampled_from(["decision", "target_offset", "source_topic"]))
+def test_the_rows_of_which_a_field_is_as_asked_are_found_in_their_order(rows, name):
+    rows = sorted(rows, key=lambda row: row.group)
+    wanted = getattr(rows[-1], name) if rows else None
+    found = PlanRows.of(rows).where(name, lambda item: item == wanted)
+    assert list(found) == [row for row in rows if getattr(row, name) == wanted]
+
+
+@given(some_rows())
+def test_partitions_are_those_of_the_rows(rows):
+    for table in PlanRows.of(sorted(rows, key=lambda row: row.group)).groups().values():
+        assert list(table.source_partitions()) == [row.source_partition for row in table]
+        assert list(table.target_partitions()) == [row.target_partition for row in table]
+
+
 @given(some_rows())
 def test_a_row_comes_back_from_its_document(rows):
     known: dict = {}
