@@ -115,6 +115,16 @@ class LineProgress:
         self._shown = 0
 
 
+class QuietProgress:
+    """Tells nothing: for what is asked beside a step that tells how far it is."""
+
+    def step(self, text: str) -> None:
+        """Begin a step that nobody hears of."""
+
+    def advance(self, done: int, total: int) -> None:
+        """Get on with it."""
+
+
 class Heart:
     """Beats for a `LineProgress` from a thread of its own, until `stop`."""
 

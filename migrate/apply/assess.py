@@ -29,7 +29,7 @@ from migrate.errors import ClusterError
 from migrate.model import CheckResult, Commits, Decision, Failure, Row, TopicPartition
 from migrate.plan.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
-from migrate.progress import LOGS_AT_ONCE, in_background, in_batches
+from migrate.progress import LOGS_AT_ONCE, QuietProgress, in_background, in_batches
 from migrate.row_table import GroupRows
 from migrate.survey.expiry import BLOCK_BELOW_MS, UNKNOWN_TODO, remedy
 from migrate.survey.groups import ExpiryWatch
@@ -302,7 +302,10 @@ def _read_world(
     header, target, source = plan.header, clusters.target, clusters.source
     undo = header.kind == UNDO
     notes: tuple[str, ...] = ()
-    progress.step(f"reading {len(held)} groups again on {target.side} {target.alias}")
+    where = f"{target.side} {target.alias}"
+    if source is not None and not (undo or header.source_down):
+        where = f"{target.alias} and {source.alias}"
+    progress.step(f"reading {len(held)} groups again on {where}")
     target_id = target.facts().cluster_id
     source_id, lost = "", ""
     if undo or header.source_down:
@@ -319,7 +322,6 @@ def _read_world(
         held = {}
     from_source = None
     if source is not None:
-        progress.step(f"reading {len(held)} groups again on {target.alias} and {source.alias}")
         from_source = in_background(partial(_read_source, plan, held, source, source_id), "reading the source")
     states = in_batches(list(held), target.group_states, progress)
     if watch is not None:
@@ -350,12 +352,14 @@ def _read_source(
     """Return the source as it is now, and its topics' ids."""
     pending = {group for group in held if plan.accepted(PENDING_TRANSACTIONS.name, group)}
     stable = [group for group in held if group not in pending]
-    commits = dict(source.commits(stable))
+    # In batches, as on the target: a client that dies over one asks only that one again.
+    commits = in_batches(stable, source.commits, QuietProgress())
     if pending:
         # The open transaction was accepted in the plan, which read what was committed so far.
         commits |= source.commits(sorted(pending), require_stable=False)
-    states = source.group_states(list(held))
-    ranges = source.log_ranges(_partitions(held, GroupRows.source_partitions))
+    states = in_batches(list(held), source.group_states, QuietProgress())
+    partitions = _partitions(held, GroupRows.source_partitions)
+    ranges = in_batches(partitions, source.log_ranges, QuietProgress(), LOGS_AT_ONCE)
     on_source = _topics(held, "source_topic") & plan.header.source_topic_ids.keys()
     ids = source.topic_ids(sorted(on_source)) if on_source else {}
     return SideWorld(cluster_id, ranges, states, commits), ids

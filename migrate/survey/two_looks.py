@@ -2,10 +2,11 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import partial
 
 from migrate.model import Failure, GroupState
 from migrate.ports import ClusterAdmin
-from migrate.progress import in_background, in_batches
+from migrate.progress import QuietProgress, in_background, in_batches
 from migrate.survey.groups import NO_ANSWER
 from migrate.survey.survey import ClusterSurvey, States, Timer
 
@@ -29,7 +30,8 @@ def describe(
     def ask() -> tuple[States, States]:
         on_source = None
         if source is not None:
-            on_source = in_background(lambda: source.group_states(list(groups)), "describing groups")
+            asked = partial(in_batches, list(groups), source.group_states, QuietProgress())
+            on_source = in_background(asked, "describing groups")
         on_target = in_batches(list(groups), target.group_states, timer.progress)
         return on_target, {} if on_source is None else on_source.result()
 
