@@ -89,7 +89,7 @@ def measure(windows: int, names: Sequence[str]) -> None:
             print(f"Starting two brokers, Kafka {DEFAULT_VERSION} ...", flush=True)
             start_clusters(source, target)
             source.create_topic(SYNCS_TOPIC, 1, KEPT)
-            with background_spark(None, {}, Wishes(lambda: False, lambda: None, (), lambda: None)) as session:
+            with background_spark(None, {}, Wishes(lambda: None, (), lambda: None)) as session:
                 syncs = 0
                 for workload in (each.cut(windows) for each in WORKLOADS if each.name in names):
                     syncs += prepare(workload, source, target)
