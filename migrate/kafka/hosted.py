@@ -107,9 +107,10 @@ class HostedAdmin:
 
     def close(self) -> None:
         """End the process; the next call would start another."""
-        if self._process is not None:
-            self._process.end()
-            self._process = None
+        # At once: where the other cluster cannot be read, this one is closed in the middle of a call of its own.
+        process, self._process = self._process, None
+        if process is not None:
+            process.end()
 
     facts = _asked(ClusterAdmin.facts)
     topics = _asked(ClusterAdmin.topics)

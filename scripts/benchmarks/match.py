@@ -20,11 +20,11 @@ from migrate.cli.wiring import endpoints
 from migrate.kafka.read_pass import BATCH, POLL_SECONDS
 from migrate.kafka.reader_clients import Reach
 from migrate.kafka.reader_pair import KafkaReaders
-from migrate.match.comparison import FetchEstimate, Limits, Work
+from migrate.match.comparison import Limits, Listener
 from migrate.match.equality import Equality
 from migrate.match.log_reader import runs_of
 from migrate.match.matcher import matching
-from migrate.match.protocol import Matched, OffsetRange, PartitionQuestion
+from migrate.match.protocol import Matched, OffsetRange, PartitionQuestion, Work
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
@@ -57,14 +57,8 @@ OVERHEAD = 12
 KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "segment.bytes": str(1 << 30)}
 
 
-class Unheard:
-    """Nobody waits for what a comparison says of itself."""
-
-    def expects(self, estimate: FetchEstimate) -> None:
-        """Say nothing."""
-
-    def advance(self, done: int, total: int) -> None:
-        """Say nothing."""
+# Nobody waits for what a comparison says of itself.
+UNHEARD = Listener(lambda estimate: None, lambda done, total: None)
 
 
 @dataclass(frozen=True)
@@ -132,7 +126,7 @@ def run(workload: Workload, source: Cluster, target: Cluster, session: Session, 
     context: Any = session().sparkContext
     with Peak(context._gateway.proc.pid) as peak:
         began = time.perf_counter()
-        found = comparer.compare(works, Limits(1_000_000, None), Unheard())
+        found = comparer.compare(works, Limits(1_000_000, None), UNHEARD)
         ours = time.perf_counter() - began
     for work in works:
         for committed, place in found.answers[work.source].places.items():
@@ -176,7 +170,8 @@ def straight(
         waiting = {(p.topic, p.partition): each[depth] for p, each in runs.items() if depth < len(each)}
         client.assign([KafkaPartition(*place, run.start) for place, run in waiting.items()])
         while waiting:
-            for message in client.consume(BATCH, POLL_SECONDS):
+            messages: list[Any] = client.consume(BATCH, POLL_SECONDS)
+            for message in messages:
                 place = (message.topic(), message.partition())
                 run = waiting.get(place)
                 if run is None:

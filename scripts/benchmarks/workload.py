@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Producer
 
-from migrate.match.comparison import Work
+from migrate.match.protocol import Work
 from migrate.mm2.topics import WindowQuestion
 from migrate.mm2.wire import SyncRecord
 from migrate.model import LogRange, TopicPartition

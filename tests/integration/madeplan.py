@@ -19,6 +19,7 @@ def made_row(
     target_offset: int,
     target_prior: int | None,
     prior_metadata: str = "",
+    *,
     metadata: str = "",
 ) -> Row:
     """A row whose source is down, on an empty target log."""
