@@ -151,7 +151,7 @@ class GroupCommits(Mapping[GroupPartition, Commit]):
 
     def partitions(self) -> set[TopicPartition]:
         """Return all partitions that a group has committed on."""
-        # Of groups that share theirs, one answers for all.
+        # Groups that share theirs are looked at once.
         distinct = {id(table.partitions): table.partitions for table in self._tables.values()}
         return {partition for partitions in distinct.values() for partition in partitions}
 
@@ -214,3 +214,10 @@ def has_metadata(commits: Commits) -> bool:
     if isinstance(commits, CommitTable):
         return commits.has_metadata
     return any(commit.metadata for commit in commits.values())
+
+
+def has_epochs(commits: Commits) -> bool:
+    """True if a commit has a leader epoch."""
+    if isinstance(commits, CommitTable):
+        return commits.has_epochs
+    return any(commit.leader_epoch is not None for commit in commits.values())

@@ -116,13 +116,13 @@ class LineProgress:
 
 
 class QuietProgress:
-    """Tells nothing: for what is asked beside a step that tells how far it is."""
+    """Reports nothing: for work in the background of a step that reports its own progress."""
 
     def step(self, text: str) -> None:
-        """Begin a step that nobody hears of."""
+        """Say nothing."""
 
     def advance(self, done: int, total: int) -> None:
-        """Get on with it."""
+        """Say nothing."""
 
 
 class Heart:

@@ -261,7 +261,7 @@ def _target_offsets(
     undo = header.kind == UNDO
     restore = undo and header.settings.get("moved") == RESTORE_MOVED
     held = compared(rows)
-    if not held or _all_stand_at(held, "target", "target_prior", "target_prior_metadata", commits):
+    if not held or _all_stand_at(held, Side.TARGET, "target_prior", "target_prior_metadata", commits):
         return
     for row in held:
         now = committed(row, commits)
@@ -281,7 +281,7 @@ def _target_offsets(
         yield Drift(row.subject, "target committed offset", expected, seen)
 
 
-def _all_stand_at(rows: Sequence[Row], side: str, offset: str, metadata: str, commits: Commits) -> bool:
+def _all_stand_at(rows: Sequence[Row], side: Side, offset: str, metadata: str, commits: Commits) -> bool:
     """True if all rows of a group are committed at their `offset`, none with metadata: what mostly holds, told quickly.
 
     `offset` and `metadata` are fields of a row, for commits of its `side`.
@@ -289,7 +289,7 @@ def _all_stand_at(rows: Sequence[Row], side: str, offset: str, metadata: str, co
     table = GroupRows.of(rows)
     if has_metadata(commits) or set(table.column(metadata)) != {""}:
         return False
-    partitions = table.target_partitions() if side == Side.TARGET else table.source_partitions()
+    partitions = table.target_partitions() if side is Side.TARGET else table.source_partitions()
     return all(map(eq, offsets_at(commits, partitions), table.whole(offset)))
 
 
@@ -364,7 +364,7 @@ def _source(
 
 def _source_commits(group: str, rows: Collection[Row], commits: Commits, every_topic: bool) -> Iterator[Drift]:
     what, held = "source committed offset", compared(rows)
-    if held and _all_stand_at(held, "source", "source_committed", "source_metadata", commits):
+    if held and _all_stand_at(held, Side.SOURCE, "source_committed", "source_metadata", commits):
         held = ()
     for row in held:
         commit = commits.get(row.source_partition)

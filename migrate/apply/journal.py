@@ -66,8 +66,11 @@ def read_journal(path: Path, fingerprint: str) -> JournalState:
 
     Raises `UnreadablePlan` naming a damaged line, and as `journal_content` does.
     """
-    content = journal_content(path)
-    return JournalState() if content is None else read_history(content, str(path), fingerprint)
+    return _folded(journal_content(path) or b"", path, fingerprint)
+
+
+def _folded(content: bytes, path: Path, fingerprint: str) -> JournalState:
+    return read_history(content, str(path), fingerprint) if content else JournalState()
 
 
 class JournalLost(Exception):
@@ -91,7 +94,7 @@ class Journal:
         content = journal_content(self.path) or b""
         digest, state = self._last_read
         if (now := hashlib.sha256(content).digest()) != digest:
-            state = read_history(content, str(self.path), self.fingerprint) if content else JournalState()
+            state = _folded(content, self.path, self.fingerprint)
             self._last_read = (now, state)
         return state
 

@@ -1,6 +1,6 @@
 """The places of a partition's commits as columns: they come back from Spark by the million. Pure.
 
-A dictionary of them takes six times the memory, and as often the time to travel.
+A dictionary of them takes several times the memory, and each of its values is pickled by itself.
 """
 
 from array import array

@@ -10,7 +10,7 @@ from migrate import __version__
 from migrate.checks import checklist
 from migrate.checks.check import CheckFacts, ClusterSide, GroupNames, HiddenTopics, Mm2Facts, TopicFacts, TopicShape
 from migrate.checks.rights import is_infrastructure
-from migrate.commit_table import GroupCommits, partitions_of_keys
+from migrate.commit_table import GroupCommits, has_epochs, partitions_of_keys
 from migrate.match.comparison import Comparison
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Unmatched
@@ -144,7 +144,7 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
 
 def _other_logs_on_target(flow: Flow, survey: Survey) -> dict[GroupPartition, OtherLog]:
     """Return the places, by their names on the source, whose commit on the target is of another log than it has now."""
-    if not any(commit.leader_epoch is not None for prior in survey.priors.values() for commit in prior.values()):
+    if not any(map(has_epochs, survey.priors.values())):
         return {}
     copies = {source: copy_of(flow, source) for source in partitions_of_keys(survey.keys)}
     committed = ((key, survey.priors.get(key.group, {}).get(copies[key.source_partition])) for key in survey.keys)

@@ -117,7 +117,7 @@ def _contents(records: "DataFrame", newest: "DataFrame") -> "DataFrame":
 def _written(contents: "DataFrame") -> Iterator[WrittenCheckpoints]:
     """Run the query and yield what was written about each group and topic.
 
-    Numbers travel as text, one for each column: as a million values they would take half a gigabyte on the way.
+    Each column travels as one text: a million Python numbers for each would be there at once otherwise.
     """
     from pyspark.sql.functions import expr
 

@@ -9,7 +9,7 @@ in time, and a commit need not carry any. So the answer is "yes" or "unknown", n
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from migrate.commit_table import GroupCommits
+from migrate.commit_table import GroupCommits, has_epochs
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
 
 
@@ -38,7 +38,7 @@ def of_other_logs(
     commits: Mapping[GroupPartition, Commit | None], logs: Mapping[TopicPartition, LogRange | Failure]
 ) -> dict[GroupPartition, OtherLog]:
     """Return the commits that are proven to be of another log."""
-    if isinstance(commits, GroupCommits) and not any(table.has_epochs for table in commits.groups().values()):
+    if isinstance(commits, GroupCommits) and not any(map(has_epochs, commits.groups().values())):
         return {}
     proofs = ((key, other_log(commit, logs.get(key.source_partition))) for key, commit in commits.items())
     return {key: proof for key, proof in proofs if proof is not None}
