@@ -29,8 +29,8 @@ from migrate.spark.java_settings import JAVA_ADDRESSES
 from migrate.survey.connect_topics import read_connect_topics, without_copy
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED, GroupFactsReader
+from migrate.survey.hidden_topics import in_full
 from migrate.survey.records import ASK_FOR_TOPIC
-from migrate.survey.take import in_full
 from migrate.text import Colour, capital, many, some
 
 CONNECT_TOPICS = "Connect's own topics"

@@ -25,7 +25,7 @@ from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.mm2.topics import MOST_HELD
 from migrate.model import LogRange, Side
 from migrate.ports import ClusterAdmin, Progress
-from migrate.spark.background import Session, Start, Wishes, background_spark
+from migrate.spark.background import BackgroundSpark, SparkPurpose, Wishes, background_spark
 from migrate.spark.exact_client import JavaExactClient, JavaMachine
 from migrate.spark.java_client import JavaClient
 from migrate.spark.java_settings import JavaSettings, java_settings
@@ -35,6 +35,9 @@ from migrate.survey.survey import Clusters
 
 if TYPE_CHECKING:
     from migrate.mm2.connect_worker import Mm2Worker
+
+# By name: it is for Spark's Python workers to import.
+DAEMON = "migrate.cli.python_daemon"
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,7 @@ def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mappi
     source = None if source_down else sides[0].admin()
     target = sides[1].admin()
     wishes = Wishes(
+        DAEMON,
         prepare,
         secret_values(flow.source.properties) | secret_values(flow.target.properties),
         lambda: progress.step("keeping the classes that Spark has loaded, so that the next plan starts sooner"),
@@ -120,10 +124,10 @@ def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mappi
 
     def begin() -> None:
         compares = not (source_down or options.get("no_match"))
-        wishes.settle(Start(small=_is_small(flow, source, target), compares=compares))
+        wishes.settle(SparkPurpose(_is_small(flow, source, target), compares))
 
-    with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as session:
-        yield replace(_plan_clusters(flow, *sides, source, target, session), begin=begin)
+    with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark:
+        yield replace(_plan_clusters(flow, *sides, source, target, spark), begin=begin)
 
 
 def _is_small(flow: Flow, source: ClusterAdmin | None, target: ClusterAdmin) -> bool:
@@ -141,7 +145,7 @@ def _is_small(flow: Flow, source: ClusterAdmin | None, target: ClusterAdmin) -> 
 
 def _plan_clusters(
     flow: Flow, source: Endpoint, target: Endpoint, source_admin: ClusterAdmin | None, target_admin: ClusterAdmin,
-    session: Session,
+    spark: BackgroundSpark,
 ) -> Clusters:  # fmt: skip
     from migrate.spark.comparer import SparkComparer
     from migrate.spark.hosted_topics import hosted_topics
@@ -149,30 +153,41 @@ def _plan_clusters(
     from migrate.spark.mm2_topics import SparkMirrorReader
 
     def commits(of: Endpoint) -> JavaCommitReader:
-        return JavaCommitReader(lambda: JavaClient(session()._jvm, of.java, of.deadline_seconds))
+        return JavaCommitReader(lambda: JavaClient(spark.machine(), of.java, of.deadline_seconds))
 
     def comparer() -> SparkComparer:
         readers = KafkaReaders(source.kafka, target.kafka, deadline, flow.target_isolation_level)
-        return SparkComparer(session, lambda: mirror.chains, readers)
+        return SparkComparer(spark, lambda: mirror.chains, readers)
+
+    def all_read() -> None:
+        for reader in (source_commits, target_commits):
+            if reader is not None:
+                reader.close()
+        spark.end()
 
     deadline = target.deadline_seconds
     source_down = source_admin is None
+    source_commits, target_commits = None if source_down else commits(source), commits(target)
     worker = mm2_worker_of(flow, deadline)
-    mirror = SparkMirrorReader(session, flow, {Side.SOURCE: source.java, Side.TARGET: target.java})
+    mirror = SparkMirrorReader(spark, flow, {Side.SOURCE: source.java, Side.TARGET: target.java})
     return Clusters(
         source=source_admin,
         target=target_admin,
-        source_commits=None if source_down else commits(source),
-        target_commits=commits(target),
+        source_commits=source_commits,
+        target_commits=target_commits,
         mirror=mirror,
         comparer=None if source_down else comparer(),
         hosted={
-            of.cluster.side: partial(hosted_topics, session, of.java, deadline) for of in (source, target)[source_down:]
+            of.cluster.side: partial(hosted_topics, spark.machine, of.java, deadline)
+            for of in (source, target)[source_down:]
         },
         worker=worker,
         source_groups=None if source_down else source.group_facts(),
         target_groups=target.group_facts(),
-        ready=session,
+        commits_ready=spark.machine,
+        records_ready=spark,
+        records_read=spark.end_session,
+        all_read=all_read,
     )
 
 

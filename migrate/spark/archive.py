@@ -11,7 +11,7 @@ import os
 import shlex
 import stat
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -177,6 +177,15 @@ def _digest_without(path: Path, secrets: Iterable[str]) -> str | None:
         return hashlib.sha256(content).hexdigest()
 
 
+# Java, for a script that Spark's own compiler runs: from here, a class would be a call each.
+_LINK = """
+    String[] all = names.split(",");
+    for (int i = 0; i < all.length; i++) {
+        try { Class.forName(all[i], false, loader).getDeclaredFields(); } catch (Throwable cannotBeLinked) { }
+    }
+"""
+
+
 def _dump(jvm: Any, new_array: Any, path: Path) -> None:
     """Let the JVM write the classes that it has recorded, as `jcmd PID VM.cds dynamic_dump FILE` does."""
 
@@ -187,11 +196,34 @@ def _dump(jvm: Any, new_array: Any, path: Path) -> None:
         return filled
 
     lang = jvm.java.lang
-    words = array(lang.String, "dynamic_dump", f'"{path}"')
     commands = jvm.javax.management.ObjectName("com.sun.management:type=DiagnosticCommand")
-    arguments = array(lang.Object, commands, "vmCds", array(lang.Object, words), array(lang.String, _STRINGS))
     # By the interface: py4j does not see the method in the class behind it, which its module does not export.
-    names = ("javax.management.ObjectName", _STRING, "[Ljava.lang.Object;", _STRINGS)
-    types = array(lang.Class, *map(lang.Class.forName, names))
-    invoke = lang.Class.forName("javax.management.MBeanServerConnection").getMethod("invoke", types)
-    invoke.invoke(lang.management.ManagementFactory.getPlatformMBeanServer(), arguments)
+    types = map(lang.Class.forName, ("javax.management.ObjectName", _STRING, "[Ljava.lang.Object;", _STRINGS))
+    connection = lang.Class.forName("javax.management.MBeanServerConnection")
+    invoke = connection.getMethod("invoke", array(lang.Class, *types))
+    server = lang.management.ManagementFactory.getPlatformMBeanServer()
+
+    def command(name: str, *words: str) -> str:
+        arguments = array(lang.Object, array(lang.String, *words))
+        made: str = invoke.invoke(server, array(lang.Object, commands, name, arguments, array(lang.String, _STRINGS)))
+        return made
+
+    _link(jvm, array, _loaded(command("vmClassHierarchy")))
+    command("vmCds", "dynamic_dump", f'"{path}"')
+
+
+def _loaded(hierarchy: str) -> list[str]:
+    """Return the names in what `jcmd PID VM.class_hierarchy` prints, "|  |--java.lang.Number/null" a line."""
+    return sorted({line.lstrip("|- ").partition("/")[0] for line in hierarchy.splitlines() if "/" in line})
+
+
+def _link(jvm: Any, array: Callable[..., Any], names: Iterable[str]) -> None:
+    """Link the classes of these names: what was only looked at to verify others is not, and the dump leaves it out."""
+    lang = jvm.java.lang
+    loader = lang.Thread.currentThread().getContextClassLoader()
+    with suppress(Exception):  # a third of the classes would be read from their jars again, and that is all
+        script = jvm.org.codehaus.janino.ScriptEvaluator()
+        types = map(lang.Class.forName, (_STRING, "java.lang.ClassLoader"))
+        script.setParameters(array(lang.String, "names", "loader"), array(lang.Class, *types))
+        script.cook(_LINK)
+        script.evaluate(array(lang.Object, ",".join(names), loader))

@@ -1,17 +1,19 @@
 """A Spark session that starts while the clusters are asked their first questions: it takes seconds."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from migrate.progress import in_background
 from migrate.spark.dead_jvm import needing_machine
 from migrate.spark.executors import refuse_lacking
+from migrate.spark.machine import break_off_start, keep_classes, records_classes
 from migrate.spark.python_workers import start_workers
-from migrate.spark.session import break_off_start, keep_classes, spark_session, stop_session
+from migrate.spark.session import Start, spark_session, stop_session, stop_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,13 +23,13 @@ Session = Callable[[], "SparkSession"]
 
 
 @dataclass(frozen=True)
-class Start:
-    """How Spark starts: `small` where little is to be read.
+class SparkPurpose:
+    """What a Spark is started for: `is_small` where little is to be read.
 
     `compares` says that records will be compared: then Python workers are started, and the classes are kept in the end.
     """
 
-    small: bool
+    is_small: bool
     compares: bool = False
 
 
@@ -35,71 +37,126 @@ class Start:
 class Wishes:
     """What a Spark is started for that makes a plan.
 
-    `start` is given once the clusters have said how much there is to read; whoever needs the session before gets one
-    for much. `prepare` runs in Python workers. `announce` is called before classes are kept, which hold no `secrets`.
+    `purpose` is given once the clusters have said how much there is to read; whoever needs the session before gets one
+    for much. `daemon` names the module that Python workers of this machine are forked from, and `prepare` runs in them.
+    `announce` is called before classes are kept, which hold no `secrets`.
     """
 
+    daemon: str
     prepare: Callable[[], None]
     secrets: Collection[str] = field(repr=False)
     announce: Callable[[], None]
-    start: "Future[Start]" = field(default_factory=Future)
+    purpose: "Future[SparkPurpose]" = field(default_factory=Future)
 
-    def settle(self, start: Start) -> None:
-        """Say how to start, if nobody has yet."""
+    def settle(self, purpose: SparkPurpose) -> None:
+        """Say what to start for, if nobody has yet."""
         with suppress(InvalidStateError):
-            self.start.set_result(start)
+            self.purpose.set_result(purpose)
 
 
 class _NotWanted(Exception):
     """Raised instead of a start that nobody waits for any more."""
 
 
+class BackgroundSpark:
+    """A Spark that may still be starting, and that may end before whoever started it does; `background_spark` makes it.
+
+    Called, it waits for the session, and raises what its start raised.
+    """
+
+    def __init__(self, master: str | None, conf: Mapping[str, str], wishes: Wishes | None) -> None:
+        self._master = master
+        self._conf = conf
+        self._wishes = wishes
+        self._over = Event()
+        self._machine_up: Future[Any] = Future()
+        self._starter = ThreadPoolExecutor(1, "spark-start")
+        self._ender = ThreadPoolExecutor(1, "spark-end")
+        self._start = self._starter.submit(self._begin)
+
+    def __call__(self) -> "SparkSession":
+        """Return the session."""
+        self._settle()
+        return self._start.result()
+
+    def machine(self) -> Any:
+        """Return py4j's view of the JVM as soon as Kafka's classes can be used in it; raises what the start raised."""
+        self._settle()
+        wait([self._machine_up, self._start], return_when=FIRST_COMPLETED)
+        return self._machine_up.result() if self._machine_up.done() else self._start.result()._jvm
+
+    def end_session(self) -> None:
+        """Say that the session is not needed any more; it ends meanwhile."""
+        self._begin_to_end(stop_spark)
+
+    def end(self) -> None:
+        """Say that the JVM is not needed any more; it ends meanwhile."""
+        self._begin_to_end(stop_session)
+
+    def keep_classes(self) -> None:
+        """Keep the classes that the JVM has loaded, where that was asked for."""
+        if self._wishes is not None and self._has_started():
+            keep_classes(self._wishes.secrets, self._wishes.announce)
+
+    def close(self) -> None:
+        """Return once Spark has ended, and its JVM; a start that nobody waits for any more is broken off."""
+        self._over.set()
+        self._settle()
+        if not self._start.done():
+            break_off_start(lambda seconds: bool(wait([self._start], seconds).done))
+        for pool in (self._starter, self._ender):
+            pool.shutdown(wait=True)
+        if self._has_started():
+            stop_session(self._start.result())
+
+    def _begin(self) -> "SparkSession":
+        wishes, purpose = self._wishes, SparkPurpose(is_small=True)
+        if wishes is not None:
+            # It takes a while to import, and whoever waits for the session waits for this too.
+            import_module("pyspark.sql")
+            purpose = wishes.purpose.result()
+        if self._over.is_set():
+            raise _NotWanted
+        daemon = wishes.daemon if wishes else ""
+        how = Start(purpose.is_small, purpose.compares, daemon, self._machine_up.set_result)
+        session = spark_session(self._master, self._conf, how)
+        if wishes is not None and purpose.compares:
+            try:
+                refuse_lacking(session)
+            except BaseException:
+                stop_session(session)
+                raise
+            prepare = wishes.prepare
+            in_background(lambda: start_workers(session, prepare), "spark-workers")
+        return session
+
+    def _settle(self) -> None:
+        if self._wishes is not None:
+            self._wishes.settle(SparkPurpose(is_small=False))
+
+    def _has_started(self) -> bool:
+        return self._start.done() and self._start.exception() is None
+
+    def _begin_to_end(self, stop: Callable[["SparkSession"], None]) -> None:
+        # Where classes are to be kept, that is the last thing that is done: it takes long, and can be broken off.
+        if self._has_started() and not records_classes():
+            self._ender.submit(stop, self._start.result())
+
+
 @contextmanager
-def background_spark(master: str | None, conf: Mapping[str, str], wishes: Wishes | None = None) -> Iterator[Session]:
+def background_spark(
+    master: str | None, conf: Mapping[str, str], wishes: Wishes | None = None
+) -> Iterator[BackgroundSpark]:
     """Start Spark in the background, and yield what gives its session.
 
     In the end the session is stopped, with its JVM; a start that nobody waits for any more is broken off. Without
     `wishes`, it starts at once, little is asked of it, and nothing is kept.
     Raises `ClusterError` if the JVM ends before.
     """
-    pool, over = ThreadPoolExecutor(1, "spark-start"), Event()
-
-    def begin() -> "SparkSession":
-        how = Start(small=True) if wishes is None else wishes.start.result()
-        if over.is_set():
-            raise _NotWanted
-        session = spark_session(master, conf, how.small, how.compares)
-        try:
-            if how.compares:
-                refuse_lacking(session)
-        except BaseException:
-            stop_session(session)
-            raise
-        if wishes is not None and how.compares:
-            prepare = wishes.prepare
-            in_background(lambda: start_workers(session, prepare), "spark-workers")
-        return session
-
-    def settle() -> None:
-        if wishes is not None:
-            wishes.settle(Start(small=False))
-
-    start = pool.submit(begin)
-
-    def session() -> "SparkSession":
-        settle()
-        return start.result()
-
+    spark = BackgroundSpark(master, conf, wishes)
     try:
         with needing_machine():
-            yield session
-        if wishes is not None and start.done() and start.exception() is None:
-            keep_classes(wishes.secrets, wishes.announce)
+            yield spark
+        spark.keep_classes()
     finally:
-        over.set()
-        settle()
-        if not start.done():
-            break_off_start(lambda seconds: bool(wait([start], seconds).done))
-        pool.shutdown(wait=True)
-        if start.exception() is None:
-            stop_session(start.result())
+        spark.close()

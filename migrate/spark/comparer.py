@@ -27,8 +27,8 @@ from migrate.match.task import Fetched, Matching, OpenReaders, match_partitions
 from migrate.model import TopicPartition
 from migrate.spark.background import Session
 from migrate.spark.java_errors import last_line
+from migrate.spark.machine import log_file
 from migrate.spark.questions import HeldQuestions, Questions, SpreadQuestions, SyncPairsOf
-from migrate.spark.session import log_file
 from migrate.spark.shipping import ship_package
 from migrate.spark.syncs import Syncs
 from migrate.text import bytes_text

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from migrate.errors import ClusterError
 from migrate.spark.java_errors import root_cause
-from migrate.spark.session import log_file, machine_ending
+from migrate.spark.machine import log_file, machine_ending
 
 
 class LostMachine(ClusterError):

@@ -19,7 +19,7 @@ from migrate.spark.java_client import JavaClient
 from migrate.spark.java_commits import JavaCommitReader
 from migrate.spark.java_settings import JavaSettings
 from migrate.spark.java_writer import JavaOffsetWriter
-from migrate.spark.session import java_machine, stop_java_machine
+from migrate.spark.machine import java_machine, stop_java_machine
 
 DEATHS_BORNE = 3
 LOST = "JAVA_CLIENT_DIED"

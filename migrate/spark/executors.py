@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from migrate.errors import EnvironmentLacks
 from migrate.spark.java_errors import last_line
-from migrate.spark.session import log_file
+from migrate.spark.machine import log_file
 from migrate.spark.session_settings import is_local
 from migrate.spark.shipping import ship_package
 

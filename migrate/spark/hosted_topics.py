@@ -9,17 +9,21 @@ from typing import Any
 
 from migrate.mm2.secrets import redact
 from migrate.model import Failure
-from migrate.spark.background import Session
 from migrate.spark.java_client import GRACE_SECONDS, java_properties
 from migrate.spark.java_errors import described, innermost, java_exception
 from migrate.spark.java_settings import JavaSettings
 
 
-def hosted_topics(session: Session, settings: JavaSettings, deadline_seconds: float) -> frozenset[str] | Failure:
-    """Return the names of all topics with a replica on any broker; a `Failure` where a part is missing."""
+def hosted_topics(
+    machine: Callable[[], Any], settings: JavaSettings, deadline_seconds: float
+) -> frozenset[str] | Failure:
+    """Return the names of all topics with a replica on any broker; a `Failure` where a part is missing.
+
+    `machine` gives py4j's view of a JVM that has Kafka's classes.
+    """
     from py4j.protocol import Py4JJavaError
 
-    jvm: Any = session()._jvm
+    jvm = machine()
     millis = int(deadline_seconds * 1000)
     timeouts = dict.fromkeys(("default.api.timeout.ms", "request.timeout.ms"), str(millis))
     unit = jvm.java.util.concurrent.TimeUnit.MILLISECONDS

@@ -8,7 +8,7 @@ from migrate.mm2.secrets import redact
 from migrate.model import Failure
 from migrate.spark.java_errors import described, innermost, java_exception
 from migrate.spark.java_settings import JavaSettings
-from migrate.spark.session import log_file
+from migrate.spark.machine import log_file
 
 # The client itself gives up first: its own reason is better than ours.
 GRACE_SECONDS = 10.0
@@ -49,6 +49,10 @@ class JavaClient:
             self.get(self.admin.describeCluster(options).clusterId(), self.deadline_seconds + GRACE_SECONDS)
         except Py4JJavaError as error:
             raise self.unusable(java_exception(error)) from error
+
+    def close(self) -> None:
+        """Close the client at once: a JVM waits a while, at its end, for what an open one's thread may still do."""
+        self.admin.close(self.jvm.java.time.Duration.ZERO)
 
     def get(self, future: Any, seconds: float) -> Any:
         """Return a Java future's value; raises `Py4JJavaError` with what it ended in, or after `seconds`."""

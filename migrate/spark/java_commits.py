@@ -37,6 +37,11 @@ class JavaCommitReader:
     def _client(self) -> JavaClient:
         return self._made()
 
+    def close(self) -> None:
+        """Close the client, if one was made."""
+        if "_client" in self.__dict__:
+            self._client.close()
+
     def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
         """Return all committed offsets of each group, with metadata as stored and leader epochs.
 

@@ -19,7 +19,8 @@ from migrate.spark.background import Session
 from migrate.spark.dataframes import read_ranges
 from migrate.spark.java_errors import root_cause
 from migrate.spark.java_settings import JavaSettings
-from migrate.spark.session import log_file, with_newer_sources
+from migrate.spark.machine import log_file
+from migrate.spark.session import with_newer_sources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,6 +48,7 @@ class SparkScanner:
         # Of its own, for no other query may lose its generated code.
         spark = with_newer_sources(self._session().newSession())
         spark.conf.set("spark.sql.codegen.wholeStage", "false")
+        spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         return spark
 
     def scan(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Mapping[TopicPartition, Mapping[int, Content]]:

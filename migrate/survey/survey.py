@@ -62,7 +62,9 @@ class Clusters:
     per side which topics a cluster has, shown to us or not; a side that nobody can ask is not in it.
     `source_groups` and `target_groups` tell of groups what an admin client does not; None where nobody is to be asked.
     `begin` is called once both clusters have answered, by a plan: what takes long to start may ask them then how much
-    there is to read. `ready` returns once that can be used. None where nothing takes long.
+    there is to read. `commits_ready` returns once it can read commits, `records_ready` once it can read records;
+    `records_read` is called after the last record was read, `all_read` after everything was. None where nothing takes
+    long.
     """
 
     source: ClusterAdmin | None
@@ -76,7 +78,10 @@ class Clusters:
     source_groups: GroupFactsReader | None = None
     target_groups: GroupFactsReader | None = None
     begin: Callable[[], None] | None = None
-    ready: Callable[[], object] | None = None
+    commits_ready: Callable[[], object] | None = None
+    records_ready: Callable[[], object] | None = None
+    records_read: Callable[[], None] | None = None
+    all_read: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,10 @@ time apart, because groups vanish from listings while they rebalance. The source
 long after they were pinned: whether anybody still writes.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import starmap
 
 from migrate.clock import Clock
@@ -30,11 +32,12 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.ports import ClusterAdmin, Progress
-from migrate.progress import LOGS_AT_ONCE
+from migrate.progress import LOGS_AT_ONCE, QuietProgress, in_background
 from migrate.survey.commits import from_checkpoints, from_source, read_priors, with_uncommitted
 from migrate.survey.connect_topics import ConnectTopic, read_connect_topics
 from migrate.survey.group_facts import GroupFacts
 from migrate.survey.groups import commits_that_moved, read_group_facts
+from migrate.survey.hidden_topics import hosted_ahead, with_hidden
 from migrate.survey.mm2_topics import checkpoints_ahead, read_checkpoints_topic, read_syncs_topic
 from migrate.survey.producers import Growth, growth_of
 from migrate.survey.records import compare, read_positions, read_watermarks, works_of
@@ -79,7 +82,8 @@ class _Surveyor:
 class _FirstLook:
     """What is read before anything is pinned; the times of the listings are the clock's seconds.
 
-    `checkpoints` are read this early only while the source is down: they stand in for its commits.
+    `checkpoints` are read this early only while the source is down: they stand in for its commits. `positions` are
+    being read.
     """
 
     source: ClusterSurvey
@@ -91,6 +95,7 @@ class _FirstLook:
     priors: Mapping[str, Commits]
     unstable_on_target: frozenset[str]
     checkpoints: tuple[CheckpointReading, Mm2Topic] | None
+    positions: "Future[Positions]"
 
 
 @dataclass(frozen=True)
@@ -114,9 +119,14 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     first = _first_look(by)
     pinned = _pin(by, first)
     mm2, comparison = _read_records(by, first, pinned)
+    if clusters.records_read is not None:
+        clusters.records_read()
+    hosted = hosted_ahead(clusters)
     source, target, growth = _second_look(by, first, pinned)
     group_facts = _read_group_facts(by, first, source.states, target.states, mm2.syncs_topic)
-    source, target = _with_hidden(by, source, target)
+    source, target = with_hidden(clusters, source, target, hosted, by.timer)
+    if clusters.all_read is not None:
+        clusters.all_read()
     timings = dict(by.timer.timings)
     topics = {partition.topic for partition in partitions_of_keys(pinned.keys)}
     return Survey(
@@ -141,21 +151,23 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
 def _first_look(by: _Surveyor) -> _FirstLook:
     """Read topics, groups and commits on the source, then states and commits on the target."""
     flow, timer, source, target = by.flow, by.timer, by.clusters.source, by.clusters.target
+    reaching = None if source is None else in_background(partial(_facts_of_source, source, flow), "reaching the source")
     facts = timer.run("reach", f"reaching {target.alias}", target.facts)
     on_source = ClusterSurvey()
-    if source is not None:
-        source_facts = timer.run("reach", f"reaching {source.alias}", lambda: _facts_of_source(source, flow))
+    if source is not None and reaching is not None:
+        source_facts = timer.run("reach", f"reaching {source.alias}", reaching.result)
         on_source = ClusterSurvey(source_facts, timer.run("topics", f"listing topics of {source.alias}", source.topics))
     topics = timer.run("topics", f"listing topics of {target.alias}", target.topics)
     if by.clusters.begin is not None:
         timer.run("spark", "asking how long MM2's topics are", by.clusters.begin)
     on_target = ClusterSurvey(facts, topics, timer.run("groups", f"listing groups on {target.alias}", target.groups))
     target_listed_at = source_listed_at = by.now()
-    if by.clusters.ready is not None:
-        # By itself, or it would be taken for the time that reading commits takes.
-        timer.run("spark", "waiting for Spark", by.clusters.ready)
+    # By themselves, or they would be taken for the time that reading takes.
+    if by.clusters.commits_ready is not None:
+        timer.run("spark", "waiting for Kafka's Java client", by.clusters.commits_ready)
     checkpoints = None
     if source is None:
+        _wait_for_records(by)
         checkpoints = read_checkpoints_topic(by.clusters, flow, topics, timer)
         selected = from_checkpoints(checkpoints[0], by.request)
     else:
@@ -166,28 +178,45 @@ def _first_look(by: _Surveyor) -> _FirstLook:
         ids = timer.run("topics", f"asking {source.alias} for topic ids", lambda: source.topic_ids(ids_of))
         on_source = replace(on_source, listed=listed, topic_ids=ids)
         selected = from_source(by.clusters, listed, by.request, timer)
+    positions = _positions_ahead(by, selected, topics)
     groups = sorted(selected.commits.groups().keys() | selected.unstable)
     on_target_states, on_source_states = describe(target, source, groups, timer)
     on_target = replace(on_target, states=on_target_states)
     on_source = replace(on_source, states=on_source_states)
     priors, unstable = read_priors(by.clusters, groups, timer)
     return _FirstLook(
-        on_source, on_target, source_listed_at, target_listed_at, selected, tuple(groups), priors, unstable, checkpoints
-    )
+        on_source, on_target, source_listed_at, target_listed_at, selected, tuple(groups), priors, unstable,
+        checkpoints, positions,
+    )  # fmt: skip
+
+
+def _wait_for_records(by: _Surveyor) -> None:
+    if by.clusters.records_ready is not None:
+        by.timer.run("spark", "waiting for Spark", by.clusters.records_ready)
+
+
+def _positions_ahead(by: _Surveyor, selected: SelectedCommits, target_topics: Mapping[str, int]) -> "Future[Positions]":
+    """Begin to read MM2's own positions, after the commits that they are compared with, and beside all else."""
+    if by.clusters.source is None or by.flow.failback or not selected.commits:
+        none: Future[Positions] = Future()
+        none.set_result(Positions())
+        return none
+    timer = Timer(by.timer.clock, QuietProgress())
+    return in_background(lambda: read_positions(by.clusters, by.flow, target_topics, timer), "positions")
 
 
 def _pin(by: _Surveyor, first: _FirstLook) -> _Pinned:
     """Pin the logs of all places of the plan, after what has to lie below their ends was read."""
-    flow, clusters, timer = by.flow, by.clusters, by.timer
+    clusters, flow, timer = by.clusters, by.flow, by.timer
     keys = with_uncommitted(first.selected.commits, first.source.topics, first.target.topics, by.request)
     topics = {partition.topic for partition in partitions_of_keys(keys)}
     copies = set(map(flow.policy.target_topic, topics)) & first.target.topics.keys()
     # Before the logs are pinned: of a topic that is created anew from here on, `apply` sees another id.
     text = f"asking {clusters.target.alias} for topic ids"
     target_ids = timer.run("topics", text, lambda: clusters.target.topic_ids(sorted(copies)))
+    _wait_for_records(by)
     # Before the target's ends are pinned: what MM2 says it has copied must lie below them.
-    has_positions = clusters.source is not None and keys and not flow.failback
-    positions = read_positions(clusters, flow, first.target.topics, timer) if has_positions else Positions()
+    positions = timer.run("positions", "reading MM2's own positions", first.positions.result)
     logs = _pin_logs(by, keys, first)
     return _Pinned(keys, target_ids, positions, logs, read_watermarks(clusters, logs, timer), by.now())
 
@@ -295,20 +324,6 @@ def _mm2_tasks(by: _Surveyor) -> Mm2Tasks:
     return by.timer.run("tasks", f"asking {worker.where} whether MM2's tasks run", worker.tasks)
 
 
-def _with_hidden(by: _Surveyor, source: ClusterSurvey, target: ClusterSurvey) -> tuple[ClusterSurvey, ClusterSurvey]:
-    """Add the topics that a cluster has and does not show us; commits on them are left out in silence."""
-    sides = {Side.SOURCE: source, Side.TARGET: target}
-    for side, hosted in by.clusters.hosted.items():
-        admin = by.clusters.target if side is Side.TARGET else by.clusters.source
-        assert admin is not None, "who is not asked is not in `hosted`"
-        topics = by.timer.run("topics", f"looking for topics that {admin.alias} does not show us", hosted)
-        # Listed after as well: what was created in between is not hidden, what was deleted in between not lacking.
-        now = admin.topics().keys()
-        topics = in_full(topics, now & sides[side].topics.keys())
-        sides[side] = replace(sides[side], hidden=topics if isinstance(topics, Failure) else topics - now)
-    return sides[Side.SOURCE], sides[Side.TARGET]
-
-
 def _compacted(clusters: Clusters, logs: Logs, timer: Timer) -> frozenset[str]:
     """Return the target's topics whose superseded records a cleaner may take; where nobody tells, none is known."""
     topics = sorted({partition.topic for partition in logs.target})
@@ -354,14 +369,3 @@ def _pin_logs(by: _Surveyor, keys: Mapping[GroupPartition, object], first: _Firs
 
     target_logs = pin(by.clusters.target, copies, first.target.topics)
     return Logs(pin(by.clusters.source, places, first.source.topics) if by.clusters.source else {}, target_logs)
-
-
-def in_full(hosted: frozenset[str] | Failure, shown: Collection[str]) -> frozenset[str] | Failure:
-    """Return the topics in log directories, a `Failure` where one that is shown is not among them: some are missing."""
-    if isinstance(hosted, Failure):
-        return hosted
-    lacking = sorted(set(shown) - hosted)
-    if lacking:
-        shown_only = f"{many(len(lacking), 'topic')} that it shows, such as {lacking[0]}"
-        return Failure("PARTIAL_ANSWER", f"its brokers' log directories do not list {shown_only}")
-    return hosted

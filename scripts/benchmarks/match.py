@@ -16,7 +16,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from migrate.cli.wiring import endpoints
+from migrate.cli.wiring import DAEMON, endpoints
 from migrate.kafka.read_pass import BATCH, POLL_SECONDS
 from migrate.kafka.reader_clients import Reach
 from migrate.kafka.reader_pair import KafkaReaders
@@ -83,7 +83,7 @@ def measure(windows: int, names: Sequence[str]) -> None:
             print(f"Starting two brokers, Kafka {DEFAULT_VERSION} ...", flush=True)
             start_clusters(source, target)
             source.create_topic(SYNCS_TOPIC, 1, KEPT)
-            with background_spark(None, {}, Wishes(lambda: None, (), lambda: None)) as session:
+            with background_spark(None, {}, Wishes(DAEMON, lambda: None, (), lambda: None)) as session:
                 syncs = 0
                 for workload in (each.cut(windows) for each in WORKLOADS if each.name in names):
                     syncs += prepare(workload, source, target)

@@ -108,8 +108,9 @@ def test_a_full_scratch_folder_does_not_keep_spark_from_starting(tmp_path: Path)
 
 def test_without_room_for_its_classes_a_run_ends_well_and_keeps_none(cache: Path) -> None:
     code = """
-from migrate.spark.session import keep_classes, spark_session, stop_session
-session = spark_session("local[1]", {}, small=True, recording=True)
+from migrate.spark.machine import keep_classes
+from migrate.spark.session import Start, spark_session, stop_session
+session = spark_session("local[1]", {}, Start(small=True, records=True))
 print(session.range(5).count())
 keep_classes((), lambda: print("keeping"))
 stop_session(session)
@@ -128,7 +129,7 @@ def test_java_finds_the_jars_in_a_folder_whose_name_is_not_ascii_in_the_c_locale
     (cache / "spark-kafka").symlink_to(cache_folder() / "spark-kafka")
     code = (
         "from migrate.cli.utf8 import take_utf8; take_utf8()\n"
-        "from migrate.spark.session import java_machine, stop_java_machine\n"
+        "from migrate.spark.machine import java_machine, stop_java_machine\n"
         "print(java_machine().java.lang.System.getProperty('sun.jnu.encoding')); stop_java_machine()"
     )
     settings = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "LC_ALL": "C"}

@@ -1,22 +1,21 @@
 """Starting Spark: quiet when it works, one clear line when something is missing."""
 
 import os
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from migrate.errors import UsageError
 from migrate.spark.jars import cache_folder
 from migrate.spark.session import spark_session
-from tests.lab.waiting import wait_until
+from tests.spark.processes import with_our_package
 
 pytestmark = pytest.mark.spark
 
 WHOLE_LIFE = """
-from migrate.spark.session import log_file, spark_session, stop_session
+from migrate.spark.machine import log_file
+from migrate.spark.session import spark_session, stop_session
 session = spark_session("local[1]")
 again = spark_session()
 print(again.range(5).count(), again.conf.get("spark.sql.session.timeZone"), session.sparkContext.uiWebUrl)
@@ -38,8 +37,13 @@ def test_spark_starts_works_and_stops_without_a_word_on_the_terminal_or_a_trace_
 
 
 KEPT = """
-from migrate.spark.session import keep_classes, spark_session, stop_session
-session = spark_session("local[2]", {}, small=True, recording=True)
+import subprocess
+from migrate.spark.java import java_executable
+from migrate.spark.machine import keep_classes
+from migrate.spark.session import Start, spark_session, stop_session
+session = spark_session("local[2]", {}, Start(small=True, records=True))
+jcmd = [str(java_executable().parent / "jcmd"), str(session._jvm.java.lang.ProcessHandle.current().pid()), "VM.log"]
+subprocess.run([*jcmd, "output=loaded.txt", "what=class+load=info"], check=True, stdout=subprocess.DEVNULL)
 print(session.range(5).count(), session.sparkContext.parallelize([1, 2]).map(lambda n: n + 1).collect())
 words = list(session._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments())
 print([word.split("=")[0] for word in words if "Archive" in word or "Record" in word])
@@ -57,14 +61,21 @@ def test_the_classes_of_a_start_are_kept_and_the_next_one_takes_them(tmp_path):
 
     def said() -> tuple[str, str]:
         done = subprocess.run(
-            [sys.executable, "-c", KEPT], capture_output=True, text=True, timeout=300, env=environment
+            [sys.executable, "-c", KEPT], capture_output=True, text=True, timeout=300, env=environment, cwd=tmp_path
         )
         return done.stdout, done.stderr
 
+    def loaded_from(where: str) -> int:
+        """Classes of Spark's parser, most of which a JVM only loads to verify others."""
+        lines = (tmp_path / "loaded.txt").read_text().splitlines()
+        return sum("SqlBaseParser$" in line and f"source: {where}" in line for line in lines)
+
     assert said() == ("5 [2, 3]\n['-XX:+RecordDynamicDumpInfo']\nkeeping\n", "")
+    assert loaded_from("file:") > 100 and loaded_from("shared objects file") == 0
     (kept,) = (cache / "classes").iterdir()
     assert kept.stat().st_size > 10_000_000
     assert said() == ("5 [2, 3]\n['-XX:SharedArchiveFile']\n", "")
+    assert loaded_from("file:") == 0 and loaded_from("shared objects file") > 10
     # A byte more, and it is not taken: what is recorded then takes its place.
     with kept.open("ab") as file:
         file.write(b"!")
@@ -74,10 +85,11 @@ def test_the_classes_of_a_start_are_kept_and_the_next_one_takes_them(tmp_path):
 
 UNWILLING = """
 from migrate.spark import archive
-from migrate.spark.session import keep_classes, spark_session, stop_session
+from migrate.spark.machine import keep_classes
+from migrate.spark.session import Start, spark_session, stop_session
 # As if nobody had thought of it: the JVM itself refuses to record with an agent, and does not start.
 archive._are_harmless = lambda options: True
-session = spark_session("local[1]", {}, small=True, recording=True)
+session = spark_session("local[1]", {}, Start(small=True, records=True))
 print(session.range(5).count())
 keep_classes((), lambda: print("keeping"))
 stop_session(session)
@@ -115,7 +127,7 @@ def test_a_java_that_prefers_ipv6_is_found_by_python():
 BROKEN_OFF = """
 from pathlib import Path
 from pyspark import SparkContext
-from migrate.spark.session import log_file
+from migrate.spark.machine import log_file
 from migrate.spark.background import background_spark
 from tests.lab.waiting import wait_until
 with background_spark("local[1]", {}):
@@ -135,102 +147,6 @@ def test_a_start_that_nobody_waits_for_is_broken_off_and_spark_can_be_started_ag
     )
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "True None False\n3\n")
     assert list(tmp_path.iterdir()) == []
-
-
-# Runs `then` once the main thread waits for an answer of the JVM that never comes.
-HANGING = """
-import os, signal, threading
-from migrate.spark.session import java_machine
-jvm = java_machine()
-pid = jvm.java.lang.ProcessHandle.current().pid()
-barrier = jvm.java.util.concurrent.Semaphore(0)
-def once_waiting(then):
-    def watch():
-        while barrier.getQueueLength() == 0:
-            threading.Event().wait(0.05)
-        then()
-    threading.Thread(target=watch, daemon=True).start()
-"""
-KILLED = """
-once_waiting(lambda: print(pid, flush=True))
-barrier.acquire()
-"""
-INTERRUPTED = """
-from migrate.cli.console import one_paragraph
-once_waiting(lambda: os.kill(os.getpid(), signal.SIGINT))
-one_paragraph(barrier.acquire)()
-"""
-JVM_DIES = """
-from migrate.cli.console import one_paragraph
-from migrate.spark.background import background_spark
-from migrate.spark.session import java_machine, stop_java_machine
-def command():
-    with background_spark("local[1]", {}) as session:
-        session()
-        once_waiting(lambda: os.kill(pid, signal.SIGKILL))
-        barrier.acquire()
-try:
-    one_paragraph(command)()
-except SystemExit as end:
-    print(end.code, java_machine().java.lang.Integer.MAX_VALUE)
-stop_java_machine()
-"""
-CRASHED = """
-once_waiting(lambda: os.kill(pid, signal.SIGSEGV))
-try:
-    barrier.acquire()
-except Exception:
-    pass
-from pyspark import SparkContext
-print(SparkContext._gateway.proc.wait())
-"""
-
-
-def hanging(code: str, folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
-    # Who has core dumps on gets none of ours.
-    words = ["sh", "-c", 'ulimit -c unlimited 2>/dev/null; exec "$0" "$@"', sys.executable, "-c", HANGING + code]
-    return subprocess.run(words, capture_output=True, text=True, timeout=180, cwd=folder, env=with_our_package())
-
-
-def with_our_package() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-
-
-def test_the_jvm_ends_with_the_process_that_it_works_for_however_that_ends():
-    process = subprocess.Popen(
-        [sys.executable, "-c", HANGING + KILLED], stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
-    try:
-        assert process.stdout is not None
-        jvm = int(process.stdout.readline())
-        # What a terminal tells its processes does not reach it, and still it is not left behind.
-        assert os.getsid(jvm) != os.getsid(process.pid)
-        java = Path("/proc", str(jvm))
-        assert java.exists()
-    finally:
-        process.kill()
-        process.communicate()
-    wait_until(lambda: not java.exists(), 60, f"the end of {java}")
-
-
-def test_ctrl_c_while_the_jvm_is_awaited_is_one_clear_line():
-    done = hanging(INTERRUPTED)
-    assert done.returncode == 1
-    assert done.stderr.startswith("mm2-migrate: Interrupted. Run the same command again")
-    assert done.stderr.count("\n") == 1
-
-
-def test_a_jvm_that_dies_under_a_command_is_one_paragraph_and_another_can_be_started():
-    done = hanging(JVM_DIES)
-    assert re.fullmatch(r"mm2-migrate: The JVM .* ended by SIGKILL, before it had answered\. Run .*\n", done.stderr)
-    assert done.stdout == "1 2147483647\n"
-
-
-def test_a_jvm_that_crashes_leaves_no_file_with_its_memory(tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    done = hanging(CRASHED, tmp_path)
-    assert int(done.stdout) != 0, done
-    assert [path.name for path in tmp_path.rglob("*") if re.match("hs_err|core|java", path.name)] == []
 
 
 def test_a_second_session_leaves_the_first_ones_settings_alone(spark):

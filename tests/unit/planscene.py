@@ -1,6 +1,6 @@
 """A world that plans are made of, in memory: what the tests of planning and of its checks share."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from migrate.mm2.chain import chain, window
@@ -26,11 +26,14 @@ class FakeMirror:
     latest: dict[CheckpointKey, CheckpointRecord] = field(default_factory=dict)
     asked: list[WindowQuestion] = field(default_factory=list)
     last_copied_offset: dict[TopicPartition, int] = field(default_factory=dict)
+    on_call: Callable[[str], None] = lambda call: None
 
     def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
+        self.on_call("checkpoints")
         return CheckpointReading(self.latest, {"checkpoint": len(self.latest) or 1})
 
     def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
+        self.on_call("windows")
         self.asked = list(questions)
         found = {}
         for q in questions:
@@ -39,6 +42,7 @@ class FakeMirror:
         return SyncReading(found, {"offset-sync": 1})
 
     def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
+        self.on_call("positions")
         return self.last_copied_offset
 
 

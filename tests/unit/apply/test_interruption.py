@@ -1,6 +1,6 @@
 import logging
 
-from migrate.spark.session import _quieten_py4j
+from migrate.spark.machine import _quieten_py4j
 
 
 def test_what_py4j_logs_by_the_root_logger_is_kept_off_the_terminal_and_nothing_else_is() -> None:

@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,9 +29,11 @@ OPTIONS = {"request_timeout": 5.0, "master": None, "spark_conf": (), "no_match":
 
 @pytest.fixture(autouse=True)
 def no_spark(monkeypatch):
-    monkeypatch.setattr(
-        wiring, "background_spark", lambda *_: nullcontext(lambda: pytest.fail("nobody needs Spark yet"))
-    )
+    def fail():
+        pytest.fail("nobody needs Spark yet")
+
+    spark = SimpleNamespace(**dict.fromkeys(("machine", "end_session", "end"), fail))
+    monkeypatch.setattr(wiring, "background_spark", lambda *_: nullcontext(spark))
 
 
 def flow(source=PLAIN, target=PLAIN):

@@ -66,6 +66,7 @@ def test_a_sound_world_gives_a_clean_plan():
 
 def test_topic_ids_are_read_before_what_they_vouch_for():
     source, target, mirror = world()
+    del target.ranges[TopicPartition("mm2-offsets.A.internal", 0)]  # which is pinned by itself
     order: list[str] = []
     source.on_call = lambda call: order.append(f"A {call}")
     target.on_call = lambda call: order.append(f"B {call}")
@@ -111,6 +112,7 @@ def test_a_missing_target_topic_is_a_row_and_not_a_gap():
 
 def test_target_log_ends_are_pinned_before_the_sources_and_commits_before_both():
     source, target, mirror = world()
+    del target.ranges[TopicPartition("mm2-offsets.A.internal", 0)]  # which is pinned by itself
     order: list[str] = []
     source.on_call = lambda call: order.append(f"A {call}")
     target.on_call = lambda call: order.append(f"B {call}")
@@ -336,14 +338,32 @@ def test_a_group_option_that_reads_like_a_name_and_matches_no_group_blocks_and_a
     assert not plan.is_clean() and {row.group for row in plan.rows} == {"g"}
 
 
-def test_waiting_for_spark_is_timed_by_itself():
+def test_waiting_for_a_jvm_and_for_spark_is_timed_by_itself():
     source, target, mirror = world()
     clock = FakeClock()
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 0.0, {})
-    clusters = Clusters(source, target, source, target, mirror, ready=lambda: clock.wait(9.0))
+    ready = {"commits_ready": lambda: clock.wait(2.0), "records_ready": lambda: clock.wait(7.0)}
+    clusters = Clusters(source, target, source, target, mirror, **ready)
     timings = take_survey(request, clusters, clock, NoProgress()).timings
-    assert (timings["spark"], timings["commits"]) == (9.0, 0.0)
+    assert (timings["spark"], timings["commits"], timings["positions"]) == (9.0, 0.0, 0.0)
+
+
+def test_what_reads_is_told_when_no_record_is_to_be_read_any_more_and_when_nothing_is():
+    source, target, mirror = world()
+    order: list[str] = []
+    for alias, cluster in (("A", source), ("B", target)):
+        cluster.on_call = lambda call, alias=alias: order.append(f"{alias} {call}")
+    mirror.on_call = lambda call: order.append(call)
+    properties = {"bootstrap.servers": "x:1"}
+    request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 0.0, {})
+    told = {name: lambda name=name: order.append(name) for name in ("records_read", "all_read")}
+    take_survey(request, Clusters(source, target, source, target, mirror, **told), FakeClock(), NoProgress())
+    of_records = {"checkpoints", "windows", "positions"}
+    before, after = set(order[: order.index("records_read")]), set(order[order.index("records_read") :])
+    assert of_records <= before and not of_records & after
+    assert {"A groups", "B groups"} <= after, "the second look"
+    assert order[-1] == "all_read" or order[-1].endswith("topics")
 
 
 def test_rows_are_sorted_by_group_topic_and_partition_in_whatever_order_the_commits_came():

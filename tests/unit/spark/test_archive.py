@@ -160,3 +160,9 @@ def test_only_the_newest_few_are_kept(cache, monkeypatch):
     assert len(files(cache)) == KEPT
     assert ClassArchive({JAVA_OPTIONS: "-Dn=0"}).find() is None
     assert ClassArchive({JAVA_OPTIONS: f"-Dn={KEPT + 1}"}).find() is not None
+
+
+def test_the_names_of_loaded_classes_are_read_from_the_jvms_own_tree():
+    tree = "java.lang.Object/null\n|--a.b.C/0x00007f9b600918a0\n|  |--a.b.C$D/0x00007f9b600918a0\n\n"
+    hidden = "|--a.b.C$$Lambda$7/0x00007f9b183c20f8/0x00007f9b600918a0\n"
+    assert archive._loaded(tree + hidden) == ["a.b.C", "a.b.C$$Lambda$7", "a.b.C$D", "java.lang.Object"]

@@ -5,7 +5,7 @@ import pytest
 from migrate.errors import ClusterError
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.survey.survey import Clusters
-from migrate.survey.take import in_full, take_survey
+from migrate.survey.take import take_survey
 from tests.fakes import ALIVE, EMPTY, FakeClock, NoProgress
 from tests.unit.planscene import world
 from tests.unit.surveyscene import request
@@ -74,10 +74,3 @@ def test_a_cluster_that_does_not_answer_is_never_a_smaller_plan():
     source.down = True
     with pytest.raises(ClusterError, match="--source-down plans from the target alone"):
         taken(source, target, mirror)
-
-
-def test_log_directories_that_lack_a_topic_that_is_shown_tell_not_all():
-    assert in_full(frozenset({"t", "hidden"}), {"t"}) == {"t", "hidden"}
-    partial = in_full(frozenset({"hidden"}), {"t", "u"})
-    assert isinstance(partial, Failure) and partial.code == "PARTIAL_ANSWER" and "2 topics" in partial.message
-    assert in_full(REFUSED, {"t"}) is REFUSED
