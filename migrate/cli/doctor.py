@@ -20,7 +20,7 @@ from migrate.mm2.flow import Flow
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import Progress
 from migrate.show.table import headed, wrapped
-from migrate.spark.background import Session, background_spark
+from migrate.spark.background import BackgroundSpark, Session, background_spark
 from migrate.spark.executors import refuse_lacking
 from migrate.spark.hosted_topics import hosted_topics
 from migrate.spark.jars import connector_coordinate, connector_jars
@@ -62,11 +62,11 @@ def examine(
     if given.says_where:
         flow = resolve_flow(given)
         with ExitStack() as running:
-            session = None
+            spark = None
             if all(line.health is Health.OK for line in lines):
                 conf = parse_spark_conf(options["spark_conf"])
-                session = running.enter_context(background_spark(options["master"], conf))
-            lines += _clusters(flow, session, progress, options)
+                spark = running.enter_context(background_spark(options["master"], conf))
+            lines += _clusters(flow, spark, progress, options)
     else:
         lines.append(
             Examined(
@@ -78,7 +78,7 @@ def examine(
     return list(_report(lines, colour, width)), EXIT_FAILED if failed else EXIT_DONE
 
 
-def _clusters(flow: Flow, session: Session | None, progress: Progress, options: dict[str, Any]) -> list[Examined]:
+def _clusters(flow: Flow, spark: BackgroundSpark | None, progress: Progress, options: dict[str, Any]) -> list[Examined]:
     """Examine both clusters: reached by both clients, rights per command, MM2's topics."""
     lines: list[Examined] = []
     views = ClusterViews()
@@ -88,14 +88,14 @@ def _clusters(flow: Flow, session: Session | None, progress: Progress, options: 
         progress.step(f"asking {side.cluster.alias}")
         what = f"{side.cluster.side} {side.cluster.alias}"
         lines += _try(what, partial(_cluster, what, side, views))
-    if session is not None:
+    if spark is not None:
         progress.step("looking at Spark's executors")
-        lines += _try("Spark's executors", lambda: _executors(session))
+        lines += _try("Spark's executors", lambda: _executors(spark))
     for side in sides:
-        if session is not None:
+        if spark is not None:
             progress.step(f"asking {side.cluster.alias} by Kafka's Java client")
             what = f"{side.cluster.side} {side.cluster.alias}, by Kafka's Java client"
-            lines += _try(what, partial(_java_client, what, session, side, views))
+            lines += _try(what, partial(_java_client, what, spark, side, views))
     progress.step("asking what we may do")
     lines += _try("rights", lambda: _rights(flow, views, filters_of(options)))
     lines += _mm2_topics(flow, views)
@@ -134,8 +134,8 @@ def _connect_topics(flow: Flow, views: ClusterViews, reader: GroupFactsReader) -
         yield Examined(Health.OK, CONNECT_TOPICS, seen)
 
 
-def _java_client(what: str, session: Session, side: Endpoint, views: ClusterViews) -> Iterator[Examined]:
-    topics = views.hosted[side.cluster.side] = hosted_topics(session, side.java, side.deadline_seconds)
+def _java_client(what: str, spark: BackgroundSpark, side: Endpoint, views: ClusterViews) -> Iterator[Examined]:
+    topics = views.hosted[side.cluster.side] = hosted_topics(spark.machine, side.java, side.deadline_seconds)
     if not isinstance(topics, Failure):
         yield Examined(Health.OK, what, f"reached, with {many(len(topics), 'topic')}")
     elif topics.code == "CLUSTER_AUTHORIZATION_FAILED":

@@ -20,7 +20,7 @@ from migrate.spark.jars import cache_folder, spark_jars_folder
 from migrate.spark.java import java_executable, java_version
 from migrate.spark.session_settings import CLASS_PATH, JAVA_OPTIONS
 
-# An archive takes some 100 MB.
+# An archive takes some 130 MB.
 KEPT = 3
 RECORDING = "-XX:+RecordDynamicDumpInfo"
 # Where a JVM takes options from besides its settings.

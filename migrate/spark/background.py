@@ -140,7 +140,8 @@ class BackgroundSpark:
     def _begin_to_end(self, stop: Callable[["SparkSession"], None]) -> None:
         # Where classes are to be kept, that is the last thing that is done: it takes long, and can be broken off.
         if self._has_started() and not records_classes():
-            self._ender.submit(stop, self._start.result())
+            with suppress(RuntimeError):  # it is being closed already, because of something else
+                self._ender.submit(stop, self._start.result())
 
 
 @contextmanager

@@ -32,6 +32,8 @@ class JavaCommitReader:
 
     def __init__(self, client: Callable[[], JavaClient]) -> None:
         self._made = client
+        # What was read last, as it came: asked once more with another wish, nearly every group says the same again.
+        self._last: tuple[str, dict[str, Commits]] = "", {}
 
     @cached_property
     def _client(self) -> JavaClient:
@@ -84,8 +86,11 @@ class JavaCommitReader:
         except Py4JJavaError:
             # At least one failed: what the others say is there, and is asked for one by one.
             return {g: self._one(result.partitionsToOffsetAndMetadata(g), g) for g in groups}
-        commits = json.loads(self._mapper.writeValueAsString(answered))
-        return {group: _commits(commits[group] or {}) if group in commits else NO_ANSWER for group in groups}
+        document = self._mapper.writeValueAsString(answered)
+        if document != self._last[0]:
+            commits = json.loads(document)
+            self._last = document, {group: _commits(of_group or {}) for group, of_group in commits.items()}
+        return {group: self._last[1].get(group, NO_ANSWER) for group in groups}
 
     def _one(self, future: Any, group: str) -> Commits | Failure:
         from py4j.protocol import Py4JJavaError

@@ -32,6 +32,15 @@ def side_of(sides, java):
     return sides[Side(java.name.split()[0])]
 
 
+class FakeSpark:
+    """Both its session and its JVM are None: whoever would ask them is replaced."""
+
+    def __call__(self):
+        return None
+
+    machine = __call__
+
+
 @pytest.fixture
 def clusters(monkeypatch):
     """Two clusters with all that MM2 leaves behind; Java and Spark are there."""
@@ -42,7 +51,7 @@ def clusters(monkeypatch):
     sides = {Side.SOURCE: source, Side.TARGET: target}
     monkeypatch.setattr(doctor, "ConfluentRights", lambda settings, _: sides[settings.side])
     monkeypatch.setattr(Endpoint, "group_facts", lambda _: FakeGroupFacts())
-    monkeypatch.setattr(doctor, "background_spark", lambda *_: nullcontext(lambda: None))
+    monkeypatch.setattr(doctor, "background_spark", lambda *_: nullcontext(FakeSpark()))
     monkeypatch.setattr(doctor, "refuse_lacking", lambda _: ())
     monkeypatch.setattr(doctor, "hosted_topics", lambda _, java, __: frozenset(side_of(sides, java).topics()))
     for name in ("_java", "_jars"):
