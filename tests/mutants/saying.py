@@ -302,6 +302,40 @@ SAYING = (
         ("tests/unit/cli/test_utf8.py::test_a_signature_has_the_name_and_the_note_as_they_were_typed",),
     ),
     Mutant(
+        "path-without-pyspark",
+        "A worker finds pyspark where it is installed, or in Spark's zip: the zip goes only if it is installed.",
+        "migrate/cli/python_daemon.py",
+        "    return kept if zips and installed else path\n",
+        "    return kept\n",
+        ("tests/unit/cli/test_python_daemon.py",),
+    ),
+    Mutant(
+        "spark-ended-before-its-classes-are-kept",
+        "A JVM whose classes are to be kept is not ended before.",
+        "migrate/spark/background.py",
+        "        if self._has_started() and not records_classes():\n",
+        "        if self._has_started():\n",
+        ("tests/unit/spark/test_background.py",),
+    ),
+    Mutant(
+        "start-that-fails-leaves-the-jvm-awaited",
+        "Who waits for the JVM alone is told why Spark does not start.",
+        "migrate/spark/background.py",
+        "        wait([self._machine_up, self._start], return_when=FIRST_COMPLETED)\n",
+        "        wait([self._machine_up], 5)\n        assert self._machine_up.done()\n",
+        ("tests/unit/spark/test_background.py",),
+    ),
+    Mutant(
+        "positions-after-the-targets-ends",
+        "MM2's positions are known before the target's ends are pinned: what it has copied must lie below them.",
+        "migrate/survey/take.py",
+        '    positions = timer.run("positions", "reading MM2\'s own positions", first.positions.result)\n'
+        "    logs = _pin_logs(by, keys, first)\n",
+        "    logs = _pin_logs(by, keys, first)\n"
+        '    positions = timer.run("positions", "reading MM2\'s own positions", first.positions.result)\n',
+        ("tests/unit/survey/test_records.py",),
+    ),
+    Mutant(
         "anybodys-classes-are-run",
         "A JVM starts only with an archive that this user alone can have written.",
         "migrate/spark/archive.py",
