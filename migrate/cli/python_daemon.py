@@ -12,12 +12,13 @@ _ZIP = "pyspark.zip"
 
 
 def without_copies(path: list[str]) -> list[str]:
-    """Return Python's search path without Spark's zips and jars, where it leads to the pyspark that they come with."""
-    kept = [entry for entry in path if not entry.endswith((".zip", ".jar"))]
-    zips = [Path(entry) for entry in path if Path(entry).name == _ZIP]
-    # As pip installs it: site-packages/pyspark/python/lib/pyspark.zip.
-    installed = all(len(zipped.parents) > 3 and str(zipped.parents[3]) in kept for zipped in zips)
-    return kept if zips and installed else path
+    """Return Python's search path without Spark's own zips and jars, where the pyspark that they come with is on it."""
+    for entry in map(Path, path):
+        # As pip installs it: site-packages/pyspark/python/lib/pyspark.zip.
+        if entry.name == _ZIP and len(entry.parents) > 3 and str(entry.parents[3]) in path:
+            package = entry.parents[2]
+            return [each for each in path if Path(each).parent not in (package / "python" / "lib", package / "jars")]
+    return path
 
 
 def main() -> None:

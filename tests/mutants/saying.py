@@ -305,8 +305,8 @@ SAYING = (
         "path-without-pyspark",
         "A worker finds pyspark where it is installed, or in Spark's zip: the zip goes only if it is installed.",
         "migrate/cli/python_daemon.py",
-        "    return kept if zips and installed else path\n",
-        "    return kept\n",
+        " and str(entry.parents[3]) in path:\n",
+        ":\n",
         ("tests/unit/cli/test_python_daemon.py",),
     ),
     Mutant(

@@ -17,6 +17,10 @@ def test_workers_take_the_installed_pyspark_instead_of_its_copy_without_compiled
     assert without_copies(["", *COPIES, "/mine", SITE]) == ["", "/mine", SITE]
 
 
+def test_what_is_not_sparks_own_stays_zip_or_not():
+    assert without_copies([*COPIES, "/mine/package.zip", SITE]) == ["/mine/package.zip", SITE]
+
+
 def test_a_pyspark_that_is_nowhere_else_stays_on_the_path():
     elsewhere = ["/opt/spark/python/lib/pyspark.zip", "/opt/spark/python/lib/py4j-src.zip", "/mine", SITE]
     assert without_copies(elsewhere) == elsewhere
