@@ -111,6 +111,12 @@ def settings_of(master: str, conf: Mapping[str, str], small: bool = False) -> di
     settings["spark.sql.warehouse.dir"] = str(cache_folder() / "spark-warehouse")
     if is_local(master):
         settings |= _LOCAL_SETTINGS | {JAVA_OPTIONS: SMALL_JAVA if small else LARGE_JAVA}
+    # pyspark itself looks at the variable alone; what Spark's setting names, only spark-submit puts there.
+    os.environ["PYSPARK_PYTHON"] = conf.get(PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    if is_local(master) and os.environ["PYSPARK_PYTHON"] == sys.executable:
+        # Its workers import what this process does, and nothing from the folder where somebody happens to work.
+        path = os.pathsep.join(entry for entry in sys.path if entry)
+        settings |= {"spark.executorEnv.PYTHONPATH": path, "spark.executorEnv.PYTHONSAFEPATH": "1"}
     settings |= conf
     jars = [str(path) for path in connector_jars(conf)]
     if jars and is_local(master) and is_plain(conf) and os.pathsep not in "".join(jars):
@@ -118,8 +124,6 @@ def settings_of(master: str, conf: Mapping[str, str], small: bool = False) -> di
         settings[CLASS_PATH] = os.pathsep.join(jars)
     elif jars:
         settings["spark.jars"] = ",".join([*filter(None, [conf.get("spark.jars")]), *jars])
-    # pyspark itself looks at the variable alone; what Spark's setting names, only spark-submit puts there.
-    os.environ["PYSPARK_PYTHON"] = conf.get(PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
     if PREFER_IPV6 in os.environ.get("JAVA_TOOL_OPTIONS", ""):
         # Such a JVM hands rows over at ::1, and pyspark would look for it at 127.0.0.1.
         os.environ.setdefault("SPARK_PREFER_IPV6", "true")

@@ -149,6 +149,28 @@ def test_a_start_that_nobody_waits_for_is_broken_off_and_spark_can_be_started_ag
     assert list(tmp_path.iterdir()) == []
 
 
+ELSEWHERE = """
+from migrate.cli.wiring import DAEMON
+from migrate.spark.session import Start, spark_session, stop_session
+from migrate.text import many
+def said(number):
+    import pyspark
+    return many(number, "row"), pyspark.__file__.count(".zip")
+session = spark_session("local[1]", {}, Start(daemon=DAEMON))
+print(session.sparkContext.parallelize([1, 2]).map(said).collect())
+stop_session(session)
+"""
+
+
+def test_workers_import_what_this_process_does_whatever_lies_where_somebody_works(tmp_path):
+    for name in ("migrate", "pyspark"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit('not this one')")
+    words = [sys.executable, "-P", "-c", ELSEWHERE]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=180, cwd=tmp_path, env=with_our_package())
+    assert (done.returncode, done.stdout) == (0, "[('1 row', 0), ('2 rows', 0)]\n"), done.stderr
+
+
 def test_a_second_session_leaves_the_first_ones_settings_alone(spark):
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
