@@ -4,7 +4,7 @@ Heavy libraries are imported when something of theirs is first made, and nothing
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from threading import Lock
@@ -163,7 +163,8 @@ def _plan_clusters(
     def all_read() -> None:
         for reader in (source_commits, target_commits):
             if reader is not None:
-                reader.close()
+                with suppress(Exception):  # a JVM that is gone has nothing to close, and all that it had to say is said
+                    reader.close()
         spark.end()
 
     deadline = target.deadline_seconds
