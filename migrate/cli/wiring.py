@@ -22,6 +22,7 @@ from migrate.match.tail_comparer import TailComparer
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.secrets import secret_values
 from migrate.mm2.topic_reader import ConsumedMm2Topics
+from migrate.mm2.topics import MOST_HELD
 from migrate.model import LogRange, Side
 from migrate.ports import ClusterAdmin, Progress
 from migrate.spark.background import BackgroundSpark, SparkPurpose, Wishes, background_spark
@@ -35,8 +36,6 @@ from migrate.survey.survey import Clusters
 if TYPE_CHECKING:
     from migrate.mm2.connect_worker import Mm2Worker
 
-# Offsets of one of MM2's topics: up to here, compiling for less time saves more than slower code costs.
-MOST_QUICK = 2_000_000
 # By name: it is for Spark's Python workers to import.
 DAEMON = "migrate.cli.python_daemon"
 
@@ -132,7 +131,7 @@ def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mappi
 
 
 def _is_small(flow: Flow, source: ClusterAdmin | None, target: ClusterAdmin) -> bool:
-    """True if MM2's topics are not long: it decides how the JVM starts, and no answer."""
+    """True if MM2's topics are short enough to be held: it decides how the JVM starts, and no answer."""
     asked = [
         (target, flow.checkpoints_topic),
         (source if flow.syncs_side is Side.SOURCE else target, flow.offset_syncs_topic),
@@ -141,7 +140,7 @@ def _is_small(flow: Flow, source: ClusterAdmin | None, target: ClusterAdmin) -> 
         logs = [pinned_log(admin, topic) for admin, topic in asked if admin is not None]
     except MigrateError:
         return False
-    return all(log.end - log.start <= MOST_QUICK for log in logs if isinstance(log, LogRange))
+    return all(log.end - log.start <= MOST_HELD for log in logs if isinstance(log, LogRange))
 
 
 def _plan_clusters(

@@ -17,7 +17,7 @@ PYTHON = "spark.pyspark.python"
 CLASS_PATH = "spark.driver.extraClassPath"
 # Shorter pauses are worth nothing to a batch, throughput is.
 LARGE_JAVA = "-XX:+UseParallelGC"
-# A JVM that lives for less than a minute spends more on compiling than better code saves.
+# A JVM that lives for seconds compiles for longer than it runs.
 SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 # What every answer of this tool depends on: set on our own session only, never on one that we were given.

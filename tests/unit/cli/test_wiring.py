@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from migrate.cli import wiring
-from migrate.cli.wiring import MOST_QUICK
 from migrate.errors import ClusterError, ConfigError
 from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.record_reader import RecordReader
 from migrate.mm2.config_file import client_flow
+from migrate.mm2.topics import MOST_HELD
 from migrate.model import LogRange, Side
 from tests.fakes import FakeClock, NoProgress
 
@@ -119,9 +119,9 @@ class Logs:
 @pytest.mark.parametrize(
     ("source", "target", "small"),
     [
-        (MOST_QUICK, MOST_QUICK, True),
-        (MOST_QUICK + 1, 0, False),
-        (0, MOST_QUICK + 1, False),
+        (MOST_HELD, MOST_HELD, True),
+        (MOST_HELD + 1, 0, False),
+        (0, MOST_HELD + 1, False),
         (0, -1, False),
         (None, 0, True),
     ],
