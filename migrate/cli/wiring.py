@@ -162,7 +162,7 @@ def _plan_clusters(
     def all_read() -> None:
         for reader in (source_commits, target_commits):
             if reader is not None:
-                with suppress(Exception):  # a JVM that is gone has nothing to close, and all that it had to say is said
+                with suppress(Exception):  # a JVM that is gone has nothing to close, and we have all its answers
                     reader.close()
         spark.end()
 

@@ -232,6 +232,9 @@ class _Process:
 
 
 def _end(process: "subprocess.Popen[bytes]", channel: socket.socket) -> None:
+    with suppress(OSError):
+        # Closed alone, it would tell the process nothing while another thread of ours still waits for an answer.
+        channel.shutdown(socket.SHUT_RDWR)
     channel.close()
     try:
         process.wait(ENDING_SECONDS)

@@ -37,9 +37,9 @@ class SparkPurpose:
 class Wishes:
     """What a Spark is started for that makes a plan.
 
-    `purpose` is given once the clusters have said how much there is to read; whoever needs the session before gets one
-    for much. `daemon` names the module that Python workers of this machine are forked from, and `prepare` runs in them.
-    `announce` is called before classes are kept, which hold no `secrets`.
+    `purpose` is given once the clusters have said how much there is to read; who needs the session earlier gets one for
+    a large plan. `daemon` names the module that Python workers of this machine are forked from, and `prepare` runs in
+    them. `announce` is called before classes are kept, which hold no `secrets`.
     """
 
     daemon: str
@@ -71,7 +71,7 @@ class BackgroundSpark:
         self._over = Event()
         self._machine_up: Future[Any] = Future()
         self._starter = ThreadPoolExecutor(1, "spark-start")
-        self._ender = ThreadPoolExecutor(1, "spark-end")
+        self._endings: list[Future[None]] = []
         self._start = self._starter.submit(self._begin)
 
     def __call__(self) -> "SparkSession":
@@ -104,8 +104,8 @@ class BackgroundSpark:
         self._settle()
         if not self._start.done():
             break_off_start(lambda seconds: bool(wait([self._start], seconds).done))
-        for pool in (self._starter, self._ender):
-            pool.shutdown(wait=True)
+        self._starter.shutdown(wait=True)
+        wait(self._endings)
         if self._has_started():
             stop_session(self._start.result())
 
@@ -139,9 +139,15 @@ class BackgroundSpark:
 
     def _begin_to_end(self, stop: Callable[["SparkSession"], None]) -> None:
         # Where classes are to be kept, that is the last thing that is done: it takes long, and can be broken off.
-        if self._has_started() and not records_classes():
-            with suppress(RuntimeError):  # it is being closed already, because of something else
-                self._ender.submit(stop, self._start.result())
+        if not self._has_started() or records_classes():
+            return
+        session, before = self._start.result(), tuple(self._endings)
+
+        def in_turn() -> None:
+            wait(before)
+            stop(session)
+
+        self._endings.append(in_background(in_turn, "spark-end"))
 
 
 @contextmanager

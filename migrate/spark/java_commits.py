@@ -22,6 +22,7 @@ GROUPS_PER_CALL = 1000
 # where one without that wish was answered, is waiting for one that does not end.
 STABLE_WAIT_SECONDS = 15.0
 NO_ANSWER = Failure("NO_ANSWER", "the group is missing from the answer")
+NOTHING_READ: tuple[str, dict[str, Commits]] = ("", {})
 UNSTABLE = "UNSTABLE_OFFSET_COMMIT"
 
 _SPEC_CLASS = "org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec"
@@ -32,8 +33,8 @@ class JavaCommitReader:
 
     def __init__(self, client: Callable[[], JavaClient]) -> None:
         self._made = client
-        # What was read last, as it came: asked once more with another wish, nearly every group says the same again.
-        self._last: tuple[str, dict[str, Commits]] = "", {}
+        # What a batch's first question was answered, as it came: to the second, nearly every group says the same again.
+        self._last = NOTHING_READ
 
     @cached_property
     def _client(self) -> JavaClient:
@@ -55,6 +56,7 @@ class JavaCommitReader:
         answers: dict[str, Commits | Failure] = {}
         for start in range(0, len(distinct), GROUPS_PER_CALL):
             answers.update(self._batch(distinct[start : start + GROUPS_PER_CALL], require_stable))
+            self._last = NOTHING_READ
         return answers
 
     def _batch(self, groups: Sequence[str], require_stable: bool) -> dict[str, Commits | Failure]:

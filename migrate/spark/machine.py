@@ -152,8 +152,9 @@ def stop_java_machine() -> None:
 def break_off_start(has_ended: Callable[[float], bool]) -> None:
     """End the JVM of a start that is under way in another thread, which then fails; return when it has ended.
 
-    `has_ended` waits so many seconds at most, and returns True once the start is over. Who has pressed Ctrl-C, or whose
-    password is wrong, does not wait for a Spark that nobody will use. SIGTERM lets Spark delete its temporary folders.
+    `has_ended` waits so many seconds at most, and returns True once the start is over. A user who pressed Ctrl-C, or
+    whose password is wrong, does not wait for a Spark that nobody will use. SIGTERM lets Spark delete its temporary
+    folders.
     """
     from pyspark import SparkContext
 

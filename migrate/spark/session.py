@@ -2,8 +2,9 @@
 
 import contextlib
 import os
+import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,8 +41,8 @@ class Start:
 
     `small`: little is to be read, so that a quick start counts more than fast code. `records`: `keep_classes` may be
     called in the end. `daemon` names the module that Python workers are forked from; "" for pyspark's own.
-    `machine_up` is called once Kafka's classes can be used in its JVM (py4j's view of it), in mid-start. Where Spark
-    runs elsewhere, the daemon is always pyspark's own, and `machine_up` is never called.
+    `machine_up` is called once Kafka's classes can be used in its JVM (py4j's view of it), in mid-start. Both only
+    count for a Spark that starts here, in a JVM of its own.
     """
 
     small: bool = False
@@ -79,8 +80,10 @@ def with_newer_sources(spark: "SparkSession") -> "SparkSession":
 
 def stop_session(spark: "SparkSession") -> None:
     """Stop Spark and end its JVM, and wait until it is gone. Leaves a JVM that we did not launch."""
-    stop_spark(spark)
-    stop_java_machine()
+    try:
+        stop_spark(spark)
+    finally:
+        stop_java_machine()
 
 
 def stop_spark(spark: "SparkSession") -> None:
@@ -92,20 +95,30 @@ def stop_spark(spark: "SparkSession") -> None:
     context: Any = SparkContext._active_spark_context
     server = getattr(context, "_accumulatorServer", None)
     if server is not None:
-        # It looks once a second whether it is to end, and pyspark would wait for it; that its JVM is gone by then is no
-        # news, and it would print a stack trace over it.
+        # It looks once a second whether it should stop, and pyspark would wait for it; that its JVM is gone by then is
+        # no news, and it would print a stack trace over it.
         server.handle_error = lambda *_: None
         context._accumulatorServer = None
         in_background(server.shutdown, "spark-accumulators")
     try:
-        with warnings.catch_warnings():
+        with _without_warnings():
             # Where the JVM is gone, pyspark only warns of it, or raises: both are no news any more.
-            warnings.simplefilter("ignore")
             spark.stop()
     except Exception:
         # What Spark keeps in this process of a JVM that is gone would be taken for a session by the next.
         SparkContext._active_spark_context = None
         type(spark)._instantiatedSession = None
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Ignore warnings inside; in the main thread alone, for their filters belong to the whole process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _running_session() -> "SparkSession | None":
@@ -143,7 +156,8 @@ def _session_of(settings: Mapping[str, str], plain: bool) -> "SparkSession":
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    if plain:
+    # Where threads share JVM threads, another of ours might have its classes looked up by the loader that is set there.
+    if plain and os.environ.get("PYSPARK_PIN_THREAD", "true").lower() == "true":
         context = SparkContext.getOrCreate(SparkConf().setAll(list(settings.items())))
         if not context.getConf().contains("spark.sql.extensions"):
             with contextlib.suppress(Exception):

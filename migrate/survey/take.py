@@ -83,7 +83,7 @@ class _FirstLook:
     """What is read before anything is pinned; the times of the listings are the clock's seconds.
 
     `checkpoints` are read this early only while the source is down: they stand in for its commits. `positions` are
-    being read.
+    being read; None where they do not matter.
     """
 
     source: ClusterSurvey
@@ -95,7 +95,7 @@ class _FirstLook:
     priors: Mapping[str, Commits]
     unstable_on_target: frozenset[str]
     checkpoints: tuple[CheckpointReading, Mm2Topic] | None
-    positions: "Future[Positions]"
+    positions: "Future[Positions] | None"
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def _first_look(by: _Surveyor) -> _FirstLook:
     target_listed_at = source_listed_at = by.now()
     # By themselves, or they would be taken for the time that reading takes.
     if by.clusters.commits_ready is not None:
-        timer.run("spark", "waiting for Kafka's Java client", by.clusters.commits_ready)
+        timer.run("spark", "starting Spark", by.clusters.commits_ready)
     checkpoints = None
     if source is None:
         _wait_for_records(by)
@@ -195,12 +195,15 @@ def _wait_for_records(by: _Surveyor) -> None:
         by.timer.run("spark", "waiting for Spark", by.clusters.records_ready)
 
 
-def _positions_ahead(by: _Surveyor, selected: SelectedCommits, target_topics: Mapping[str, int]) -> "Future[Positions]":
-    """Begin to read MM2's own positions, after the commits that they are compared with, and beside all else."""
+def _positions_ahead(
+    by: _Surveyor, selected: SelectedCommits, target_topics: Mapping[str, int]
+) -> "Future[Positions] | None":
+    """Begin to read MM2's own positions, after the commits that they are compared with, and beside all else.
+
+    None where they do not matter: without a source or a commit, and on a failback.
+    """
     if by.clusters.source is None or by.flow.failback or not selected.commits:
-        none: Future[Positions] = Future()
-        none.set_result(Positions())
-        return none
+        return None
     timer = Timer(by.timer.clock, QuietProgress())
     return in_background(lambda: read_positions(by.clusters, by.flow, target_topics, timer), "positions")
 
@@ -216,7 +219,9 @@ def _pin(by: _Surveyor, first: _FirstLook) -> _Pinned:
     target_ids = timer.run("topics", text, lambda: clusters.target.topic_ids(sorted(copies)))
     _wait_for_records(by)
     # Before the target's ends are pinned: what MM2 says it has copied must lie below them.
-    positions = timer.run("positions", "reading MM2's own positions", first.positions.result)
+    ahead, positions = first.positions, Positions()
+    if ahead is not None:
+        positions = timer.run("positions", "reading MM2's own positions", ahead.result)
     logs = _pin_logs(by, keys, first)
     return _Pinned(keys, target_ids, positions, logs, read_watermarks(clusters, logs, timer), by.now())
 

@@ -17,7 +17,7 @@ from scripts.benchmarks.eve import Eve, Stage, on_stage
 PLAN = "eve.plan"
 # What each part's announcements begin with.
 PARTS = {
-    "start": ("reaching", "waiting for Spark", "waiting for Kafka", "ending Spark", "keeping"),
+    "start": ("reaching", "starting Spark", "waiting for Spark", "ending Spark", "keeping"),
     "listing": ("listing", "describing", "asking", "looking"),
     "commits": ("reading commits",),
     "settling": ("waiting",),

@@ -313,8 +313,8 @@ SAYING = (
         "spark-ended-before-its-classes-are-kept",
         "A JVM whose classes are to be kept is not ended before.",
         "migrate/spark/background.py",
-        "        if self._has_started() and not records_classes():\n",
-        "        if self._has_started():\n",
+        "        if not self._has_started() or records_classes():\n",
+        "        if not self._has_started():\n",
         ("tests/unit/spark/test_background.py",),
     ),
     Mutant(
@@ -326,13 +326,37 @@ SAYING = (
         ("tests/unit/spark/test_background.py",),
     ),
     Mutant(
+        "positions-before-the-commits",
+        "MM2's positions are no older than the commits that they are compared with.",
+        "migrate/survey/take.py",
+        "        selected = from_source(by.clusters, listed, by.request, timer)\n",
+        "        read_positions(by.clusters, by.flow, topics, timer)\n"
+        "        selected = from_source(by.clusters, listed, by.request, timer)\n",
+        ("tests/unit/plan/test_build.py",),
+    ),
+    Mutant(
+        "jvm-ended-under-a-question",
+        "The JVM is not ended before the log directories were told, which it asks for.",
+        "migrate/survey/take.py",
+        "    source, target = with_hidden(clusters, source, target, hosted, by.timer)\n",
+        "    if clusters.all_read is not None:\n        clusters.all_read()\n"
+        "    source, target = with_hidden(clusters, source, target, hosted, by.timer)\n",
+        ("tests/unit/plan/test_build.py",),
+    ),
+    Mutant(
+        "deleted-topic-is-called-hidden",
+        "A topic that was shown and is then deleted is not one that the cluster hides.",
+        "migrate/survey/hidden_topics.py",
+        "topics - now - first)\n",
+        "topics - now)\n",
+        ("tests/unit/survey/test_hidden_topics.py",),
+    ),
+    Mutant(
         "positions-after-the-targets-ends",
         "MM2's positions are known before the target's ends are pinned: what it has copied must lie below them.",
         "migrate/survey/take.py",
-        '    positions = timer.run("positions", "reading MM2\'s own positions", first.positions.result)\n'
-        "    logs = _pin_logs(by, keys, first)\n",
-        "    logs = _pin_logs(by, keys, first)\n"
-        '    positions = timer.run("positions", "reading MM2\'s own positions", first.positions.result)\n',
+        "    ahead, positions = first.positions, Positions()\n",
+        "    logs = _pin_logs(by, keys, first)\n    ahead, positions = first.positions, Positions()\n",
         ("tests/unit/survey/test_records.py",),
     ),
     Mutant(

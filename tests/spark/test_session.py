@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from migrate.errors import UsageError
+from migrate.spark import session
 from migrate.spark.jars import cache_folder
 from migrate.spark.session import spark_session
 from tests.spark.processes import with_our_package
@@ -169,6 +170,26 @@ def test_workers_import_what_this_process_does_whatever_lies_where_somebody_work
     words = [sys.executable, "-P", "-c", ELSEWHERE]
     done = subprocess.run(words, capture_output=True, text=True, timeout=180, cwd=tmp_path, env=with_our_package())
     assert (done.returncode, done.stdout) == (0, "[('1 row', 0), ('2 rows', 0)]\n"), done.stderr
+
+
+def test_a_plain_session_is_made_without_looking_for_extensions(spark):
+    made = session._bare_session(spark.sparkContext)
+    assert made.getClass().getName() == spark._jsparkSession.getClass().getName()
+    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    assert "Platform" not in loader.getClass().getName()
+
+
+def test_an_interrupted_stop_still_ends_the_jvm(monkeypatch):
+    ended = []
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(session, "stop_spark", interrupted)
+    monkeypatch.setattr(session, "stop_java_machine", lambda: ended.append(True))
+    with pytest.raises(KeyboardInterrupt):
+        session.stop_session(None)
+    assert ended == [True]
 
 
 def test_a_second_session_leaves_the_first_ones_settings_alone(spark):

@@ -1,5 +1,7 @@
 """From two clusters and MM2's topics to a plan: every commit one row, in the order that safety needs."""
 
+from threading import Event
+
 import pytest
 
 from migrate.errors import ClusterError
@@ -7,7 +9,7 @@ from migrate.mm2.config_file import client_flow
 from migrate.mm2.connector_status import ConnectorPart, ConnectorTasks
 from migrate.mm2.connectors import Role
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
-from migrate.model import Decision, GroupState, Level, LogRange, TopicPartition
+from migrate.model import Decision, GroupState, Level, LogRange, Side, TopicPartition
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from migrate.survey.policies import Policies, Uncommitted, Untranslatable, Waiver
@@ -358,12 +360,24 @@ def test_what_reads_is_told_when_no_record_is_to_be_read_any_more_and_when_nothi
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 0.0, {})
     told = {name: lambda name=name: order.append(name) for name in ("records_read", "all_read")}
-    take_survey(request, Clusters(source, target, source, target, mirror, **told), FakeClock(), NoProgress())
+
+    def hosted():
+        # As late as can be: only who waits for it has it before all is called read.
+        ended.wait(0.5)
+        order.append("hosted")
+        return frozenset(target.topics())
+
+    ended = Event()
+    told["all_read"] = lambda: (order.append("all_read"), ended.set())
+    clusters = Clusters(source, target, source, target, mirror, hosted={Side.TARGET: hosted}, **told)
+    take_survey(request, clusters, FakeClock(), NoProgress())
+    assert order.index("A commits") < order.index("positions"), "no older than what they are compared with"
+    assert order.count("positions") == 1
     of_records = {"checkpoints", "windows", "positions"}
     before, after = set(order[: order.index("records_read")]), set(order[order.index("records_read") :])
     assert of_records <= before and not of_records & after
     assert {"A groups", "B groups"} <= after, "the second look"
-    assert order[-1] == "all_read" or order[-1].endswith("topics")
+    assert order.index("hosted") < order.index("all_read")
 
 
 def test_rows_are_sorted_by_group_topic_and_partition_in_whatever_order_the_commits_came():

@@ -1,7 +1,10 @@
 """Topics that a cluster has and does not show us: what its brokers' log directories tell."""
 
-from migrate.model import Failure
-from migrate.survey.hidden_topics import in_full
+from migrate.model import Failure, Side
+from migrate.survey.hidden_topics import hosted_ahead, in_full, with_hidden
+from migrate.survey.survey import Clusters, ClusterSurvey, Timer
+from tests.fakes import FakeClock, NoProgress
+from tests.unit.planscene import world
 
 REFUSED = Failure("CLUSTER_AUTHORIZATION_FAILED", "not allowed")
 
@@ -11,3 +14,12 @@ def test_log_directories_that_lack_a_topic_that_is_shown_tell_not_all():
     partial = in_full(frozenset({"hidden"}), {"t", "u"})
     assert isinstance(partial, Failure) and partial.code == "PARTIAL_ANSWER" and "2 topics" in partial.message
     assert in_full(REFUSED, {"t"}) is REFUSED
+
+
+def test_a_topic_that_was_shown_and_is_deleted_meanwhile_is_not_hidden():
+    source, target, mirror = world()
+    everything = frozenset(target.topics()) | {"deleted", "secret"}
+    clusters = Clusters(source, target, source, target, mirror, hosted={Side.TARGET: lambda: everything})
+    before = ClusterSurvey(topics=target.topics() | {"deleted": 1})
+    after = with_hidden(clusters, ClusterSurvey(), before, hosted_ahead(clusters), Timer(FakeClock(), NoProgress()))
+    assert after[1].hidden == {"secret"}
