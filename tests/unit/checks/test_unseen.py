@@ -1,6 +1,7 @@
 """What nobody has seen is never a pass: each check without its information says so, and counts as its block or warn."""
 
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -121,7 +122,8 @@ def test_where_javas_client_alone_gets_no_answer_the_doctor_names_the_addresses_
 ):
     flow = client_flow({"bootstrap.servers": "x:1"}, {"bootstrap.servers": "x:1"}, "A", "B")
     monkeypatch.setattr(doctor, "hosted_topics", lambda *_: Failure(code, "no answer"))
-    (line,) = doctor._java_client("source A", None, Endpoint(flow.source, 5), doctor.ClusterViews())
+    spark = SimpleNamespace(machine=None)
+    (line,) = doctor._java_client("source A", spark, Endpoint(flow.source, 5), doctor.ClusterViews())
     assert line.health is Health.FAIL and code in line.seen
     assert ("-Djava.net.preferIPv6Addresses=true" in line.todo) is said
 
