@@ -33,7 +33,7 @@ class JavaCommitReader:
 
     def __init__(self, client: Callable[[], JavaClient]) -> None:
         self._made = client
-        # What a batch's first question was answered, as it came: to the second, nearly every group says the same again.
+        # The answer to a batch's first question, also as text: to its second, nearly every group answers the same.
         self._last = NOTHING_READ
 
     @cached_property

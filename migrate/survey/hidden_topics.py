@@ -26,8 +26,7 @@ def with_hidden(
         admin = clusters.target if side is Side.TARGET else clusters.source
         assert admin is not None, "who is not asked is not in `hosted`"
         topics = timer.run("topics", f"looking for topics that {admin.alias} does not show us", asked.result)
-        # Listed before and after: what was created in between is not hidden, and what was deleted neither that nor
-        # lacking.
+        # Listed before and after: a topic created in between is not hidden, one deleted in between not lacking either.
         first, now = sides[side].topics.keys(), admin.topics().keys()
         topics = in_full(topics, now & first)
         sides[side] = replace(sides[side], hidden=topics if isinstance(topics, Failure) else topics - now - first)
