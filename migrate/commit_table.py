@@ -85,6 +85,11 @@ class CommitTable(Mapping[TopicPartition, Commit]):
         """The partitions, in their order: one object for all tables that have the same."""
         return self._places.partitions
 
+    @property
+    def offsets(self) -> Sequence[int]:
+        """The committed offsets, in the order of the partitions."""
+        return self._offsets
+
     def commits(self) -> Iterator[Commit]:
         """Yield the commits, in their order."""
         epochs = (None if epoch == _NO_EPOCH else epoch for epoch in self._epochs) if self._epochs else repeat(None)
@@ -202,11 +207,41 @@ def partitions_of_keys(keys: Mapping[GroupPartition, object]) -> set[TopicPartit
     return {key.source_partition for key in keys}
 
 
+def partitions_by_group(keys: Mapping[GroupPartition, object]) -> Mapping[str, Sequence[TopicPartition]]:
+    """Return each group's partitions of these places, on the source."""
+    if isinstance(keys, GroupCommits):
+        return {group: table.partitions for group, table in keys.groups().items()}
+    partitions: dict[str, list[TopicPartition]] = {}
+    for key in keys:
+        partitions.setdefault(key.group, []).append(key.source_partition)
+    return partitions
+
+
+def committed_offsets(keys: Mapping[GroupPartition, Commit | None]) -> Iterator[tuple[str, TopicPartition, int]]:
+    """Yield the group, the partition and the offset of every commit, in order; no commit is made for that."""
+    if isinstance(keys, GroupCommits):
+        for group, table in keys.groups().items():
+            yield from zip(repeat(group, len(table)), table.partitions, table.offsets, strict=True)
+    else:
+        for key, commit in keys.items():
+            if commit is not None:
+                yield key.group, key.source_partition, commit.offset
+
+
 def offsets_at(commits: Commits, partitions: Iterable[TopicPartition]) -> list[int | None]:
     """Return what is committed on each of these partitions; None for nothing."""
     if isinstance(commits, CommitTable):
         return list(map(commits.offset, partitions))
     return [None if (commit := commits.get(partition)) is None else commit.offset for partition in partitions]
+
+
+def has_same_offsets(one: Commits, other: Commits) -> bool:
+    """True if two groups, or one at two times, have committed the same offsets on the same partitions."""
+    if isinstance(one, CommitTable) and isinstance(other, CommitTable) and one.partitions is other.partitions:
+        return one.offsets == other.offsets
+    return len(one) == len(other) and all(
+        (commit := other.get(partition)) is not None and commit.offset == mine.offset for partition, mine in one.items()
+    )
 
 
 def has_metadata(commits: Commits) -> bool:

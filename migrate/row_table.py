@@ -137,6 +137,11 @@ class GroupRows(_MadeRows):
         """Return the partition of every row on the target."""
         return partitions_of(tuple(self.column("target_topic")), tuple(self.column("partition")))
 
+    def replaced(self, columns: Mapping[str, Sequence[Any]], known: Known) -> "GroupRows":
+        """Return these rows with other columns, of an item for each row or of a single one."""
+        mine = zip(ROW_FIELDS, self._columns, strict=True)
+        return GroupRows([columns.get(name, column) for name, column in mine], known)
+
     def document(self) -> dict[str, Any]:
         """Return the table as plain values."""
         listed = (list(column) for column in self._columns)

@@ -189,7 +189,8 @@ def group_drift(
         # Where nothing is written a consumer harms nothing: what it commits shows.
         drifts = [*_group_state(group, Side.TARGET, world.target.states.get(group, _NOT_READ)), *drifts]
     if plan.header.kind != UNDO:
-        grows = frozenset(r.source_topic for r in rows if plan.accepted(PRODUCERS_STOPPED.name, r.source_topic))
+        topics = set(GroupRows.of(rows).column("source_topic"))
+        grows = frozenset(topic for topic in topics if plan.accepted(PRODUCERS_STOPPED.name, topic))
         drifts += _logs(Side.TARGET, rows, world.target.ranges, grows)
         if group in world.expiring and not plan.accepted(OFFSETS_EXPIRY.name, group):
             drifts.append(Drift(group, OFFSETS_EXPIRY.name, EXPIRY_EXPECTED, world.expiring[group]))
@@ -372,10 +373,10 @@ def _source_commits(group: str, rows: Collection[Row], commits: Commits, every_t
         metadata = _other_metadata(row.source_metadata, commit)
         if now != row.source_committed or metadata:
             yield Drift(row.subject, what, offset_text(row.source_committed), offset_text(now) + metadata)
-    planned = set(GroupRows.of(rows).source_partitions())
-    topics = {p.topic for p in planned}
+    table = GroupRows.of(rows)
+    topics = set(table.column("source_topic"))
     # A new commit has no row: its partition would fall to auto.offset.reset.
-    for partition in sorted(commits.keys() - planned):
+    for partition in sorted(set(commits).difference(table.source_partitions())):
         if every_topic or partition.topic in topics:
             subject = f"{group}/{partition.topic}/{partition.partition}"
             yield Drift(subject, what, "none", str(commits[partition].offset))

@@ -13,7 +13,7 @@ from migrate.apply.run import refuse_other_cluster
 from migrate.apply.write import read_commits
 from migrate.clock import Clock
 from migrate.errors import MigrateError, Refused
-from migrate.model import Commits, Decision, Failure, Row
+from migrate.model import Commits, Decision, Failure, Row, TopicPartition
 from migrate.plan.plan import Plan
 from migrate.ports import ClusterAdmin, Progress
 
@@ -35,8 +35,13 @@ class Elsewhere:
 
 def outside(plan: Plan, state: JournalState) -> tuple[Row, ...]:
     """Return the rows to set of which the journal does not say that they were, or may have been, written."""
-    written = {(group, p) for group, trace in state.applied.items() for p in trace.written()}
-    return tuple(r for r in plan.rows if r.decision is Decision.SET and (r.group, r.target_partition) not in written)
+    rows: list[Row] = []
+    for group, table in plan.groups().items():
+        trace = state.applied.get(group)
+        written = trace.written() if trace else frozenset[TopicPartition]()
+        if Decision.SET in table.column("decision") and not written.issuperset(table.target_partitions()):
+            rows += (r for r in table if r.decision is Decision.SET and r.target_partition not in written)
+    return tuple(rows)
 
 
 def as_planned(rows: Collection[Row], commits: Mapping[str, Commits]) -> tuple[Row, ...]:

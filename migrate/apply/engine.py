@@ -18,6 +18,7 @@ from migrate.apply.assess import Assessment, Fate, assess
 from migrate.apply.drift import UNDO, committed, compared, is_committed_as_planned, to_write
 from migrate.apply.history import APPLY, REMOVED, ROLLBACK, SET, GroupTrace
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
+from migrate.apply.pending import PendingRows
 from migrate.apply.row_results import RowResult, RowStatus, results_of
 from migrate.apply.run import MAX_CONCURRENCY, ApplyClusters, ApplyOptions
 from migrate.apply.undo import refuse_stale
@@ -186,7 +187,7 @@ def _execute(
     try:
         journal.backup(
             {group: assessment.target_commits[group] for group in rows},
-            {group: [row.target_partition for row in pending] for group, pending in rows.items()},
+            {group: PendingRows(pending) for group, pending in rows.items()},
         )
     except JournalLost as error:
         raise _nothing_written(error) from error

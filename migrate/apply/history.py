@@ -24,6 +24,7 @@ REMOVED = "removed"
 FAILED = "failed"
 UNKNOWN = "unknown"
 _STRENGTH = {FAILED: 0, UNKNOWN: 1, SET: 2, REMOVED: 2}
+_CERTAIN = frozenset({SET, REMOVED})
 
 Offsets = Mapping[TopicPartition, int | None]
 
@@ -43,6 +44,8 @@ class GroupTrace:
 
     def written(self) -> frozenset[TopicPartition]:
         """Return the partitions that were, or may have been, written."""
+        if FAILED not in self.results.values():
+            return frozenset(self.planned)
         return frozenset(filter(self.is_written, self.planned))
 
     def is_written(self, partition: TopicPartition) -> bool:
@@ -51,11 +54,13 @@ class GroupTrace:
 
     def is_certain(self, partition: TopicPartition) -> bool:
         """True if the cluster acknowledged the write, or a reading found it in place."""
-        return self.results.get(partition) in (SET, REMOVED)
+        return self.results.get(partition) in _CERTAIN
 
     @property
     def has_doubts(self) -> bool:
         """True if a partition is in doubt."""
+        if self.planned.keys() <= self.results.keys() and set(self.results.values()) <= _CERTAIN:
+            return False
         return any(map(self.is_in_doubt, self.planned))
 
     def is_in_doubt(self, partition: TopicPartition) -> bool:
@@ -221,7 +226,7 @@ def answers_of(event: Mapping[str, Any]) -> Iterator[tuple[TopicPartition, str, 
 def by_partition(places: Sequence[TopicPartition], **columns: list[Any]) -> dict[str, list[Any]]:
     """Return what an event says of some partitions: an item for each, or a single one where all agree.
 
-    `partition` always has an item for each, so it says how many there are.
+    So may the columns be given. `partition` always has an item for each, so it says how many there are.
     """
     columns = {"topic": [place.topic for place in places], **columns}
     agreed = {name: c[:1] if c.count(c[0]) == len(c) else c for name, c in columns.items() if c}

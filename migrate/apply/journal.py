@@ -20,6 +20,7 @@ from typing import Any, Self
 
 from migrate.apply.history import FAILED, UNKNOWN, JournalState, Offsets, by_partition, read_history
 from migrate.clock import iso
+from migrate.commit_table import has_metadata, offsets_at
 from migrate.errors import MigrateError, Refused, UnreadablePlan
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.plan.companions import journal_path, journals_under_any_name, sealed, sync_folder
@@ -264,12 +265,12 @@ class JournalWriter:
     def backup(self, prior: Mapping[str, Commits], rows: Mapping[str, Iterable[TopicPartition]]) -> None:
         """Save each group's commits, and that there is none on the partitions of `rows`; durable on return."""
         for group, commits in prior.items():
-            absent = set(rows.get(group, ())) - commits.keys()
-            places = sorted({*commits, *absent})
-            saved = [commits.get(place) for place in places]
-            offsets = [None if commit is None else commit.offset for commit in saved]
-            metadata = ["" if commit is None else commit.metadata for commit in saved]
-            self.write("backup", group=group, **by_partition(places, offset=offsets, metadata=metadata))
+            places = sorted({*commits, *rows.get(group, ())})
+            metadata = [""] if places else []
+            if has_metadata(commits):
+                metadata = ["" if (commit := commits.get(place)) is None else commit.metadata for place in places]
+            columns = by_partition(places, offset=offsets_at(commits, places), metadata=metadata)
+            self.write("backup", group=group, **columns)
         self.sync()
 
     def intend(self, planned: Mapping[str, Offsets]) -> None:
@@ -281,7 +282,8 @@ class JournalWriter:
     def outcome(self, group: str, results: Results) -> None:
         """Say what the cluster answered: "set", "removed", or the failure."""
         places = sorted(results)
-        answers = [_answer(results[place]) for place in places]
+        distinct = set(results.values())
+        answers = map(_answer, distinct if len(distinct) == 1 else map(results.__getitem__, places))
         columns = dict(zip(("status", "code", "message"), map(list, zip(*answers, strict=True)), strict=True))
         self.write("outcome", group=group, **by_partition(places, **columns))
 

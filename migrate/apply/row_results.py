@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
+from itertools import repeat
 from typing import NamedTuple
 
 from migrate.apply.assess import REFUSED, Assessment, GroupAssessment
@@ -122,11 +124,10 @@ def _all_written(
     if offsets_at(after, partitions) != planned or answers.keys() != set(partitions):
         return None
     status = RowStatus.SET if is_set else RowStatus.REMOVED
-    keys = rows.values("group", "source_topic", "partition")
-    return (
-        RowResult(key, partition, status, "", offset, True)
-        for key, partition, offset in zip(keys, partitions, planned, strict=True)
-    )
+    keys, count = rows.values("group", "source_topic", "partition"), len(rows)
+    columns = (keys, partitions, repeat(status, count), repeat("", count), planned, repeat(True, count))
+    # What `RowResult._make` does, without a call of Python's own for each row.
+    return map(partial(tuple.__new__, RowResult), zip(*columns, strict=True))
 
 
 def _judge_untouched(row: Row, status: RowStatus, before: int | None, commits: Commits | Failure | None) -> RowResult:

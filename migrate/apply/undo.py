@@ -10,7 +10,7 @@ carries a reason of its own (`UNACKNOWLEDGED`), and is written whatever the targ
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from migrate.apply.history import GroupTrace, JournalState
 from migrate.errors import Refused
 from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row
 from migrate.plan.plan import FORMAT_VERSION, SHORT_DIGITS, Plan, canonical
-from migrate.row_table import PlanRows
+from migrate.row_table import GroupRows, Known, PlanRows
 
 
 def undo_plan(
@@ -37,13 +37,13 @@ def undo_plan(
     plan's or a consumer's.
     """
     done = {group for traces in restored for group, trace in traces.items() if trace.read_back}
-    rows = PlanRows.of(
-        _undo_row(row, trace, state.prior.get(group))
+    known: Known = {}
+    tables = (
+        _undo_table(to_write(of_group), trace, state.prior.get(group), known)
         for group, of_group in plan.groups().items()
         if group not in done and (trace := state.applied.get(group)) is not None
-        for row in to_write(of_group)
-        if trace.is_written(row.target_partition)
     )
+    rows = PlanRows(table for table in tables if table is not None)
     topics = {topic for of_group in rows.groups().values() for topic in of_group.column("target_topic")}
     header = replace(
         plan.header,
@@ -122,7 +122,22 @@ def _digest(state: JournalState, undo: str = "") -> str:
 _NO_TRANSLATION: Mapping[str, Any] = Row._field_defaults
 
 
-def _undo_row(row: Row, trace: GroupTrace, prior: Commits | None) -> Row:
+def _undo_table(rows: Sequence[Row], trace: GroupTrace, prior: Commits | None, known: Known) -> GroupRows | None:
+    """Return the undo of what was, or may have been, written of a group's rows to write; None if that is nothing."""
+    if isinstance(rows, GroupRows) and prior is not None and not trace.has_doubts:
+        partitions = rows.target_partitions()
+        if trace.written().issuperset(partitions) and prior.keys().isdisjoint(partitions):
+            # A group that was new to the target, and was written whole: told without a look at each row.
+            columns: dict[str, Sequence[Any]] = {n: (v,) for n, v in _undone(rows[0], trace, prior).items()}
+            columns["target_prior"] = [trace.planned[partition] for partition in partitions]
+            columns["target_prior_metadata"] = rows.column("target_metadata")
+            return rows.replaced(columns, known)
+    undone = [row._replace(**_undone(row, trace, prior)) for row in rows if trace.is_written(row.target_partition)]
+    return GroupRows.of_rows(undone, known) if undone else None
+
+
+def _undone(row: Row, trace: GroupTrace, prior: Commits | None) -> dict[str, Any]:
+    """Return the fields in which the undo of a row differs from it."""
     partition = row.target_partition
     certain, before = trace.is_certain(partition), None
     if prior is None:
@@ -150,7 +165,7 @@ def _undo_row(row: Row, trace: GroupTrace, prior: Commits | None) -> Row:
     }
     if before is not None:
         changes["target_metadata"] = before.metadata
-    return row._replace(**changes)
+    return changes
 
 
 def _reason(certain: bool, reason: str, sentence: str) -> tuple[str, str]:

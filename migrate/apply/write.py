@@ -18,10 +18,12 @@ from typing import Any, Self
 from migrate.apply.drift import committed, is_committed_as_planned
 from migrate.apply.history import REMOVED, SET
 from migrate.apply.journal import JournalLost, JournalWriter
+from migrate.apply.pending import PendingRows
 from migrate.clock import Backoff, Clock
+from migrate.commit_table import has_same_offsets
 from migrate.errors import MigrateError
-from migrate.model import Commit, Commits, Decision, Failure, Row, TopicPartition
-from migrate.ports import ClusterAdmin, Outcomes
+from migrate.model import Commits, Decision, Failure, Row, TopicPartition
+from migrate.ports import ClusterAdmin
 from migrate.row_table import GroupRows
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -68,7 +70,7 @@ READ_CHUNK = 1000
 
 Answer = str | Failure
 Answers = dict[str, dict[TopicPartition, Answer]]
-Left = Mapping[str, Mapping[TopicPartition, Row]]
+Left = Mapping[str, PendingRows]
 _MOVED = Failure("GROUP_CHANGED", "somebody else has committed there meanwhile: not written again")
 _LEFT_OUT = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
 # For the journal only, where the intent is already recorded: what is known of these rows is what was known before.
@@ -111,6 +113,8 @@ class GroupWriter:
         self._tell = tell
         self._interrupted = Interruption()
         self._whole: frozenset[str] = frozenset()
+        # Groups of which a row is worth another try.
+        self._passing: set[str] = set()
 
     def write(self, groups: Mapping[str, Sequence[Row]], before: Mapping[str, Commits]) -> Written:
         """Write the rows of each group.
@@ -119,7 +123,7 @@ class GroupWriter:
         holds nothing else.
         """
         written = Written()
-        left: Left = _ByPartition(groups)
+        left: Left = {group: PendingRows(rows) for group, rows in groups.items()}
         self._whole = frozenset(g for g, rows in groups.items() if goes_whole(rows, before.get(g, {})))
         try:
             with Interruption() as self._interrupted, ThreadPoolExecutor(1, "writing") as pool:
@@ -162,7 +166,7 @@ class GroupWriter:
                 if self._interrupted:
                     break
                 chunk = {group: left[group] for group in names}
-                self._journal.intend({g: {p: r.target_offset for p, r in rows.items()} for g, rows in chunk.items()})
+                self._journal.intend({group: rows.planned() for group, rows in chunk.items()})
                 answers, running = (running.result() if running else {}), None
                 if answers and all(_is_passing(a) for results in answers.values() for a in results.values()):
                     self._take(written, answers)
@@ -187,23 +191,20 @@ class GroupWriter:
             self._journal.outcome(group, results)
         if new:
             self._journal.sync()
-            self._tell(sum(not any(map(_is_passing, results.values())) for results in written.answers.values()))
+            for group in new:
+                is_passing = any(map(_is_passing, written.answers[group].values()))
+                (self._passing.add if is_passing else self._passing.discard)(group)
+            self._tell(len(written.answers) - len(self._passing))
 
     def _attempt(self, left: Left, before: Mapping[str, Commits]) -> Answers:
-        offsets: dict[str, dict[TopicPartition, Commit]] = {}
-        removed: dict[str, dict[TopicPartition, Row]] = {}
-        for group, rows in left.items():
-            commits = {p: r.target_commit for p, r in rows.items() if r.target_commit is not None}
-            if commits:
-                offsets[group] = commits
-            if removals := {p: r for p, r in rows.items() if r.decision is Decision.REMOVE}:
-                removed[group] = removals
+        wanted = {group: rows.commits() for group, rows in left.items()}
+        removed = {group: removals for group, rows in left.items() if (removals := rows.removals())}
         results = self._removals(removed, left, before) if removed else {}
         # A group that has changed, or cannot be read, is left as it is: all of it, not only what would be removed.
-        offsets = {
+        offsets: dict[str, Commits] = {
             group: rest
-            for group, commits in offsets.items()
-            if (rest := {p: c for p, c in commits.items() if p not in results.get(group, {})})
+            for group, commits in wanted.items()
+            if (rest := {p: c for p, c in commits.items() if p not in results[group]} if group in results else commits)
         }
         if offsets:
             try:
@@ -213,7 +214,7 @@ class GroupWriter:
                 lost = _no_answer(error)
                 altered = {group: dict.fromkeys(commits, lost) for group, commits in offsets.items()}
             for group, commits in offsets.items():
-                results.setdefault(group, {}).update({p: _answer(altered, group, p) for p in commits})
+                results.setdefault(group, {}).update(_answered(altered.get(group, {}), commits, SET))
         return results
 
     def _removals(self, removed: Left, left: Left, before: Mapping[str, Commits]) -> Answers:
@@ -231,13 +232,16 @@ class GroupWriter:
                 going = [] if isinstance(now, Failure) else [p for p in now if whole or p in rows]
                 if isinstance(now, Failure):
                     answers[group] = dict.fromkeys(left[group], Failure(now.code, now.message, now.retriable))
-                elif any(now[p].offset != (judged[p].offset if p in judged else None) for p in going) or any(
-                    committed(row, now) not in (committed(row, judged), row.target_offset)
-                    for row in left[group].values()
+                elif not has_same_offsets(now, judged) and (
+                    any(now[p].offset != (judged[p].offset if p in judged else None) for p in going)
+                    or any(
+                        committed(row, now) not in (committed(row, judged), row.target_offset)
+                        for row in left[group].values()
+                    )
                 ):
                     changed = Failure("GROUP_CHANGED", "its offsets changed meanwhile: left as they are")
                     answers[group] = dict.fromkeys(left[group], changed)
-                elif not going and not any(row.needs_acknowledgement for row in rows.values()):
+                elif not going and not rows.need_acknowledgement:
                     answers[group] = dict.fromkeys(rows, REMOVED)
                 elif whole:
                     empty.append(group)
@@ -247,7 +251,7 @@ class GroupWriter:
                 gone = failure is None or failure.code == "GROUP_ID_NOT_FOUND"
                 answers[group] = dict.fromkeys(removed[group], REMOVED if gone or failure is None else failure)
             outcomes = self._admin.delete_offsets(single) if single else {}
-            answers |= {g: {p: _answer(outcomes, g, p, REMOVED) for p in places} for g, places in single.items()}
+            answers |= {g: _answered(outcomes.get(g, {}), places, REMOVED) for g, places in single.items()}
         except Exception as error:
             lost = _no_answer(error)
             answers = {group: answers.get(group, dict.fromkeys(left[group], lost)) for group in removed}
@@ -281,27 +285,11 @@ class GroupWriter:
         return settled
 
 
-class _ByPartition(Mapping[str, Mapping[TopicPartition, Row]]):
-    """Each group's rows by partition, made whenever they are asked for: a chunk of groups is held at a time."""
-
-    def __init__(self, groups: Mapping[str, Sequence[Row]]) -> None:
-        self._groups = groups
-
-    def __getitem__(self, group: str) -> Mapping[TopicPartition, Row]:
-        return {row.target_partition: row for row in self._groups[group]}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._groups)
-
-    def __len__(self) -> int:
-        return len(self._groups)
-
-
 def goes_whole(rows: Collection[Row], commits: Commits) -> bool:
     """True if removing these rows leaves nothing of the group: then it is deleted, which every client can do."""
     if any(decision is not Decision.REMOVE for decision in GroupRows.of(rows).column("decision")):
         return False
-    return commits.keys() <= set(GroupRows.of(rows).target_partitions())
+    return set(GroupRows.of(rows).target_partitions()).issuperset(commits)
 
 
 def read_commits(
@@ -342,10 +330,10 @@ def _again(left: Left, answers: Answers) -> Left:
     fresh = {group: left[group] for group in left if group not in answers}
     passing = [group for group in left if any(map(_is_passing, answers.get(group, {}).values()))]
     retry = {
-        group: {p: row for p, row in left[group].items() if (answer := answers[group].get(p)) and _is_passing(answer)}
+        group: [row for p, row in left[group].items() if (answer := answers[group].get(p)) and _is_passing(answer)]
         for group in passing
     }
-    return fresh | {group: rows for group, rows in retry.items() if rows}
+    return fresh | {group: PendingRows(rows) for group, rows in retry.items() if rows}
 
 
 def _is_passing(answer: Answer) -> bool:
@@ -359,8 +347,8 @@ def _no_answer(error: Exception) -> Failure:
 
 def _merge(answers: Answers, new: Answers) -> None:
     for group, results in new.items():
-        known = answers.setdefault(group, {})
-        known |= {p: _later(known.get(p), answer) for p, answer in results.items()}
+        known = answers.get(group)
+        answers[group] = known | {p: _later(known.get(p), a) for p, a in results.items()} if known else dict(results)
 
 
 def _later(before: Answer | None, answer: Answer) -> Answer:
@@ -379,6 +367,10 @@ def _chunks(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     return (names[i : i + size] for i in range(0, len(names), size))
 
 
-def _answer(outcomes: Outcomes, group: str, partition: TopicPartition, done: str = SET) -> Answer:
-    """Return one partition's answer; one that was left out of the answer says nothing: unknown."""
-    return outcomes.get(group, {}).get(partition, _LEFT_OUT) or done
+def _answered(
+    outcomes: Mapping[TopicPartition, Failure | None], asked: Collection[TopicPartition], done: str
+) -> dict[TopicPartition, Answer]:
+    """Return each partition's answer; one that was left out of a group's outcomes is unknown."""
+    if not any(outcomes.values()) and all(map(outcomes.__contains__, asked)):
+        return dict.fromkeys(asked, done)
+    return {partition: outcomes.get(partition, _LEFT_OUT) or done for partition in asked}

@@ -30,7 +30,7 @@ from migrate.survey.policies import Policies
 from migrate.survey.records import read_positions
 from migrate.survey.survey import Clusters, PlanRequest, Timer
 from migrate.survey.take import take_survey
-from migrate.text import duration_text
+from migrate.text import duration_text, many
 
 Print = Callable[[Iterable[str]], None]
 
@@ -114,6 +114,7 @@ class Lookout:
             # `plan` has no use for them then; here they tell how far MM2 had come.
             timer = Timer(self.clock, self.progress)
             positions = read_positions(clusters, request.flow, survey.target.topics, timer)
+        self.progress.step(f"deciding {many(len(survey.keys), 'row')}")
         now_ms = self.clock.now_ms()
         return status_of(request, survey, positions, edges.mirror.news, edges.mirror.sync_pairs, now_ms, down)
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
+from operator import attrgetter
 from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient
 
-from migrate.commit_table import has_metadata
+from migrate.commit_table import CommitTable, has_metadata
 from migrate.kafka.cluster_reader import ConfluentReader
 from migrate.kafka.connection import LONGEST
 from migrate.kafka.errors import failure_of
@@ -19,6 +20,7 @@ from migrate.ports import Outcomes
 
 # More in one request than the offsets topic's batch limit allows is INVALID_COMMIT_OFFSET_SIZE.
 ALTER_BATCH = 2000
+_ANSWER = attrgetter("topic", "partition", "error")
 
 
 class ConfluentAdmin(ConfluentReader):
@@ -56,8 +58,10 @@ class ConfluentAdmin(ConfluentReader):
         def submit(client: AdminClient, group: str) -> "Future[Any]":
             # Without `metadata` and leader epoch: "" would be stored as a NUL byte, and the source's epoch
             # would feed the consumer's truncation check on the target.
-            offsets = [KafkaPartition(*place, commits[group][place].offset) for place in parts[group]]
-            request = [ConsumerGroupTopicPartitions(group, offsets)]
+            table = CommitTable.of(commits[group])
+            offsets = dict(zip(table.partitions, table.offsets, strict=True))
+            places = [KafkaPartition(*place, offsets[place]) for place in parts[group]]
+            request = [ConsumerGroupTopicPartitions(group, places)]
             return client.alter_consumer_group_offsets(request, **LONGEST)[group]
 
         return self._connection.gather(sorted(parts), submit, self._concurrency, writing=True)
@@ -66,10 +70,13 @@ class ConfluentAdmin(ConfluentReader):
 def _results(part: Sequence[TopicPartition], answer: Any) -> dict[TopicPartition, Failure | None]:
     if isinstance(answer, Failure):
         return dict.fromkeys(part, answer)
+    answers = answer.topic_partitions or ()
+    if list(map(_ANSWER, answers)) == [(*place, None) for place in part]:
+        return dict.fromkeys(part)
     # An answer that leaves a partition out says nothing about it: read back before deciding.
     unanswered = Failure("_NO_ANSWER", "the answer leaves this partition out", True, True)
     failures = {
         TopicPartition(p.topic, p.partition): None if p.error is None else failure_of(p.error, writing=True)
-        for p in answer.topic_partitions or ()
+        for p in answers
     }
     return {partition: failures.get(partition, unanswered) for partition in part}

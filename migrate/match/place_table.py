@@ -6,9 +6,11 @@ A dictionary of them takes several times the memory, and each of its values is p
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from typing import TypeVar, overload
 
 from migrate.match.protocol import Matched, Unmatched, Why
 
+T = TypeVar("T")
 _WHYS = tuple(Why)
 _CODES = {why: code for code, why in enumerate(_WHYS)}
 # In a packed column alone, for a pair that is not there: offsets are never negative.
@@ -33,14 +35,30 @@ class PlaceTable(Mapping[int, Matched | Unmatched]):
         """Return places as a table; one that is a table already is returned as it is."""
         return places if isinstance(places, cls) else cls(places)
 
-    def __getitem__(self, committed: int) -> Matched | Unmatched:
+    def is_matched(self, committed: int) -> bool:
+        """True if the records place this committed offset."""
+        at = bisect_left(self._committed, committed)
+        return at < len(self._committed) and self._committed[at] == committed
+
+    @overload
+    def get(self, committed: int) -> Matched | Unmatched | None: ...
+    @overload
+    def get(self, committed: int, default: T) -> Matched | Unmatched | T: ...
+    def get(self, committed: int, default: object = None) -> object:
+        """Return the place of a committed offset; without a second call for each, as a mapping's own way has."""
         at = bisect_left(self._committed, committed)
         if at == len(self._committed) or self._committed[at] != committed:
-            return self._unmatched[committed]
+            return self._unmatched.get(committed, default)
         targets, rereads, missing, lower, lower_target, upper, upper_target = self._numbers
         below = None if lower[at] == _NO_PAIR[0] else (lower[at], lower_target[at])
         above = None if upper[at] == _NO_PAIR[0] else (upper[at], upper_target[at])
         return Matched(targets[at], _WHYS[self._codes[at]], rereads[at], missing[at], below, above)
+
+    def __getitem__(self, committed: int) -> Matched | Unmatched:
+        place = self.get(committed)
+        if place is None:
+            raise KeyError(committed)
+        return place
 
     def __iter__(self) -> Iterator[int]:
         return iter(sorted([*self._committed, *self._unmatched]))
@@ -50,6 +68,13 @@ class PlaceTable(Mapping[int, Matched | Unmatched]):
 
     def __repr__(self) -> str:
         return f"PlaceTable({dict(self)!r})"
+
+
+def is_matched(places: Mapping[int, Matched | Unmatched], committed: int) -> bool:
+    """True if the records place a committed offset."""
+    if isinstance(places, PlaceTable):
+        return places.is_matched(committed)
+    return isinstance(places.get(committed), Matched)
 
 
 def _numbers(place: Matched) -> tuple[int, ...]:

@@ -23,9 +23,8 @@ class CheckpointKey(NamedTuple):
     partition: int
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointRecord:
-    """MM2's newest checkpoint of a key: last in log order, never by time. `timestamp` is in ms."""
+class CheckpointRecord(NamedTuple):
+    """MM2's newest checkpoint of a key: last in log order, never by time. `timestamp` is in ms. A tuple, as its key."""
 
     source_offset: int
     target_offset: int

@@ -10,7 +10,7 @@ from migrate import __version__
 from migrate.checks import checklist
 from migrate.checks.check import CheckFacts, ClusterSide, GroupNames, HiddenTopics, Mm2Facts, TopicFacts, TopicShape
 from migrate.checks.rights import is_infrastructure
-from migrate.commit_table import GroupCommits, has_epochs, partitions_of_keys
+from migrate.commit_table import GroupCommits, has_epochs, partitions_by_group, partitions_of_keys
 from migrate.match.comparison import Comparison
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Unmatched
@@ -282,7 +282,9 @@ class _Rows:
     def row(self, key: GroupPartition, commit: Commit | None) -> Row:
         """Return the row of one place."""
         request, survey, shared = self._request, self._survey, self._shared(key.source_partition)
-        question = self._question(key, commit)
+        # Where records place every commit no window was asked for.
+        windows = survey.mm2.syncs.windows
+        question = self._question(key, commit) if windows else None
         facts = RowFacts(
             key=key,
             target_topic=shared.target.topic,
@@ -292,7 +294,7 @@ class _Rows:
             target_partitions=shared.target_partitions,
             not_replicated=shared.not_replicated,
             prior=survey.priors.get(key.group, {}).get(shared.target),
-            around=survey.mm2.syncs.windows.get(question, NO_WINDOW) if question else NO_WINDOW,
+            around=windows.get(question, NO_WINDOW) if question else NO_WINDOW,
             checkpoint=survey.mm2.checkpoints.latest.get(CheckpointKey(key.group, *shared.target)),
             syncs_read=self._syncs_read,
             answer=shared.places.get(commit.offset) if commit else None,
@@ -318,14 +320,16 @@ class _Rows:
 
 def _never_committed(survey: Survey) -> dict[str, tuple[str, ...]]:
     missing: dict[str, tuple[str, ...]] = {}
-    for group, topic in sorted({(key.group, key.topic) for key in survey.keys}):
+    for group, partitions in sorted(partitions_by_group(survey.keys).items()):
+        committed = set(partitions)
         absent = tuple(
             f"{topic}-{partition}"
+            for topic in sorted({place.topic for place in partitions})
             for partition in range(survey.source.topics.get(topic, 0))
-            if GroupPartition(group, topic, partition) not in survey.keys
+            if (topic, partition) not in committed
         )
         if absent:
-            missing[group] = missing.get(group, ()) + absent
+            missing[group] = absent
     return missing
 
 

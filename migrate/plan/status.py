@@ -10,6 +10,7 @@ from itertools import groupby
 
 from migrate.checks.registry import CHECKS
 from migrate.checks.topics import NOT_JUDGED
+from migrate.commit_table import partitions_of_keys
 from migrate.match.protocol import ChainOf
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.flow import Flow
@@ -165,7 +166,7 @@ def status_of(
     flow = request.flow
     facts, _, checks = judged(request, survey, now_ms)
     drains = facts.topics.drains
-    places = sorted({key.source_partition for key in survey.keys})
+    places = sorted(partitions_of_keys(survey.keys))
     replicated = [p for p in places if not flow.why_not_replicated(p.topic)]
     partitions = [_partition(flow, survey, p, drains, positions, sync_pairs) for p in replicated]
     topics = tuple(

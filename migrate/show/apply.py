@@ -9,9 +9,11 @@ from migrate.apply.drift import UNDO
 from migrate.apply.elsewhere import Elsewhere
 from migrate.apply.engine import ApplyResult
 from migrate.apply.row_results import RowStatus
+from migrate.commit_table import offsets_at
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
 from migrate.plan.attention import failback_text
+from migrate.row_table import GroupRows
 from migrate.show.table import at_most, columns, layout, names, number, tally, wrapped
 from migrate.text import Colour, many, name, paint, safe, shell_word
 
@@ -152,7 +154,10 @@ def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     again, skipped, moves = 0, 0, []
     for group in result.assessment.writable if result.assessment.plan.header.kind == UNDO else ():
         commits = result.assessment.target_commits.get(group.group, {})
-        for row in group.pending:
+        table = GroupRows.of(group.pending)
+        if offsets_at(commits, table.target_partitions()) == list(table.whole("target_prior")):
+            continue
+        for row in table:
             commit = commits.get(row.target_partition)
             now = None if commit is None else commit.offset
             if now == row.target_prior or (row.needs_acknowledgement and now == row.target_offset):

@@ -9,6 +9,7 @@ from migrate.mm2.flow import Flow
 from migrate.model import Commits, Decision, Failure, GroupState, Row, Side, TopicPartition
 from migrate.ports import CommitReader
 from migrate.progress import in_background
+from migrate.row_table import GroupRows
 from migrate.survey.expiry import Expiry, OffsetClocks, expiry_of, needs_record
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED, BrokerSettings, GroupFacts, GroupFactsReader
@@ -106,11 +107,14 @@ class ExpiryWatch:
 
 def _kept(rows: Collection[Row], commits: Commits) -> set[TopicPartition]:
     """Return the partitions of a group that keep the offset that they have, also where somebody has set it already."""
-    places = {row.target_partition: row for row in rows}
+    if not commits:
+        return set()
+    table = GroupRows.of(rows)
+    partitions, planned = table.target_partitions(), table.values("decision", "target_offset")
     return {
-        place
-        for place, commit in commits.items()
-        if place in places and (places[place].decision is Decision.KEEP or commit.offset == places[place].target_offset)
+        partition
+        for partition, now, (decision, offset) in zip(partitions, offsets_at(commits, partitions), planned, strict=True)
+        if now is not None and (decision is Decision.KEEP or now == offset)
     }
 
 

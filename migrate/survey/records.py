@@ -7,6 +7,7 @@ a transaction that opens in between still shows.
 
 from collections.abc import Collection, Mapping
 
+from migrate.commit_table import committed_offsets
 from migrate.errors import ClusterError
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.protocol import Work
@@ -86,10 +87,10 @@ def works_of(
     `compacted` are the target's topics that a cleaner works on.
     """
     committed: dict[TopicPartition, set[int]] = {}
-    for key, commit in keys.items():
-        log = logs.source.get(key.source_partition)
-        if commit is not None and isinstance(log, LogRange) and commit.offset <= log.end:
-            committed.setdefault(key.source_partition, set()).add(commit.offset)
+    for _, partition, offset in committed_offsets(keys):
+        log = logs.source.get(partition)
+        if isinstance(log, LogRange) and offset <= log.end:
+            committed.setdefault(partition, set()).add(offset)
     replicated = {topic for topic in {p.topic for p in committed} if not flow.why_not_replicated(topic)}
     places = [(source, copy_of(flow, source)) for source in sorted(committed) if source.topic in replicated]
     return tuple(

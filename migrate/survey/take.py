@@ -13,10 +13,11 @@ from functools import partial
 from itertools import starmap
 
 from migrate.clock import Clock
-from migrate.commit_table import partitions_of_keys
+from migrate.commit_table import committed_offsets, partitions_of_keys
 from migrate.errors import ClusterError
 from migrate.match.comparison import Comparison
-from migrate.match.protocol import Matched, PartitionAnswer
+from migrate.match.place_table import is_matched
+from migrate.match.protocol import PartitionAnswer
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import Mm2Tasks
 from migrate.mm2.flow import Flow
@@ -250,14 +251,10 @@ def _of_unmatched(
 ) -> frozenset[WindowQuestion]:
     """Return the window questions of the commits that comparing records has not placed."""
 
-    def is_matched(source: TopicPartition, committed: int) -> bool:
-        answer = answers.get(source)
-        return answer is not None and isinstance(answer.places.get(committed), Matched)
-
     unmatched = (
-        (key, commit)
-        for key, commit in keys.items()
-        if commit is not None and not is_matched(key.source_partition, commit.offset)
+        (GroupPartition(group, *source), Commit(committed))
+        for group, source, committed in committed_offsets(keys)
+        if not ((answer := answers.get(source)) and is_matched(answer.places, committed))
     )
     return frozenset(question for question in starmap(question_of, unmatched) if question is not None)
 

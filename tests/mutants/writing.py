@@ -7,8 +7,8 @@ WRITING = (
         "offset-zero-not-written",
         "Every row of the plan is written, the one that sets offset 0 included.",
         "migrate/apply/write.py",
-        "            commits = {p: r.target_commit for p, r in rows.items() if r.target_commit is not None}\n",
-        "            commits = {p: r.target_commit for p, r in rows.items() if r.target_commit and r.target_offset}\n",
+        "wanted = {group: rows.commits() for group, rows in left.items()}",
+        "wanted = {g: {p: c for p, c in rows.commits().items() if c.offset} for g, rows in left.items()}",
         ("tests/unit/apply/test_engine.py::test_an_offset_of_0_is_set_like_any_other",),
     ),
     Mutant(
@@ -236,8 +236,8 @@ WRITING = (
         "backup-not-synced",
         "A disk that has no room for the prior offsets ends the run before an intent is said.",
         "migrate/apply/journal.py",
-        "offset=offsets, metadata=metadata))\n        self.sync()\n",
-        "offset=offsets, metadata=metadata))\n",
+        "group=group, **columns)\n        self.sync()\n",
+        "group=group, **columns)\n",
         ("tests/unit/apply/test_apply_refusals.py::test_a_disk_that_is_full_before_the_first_write_stops_there",),
     ),
     Mutant(
@@ -255,7 +255,7 @@ WRITING = (
         """    try:
         journal.backup(
             {group: assessment.target_commits[group] for group in rows},
-            {group: [row.target_partition for row in pending] for group, pending in rows.items()},
+            {group: PendingRows(pending) for group, pending in rows.items()},
         )
     except JournalLost as error:
         raise _nothing_written(error) from error
@@ -279,7 +279,7 @@ WRITING = (
     try:
         journal.backup(
             {group: assessment.target_commits[group] for group in rows},
-            {group: [row.target_partition for row in pending] for group, pending in rows.items()},
+            {group: PendingRows(pending) for group, pending in rows.items()},
         )
     except JournalLost as error:
         raise _nothing_written(error) from error
@@ -298,7 +298,7 @@ WRITING = (
         "intent-not-recorded",
         "The journal says what is about to be written, before it is.",
         "migrate/apply/write.py",
-        "self._journal.intend({g: {p: r.target_offset for p, r in rows.items()} for g, rows in chunk.items()})",
+        "self._journal.intend({group: rows.planned() for group, rows in chunk.items()})",
         "self._journal.sync()",
         ("tests/unit/apply/test_engine.py::test_prior_offsets_and_the_intent_are_on_disk_before_the_first_write",),
     ),
@@ -342,8 +342,8 @@ WRITING = (
         "partition-left-out-taken-for-set",
         "A partition that the cluster's answer leaves out is not taken for set.",
         "migrate/apply/write.py",
-        "    return outcomes.get(group, {}).get(partition, _LEFT_OUT) or done\n",
-        "    return outcomes.get(group, {}).get(partition) or done\n",
+        "    if not any(outcomes.values()) and all(map(outcomes.__contains__, asked)):\n",
+        "    if not any(outcomes.values()):\n",
         (
             "tests/unit/apply/test_unknown_outcomes.py::test_a_partition_that_the_answer_leaves_out_is_unknown_and_written_again",
         ),
@@ -377,6 +377,48 @@ WRITING = (
         (
             "tests/unit/apply/test_engine.py::test_a_group_that_changes_between_the_check_and_the_deletion_is_not_deleted",
         ),
+    ),
+    Mutant(
+        "change-before-a-removal-not-seen",
+        "A rollback looks at what a group holds before it takes an offset of it away.",
+        "migrate/apply/write.py",
+        "elif not has_same_offsets(now, judged) and (",
+        "elif not now and (",
+        (
+            "tests/unit/apply/test_engine.py::test_a_group_that_changes_between_the_check_and_the_deletion_is_not_deleted",
+        ),
+    ),
+    Mutant(
+        "prior-offset-removed-by-the-undo",
+        "An undo brings an offset back where there was one, also in a group whose other partitions had none.",
+        "migrate/apply/undo.py",
+        "if trace.written().issuperset(partitions) and prior.keys().isdisjoint(partitions):",
+        "if trace.written().issuperset(partitions):",
+        ("tests/unit/apply/test_undo.py",),
+    ),
+    Mutant(
+        "doubt-lost-in-the-undo",
+        "An undo writes a row that was never acknowledged whatever the target shows.",
+        "migrate/apply/undo.py",
+        "if isinstance(rows, GroupRows) and prior is not None and not trace.has_doubts:",
+        "if isinstance(rows, GroupRows) and prior is not None:",
+        ("tests/unit/apply/test_undo.py",),
+    ),
+    Mutant(
+        "half-a-group-taken-for-ours",
+        "Rows of a group that another folder's journal wrote are looked for, also if ours wrote others of it.",
+        "migrate/apply/elsewhere.py",
+        "not written.issuperset(table.target_partitions()):",
+        "not written:",
+        ("tests/unit/apply/test_elsewhere.py",),
+    ),
+    Mutant(
+        "refused-partition-taken-for-set",
+        "A partition that the cluster refuses is not taken for set because its group was answered.",
+        "migrate/kafka/admin.py",
+        "if list(map(_ANSWER, answers)) == [(*place, None) for place in part]:",
+        "if len(answers) == len(part):",
+        ("tests/unit/kafka/test_admin.py",),
     ),
     Mutant(
         "changed-group-restored-in-part",

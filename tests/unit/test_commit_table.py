@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.commit_table import CommitTable, GroupCommits, has_metadata, offsets_at
+from migrate.commit_table import (
+    CommitTable,
+    GroupCommits,
+    committed_offsets,
+    has_metadata,
+    has_same_offsets,
+    offsets_at,
+    partitions_by_group,
+)
 from migrate.model import Commit, GroupPartition, TopicPartition
 
 PARTITIONS = st.builds(TopicPartition, st.sampled_from(["orders", "t\n,\x00"]), st.integers(0, 30))
@@ -35,6 +43,18 @@ def test_offsets_are_asked_for_in_any_order_and_are_none_where_nothing_is_commit
     assert [p in CommitTable.of(commits) for p in asked] == [p in commits for p in asked]
 
 
+@given(st.dictionaries(PARTITIONS, COMMITS, max_size=3), st.dictionaries(PARTITIONS, COMMITS, max_size=3))
+def test_offsets_are_the_same_only_if_each_partition_has_its_own_whatever_else_is_committed_with_it(
+    one: dict[TopicPartition, Commit], other: dict[TopicPartition, Commit]
+) -> None:
+    offsets, others = ({p: c.offset for p, c in commits.items()} for commits in (one, other))
+    table, other_table = CommitTable.of(one), CommitTable.of(other)
+    assert has_same_offsets(one, other) == has_same_offsets(table, other_table) == (offsets == others)
+    assert has_same_offsets(table, CommitTable.of({p: Commit(o) for p, o in offsets.items()}))
+    moved = CommitTable.of({p: Commit(o ^ 1) for p, o in offsets.items()})
+    assert has_same_offsets(table, moved) == (not offsets)
+
+
 def test_tables_with_other_commits_are_not_equal() -> None:
     here = TopicPartition("orders", 0)
     assert CommitTable.of({here: Commit(7)}) != CommitTable.of({here: Commit(7, "", 0)})
@@ -58,6 +78,13 @@ def test_the_commits_of_groups_are_walked_in_order_and_looked_up_as_in_a_diction
 ) -> None:
     plain = {GroupPartition(g, *place): commit for g, commits in by_group.items() for place, commit in commits.items()}
     held, asked = GroupCommits(by_group), GroupPartition(group, *partition)
+    plain: dict[GroupPartition, Commit | None] = dict(held)
+    expected = [(key.group, key.source_partition, commit.offset) for key, commit in held.items()]
+    uncommitted = {key: None for key in [asked] if key not in plain}
+    assert list(committed_offsets(plain | uncommitted)) == expected
+    assert list(committed_offsets(held)) == expected
+    by = {name: list(partitions) for name, partitions in partitions_by_group(held).items()}
+    assert by == partitions_by_group(plain)
     assert held == plain and len(held) == len(plain) and list(held) == sorted(plain)
     assert list(held.items()) == [(key, plain[key]) for key in sorted(plain)]
     assert held.get(asked) == plain.get(asked) and (asked in held) == (asked in plain)

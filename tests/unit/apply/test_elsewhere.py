@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from migrate.apply.elsewhere import as_planned, look_elsewhere, outside
-from migrate.apply.history import JournalState
+from migrate.apply.history import GroupTrace, JournalState
 from migrate.errors import Refused
 from migrate.model import Commit, Failure
 from tests.fakes import FakeClock, NoProgress, Script
 from tests.unit.applyscene import Scene, three_groups
-from tests.unit.plans import row
+from tests.unit.plans import plan, row
 
 
 @pytest.fixture
@@ -27,6 +27,12 @@ def test_without_a_journal_every_row_to_set_is_outside_and_after_an_apply_none(s
     assert [r.key for r in outside(scene.plan, JournalState())] == to_set
     scene.apply()
     assert outside(scene.plan, scene.journal.read()) == ()
+
+
+def test_rows_of_a_group_that_the_journal_wrote_only_in_part_are_outside() -> None:
+    made = plan(row("g"), row("g", partition=1), row("h"))
+    traces = {"g": GroupTrace(planned := {row("g").target_partition: 60}, dict.fromkeys(planned, "set"))}
+    assert [r.key for r in outside(made, JournalState(applied=traces))] == [("g", "orders", 1), ("h", "orders", 0)]
 
 
 def test_rows_that_another_folder_has_set_are_found_and_those_still_at_their_prior_offset_are_not(scene: Scene) -> None:

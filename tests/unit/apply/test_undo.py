@@ -41,6 +41,19 @@ def test_unknown_outcomes_are_undone_failed_ones_are_not() -> None:
     assert [r.partition for r in rows] == [0]
 
 
+@given(st.lists(st.tuples(st.integers(0, 99), st.sampled_from(["", "m"])), min_size=1, max_size=4))
+def test_a_row_is_undone_alike_whether_or_not_another_of_its_group_was_acknowledged(
+    given: list[tuple[int, str]],
+) -> None:
+    rows = [row("g", partition=p, offset=o, target_metadata=m) for p, (o, m) in enumerate(given)]
+    last = row("g", partition=len(rows))
+    certain: dict[TopicPartition, str] = dict.fromkeys([r.target_partition for r in rows], "set")
+    whole = undo(plan(*rows, last), {"g": {}}, certain | {last.target_partition: "set"}).rows
+    other = undo(plan(*rows, last), {"g": {}}, certain | {last.target_partition: "unknown"}).rows
+    assert whole[:-1] == other[:-1] and whole[-1] != other[-1]
+    assert undo(plan(*rows, last), {"g": {}}, certain).rows == whole[:-1]
+
+
 def test_what_was_never_reached_is_not_in_the_undo() -> None:
     assert undo(plan(row("g"), row("other")), {"g": {}}, {P0: "set"}).groups().keys() == {"g"}
     assert undo_plan(plan(row("g")), JournalState(), 0, "9").rows == ()

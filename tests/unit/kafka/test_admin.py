@@ -24,6 +24,14 @@ def test_a_partition_that_the_answer_leaves_out_may_be_written_and_one_with_an_e
     assert isinstance(lost, Failure) and lost.code == "_NO_ANSWER" and lost.outcome_unknown
 
 
+def test_an_answer_in_any_order_is_done_where_it_has_no_error():
+    refused = KafkaError(KafkaError.UNKNOWN_MEMBER_ID, "no")
+    all_done = _results([P0, P1], SimpleNamespace(topic_partitions=[answered(0), answered(1)]))
+    assert all_done == {P0: None, P1: None}
+    mixed = _results([P0, P1], SimpleNamespace(topic_partitions=[answered(1), answered(0, refused)]))
+    assert mixed[P1] is None and isinstance(mixed[P0], Failure)
+
+
 def test_a_call_that_failed_failed_for_each_of_its_partitions():
     failure = Failure("_TIMED_OUT", "no answer", True, True)
     assert _results([P0, P1], failure) == {P0: failure, P1: failure}

@@ -1,0 +1,57 @@
+"""A group's rows that are still to be written, by their partition on the target. Pure."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from migrate.commit_table import CommitTable
+from migrate.model import UNACKNOWLEDGED, Decision, Row, TopicPartition
+from migrate.row_table import GroupRows
+
+
+class PendingRows(Mapping[TopicPartition, Row]):
+    """Rows of one group, one at least, held as columns: what is written is taken from these, and no row is made."""
+
+    __slots__ = ("_by_partition", "_table")
+
+    def __init__(self, rows: Collection[Row]) -> None:
+        self._table = GroupRows.of(rows)
+        self._by_partition: dict[TopicPartition, Row] | None = None
+
+    def planned(self) -> dict[TopicPartition, int | None]:
+        """Return the offset that each partition shall have committed; None for nothing."""
+        return dict(zip(self._table.target_partitions(), self._table.whole("target_offset"), strict=True))
+
+    def commits(self) -> CommitTable:
+        """Return what is to be committed, without the partitions that shall have nothing."""
+        partitions, offsets = self._table.target_partitions(), self._table.column("target_offset")
+        has_metadata = any(self._table.column("target_metadata"))
+        if None not in offsets:
+            metadata = tuple(self._table.whole("target_metadata")) if has_metadata else ()
+            return CommitTable(partitions, self._table.whole("target_offset"), metadata)
+        places = zip(partitions, self._table.values("target_offset", "target_metadata"), strict=True)
+        kept = [(partition, *commit) for partition, commit in places if commit[0] is not None]
+        return CommitTable(*map(list, zip(*kept, strict=True))) if kept else CommitTable((), ())
+
+    def removals(self) -> "PendingRows | None":
+        """Return the rows that take an offset away; None if there is none."""
+        decisions = set(self._table.column("decision"))
+        if Decision.REMOVE not in decisions:
+            return None
+        if len(decisions) == 1:
+            return self
+        return PendingRows([row for row in self._table if row.decision is Decision.REMOVE])
+
+    @property
+    def need_acknowledgement(self) -> bool:
+        """True if only the cluster's own answer says that one of these rows is done."""
+        return UNACKNOWLEDGED in self._table.column("reason")
+
+    def __getitem__(self, partition: TopicPartition) -> Row:
+        if self._by_partition is None:
+            self._by_partition = dict(zip(self, self._table, strict=True))
+        return self._by_partition[partition]
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self._table.target_partitions())
+
+    def __len__(self) -> int:
+        return len(self._table)
