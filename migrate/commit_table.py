@@ -100,6 +100,10 @@ class CommitTable(Mapping[TopicPartition, Commit]):
         at = self._places.at.get(partition)
         return None if at is None else self._offsets[at]
 
+    def at(self, partition: TopicPartition) -> int:
+        """Return what is committed on a partition that has a commit; raises `KeyError` for any other."""
+        return self._offsets[self._places.at[partition]]
+
     @overload
     def get(self, partition: TopicPartition) -> Commit | None: ...
     @overload

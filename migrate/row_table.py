@@ -138,7 +138,13 @@ class GroupRows(_MadeRows):
         return partitions_of(tuple(self.column("target_topic")), tuple(self.column("partition")))
 
     def replaced(self, columns: Mapping[str, Sequence[Any]], known: Known) -> "GroupRows":
-        """Return these rows with other columns, of an item for each row or of a single one."""
+        """Return these rows with other columns, of an item for each row or of a single one.
+
+        Raises ValueError for a column of another length, or that no row has.
+        """
+        # Rows beyond a shorter column would have the first one's item.
+        if columns.keys() - _PLACES.keys() or any(len(column) not in (1, len(self)) for column in columns.values()):
+            raise ValueError(f"columns that do not fit {len(self)} rows: {sorted(columns)}")
         mine = zip(ROW_FIELDS, self._columns, strict=True)
         return GroupRows([columns.get(name, column) for name, column in mine], known)
 

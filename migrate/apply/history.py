@@ -226,7 +226,7 @@ def answers_of(event: Mapping[str, Any]) -> Iterator[tuple[TopicPartition, str, 
 def by_partition(places: Sequence[TopicPartition], **columns: list[Any]) -> dict[str, list[Any]]:
     """Return what an event says of some partitions: an item for each, or a single one where all agree.
 
-    So may the columns be given. `partition` always has an item for each, so it says how many there are.
+    A column may also be given as a single item. `partition` always has one for each, so it says how many there are.
     """
     columns = {"topic": [place.topic for place in places], **columns}
     agreed = {name: c[:1] if c.count(c[0]) == len(c) else c for name, c in columns.items() if c}

@@ -8,13 +8,12 @@ from migrate.row_table import GroupRows
 
 
 class PendingRows(Mapping[TopicPartition, Row]):
-    """Rows of one group, one at least, held as columns: what is written is taken from these, and no row is made."""
+    """Rows of one group, one at least, as columns; a row is made when somebody looks at it, and not kept."""
 
-    __slots__ = ("_by_partition", "_table")
+    __slots__ = ("_table",)
 
     def __init__(self, rows: Collection[Row]) -> None:
         self._table = GroupRows.of(rows)
-        self._by_partition: dict[TopicPartition, Row] | None = None
 
     def planned(self) -> dict[TopicPartition, int | None]:
         """Return the offset that each partition shall have committed; None for nothing."""
@@ -45,10 +44,15 @@ class PendingRows(Mapping[TopicPartition, Row]):
         """True if only the cluster's own answer says that one of these rows is done."""
         return UNACKNOWLEDGED in self._table.column("reason")
 
+    def by_partition(self) -> dict[TopicPartition, Row]:
+        """Return all rows, made now."""
+        return dict(zip(self, self._table, strict=True))
+
     def __getitem__(self, partition: TopicPartition) -> Row:
-        if self._by_partition is None:
-            self._by_partition = dict(zip(self, self._table, strict=True))
-        return self._by_partition[partition]
+        try:
+            return self._table[self._table.target_partitions().index(partition)]
+        except ValueError:
+            raise KeyError(partition) from None
 
     def __iter__(self) -> Iterator[TopicPartition]:
         return iter(self._table.target_partitions())

@@ -123,11 +123,10 @@ class GroupWriter:
         holds nothing else.
         """
         written = Written()
-        left: Left = {group: PendingRows(rows) for group, rows in groups.items()}
         self._whole = frozenset(g for g, rows in groups.items() if goes_whole(rows, before.get(g, {})))
         try:
             with Interruption() as self._interrupted, ThreadPoolExecutor(1, "writing") as pool:
-                reached_all = self._write(pool, left, before, written)
+                reached_all = self._write(pool, {g: PendingRows(rows) for g, rows in groups.items()}, before, written)
             if self._interrupted and not reached_all:
                 written.trouble = "interrupted: stopped before all groups were set"
         except JournalLost as error:
@@ -229,14 +228,15 @@ class GroupWriter:
         try:
             for group, now in self._admin.commits(list(removed)).items():
                 rows, whole, judged = removed[group], group in self._whole, before.get(group, {})
-                going = [] if isinstance(now, Failure) else [p for p in now if whole or p in rows]
+                places = set(rows)
+                going = [] if isinstance(now, Failure) else [p for p in now if whole or p in places]
                 if isinstance(now, Failure):
                     answers[group] = dict.fromkeys(left[group], Failure(now.code, now.message, now.retriable))
                 elif not has_same_offsets(now, judged) and (
                     any(now[p].offset != (judged[p].offset if p in judged else None) for p in going)
                     or any(
                         committed(row, now) not in (committed(row, judged), row.target_offset)
-                        for row in left[group].values()
+                        for row in left[group].by_partition().values()
                     )
                 ):
                     changed = Failure("GROUP_CHANGED", "its offsets changed meanwhile: left as they are")
@@ -273,7 +273,7 @@ class GroupWriter:
             if isinstance(commits, Failure):
                 continue
             results: dict[TopicPartition, Answer] = {}
-            for p, row in left[group].items():
+            for p, row in left[group].by_partition().items():
                 answer = answers.get(group, {}).get(p)
                 if is_committed_as_planned(row, commits):
                     if isinstance(answer, Failure) and answer.outcome_unknown and not row.needs_acknowledgement:
@@ -330,7 +330,11 @@ def _again(left: Left, answers: Answers) -> Left:
     fresh = {group: left[group] for group in left if group not in answers}
     passing = [group for group in left if any(map(_is_passing, answers.get(group, {}).values()))]
     retry = {
-        group: [row for p, row in left[group].items() if (answer := answers[group].get(p)) and _is_passing(answer)]
+        group: [
+            row
+            for p, row in left[group].by_partition().items()
+            if (answer := answers[group].get(p)) and _is_passing(answer)
+        ]
         for group in passing
     }
     return fresh | {group: PendingRows(rows) for group, rows in retry.items() if rows}

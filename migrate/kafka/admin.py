@@ -20,7 +20,7 @@ from migrate.ports import Outcomes
 
 # More in one request than the offsets topic's batch limit allows is INVALID_COMMIT_OFFSET_SIZE.
 ALTER_BATCH = 2000
-_ANSWER = attrgetter("topic", "partition", "error")
+_PLACE = attrgetter("topic", "partition")
 
 
 class ConfluentAdmin(ConfluentReader):
@@ -32,14 +32,14 @@ class ConfluentAdmin(ConfluentReader):
         A group with metadata is left untouched and fails: librdkafka's Python client adds a NUL byte to it.
         """
         results: dict[str, dict[TopicPartition, Failure | None]] = {group: {} for group in commits}
-        remaining = {}
-        for group, offsets in commits.items():
+        tables, remaining = {group: CommitTable.of(offsets) for group, offsets in commits.items()}, {}
+        for group, offsets in tables.items():
             if has_metadata(offsets):
                 results[group] = dict.fromkeys(offsets, NOT_EXACT)
             else:
                 remaining[group] = batches(sorted(offsets), ALTER_BATCH)
         while parts := {group: part for group, rest in remaining.items() if (part := next(rest, None))}:
-            for group, answer in self._alter_once(commits, parts).items():
+            for group, answer in self._alter_once(tables, parts).items():
                 results[group] |= _results(parts[group], answer)
         return results
 
@@ -53,15 +53,13 @@ class ConfluentAdmin(ConfluentReader):
         return {group: answer if isinstance(answer, Failure) else None for group, answer in answers.items()}
 
     def _alter_once(
-        self, commits: Mapping[str, Commits], parts: Mapping[str, Sequence[TopicPartition]]
+        self, tables: Mapping[str, CommitTable], parts: Mapping[str, Sequence[TopicPartition]]
     ) -> dict[str, Any]:
         def submit(client: AdminClient, group: str) -> "Future[Any]":
             # Without `metadata` and leader epoch: "" would be stored as a NUL byte, and the source's epoch
             # would feed the consumer's truncation check on the target.
-            table = CommitTable.of(commits[group])
-            offsets = dict(zip(table.partitions, table.offsets, strict=True))
-            places = [KafkaPartition(*place, offsets[place]) for place in parts[group]]
-            request = [ConsumerGroupTopicPartitions(group, places)]
+            offsets = [KafkaPartition(*place, tables[group].at(place)) for place in parts[group]]
+            request = [ConsumerGroupTopicPartitions(group, offsets)]
             return client.alter_consumer_group_offsets(request, **LONGEST)[group]
 
         return self._connection.gather(sorted(parts), submit, self._concurrency, writing=True)
@@ -71,7 +69,8 @@ def _results(part: Sequence[TopicPartition], answer: Any) -> dict[TopicPartition
     if isinstance(answer, Failure):
         return dict.fromkeys(part, answer)
     answers = answer.topic_partitions or ()
-    if list(map(_ANSWER, answers)) == [(*place, None) for place in part]:
+    # By identity: comparing a KafkaError with None leaves a Python exception pending.
+    if all(p.error is None for p in answers) and list(map(_PLACE, answers)) == list(part):
         return dict.fromkeys(part)
     # An answer that leaves a partition out says nothing about it: read back before deciding.
     unanswered = Failure("_NO_ANSWER", "the answer leaves this partition out", True, True)

@@ -9,7 +9,7 @@ import io
 import pickle
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
 from typing import Any
@@ -42,8 +42,8 @@ _REDUCERS[TopicPartition] = lambda place: (TopicPartition, tuple(place))
 class ByGroup:
     """Sends what became of each group's partitions as a few long columns; the other side gets plain dictionaries.
 
-    A hundred thousand outcomes sent one by one would take a tenth of all the time that writing them takes. Of a group
-    without a failure its partitions are sent, once for all groups that have the same.
+    A hundred thousand outcomes sent one by one would take a tenth of all the time that writing them takes. Of groups
+    without a failure only the partitions are sent, once for all that have the same.
     """
 
     def __init__(self, outcomes: Outcomes) -> None:
@@ -51,31 +51,37 @@ class ByGroup:
 
     def columns(self) -> tuple[Any, ...]:
         """Return all of it in the arguments of `_by_group`."""
-        known: dict[tuple[TopicPartition, ...], tuple[TopicPartition, ...]] = {}
-        done, mixed = {}, {}
+        done: dict[tuple[TopicPartition, ...], list[str]] = {}
+        mixed = {}
         for group, answers in self.outcomes.items():
             if any(answers.values()):
                 mixed[group] = answers
             else:
-                places = tuple(answers)
-                done[group] = known.setdefault(places, places)
+                done.setdefault(tuple(answers), []).append(group)
         sizes = {group: len(answers) for group, answers in mixed.items()}
-        places = tuple(place for answers in mixed.values() for place in answers)
         failures = [failure for answers in mixed.values() for failure in answers.values()]
-        return done, sizes, [p.topic for p in places], [p.partition for p in places], failures
+        shared = [(*_columns(places), groups) for places, groups in done.items()]
+        return shared, sizes, *_columns([place for answers in mixed.values() for place in answers]), failures
+
+
+def _columns(places: Sequence[TopicPartition]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    return tuple(place.topic for place in places), tuple(place.partition for place in places)
 
 
 def _by_group(
-    done: Mapping[str, tuple[TopicPartition, ...]],
+    shared: Sequence[tuple[tuple[str, ...], tuple[int, ...], list[str]]],
     sizes: Mapping[str, int],
-    topics: list[str],
-    partitions: list[int],
+    topics: tuple[str, ...],
+    partitions: tuple[int, ...],
     failures: list[Failure | None],
 ) -> dict[str, dict[TopicPartition, Failure | None]]:
-    places = zip(map(TopicPartition, topics, partitions), failures, strict=True)
+    answers = zip(map(TopicPartition, topics, partitions), failures, strict=True)
     outcomes: dict[str, dict[TopicPartition, Failure | None]]
-    outcomes = {group: dict(islice(places, size)) for group, size in sizes.items()}
-    return outcomes | {group: dict.fromkeys(of_group) for group, of_group in done.items()}
+    outcomes = {group: dict(islice(answers, size)) for group, size in sizes.items()}
+    for *columns, groups in shared:
+        places = tuple(map(TopicPartition, *columns))
+        outcomes |= {group: dict.fromkeys(places) for group in groups}
+    return outcomes
 
 
 _REDUCERS[ByGroup] = lambda sent: (_by_group, sent.columns())

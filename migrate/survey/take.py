@@ -250,7 +250,6 @@ def _of_unmatched(
     question_of: WindowQuestionOf,
 ) -> frozenset[WindowQuestion]:
     """Return the window questions of the commits that comparing records has not placed."""
-
     unmatched = (
         (GroupPartition(group, *source), Commit(committed))
         for group, source, committed in committed_offsets(keys)

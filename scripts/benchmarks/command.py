@@ -22,12 +22,14 @@ TREE = Path(__file__).parents[2]
 @dataclass(frozen=True)
 class Measured:
     """`cpu` counts every process that the command started and waited for; `peak_bytes` is of the largest moment, by
-    kind of process; `steps` are what it announced, with the seconds until the next one."""
+    kind of process; `driver_peak_bytes` is the most of the command's own process; `steps` are what it announced, with
+    the seconds until the next one."""
 
     seconds: float
     cpu: float
     exit_code: int
     peak_bytes: dict[str, int]
+    driver_peak_bytes: int
     steps: list[tuple[str, float]]
 
 
@@ -51,7 +53,7 @@ def measured(command: Sequence[str], folder: Path, tree: Path = TREE) -> Measure
     if code not in (0, 1, 3) or "mm2-migrate: " in said:
         raise RuntimeError(f"{' '.join(command)} ended with {code}:\n{said}")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Measured(seconds, cpu, code, peak.ended(), _steps(said, seconds))
+    return Measured(seconds, cpu, code, *peak.ended(), _steps(said, seconds))
 
 
 def _steps(said: str, seconds: float) -> list[tuple[str, float]]:
@@ -71,21 +73,23 @@ class Peak:
     def __init__(self, root: int) -> None:
         self._root = root
         self._most: dict[str, int] = {}
+        self._most_of_driver = 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
         self._thread.start()
 
-    def ended(self) -> dict[str, int]:
-        """Stop, and return bytes by kind at the moment when they were most together."""
+    def ended(self) -> tuple[dict[str, int], int]:
+        """Stop, and return bytes by kind at the moment when they were most together, and the most of the command."""
         self._over.set()
         self._thread.join()
-        return self._most
+        return self._most, self._most_of_driver
 
     def _sample(self) -> None:
         while not self._over.wait(SAMPLE_SECONDS):
             now = self._now()
             if sum(now.values()) > sum(self._most.values()):
                 self._most = now
+            self._most_of_driver = max(self._most_of_driver, now.get("driver", 0))
 
     def _now(self) -> dict[str, int]:
         children: dict[int, list[int]] = defaultdict(list)

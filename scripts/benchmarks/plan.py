@@ -73,8 +73,11 @@ def line(name: str, rows: int, done: Measured) -> str:
         fits = (part for part, begins in PARTS.items() if text.startswith(begins))
         parts[next(fits, "other")] += seconds
     told = ", ".join(f"{part} {seconds:.1f}" for part, seconds in parts.items() if seconds >= 0.05)
+    driver = f"the driver alone {done.driver_peak_bytes / 2**20:,.0f}, {done.driver_peak_bytes / rows:,.0f} bytes a row"
     memory = ", ".join(f"{kind} {size / 2**20:,.0f}" for kind, size in sorted(done.peak_bytes.items()))
-    return f"{name:8}{rows:>10,} rows {done.seconds:7.1f} s, CPU {done.cpu:.1f} s: {told}; MiB at most: {memory}"
+    return (
+        f"{name:8}{rows:>10,} rows {done.seconds:7.1f} s, CPU {done.cpu:.1f} s: {told}; MiB at most: {memory}; {driver}"
+    )
 
 
 def rivals(stage: Stage) -> None:

@@ -416,8 +416,8 @@ WRITING = (
         "refused-partition-taken-for-set",
         "A partition that the cluster refuses is not taken for set because its group was answered.",
         "migrate/kafka/admin.py",
-        "if list(map(_ANSWER, answers)) == [(*place, None) for place in part]:",
-        "if len(answers) == len(part):",
+        "if all(p.error is None for p in answers) and list(map(_PLACE, answers)) == list(part):",
+        "if list(map(_PLACE, answers)) == list(part):",
         ("tests/unit/kafka/test_admin.py",),
     ),
     Mutant(

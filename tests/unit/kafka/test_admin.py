@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import pytest
 from confluent_kafka import KafkaError
 
 from migrate.kafka.admin import NOT_EXACT, ConfluentAdmin, _results
@@ -22,6 +23,15 @@ def test_a_partition_that_the_answer_leaves_out_may_be_written_and_one_with_an_e
     assert done is None
     assert isinstance(failed, Failure) and failed.code == "UNKNOWN_MEMBER_ID" and not failed.outcome_unknown
     assert isinstance(lost, Failure) and lost.code == "_NO_ANSWER" and lost.outcome_unknown
+
+
+@pytest.mark.parametrize("at", [0, 1])
+@pytest.mark.parametrize("code", [KafkaError.UNKNOWN_MEMBER_ID, KafkaError.UNKNOWN, KafkaError._TIMED_OUT])
+def test_one_refused_partition_of_a_whole_answer_is_not_done_and_the_others_are(at, code):
+    answers = [answered(0), answered(1)]
+    answers[at] = answered(at, KafkaError(code, "no"))
+    results = _results([P0, P1], SimpleNamespace(topic_partitions=answers))
+    assert isinstance(results.pop((P0, P1)[at]), Failure) and list(results.values()) == [None]
 
 
 def test_an_answer_in_any_order_is_done_where_it_has_no_error():
