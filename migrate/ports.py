@@ -8,6 +8,7 @@ cluster gave none; a whole call that could not be made raises `ClusterError`.
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
+from migrate.described_group import ListedGroup
 from migrate.model import ClusterFacts, Commits, Failure, GroupState, LogRange, Side, TopicPartition
 
 
@@ -93,6 +94,41 @@ class ClusterAdmin(CommitReader, Protocol):
 
     def close(self) -> None:
         """Give up the connections; a later call opens others."""
+
+
+class GroupReader(CommitReader, Protocol):
+    """Lists and describes the consumer groups of one cluster. Reads only; `alias` names the cluster in messages."""
+
+    side: Side
+    alias: str
+
+    def facts(self) -> ClusterFacts:
+        """As `ClusterAdmin.facts`."""
+
+    def topics(self) -> Mapping[str, int]:
+        """As `ClusterAdmin.topics`."""
+
+    def groups(self) -> frozenset[str]:
+        """As `ClusterAdmin.groups`."""
+
+    def described_groups(self, groups: Collection[str]) -> Mapping[str, ListedGroup]:
+        """Describe each consumer group, with its members and what they are assigned.
+
+        One that does not exist, or is of another kind, is classic and "Dead", as brokers say of it.
+        """
+
+    def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
+        """As `ClusterAdmin.high_watermarks`."""
+
+    def close(self) -> None:
+        """As `ClusterAdmin.close`."""
+
+
+class OtherGroupsReader(Protocol):
+    """Finds the groups of one cluster that no listing of consumer groups shows. Reads only."""
+
+    def other_groups(self) -> Mapping[str, ListedGroup] | Failure:
+        """Return share groups, streams groups, those of Connect workers and the like, or why nobody lists them."""
 
 
 class Progress(Protocol):

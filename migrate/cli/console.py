@@ -80,6 +80,12 @@ def print_lines(lines: Iterable[str]) -> None:
             raise MigrateError(_output_lost(error), STAYS_DONE) from error
 
 
+def printed(lines: Iterable[str], code: int = EXIT_DONE) -> int:
+    """Print results; return the exit code."""
+    print_lines(lines)
+    return code
+
+
 def exit_code_of(command_line: click.Command) -> int:
     """Run the whole command line, with what click itself prints and refuses; return the exit code."""
     try:
@@ -166,6 +172,11 @@ def terminal_width() -> int:
         return shutil.get_terminal_size((80, 24)).columns
     columns = os.environ.get("COLUMNS", "")
     return int(columns) if columns.isdecimal() and int(columns) else 200
+
+
+def terminal() -> dict[str, Any]:
+    """Return how wide results may be, and whether they are coloured."""
+    return {"width": terminal_width(), "colour": coloured()}
 
 
 def coloured() -> bool:

@@ -6,7 +6,7 @@ Results go to stdout, progress and errors to stderr. Heavy libraries are importe
 
 import gc
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,15 @@ from migrate.cli.console import (
     coloured,
     exit_code_of,
     print_lines,
+    printed,
     progress_on_stderr,
     say_reading,
+    terminal,
     terminal_width,
 )
+from migrate.cli.groups import groups
 from migrate.cli.options import (
     FILE,
-    ClusterOptions,
     cluster_options,
     command_options,
     filter_options,
@@ -35,6 +37,7 @@ from migrate.cli.options import (
     resolve_policies,
     row_options,
     spark_options,
+    take_clusters,
     topic_options,
     writing_options,
 )
@@ -70,21 +73,6 @@ def cli() -> None:
     """
 
 
-def _terminal() -> dict[str, Any]:
-    """Return how wide results may be, and whether they are coloured."""
-    return {"width": terminal_width(), "colour": coloured()}
-
-
-def _printed(lines: Iterable[str], code: int = 0) -> int:
-    print_lines(lines)
-    return code
-
-
-def _clusters(options: dict[str, Any]) -> ClusterOptions:
-    """Take the cluster options out of a command's options."""
-    return ClusterOptions(**{name: options.pop(name) for name in ClusterOptions.__dataclass_fields__})
-
-
 @cli.command(short_help="Translate every commit and write a plan; changes nothing.")
 @cluster_options
 @option("--source-down", is_flag=True, help="The source is down: plan from the target alone.")
@@ -110,7 +98,7 @@ def plan(out: Path, **options: Any) -> int:
     """
     from migrate.cli.plan import run_plan
 
-    given = _clusters(options)
+    given = take_clusters(options)
     flow = resolve_flow(given)
     policies = resolve_policies(options)
     progress = progress_on_stderr(options.pop("log_format"))
@@ -118,7 +106,7 @@ def plan(out: Path, **options: Any) -> int:
     from migrate.show.plan_table import Page, table
 
     lines = table(made, None, Page(str(out), terminal_width(), coloured(), given.words()))
-    return _printed(lines, 0 if made.is_clean() else EXIT_REFUSED)
+    return printed(lines, 0 if made.is_clean() else EXIT_REFUSED)
 
 
 @cli.command(short_help="Stopped and drained? Show what keeps plan from being clean; changes nothing.")
@@ -148,11 +136,11 @@ def status(watch: bool, **options: Any) -> int:
     """
     from migrate.cli.status import run_status
 
-    flow = resolve_flow(_clusters(options))
+    flow = resolve_flow(take_clusters(options))
     policies = resolve_policies(options)
     progress = progress_on_stderr(options.pop("log_format"))
-    terminal = {"width": terminal_width, "colour": coloured(), "on_terminal": sys.stdout.isatty()}
-    return run_status(flow, policies, progress, print_lines, watch=watch, **terminal, **options)
+    screen = {"width": terminal_width, "colour": coloured(), "on_terminal": sys.stdout.isatty()}
+    return run_status(flow, policies, progress, print_lines, watch=watch, **screen, **options)
 
 
 @cli.command(short_help="Show a plan, what changed since another, or the sum of several waves.")
@@ -171,7 +159,7 @@ def show(plans: tuple[Path, ...], log_format: str, **options: Any) -> int:
     from migrate.cli.show import run_show
 
     say_reading(progress_on_stderr(log_format), *plans)
-    lines, beside = run_show(plans, **options, **_terminal(), on_terminal=sys.stdout.isatty())
+    lines, beside = run_show(plans, **options, **terminal(), on_terminal=sys.stdout.isatty())
     if options["form"] in ("csv", "kcg"):
         print_in_utf8()
     print_lines(lines)
@@ -193,7 +181,7 @@ def sign(plan: Path, by: str, note: str, log_format: str) -> int:
     """
     from migrate.cli.sign import run_sign
 
-    return _printed(run_sign(plan, by, note))
+    return printed(run_sign(plan, by, note))
 
 
 @cli.command(short_help="Say why a row of a plan is what it is.")
@@ -215,7 +203,7 @@ def explain(plan: Path, group: str | None, place: str | None, log_format: str, *
     """
     from migrate.cli.explain import run_explain
 
-    return _printed(run_explain(plan, group, place, **options, **_terminal()))
+    return printed(run_explain(plan, group, place, **options, **terminal()))
 
 
 @cli.command(short_help="Write a plan as one self-contained HTML page.")
@@ -233,15 +221,15 @@ def report(plan: Path, out: Path, verification: Path | None, log_format: str, **
     """
     from migrate.cli.report import run_report
 
-    return _printed(run_report(plan, out, verification, _clusters(options).words()))
+    return printed(run_report(plan, out, verification, take_clusters(options).words()))
 
 
 def _with_plan(run: Callable[..., tuple[list[str], int]], plan: Path, options: dict[str, Any]) -> int:
     """Run a command on a plan file and the clusters that its options name; print what it says."""
-    given = _clusters(options)
+    given = take_clusters(options)
     progress = progress_on_stderr(options.pop("log_format"))
     say_reading(progress, plan)
-    return _printed(*run(plan, resolve_flow(given), progress, typed=given.words(), **_terminal(), **options))
+    return printed(*run(plan, resolve_flow(given), progress, typed=given.words(), **terminal(), **options))
 
 
 @cli.command(short_help="Set the planned offsets on the target (dry run without --execute).")
@@ -331,9 +319,9 @@ def doctor(**options: Any) -> int:
     """
     from migrate.cli.doctor import examine
 
-    given = _clusters(options)
+    given = take_clusters(options)
     progress = progress_on_stderr(options.pop("log_format"))
-    return _printed(*examine(given, progress, **_terminal(), **options))
+    return printed(*examine(given, progress, **terminal(), **options))
 
 
 @cli.group(short_help="Look at what MirrorMaker 2 itself keeps.", subcommand_metavar="COMMAND [OPTIONS]")
@@ -357,9 +345,12 @@ def offsets(**options: Any) -> int:
     """
     from migrate.cli.mm2_offsets import run_mm2_offsets
 
-    flow = resolve_flow(_clusters(options))
+    flow = resolve_flow(take_clusters(options))
     progress = progress_on_stderr(options.pop("log_format"))
-    return _printed(*run_mm2_offsets(flow, progress, **_terminal(), **options))
+    return printed(*run_mm2_offsets(flow, progress, **terminal(), **options))
+
+
+cli.add_command(groups)
 
 
 def main() -> None:

@@ -101,14 +101,14 @@ topic_options = together(
     option("--exclude-topic", "exclude_topics", multiple=True, metavar="REGEX",
            help="Leave these source topics out."),
 )  # fmt: skip
-_group_option = option("--group", "groups", multiple=True, metavar="REGEX", help="Only groups that match in full.")
+group_option = option("--group", "groups", multiple=True, metavar="REGEX", help="Only groups that match in full.")
 # Which rows of a plan.
 row_options = together(
-    _group_option, option("--only", multiple=True, metavar="DECISION|GRADE|REASON", help="Only rows of this kind.")
+    group_option, option("--only", multiple=True, metavar="DECISION|GRADE|REASON", help="Only rows of this kind.")
 )
 # Filters on groups and topics.
 filter_options = together(
-    _group_option,
+    group_option,
     option("--exclude-group", "exclude_groups", multiple=True, metavar="REGEX",
            help="Leave these groups out; wins over --group."),
     topic_options,
@@ -195,6 +195,11 @@ class ClusterOptions:
         given = ((name, getattr(self, name)) for name in self.__dataclass_fields__)
         pairs = (("--" + name.replace("_", "-"), str(value)) for name, value in given if value is not None)
         return tuple(word for pair in pairs for word in pair)
+
+
+def take_clusters(options: dict[str, Any]) -> ClusterOptions:
+    """Take the cluster options out of a command's options."""
+    return ClusterOptions(**{name: options.pop(name) for name in ClusterOptions.__dataclass_fields__})
 
 
 def resolve_flow(given: ClusterOptions) -> Flow:

@@ -63,7 +63,7 @@ def run_status(flow: Flow, policies: Policies, progress: LineProgress, show: Pri
         with status_edges(flow, asking, options) as edges, teller.screen():
             lookout = Lookout(request, edges, asking, asking, watches=True)
 
-            def begin(settle_seconds: float) -> BackgroundLook:
+            def begin(settle_seconds: float) -> BackgroundLook[Status]:
                 return BackgroundLook(lambda: lookout.look(settle_seconds), asking)
 
             status = watch_until_ready(begin, options["settle"], options["timeout"], clock, teller)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from migrate.apply.exact_admin import ExactAdmin
 from migrate.clock import Clock
 from migrate.errors import MigrateError, UsageError
+from migrate.inventory.read import InventoryReaders
 from migrate.kafka.client_config import client_settings
 from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.reader_pair import KafkaReaders, prepare
@@ -250,6 +251,31 @@ def status_edges(flow: Flow, clock: Clock, options: Mapping[str, Any]) -> Iterat
                 admin.close()
             for reader in readers:
                 reader.close()
+
+
+@dataclass(frozen=True)
+class InventoryEdges:
+    """What the `groups` commands look through, from one look to the next; `in_use` is locked during a look."""
+
+    readers: InventoryReaders
+    in_use: Lock = field(default_factory=Lock)
+
+
+@contextmanager
+def inventory_edges(flow: Flow, options: Mapping[str, Any]) -> Iterator[InventoryEdges]:
+    """Yield what one cluster is asked through; `options` are `side` and `request_timeout`."""
+    from migrate.kafka.group_facts import ConfluentGroupFacts
+
+    source, target = endpoints(flow, options["request_timeout"])
+    of = source if Side(options["side"]) is Side.SOURCE else target
+    admin = of.admin()
+    edges = InventoryEdges(InventoryReaders(admin, ConfluentGroupFacts(of.kafka, of.deadline_seconds)))
+    try:
+        yield edges
+    finally:
+        # As in `status_edges`: a client that is closed under a question can take the process with it.
+        if not edges.in_use.locked():
+            admin.close()
 
 
 @dataclass(frozen=True)

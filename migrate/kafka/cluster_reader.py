@@ -16,6 +16,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec  # type:
 
 from migrate.clock import Backoff, SystemClock
 from migrate.commit_table import CommitTable
+from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
 from migrate.errors import ClusterError
 from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of, or_too_few_copies
@@ -128,7 +129,12 @@ class ConfluentReader:
 
     def group_states(self, groups: Collection[str]) -> Mapping[str, GroupState | Failure]:
         """Describe each group; what is not a consumer group has kind "other", which is never stopped."""
-        return self._persistently(groups, self._described, DESCRIBE_BATCH)
+        return self._persistently(groups, lambda some: self._described(some, _state), DESCRIBE_BATCH)
+
+    def described_groups(self, groups: Collection[str]) -> Mapping[str, ListedGroup]:
+        """Describe each group with its members; what is not a consumer group is classic and "Dead"."""
+        answers = self._persistently(groups, lambda some: self._described(some, _listed_group), DESCRIBE_BATCH)
+        return {g: ListedGroup.unseen(a) if isinstance(a, Failure) else a for g, a in answers.items()}
 
     def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
         """Return all committed offsets of each group; one bad partition fails its group."""
@@ -194,11 +200,11 @@ class ConfluentReader:
         ends = self._listed(batch, OffsetSpec.latest())  # type: ignore[no-untyped-call]
         return {partition: _log_range(starts[partition], ends[partition]) for partition in batch}
 
-    def _described(self, batch: Sequence[str]) -> dict[str, GroupState | Failure]:
+    def _described(self, batch: Sequence[str], read: Callable[[Any], V | Failure]) -> dict[str, V | Failure]:
         answers: dict[str, Any] = self._connection.collect(
             lambda client: client.describe_consumer_groups(list(batch), **LONGEST)
         )
-        return {group: _state(answer) for group, answer in answers.items()}
+        return {group: read(answer) for group, answer in answers.items()}
 
     def _described_cluster(self) -> Any:
         return self._connection.answer(
@@ -239,9 +245,36 @@ def _state(answer: Any) -> GroupState | Failure:
             return GroupState("Dead")
         return answer
     members = tuple(f"{m.client_id}@{str(m.host).lstrip('/')}" for m in answer.members[:MEMBERS_NAMED])
-    kind = "consumer" if answer.type.name == "CONSUMER" else "classic"
     state = _STATES.get(answer.state, "Unknown")
-    return GroupState(state, len(answer.members), members, kind, str(answer.partition_assignor or ""))
+    return GroupState(state, len(answer.members), members, _kind(answer), str(answer.partition_assignor or ""))
+
+
+def _kind(answer: Any) -> str:
+    return "consumer" if answer.type.name == "CONSUMER" else "classic"
+
+
+def _listed_group(answer: Any) -> ListedGroup | Failure:
+    if isinstance(answer, Failure):
+        return answer
+    node = answer.coordinator
+    if node is None:
+        return Failure("_NO_ANSWER", "its coordinator was not told")
+    described = GroupDescription(
+        _STATES.get(answer.state, "Unknown"),
+        tuple(map(_member, answer.members)),
+        str(answer.partition_assignor or ""),
+        Coordinator(int(node.id), str(node.host), int(node.port)),
+    )
+    # A simple group is one whose protocol type is "": nobody ever joined it.
+    return ListedGroup(_kind(answer), "" if answer.is_simple_consumer_group else "consumer", described)
+
+
+def _member(member: Any) -> GroupMember:
+    by_topic: dict[str, list[int]] = {}
+    for partition in member.assignment.topic_partitions if member.assignment else ():
+        by_topic.setdefault(intern(partition.topic), []).append(partition.partition)
+    assigned = tuple(AssignedTopic(topic, tuple(partitions)) for topic, partitions in by_topic.items())
+    return GroupMember(str(member.member_id), str(member.client_id), str(member.host), assigned)
 
 
 def _commits(answer: Any) -> Commits | Failure:

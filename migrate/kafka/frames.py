@@ -14,6 +14,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
+from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
 from migrate.model import ClusterFacts, Failure, GroupState, LogRange, TopicPartition
 from migrate.ports import Outcomes
 
@@ -36,6 +37,7 @@ def _values(*kinds: type[Any]) -> dict[type[Any], Any]:
 
 
 _REDUCERS = copyreg.dispatch_table | _values(ClusterFacts, Failure, GroupState, LogRange)
+_REDUCERS |= _values(AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup)
 _REDUCERS[TopicPartition] = lambda place: (TopicPartition, tuple(place))
 
 

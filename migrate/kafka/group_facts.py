@@ -6,6 +6,7 @@ What is forbidden, missing or slow comes back as a `Failure`: nothing here may e
 import warnings
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -17,6 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from migrate.described_group import Coordinator, GroupDescription, GroupMember, ListedGroup
 from migrate.errors import ClusterError
 from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of
@@ -31,9 +33,19 @@ from migrate.text import some
 # The offsets topic of a busy cluster may be large, and nothing rests on it alone.
 READ_SECONDS = 60.0
 _KINDS = {"share": "share", "streams": "streams"}
+_NOT_TOLD, _NO_CLIENT = "KIND_NOT_TOLD", "NO_CLIENT"
 _CLEANUP = "cleanup.policy"
 _RETENTION = "offsets.retention.minutes"
 _PROTOCOLS = "group.coordinator.rebalance.protocols"
+
+
+@dataclass(frozen=True)
+class _EveryGroup:
+    """The names of consumer groups, all other groups, and those of them whose kind the listing does not tell."""
+
+    consumers: frozenset[str]
+    others: Mapping[str, ListedGroup]
+    untold: tuple[str, ...]
 
 
 class ConfluentGroupFacts:
@@ -45,7 +57,25 @@ class ConfluentGroupFacts:
         self._connection = Connection(settings, deadline_seconds)
 
     def group_kinds(self) -> Mapping[str, str] | Failure:
-        """Return the kind of every group, from the old listing of all kinds beside that of consumer groups.
+        """Return the kind of every group, from the old listing of all kinds beside that of consumer groups."""
+        found = self._every_group()
+        if isinstance(found, Failure):
+            return found
+        kinds = dict.fromkeys(found.consumers, "consumer")
+        for name, group in found.others.items():
+            if isinstance(group.kind, Failure) and group.kind.code != _NOT_TOLD:
+                message = f"the kind of {some(found.untold, 3)} is not told, and {OFFSETS_TOPIC} could not be read"
+                return Failure(group.kind.code, message)
+            kinds[name] = "unknown" if isinstance(group.kind, Failure) else _KINDS.get(group.kind, "other")
+        return kinds
+
+    def other_groups(self) -> Mapping[str, ListedGroup] | Failure:
+        """Return the groups that the listing of consumer groups lacks, with what the old listing says of them."""
+        found = self._every_group()
+        return found if isinstance(found, Failure) else found.others
+
+    def _every_group(self) -> "_EveryGroup | Failure":
+        """List all groups, twice.
 
         librdkafka's `list_consumer_groups` shows protocol types "consumer" and "" only; its older `list_groups` shows
         every group there is, and describes it as a classic one, so that a kind it cannot tell is asked of the
@@ -55,38 +85,22 @@ class ConfluentGroupFacts:
             consumers = self._connection.answer("list its groups", lambda c: c.list_consumer_groups(**LONGEST))
             if consumers.errors:
                 return failure_of(consumers.errors[0])
-            known = {group.group_id for group in consumers.valid}
+            known = frozenset(str(group.group_id) for group in consumers.valid)
             listed = self._listed()
         except ClusterError as error:
             return Failure("_FAIL", error.problem)
         except KafkaException as error:
             return failure_of(error)
-        kinds = dict.fromkeys(known, "consumer")
-        unknown: list[str] = []
-        for name, protocol_type in ((str(group.id), str(group.protocol_type or "")) for group in listed):
-            if name not in known:
-                kinds[name] = _KINDS.get(protocol_type, "other")
-                if not protocol_type:
-                    unknown.append(name)
-        return self._with_records(kinds, unknown)
+        others = {str(group.id): group for group in listed if str(group.id) not in known}
+        untold = tuple(name for name, group in others.items() if not group.protocol_type)
+        records = self.group_records(untold) if untold else {}
+        return _EveryGroup(known, {name: _other_group(name, group, records) for name, group in others.items()}, untold)
 
     def _listed(self) -> Collection[Any]:
         with warnings.catch_warnings(), self._connection.in_use():
             # Deprecated for consumer groups; for the other kinds there is nothing else.
             warnings.simplefilter("ignore", DeprecationWarning)
             return self._connection.client().list_groups(timeout=self._deadline_seconds)
-
-    def _with_records(self, kinds: dict[str, str], unknown: Collection[str]) -> Mapping[str, str] | Failure:
-        if not unknown:
-            return kinds
-        records = self.group_records(unknown)
-        if isinstance(records, Failure):
-            message = f"the kind of {some(unknown, 3)} is not told, and {OFFSETS_TOPIC} could not be read"
-            return Failure(records.code, message)
-        for group in unknown:
-            record = records.get(group)
-            kinds[group] = "unknown" if record is None else _KINDS.get(record.kind, "other")
-        return kinds
 
     def settings(self) -> BrokerSettings | Failure:
         """Return what all brokers are set to: the shortest retention, and whether each serves KIP-848."""
@@ -155,6 +169,27 @@ class ConfluentGroupFacts:
         if isinstance(answer, Failure):
             return answer
         return int(answer.timestamp) if answer.offset >= 0 else None
+
+
+def _other_group(name: str, group: Any, records: Mapping[str, GroupRecord] | Failure) -> ListedGroup:
+    protocol_type = str(group.protocol_type or "")
+    if protocol_type:
+        node, kind = group.broker, _KINDS.get(protocol_type, "classic")
+        members = tuple(GroupMember(str(m.id), str(m.client_id), str(m.client_host)) for m in group.members)
+        coordinator = Coordinator(int(node.id), str(node.host), int(node.port))
+        described = GroupDescription(str(group.state), members, str(group.protocol or ""), coordinator)
+        return ListedGroup(kind, protocol_type, described)
+    if isinstance(records, Failure):
+        why = Failure(records.code, f"its kind is not told, and {OFFSETS_TOPIC} could not be read")
+        return ListedGroup.unseen(why)
+    record = records.get(name)
+    if record is None:
+        return ListedGroup.unseen(Failure(_NOT_TOLD, f"{OFFSETS_TOPIC} does not tell its kind"))
+    # As "Dead" and without members, the old listing shows every group that it has no words for.
+    why = Failure(_NO_CLIENT, f"no client at hand describes {record.kind} groups")
+    if record.kind in _KINDS:
+        return ListedGroup(str(record.kind), str(record.kind), why)
+    return ListedGroup("classic", why, why)
 
 
 def _broker_settings(client: AdminClient, broker: int) -> "Future[Any]":

@@ -26,7 +26,7 @@ from migrate.errors import ClusterError
 from migrate.kafka.frames import NOT_EXACT, receive, send
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Commits, Failure, TopicPartition
-from migrate.ports import ClusterAdmin, Outcomes
+from migrate.ports import ClusterAdmin, GroupReader, Outcomes
 
 DEATHS_BORNE = 10
 FIRST_PAUSE_SECONDS = 0.1
@@ -117,6 +117,7 @@ class HostedAdmin:
     topic_ids = _asked(ClusterAdmin.topic_ids)
     groups = _asked(ClusterAdmin.groups)
     group_states = _asked(ClusterAdmin.group_states)
+    described_groups = _asked(GroupReader.described_groups)
     commits = _asked(ClusterAdmin.commits)
     log_ranges = _asked(ClusterAdmin.log_ranges)
     high_watermarks = _asked(ClusterAdmin.high_watermarks)

@@ -8,6 +8,7 @@ watches can leave at any time. Bars never fall from one look to the next.
 from collections.abc import Callable
 from concurrent.futures import wait
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from migrate.clock import Clock
 from migrate.errors import ClusterError
@@ -112,7 +113,8 @@ TICK_SECONDS = 1.0
 # A question is late when it alone takes longer than the whole look before it; in seconds, no sooner and no later.
 LATE_AFTER, LATE_AT_MOST = EVERY_SECONDS, 10.0
 
-Begin = Callable[[float], "BackgroundLook"]
+Begin = Callable[[float], "BackgroundLook[Status]"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -284,28 +286,28 @@ class Wakeful:
                 self._ask()
 
 
-class BackgroundLook:
+class BackgroundLook(Generic[T]):
     """One look in a thread of its own, which nobody has to wait for: what hangs ends with the process."""
 
-    def __init__(self, look: Callable[[], Status], asking: Asking) -> None:
+    def __init__(self, look: Callable[[], T], asking: Asking) -> None:
         self._asking = asking
         self._asked_before = asking.asked_seconds
 
-        def run() -> Status:
+        def run() -> T:
             try:
                 return look()
             finally:
                 asking.end()
 
-        self._status = in_background(run, "look")
+        self._seen = in_background(run, "look")
 
     def ended_within(self, seconds: float) -> bool:
         """Wait so long at most; return whether the look is over."""
-        return bool(wait([self._status], seconds).done)
+        return bool(wait([self._seen], seconds).done)
 
-    def result(self) -> Status:
+    def result(self) -> T:
         """Return what was seen; raises what the look raised."""
-        return self._status.result()
+        return self._seen.result()
 
     def waiting(self) -> Waiting | None:
         """Return the question that it waits for; None where nothing is asked."""

@@ -43,9 +43,9 @@ def csv_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
     escaped: the exact names are in the JSON forms.
     """
     columns = _columns(plan.header)
-    yield _csv_line(columns)
+    yield csv_line(columns)
     for row in rows:
-        yield _csv_line(_harmless(value(row)) for value in columns.values())
+        yield csv_line(harmless(value(row)) for value in columns.values())
 
 
 def kcg_lines(rows: Iterable[Row]) -> Iterator[str]:
@@ -56,7 +56,7 @@ def kcg_lines(rows: Iterable[Row]) -> Iterator[str]:
     """
     for row in rows:
         if row.decision is Decision.SET and "\n" not in row.group:
-            yield _csv_line((row.group, row.target_topic, row.partition, row.target_offset))
+            yield csv_line((row.group, row.target_topic, row.partition, row.target_offset))
 
 
 def refuse_unprintable(rows: Iterable[Row]) -> None:
@@ -151,14 +151,15 @@ def _minus(end: int | None, start: int | None) -> int | None:
     return None if end is None or start is None else end - start
 
 
-def _harmless(value: Value) -> Value:
+def harmless(value: Value) -> Value:
+    """Return a cell that no spreadsheet runs and no terminal obeys."""
     if not isinstance(value, str):
         return value
     shown = safe(value)
     return f"'{shown}" if value.lstrip(" ").startswith(FORMULA_STARTS) else shown
 
 
-def _csv_line(values: Iterable[Value]) -> str:
+def csv_line(values: Iterable[Value]) -> str:
     """Return one line without its end, quoted by the csv module; a quoted line feed inside a name stays."""
     buffer = StringIO()
     # Python 3.11 quotes a line end inside a name only if it is part of the lines' own.

@@ -43,11 +43,12 @@ NO_USER_DATA = struct.pack(">i", -1)
 class RawMember:
     """One connection to one broker, which coordinates the group."""
 
-    def __init__(self, bootstrap: str, group: str, client: str = "raw-member") -> None:
+    def __init__(self, bootstrap: str, group: str, client: str = "raw-member", protocol_type: str = "consumer") -> None:
         host, _, port = bootstrap.partition(":")
         self._socket = socket.create_connection((host, int(port)), CALL_SECONDS)
         self._group = group
         self._client = client
+        self._protocol_type = protocol_type
         self._member = ""
         self._generation: int | None = None
         self._leads = False
@@ -66,8 +67,8 @@ class RawMember:
     def ask_to_join(self, topic: str, assignor: str) -> None:
         subscription = struct.pack(">hi", 0, 1) + string(topic) + NO_USER_DATA
         protocols = struct.pack(">i", 1) + string(assignor) + data(subscription)
-        times = struct.pack(">ii", SESSION_MS, SESSION_MS)
-        self._send(JOIN, string(self._group) + times + string(self._member) + NULL + string("consumer") + protocols)
+        times, kind = struct.pack(">ii", SESSION_MS, SESSION_MS), string(self._protocol_type)
+        self._send(JOIN, string(self._group) + times + string(self._member) + NULL + kind + protocols)
 
     def take_joined(self) -> bool:
         """Take the answer to joining: the member's id, and then its generation; False where it was refused."""

@@ -1,0 +1,128 @@
+"""The command group `groups`: parse, one call, print, exit code."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from migrate.cli.console import coloured, print_lines, printed, progress_on_stderr, terminal, terminal_width
+from migrate.cli.options import (
+    FILE,
+    Command,
+    cluster_options,
+    command_options,
+    group_option,
+    option,
+    resolve_flow,
+    take_clusters,
+    together,
+)
+from migrate.cli.utf8 import print_in_utf8
+from migrate.errors import UsageError
+from migrate.model import Side
+
+_side_option = option(
+    "--side", type=click.Choice([str(side) for side in Side]), default=str(Side.SOURCE), show_default=True,
+    help="The cluster to ask.",
+)  # fmt: skip
+# As `filter_options`, but topics are those of one cluster.
+_filter_options = together(
+    group_option,
+    option("--exclude-group", "exclude_groups", multiple=True, metavar="REGEX",
+           help="Leave these groups out; wins over --group."),
+    option("--topic", "topics", multiple=True, metavar="REGEX",
+           help="Only topics that match in full, by their names on the cluster that is asked, and groups that read "
+                "them."),
+    option("--exclude-topic", "exclude_topics", multiple=True, metavar="REGEX", help="Leave these topics out."),
+    option("--groups-file", type=FILE, metavar="FILE", help="Only the groups listed in this file, one per line."),
+)  # fmt: skip
+_look_options = together(
+    option("--watch", is_flag=True, help="Look again every two seconds, until Ctrl-C."),
+    option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS",
+           help="With --watch: end after this long.  [default: never]"),
+    option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True,
+           help="json: one document; with --watch one per look. csv: not with --watch."),
+)  # fmt: skip
+
+
+@click.group(short_help="List and describe consumer groups; decide the waves.", subcommand_metavar="COMMAND [OPTIONS]")
+def groups() -> None:
+    """Look at the consumer groups of one cluster: what is there, how far it lags, what belongs together.
+
+    Changes nothing on any cluster; needs neither Spark nor Java.
+    """
+
+
+@groups.command("list", short_help="Show every group: kind, state, members, topics, lag, what deserves attention.")
+@cluster_options
+@_side_option
+@_filter_options
+@_look_options
+@command_options
+def list_groups(**options: Any) -> int:
+    """Show a line for every group of a cluster, of every kind, and what they add up to.
+
+    Exits 1 if something could not be read: it is shown as ?, with the reason, and never as 0.
+    """
+    from migrate.cli.inventory import run_list
+
+    return _look(run_list, options)
+
+
+@groups.command(short_help="Show the partitions of groups, as kafka-consumer-groups --describe does.")
+@click.argument("names", metavar="[GROUP]...", nargs=-1)
+@option("--all-groups", is_flag=True, help="Describe every group, those too that plan leaves out by default.")
+@cluster_options
+@_side_option
+@_look_options
+@command_options
+def describe(**options: Any) -> int:
+    """Show every partition that a group has committed on or is assigned: offset, log end, lag, member.
+
+    LOG-END-OFFSET and LAG are those of kafka-consumer-groups: records of open transactions count. Exits 1 if a group is
+    not there, or something could not be read.
+    """
+    from migrate.cli.inventory import run_describe
+
+    return _look(run_describe, options)
+
+
+@groups.command(short_help="Pack groups that share topics into waves, and write them as groups files.")
+@cluster_options
+@_side_option
+@_filter_options
+@option("--max-groups", type=click.IntRange(min=1), default=100, show_default=True, metavar="N",
+        help="How many groups a wave should have at most; groups that go together are never split.")  # fmt: skip
+@option("--by", default="topics", show_default=True, metavar="topics|'prefix REGEX'",
+        help="What keeps groups together: a topic that they share, or that REGEX matches the same text at the "
+             "beginning of their names (its first group in parentheses, if it has one).")  # fmt: skip
+@option("--out-dir", type=FILE, default=Path(), show_default=".", metavar="DIR",
+        help="Folder to write wave1.txt, wave2.txt and so on to; refused (exit 3) if it has such files.")  # fmt: skip
+@command_options
+def waves(**options: Any) -> int:
+    """Decide which groups move together, and write a groups file for each wave.
+
+    Groups that read the same topic go together, and those that a chain of topics connects. Exits 1 if something could
+    not be read: a group that is missing here is missing in the waves.
+    """
+    from migrate.cli.inventory import run_waves
+
+    flow = resolve_flow(take_clusters(options))
+    progress = progress_on_stderr(options.pop("log_format"))
+    return printed(*run_waves(flow, progress, **terminal(), **options))
+
+
+def _look(run: Command, options: dict[str, Any]) -> int:
+    """Run a command that looks once, or again and again."""
+    if options["timeout"] is not None and not options["watch"]:
+        raise UsageError("--timeout says how long to watch.", "Give --watch too, or omit it.")
+    if options["watch"] and options["form"] == "csv":
+        raise UsageError("--watch and --format csv exclude each other.", "Use --format json, a document per line.")
+    flow = resolve_flow(take_clusters(options))
+    progress = progress_on_stderr(options.pop("log_format"))
+    if options["form"] == "csv":
+        print_in_utf8()
+    screen = {"width": terminal_width, "colour": coloured(), "on_terminal": sys.stdout.isatty()}
+    code: int = run(flow, progress, print_lines, **screen, **options)
+    return code

@@ -1,0 +1,175 @@
+"""What the `groups` commands do: wire the edges, read one cluster, print. They change nothing on it."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from migrate.cli.options import filters_of
+from migrate.cli.wiring import InventoryEdges, inventory_edges
+from migrate.clock import SystemClock
+from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
+from migrate.inventory.describe import DescribedGroup, describe_groups
+from migrate.inventory.group_waves import GroupsToMove, Waves, groups_to_move, waves_by_prefix, waves_by_topics
+from migrate.inventory.groups_files import refuse_waves_in, write_waves
+from migrate.inventory.listing import Inventory, inventory_of
+from migrate.inventory.read import ClusterGroups, read_groups
+from migrate.inventory.watch import Glance, watch_groups
+from migrate.mm2.flow import Flow
+from migrate.plan.watch import Asking, BackgroundLook
+from migrate.ports import Progress
+from migrate.progress import LineProgress
+from migrate.show.describe import description_csv, description_document, description_lines
+from migrate.show.group_waves import wave_report
+from migrate.show.listing import listing_csv, listing_document, listing_lines
+from migrate.show.screen import Screen
+from migrate.show.status import late_text
+from migrate.survey.filters import Filters
+from migrate.survey.survey import Timer
+from migrate.text import duration_text
+
+T = TypeVar("T")
+Print = Callable[[Iterable[str]], None]
+
+
+def run_list(flow: Flow, progress: LineProgress, show: Print, **options: Any) -> int:
+    """Print every group inside the filters; return 1 if something could not be read."""
+    filters = filters_of(options)
+    seen: Inventory = _look(
+        flow, progress, show, options, lambda edges, timer: inventory_of(read_groups(edges.readers, filters, timer)),
+        lambda inventory: _listed(inventory, options),
+    )  # fmt: skip
+    return EXIT_DONE if seen.is_whole else EXIT_FAILED
+
+
+def run_describe(flow: Flow, progress: LineProgress, show: Print, **options: Any) -> int:
+    """Print the partitions of the groups that were named; return 1 if something could not be read, or is not there."""
+    names: tuple[str, ...] = options["names"]
+    if bool(names) == options["all_groups"]:
+        raise UsageError("Which groups?", "Name them, or give --all-groups; not both.")
+    filters = Filters(groups_file=frozenset(names)) if names else None
+    read, described = _look(
+        flow, progress, show, options, lambda edges, timer: _described(read_groups(edges.readers, filters, timer)),
+        lambda seen: _description(*seen, options),
+    )  # fmt: skip
+    is_whole = all(group.is_whole for group in described) and not (read.missing or read.unseen and not names)
+    return EXIT_DONE if is_whole else EXIT_FAILED
+
+
+def run_waves(flow: Flow, progress: Progress, **options: Any) -> tuple[list[str], int]:
+    """Write the waves; return the report and the exit code: 1 if something could not be read.
+
+    Raises `Refused` before anything is read if the folder has waves already.
+    """
+    filters = filters_of(options)
+    pack = packing(options["by"], options["max_groups"])
+    folder: Path = options["out_dir"]
+    refuse_waves_in(folder)
+    with inventory_edges(flow, options) as edges:
+        read = read_groups(edges.readers, filters, Timer(SystemClock(), progress), with_ends=False)
+    moved = groups_to_move(read)
+    packed = pack(moved)
+    files = write_waves(packed.waves, folder)
+    lines = wave_report(read, packed, moved, list(map(str, files)), options["width"], options["colour"])
+    is_whole = not (moved.unread or read.unseen or read.missing)
+    return list(lines), EXIT_DONE if is_whole else EXIT_FAILED
+
+
+def packing(by: str, max_groups: int) -> Callable[[GroupsToMove], Waves]:
+    """Return what packs groups as `--by` says; raises `UsageError` where that says neither topics nor a prefix."""
+    word, _, expression = by.strip().partition(" ")
+    if word == "topics" and not expression:
+        return lambda moved: waves_by_topics(moved.reads, max_groups)
+    if word != "prefix" or not expression.strip():
+        raise UsageError(f"--by {by!r} is neither topics nor 'prefix REGEX'.", "For example --by 'prefix [a-z]+-'.")
+    try:
+        prefix = re.compile(expression.strip())
+    except re.error as error:
+        raise UsageError(f"--by {by!r} has no regular expression: {error}.", "For example 'prefix [a-z]+-'.") from None
+    return lambda moved: waves_by_prefix(moved.reads, max_groups, prefix)
+
+
+def _described(read: ClusterGroups) -> tuple[ClusterGroups, tuple[DescribedGroup, ...]]:
+    return read, describe_groups(read)
+
+
+def _listed(inventory: Inventory, options: Mapping[str, Any]) -> Iterator[str]:
+    if options["form"] == "json":
+        return listing_document(inventory)
+    if options["form"] == "csv":
+        return listing_csv(inventory)
+    return listing_lines(inventory, options["width"](), options["colour"])
+
+
+def _description(read: ClusterGroups, groups: tuple[DescribedGroup, ...], options: Mapping[str, Any]) -> Iterator[str]:
+    if options["form"] == "json":
+        return description_document(read, groups)
+    if options["form"] == "csv":
+        return description_csv(groups)
+    return description_lines(read, groups, options["width"](), options["colour"])
+
+
+def _look(
+    flow: Flow,
+    progress: LineProgress,
+    show: Print,
+    options: Mapping[str, Any],
+    look: Callable[[InventoryEdges, Timer], T],
+    lines: Callable[[T], Iterator[str]],
+) -> T:
+    """Look once, or again and again, and print what was seen; return the last of it."""
+    clock = SystemClock()
+    with inventory_edges(flow, options) as edges:
+        if not options["watch"]:
+            seen = look(edges, Timer(clock, progress))
+        else:
+            asking = Asking(clock)
+            teller = Watcher(lines, show, progress, options["form"] == "json", options["on_terminal"])
+
+            def once() -> T:
+                with edges.in_use:
+                    return look(edges, Timer(clock, asking))
+
+            with teller.screen():
+                begin = partial(BackgroundLook, once, asking)
+                seen = watch_groups(begin, options["timeout"], clock, teller)
+    if not options["watch"] or (options["on_terminal"] and options["form"] == "table"):
+        show(lines(seen))
+    return seen
+
+
+@dataclass
+class Watcher(Generic[T]):
+    """Shows what a watch sees: on a terminal's screen, else one look after the other; JSON is a document per line."""
+
+    lines: Callable[[T], Iterator[str]]
+    show: Print
+    progress: LineProgress
+    as_json: bool
+    on_terminal: bool
+    _screen: Screen | None = None
+
+    @contextmanager
+    def screen(self) -> Iterator[None]:
+        """Take the terminal's screen, if there is one."""
+        if not self.on_terminal or self.as_json:
+            yield
+            return
+        with Screen() as self._screen:
+            yield
+        self._screen = None
+
+    def __call__(self, glance: Glance[T]) -> None:
+        """Show the newest look; on a screen also how old it is, every second."""
+        late = late_text(glance.sight)
+        if self._screen:
+            age = f"Read {duration_text(glance.sight.age_seconds)} ago" if glance.seen else "Looking for the first time"
+            self._screen.draw([f"{age}. {late}".rstrip(), *(self.lines(glance.seen) if glance.seen else ())])
+        elif late and (glance.sight.problem or not glance.is_tick):
+            self.progress.say(f"{late} Trying again.")
+        elif glance.seen is not None and not glance.is_tick:
+            whole = self.lines(glance.seen)
+            self.show(["".join(whole)] if self.as_json else [*whole, ""])

@@ -1,0 +1,188 @@
+"""Which groups belong together, and how they are packed into waves. Pure.
+
+Groups that read the same topic belong together, and so do groups that a chain of such topics connects: moved in one
+wave, no topic has producers on one side and consumers on both. Each such part goes as a whole. Where one topic holds
+too much together, groups may be told apart by the beginnings of their names instead.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from migrate.inventory.read import SHARE, ClusterGroups, places_of
+from migrate.model import Failure
+
+HUBS_TRIED = 5
+NO_COMMITS = "nothing is committed, so there is nothing to move"
+OTHER_KIND = "share and streams groups are not moved by this tool"
+NOT_IN_A_FILE = "a groups file cannot hold its name: it has a line end, blanks at its ends, or begins with #"
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """A topic that holds groups together: how many read it, and how many groups the largest part has without it."""
+
+    topic: str
+    readers: int
+    largest_without: int
+
+
+@dataclass(frozen=True, slots=True)
+class WavePart:
+    """Groups that go together, sorted, and all topics that they read."""
+
+    groups: tuple[str, ...]
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OversizedPart:
+    """A part with more groups than a wave should have, the number of its wave (from 1), and what holds it together."""
+
+    wave: int
+    part: WavePart
+    hubs: tuple[Hub, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Waves:
+    """Waves of whole parts, the larger ones first. `across` are the topics that groups of more than one wave read."""
+
+    waves: tuple[tuple[WavePart, ...], ...]
+    oversized: tuple[OversizedPart, ...]
+    across: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GroupsToMove:
+    """The topics that each group reads which a plan can move, and the other groups by why they are in no wave.
+
+    `unread` says why something about a group could not be read; some of these are in `reads` all the same.
+    """
+
+    reads: Mapping[str, frozenset[str]]
+    left_out: Mapping[str, tuple[str, ...]]
+    unread: Mapping[str, str]
+
+
+def groups_to_move(read: ClusterGroups) -> GroupsToMove:
+    """Return what is to be packed: every group with a commit that a groups file can name."""
+    reads: dict[str, frozenset[str]] = {}
+    left_out: dict[str, list[str]] = {}
+    unread: dict[str, str] = {}
+    for name, group in read.groups.items():
+        commits = read.commits[name]
+        if group.kind in (SHARE, "streams"):
+            left_out.setdefault(OTHER_KIND, []).append(name)
+        elif isinstance(commits, Failure):
+            unread[name] = str(commits)
+        elif not commits:
+            left_out.setdefault(NO_COMMITS, []).append(name)
+        elif not _fits_a_line(name):
+            left_out.setdefault(NOT_IN_A_FILE, []).append(name)
+        else:
+            reads[name] = frozenset(place.topic for place in places_of(read, name))
+            if isinstance(group.description, Failure):
+                # What its members are assigned may connect it with more groups than its commits do.
+                unread[name] = str(group.description)
+    return GroupsToMove(reads, {why: tuple(names) for why, names in left_out.items()}, unread)
+
+
+def _fits_a_line(group: str) -> bool:
+    """True if a groups file that has the name on a line of its own is read as that name."""
+    try:
+        group.encode()
+    except UnicodeEncodeError:
+        return False
+    return group == group.strip() and not group.startswith("#") and not {"\n", "\r"} & set(group)
+
+
+def waves_by_topics(reads: Mapping[str, Iterable[str]], max_groups: int) -> Waves:
+    """Return waves in which groups that share a topic stay together. `reads` are the topics of each group."""
+    return _packed(_parts(reads), reads, max_groups)
+
+
+def waves_by_prefix(reads: Mapping[str, Iterable[str]], max_groups: int, prefix: re.Pattern[str]) -> Waves:
+    """Return waves in which groups stay together whose names begin with the same text that `prefix` matches.
+
+    If the expression has a group in parentheses, the text of the first one counts. A name that does not match is a part
+    of its own.
+    """
+    together: dict[tuple[bool, str], list[str]] = {}
+    for group in sorted(reads):
+        match = prefix.match(group)
+        key = (False, group) if match is None else (True, (match[1] if prefix.groups else match[0]) or "")
+        together.setdefault(key, []).append(group)
+    return _packed([_part(groups, reads) for groups in together.values()], reads, max_groups)
+
+
+def _part(groups: Iterable[str], reads: Mapping[str, Iterable[str]]) -> WavePart:
+    named = tuple(sorted(groups))
+    return WavePart(named, tuple(sorted({topic for group in named for topic in reads[group]})))
+
+
+def _parts(reads: Mapping[str, Iterable[str]]) -> list[WavePart]:
+    """Return the connected components of groups and topics."""
+    readers: dict[str, list[str]] = {}
+    for group in sorted(reads):
+        for topic in reads[group]:
+            readers.setdefault(topic, []).append(group)
+    parts, seen = [], set[str]()
+    for first in sorted(reads):
+        if first in seen:
+            continue
+        seen.add(first)
+        found, open_topics, waiting = [first], set[str](), [first]
+        while waiting:
+            for topic in reads[waiting.pop()]:
+                if topic not in open_topics:
+                    open_topics.add(topic)
+                    reached = [group for group in readers[topic] if group not in seen]
+                    seen.update(reached)
+                    found += reached
+                    waiting += reached
+        parts.append(_part(found, reads))
+    return parts
+
+
+def _packed(parts: Iterable[WavePart], reads: Mapping[str, Iterable[str]], max_groups: int) -> Waves:
+    """Pack whole parts, each into the first wave that has room for it, the largest first."""
+    waves: list[list[WavePart]] = []
+    # Of the waves that are not full; those that are would be looked at again for every part.
+    room: dict[int, int] = {}
+    oversized = []
+    for part in sorted(parts, key=lambda p: (-len(p.groups), p.groups)):
+        size = len(part.groups)
+        wave = next((number for number, left in room.items() if left >= size), None)
+        if wave is None:
+            wave = len(waves)
+            waves.append([])
+            room[wave] = max_groups
+        waves[wave].append(part)
+        room[wave] -= size
+        if room[wave] <= 0:
+            del room[wave]
+        if size > max_groups:
+            oversized.append(OversizedPart(wave + 1, part, _hubs(part, reads)))
+    return Waves(tuple(map(tuple, waves)), tuple(oversized), _across(waves))
+
+
+def _hubs(part: WavePart, reads: Mapping[str, Iterable[str]]) -> tuple[Hub, ...]:
+    """Return the topics that most groups of a part read, those first without which the rest falls apart most."""
+    readers = Counter(topic for group in part.groups for topic in set(reads[group]))
+    shared = [topic for topic in sorted(readers, key=lambda t: (-readers[t], t)) if readers[topic] > 1]
+    hubs = [
+        Hub(topic, readers[topic], _largest({g: [t for t in reads[g] if t != topic] for g in part.groups}))
+        for topic in shared[:HUBS_TRIED]
+    ]
+    return tuple(sorted(hubs, key=lambda hub: (hub.largest_without, -hub.readers, hub.topic)))
+
+
+def _largest(reads: Mapping[str, Iterable[str]]) -> int:
+    return max(len(part.groups) for part in _parts(reads))
+
+
+def _across(waves: Sequence[Sequence[WavePart]]) -> tuple[str, ...]:
+    counted = Counter(topic for wave in waves for topic in {topic for part in wave for topic in part.topics})
+    return tuple(sorted(topic for topic, count in counted.items() if count > 1))

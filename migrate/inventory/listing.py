@@ -1,0 +1,232 @@
+"""One line for each group: what it is, where it is, how far it lags, and what deserves attention. Pure.
+
+Lag is the log end less the committed offset. A commit beyond its log's end is of another log than this one: its lag
+is not known, and never a negative part of a sum.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from migrate.checks.group_kinds import VENDOR_GROUP
+from migrate.commit_table import CommitTable, offsets_at
+from migrate.described_group import Coordinator, GroupDescription
+from migrate.inventory.read import ClusterGroups, assigned_to
+from migrate.model import Commits, Failure, TopicPartition
+from migrate.survey.connect_topics import SINK_PREFIX
+from migrate.survey.streams import ASSIGNORS, INTERNAL, is_metadata
+
+CONNECT, STREAMS = "connect", "streams"
+
+
+class GroupNotice(StrEnum):
+    """What deserves attention about a group, in the order in which it is named."""
+
+    ALIVE = "alive"
+    NEVER_COMMITTED = "never-committed-partitions"
+    BEYOND_END = "commit-beyond-log-end"
+    STREAMS = "streams"
+    CONNECT_SINK = "connect-sink"
+    VENDOR = "vendor-internal"
+    NOT_VISIBLE = "not-visible"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLag:
+    """How many records a group has still to read.
+
+    `records` adds up the partitions whose lag is known, and is None where there is none of them. `unknown` counts the
+    committed partitions whose lag is not known, `beyond` those of them whose commit lies beyond the log's end.
+    `unread` says once for each reason why log ends were not read.
+    """
+
+    records: int | None
+    unknown: int
+    beyond: int
+    unread: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSummary:
+    """One group. What was not told stands as the `Failure` that says why.
+
+    `topics` are those that it has committed on or is assigned. `partitions_committed` counts the partitions with a
+    commit, `partitions_of_its_topics` all those of its topics that are there.
+    """
+
+    group: str
+    kind: str | Failure
+    protocol_type: str | Failure
+    description: GroupDescription | Failure
+    topics: tuple[str, ...] | Failure
+    partitions_committed: int | Failure
+    partitions_of_its_topics: int | Failure
+    lag: GroupLag | Failure
+    attention: tuple[GroupNotice, ...]
+
+    @property
+    def state(self) -> str | Failure:
+        """Kafka's own word for the group's state."""
+        described = self.description
+        return described if isinstance(described, Failure) else described.state
+
+    @property
+    def members(self) -> int | Failure:
+        """How many members the group has."""
+        described = self.description
+        return described if isinstance(described, Failure) else len(described.members)
+
+    @property
+    def assignor(self) -> str | Failure:
+        """The assignor in use, "" where there is none."""
+        described = self.description
+        return described if isinstance(described, Failure) else described.assignor
+
+    @property
+    def coordinator(self) -> Coordinator | Failure:
+        """The broker that coordinates the group."""
+        described = self.description
+        return described if isinstance(described, Failure) else described.coordinator
+
+    def not_visible(self) -> dict[str, str]:
+        """Return why the fields are not known that are not, by the name of the field."""
+        names = (
+            "kind", "protocol_type", "state", "members", "assignor", "coordinator", "topics", "partitions_committed",
+            "partitions_of_its_topics", "lag",
+        )  # fmt: skip
+        reasons = {name: str(value) for name in names if isinstance(value := getattr(self, name), Failure)}
+        if not isinstance(self.lag, Failure) and self.lag.unread:
+            reasons["lag"] = "; ".join(self.lag.unread)
+        return reasons
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """All groups of a cluster that were asked for, and what they add up to."""
+
+    read: ClusterGroups
+    groups: tuple[GroupSummary, ...]
+
+    @property
+    def by_kind_and_state(self) -> Mapping[tuple[str, str], int]:
+        """Return how many groups there are of each kind in each state; "not-visible" where one of them is not known."""
+        return Counter(sorted((_word(group.kind), _word(group.state)) for group in self.groups))
+
+    @property
+    def lag(self) -> tuple[int, int, int]:
+        """The lag of all groups together, the committed partitions whose lag is not known, groups without any."""
+        known = [group.lag for group in self.groups if not isinstance(group.lag, Failure)]
+        unread = len(self.groups) - len(known)
+        return sum(lag.records or 0 for lag in known), sum(lag.unknown for lag in known), unread
+
+    @property
+    def is_whole(self) -> bool:
+        """True if all that was asked for was read."""
+        lacking = any(GroupNotice.NOT_VISIBLE in group.attention for group in self.groups)
+        return not (lacking or self.read.unseen or self.read.missing)
+
+
+def inventory_of(read: ClusterGroups) -> Inventory:
+    """Return one line for each group, in order of their names."""
+    streams = streams_applications(read.groups, read.topics)
+    footprints = _Footprints(read.topics)
+    return Inventory(read, tuple(_summary(read, group, group in streams, footprints) for group in read.groups))
+
+
+def lag_of(commits: Commits, ends: Mapping[TopicPartition, int | Failure]) -> GroupLag:
+    """Return the lag of a group's commits."""
+    partitions = commits.partitions if isinstance(commits, CommitTable) else tuple(commits)
+    records, known, beyond = 0, 0, 0
+    unread: dict[str, None] = {}
+    for partition, committed in zip(partitions, offsets_at(commits, partitions), strict=True):
+        end = ends.get(partition)
+        if isinstance(end, int) and committed is not None:
+            if committed > end:
+                beyond += 1
+            else:
+                records += end - committed
+                known += 1
+        else:
+            unread[f"{partition.topic}: {end}" if isinstance(end, Failure) else f"{partition.topic}: no answer"] = None
+    return GroupLag(records if known else None, len(partitions) - known, beyond, tuple(unread))
+
+
+def streams_applications(groups: Iterable[str], topics: Iterable[str]) -> frozenset[str]:
+    """Return the groups after which a changelog or repartition topic is named, as Kafka Streams names its own."""
+    named, found = frozenset(groups), set()
+    for topic in topics:
+        # By the topic's name and not by the group's: thousands of groups times thousands of topics take minutes.
+        if topic.endswith(INTERNAL):
+            ends = (place for place, character in enumerate(topic) if character == "-")
+            found |= {topic[:end] for end in ends} & named
+    return frozenset(found)
+
+
+class _Footprints:
+    """The topics behind partitions, and how many partitions these topics have, kept for groups that share them."""
+
+    def __init__(self, topics: Mapping[str, int]) -> None:
+        self._topics = topics
+        self._known: dict[tuple[TopicPartition, ...], tuple[tuple[str, ...], int, bool]] = {}
+
+    def of(
+        self, partitions: tuple[TopicPartition, ...], assigned: set[TopicPartition]
+    ) -> tuple[tuple[str, ...], int, bool]:
+        """Return the topics, all of their partitions, and whether one of these has no commit."""
+        if assigned.issubset(partitions):
+            assigned = set()
+        elif assigned:
+            return self._of(partitions, assigned)
+        known = self._known.get(partitions)
+        if known is None:
+            known = self._known[partitions] = self._of(partitions, assigned)
+        return known
+
+    def _of(
+        self, partitions: Iterable[TopicPartition], assigned: set[TopicPartition]
+    ) -> tuple[tuple[str, ...], int, bool]:
+        committed = Counter(place.topic for place in partitions)
+        topics = tuple(sorted({*committed, *(place.topic for place in assigned)}))
+        lacks = any(committed[topic] < self._topics.get(topic, 0) for topic in topics)
+        return topics, sum(self._topics.get(topic, 0) for topic in topics), lacks
+
+
+def _summary(read: ClusterGroups, name: str, is_streams: bool, footprints: _Footprints) -> GroupSummary:
+    group, commits = read.groups[name], read.commits[name]
+    is_streams = is_streams or _looks_like_streams(group.kind, group.description, commits)
+    lag: GroupLag | Failure
+    if isinstance(commits, Failure):
+        topics: tuple[str, ...] | Failure = commits
+        committed: int | Failure = commits
+        count: int | Failure = commits
+        lag, lacks = commits, False
+    else:
+        partitions = commits.partitions if isinstance(commits, CommitTable) else tuple(commits)
+        topics, count, lacks = footprints.of(partitions, assigned_to(group))
+        committed, lag = len(partitions), lag_of(commits, read.log_ends)
+    described = group.description
+    summary = GroupSummary(name, group.kind, group.protocol_type, described, topics, committed, count, lag, ())
+    notices = {
+        GroupNotice.ALIVE: not isinstance(described, Failure) and not described.is_stopped,
+        GroupNotice.NEVER_COMMITTED: lacks,
+        GroupNotice.BEYOND_END: not isinstance(lag, Failure) and lag.beyond > 0,
+        GroupNotice.STREAMS: is_streams,
+        GroupNotice.CONNECT_SINK: name.startswith(SINK_PREFIX) and group.protocol_type != CONNECT,
+        GroupNotice.VENDOR: VENDOR_GROUP.fullmatch(name) is not None,
+        GroupNotice.NOT_VISIBLE: bool(summary.not_visible()),
+    }
+    return replace(summary, attention=tuple(notice for notice, holds in notices.items() if holds))
+
+
+def _looks_like_streams(kind: str | Failure, described: GroupDescription | Failure, commits: Commits | Failure) -> bool:
+    """True for a group of the streams protocol, of the assignor of Kafka Streams, or with metadata that it commits."""
+    if kind == STREAMS or (not isinstance(described, Failure) and described.assignor in ASSIGNORS):
+        return True
+    if isinstance(commits, Failure) or (isinstance(commits, CommitTable) and not commits.has_metadata):
+        return False
+    return any(is_metadata(commit.metadata) for commit in commits.values() if commit.metadata)
+
+
+def _word(value: str | Failure) -> str:
+    return "not-visible" if isinstance(value, Failure) else value

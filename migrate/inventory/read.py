@@ -1,0 +1,186 @@
+"""Reads the groups of one cluster, of every kind, with what their lag takes.
+
+Commits come before log ends, so that a group that reads on meanwhile never shows a commit beyond the end. All is read
+as `kafka-consumer-groups` reads it: commits without `requireStable`, ends as a read_uncommitted reader sees them.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from migrate.described_group import ListedGroup
+from migrate.model import ClusterFacts, Commits, Failure, Side, TopicPartition
+from migrate.ports import GroupReader, OtherGroupsReader
+from migrate.progress import LOGS_AT_ONCE
+from migrate.survey.filters import Filters
+from migrate.survey.survey import Timer
+from migrate.text import many
+
+NO_ANSWER = Failure("NO_ANSWER", "the group is missing from the answer")
+SHARE = "share"
+HIDDEN = "groups that this principal may not DESCRIBE: brokers leave them out of the list in silence"
+
+
+@dataclass(frozen=True)
+class InventoryReaders:
+    """What one cluster is asked through."""
+
+    groups: GroupReader
+    others: OtherGroupsReader
+
+
+@dataclass(frozen=True)
+class ClusterGroups:
+    """The groups of one cluster inside the filters, sorted, and what was read of them at `time_ms`.
+
+    `commits` and the members' partitions are those on topics inside the filters. `topics` has the partition count of
+    every topic that the cluster shows. `log_ends` has an entry for each partition that is committed or assigned,
+    where ends were asked for. `filtered` counts groups by the filter that takes them. `missing` are names that were
+    asked for and that no group has. `unseen` says in words what the list may lack, nothing where it is whole.
+    """
+
+    side: Side
+    alias: str
+    time_ms: int
+    groups: Mapping[str, ListedGroup]
+    commits: Mapping[str, Commits | Failure]
+    topics: Mapping[str, int]
+    log_ends: Mapping[TopicPartition, int | Failure]
+    filtered: Mapping[str, int]
+    missing: tuple[str, ...]
+    unseen: tuple[str, ...]
+
+
+def read_groups(
+    readers: InventoryReaders, filters: Filters | None, timer: Timer, with_ends: bool = True
+) -> ClusterGroups:
+    """Read the groups inside the filters; None takes every group there is.
+
+    Raises `ClusterError` if the cluster does not answer, or lists its consumer groups only in part.
+    """
+    reader = readers.groups
+    facts = timer.run("reach", f"reaching {reader.alias}", reader.facts)
+    others, groups, filtered, missing = _list_groups(readers, filters, timer)
+    commits = _commits(reader, groups, timer)
+    topics = timer.run("topics", f"listing topics of {reader.alias}", reader.topics)
+    if filters is not None and (filters.topics or filters.exclude_topics):
+        groups, commits = _within_topics(filters, groups, commits, filtered)
+    read = ClusterGroups(
+        reader.side, reader.alias, timer.clock.now_ms(), groups, commits, topics, {}, filtered, missing,
+        _unseen(facts, others) if missing or filters is None or filters.groups_file is None else (),
+    )  # fmt: skip
+    if not with_ends:
+        return read
+    # Not asked of the cluster where it lists no such topic: the answer would be the same, one request later.
+    places = sorted({place for group in groups for place in places_of(read, group)})
+    text = f"reading the ends of {many(len(places), 'log')} on {reader.alias}"
+    ends = timer.ask("ends", text, places, reader.high_watermarks, LOGS_AT_ONCE) if places else {}
+    return replace(read, log_ends=ends)
+
+
+def places_of(read: ClusterGroups, group: str) -> set[TopicPartition]:
+    """Return the partitions that a group has committed on or is assigned, as far as that is known."""
+    commits = read.commits[group]
+    committed = set() if isinstance(commits, Failure) else set(commits)
+    return committed | assigned_to(read.groups[group])
+
+
+def assigned_to(group: ListedGroup) -> set[TopicPartition]:
+    """Return the partitions that the members of a group are assigned."""
+    if isinstance(group.description, Failure):
+        return set()
+    return {place for member in group.description.members for place in member.partitions()}
+
+
+def _list_groups(
+    readers: InventoryReaders, filters: Filters | None, timer: Timer
+) -> tuple[Mapping[str, ListedGroup] | Failure, dict[str, ListedGroup], dict[str, int], tuple[str, ...]]:
+    """Return the groups of other kinds, those of any kind inside the filters, what was filtered, what is missing."""
+    reader = readers.groups
+    listed = timer.run("groups", f"listing groups on {reader.alias}", reader.groups)
+    by_name = filters.groups_file if filters is not None else None
+    others: Mapping[str, ListedGroup] | Failure = {}
+    # That listing describes every group: where all that were asked for are known, nobody waits for it.
+    if by_name is None or not by_name <= listed:
+        text = f"listing groups of every kind on {reader.alias}"
+        others = timer.run("kinds", text, readers.others.other_groups)
+    known = {} if isinstance(others, Failure) else {g: o for g, o in others.items() if g not in listed}
+    every = listed | known.keys()
+    filtered: dict[str, int] = {}
+    wanted = []
+    for group in sorted(every):
+        verdict = filters.group_verdict(group) if filters is not None else None
+        if verdict is None:
+            wanted.append(group)
+        else:
+            filtered[verdict] = filtered.get(verdict, 0) + 1
+    asked = [group for group in wanted if group in listed]
+    text = f"describing {many(len(asked), 'group')} on {reader.alias}"
+    described = timer.ask("states", text, asked, reader.described_groups) if asked else {}
+    unanswered = ListedGroup.unseen(NO_ANSWER)
+    groups = {group: known.get(group) or described.get(group, unanswered) for group in wanted}
+    return others, groups, filtered, filters.unknown_names(every) if filters is not None else ()
+
+
+def _commits(reader: GroupReader, groups: Mapping[str, ListedGroup], timer: Timer) -> dict[str, Commits | Failure]:
+    # A share group's positions are no commits: its coordinator would answer that there are none.
+    asked = [name for name, group in groups.items() if group.kind != SHARE]
+    text = f"reading commits of {many(len(asked), 'group')} on {reader.alias}"
+
+    def ask(some: Collection[str]) -> Mapping[str, Commits | Failure]:
+        return reader.commits(some, require_stable=False)
+
+    answers = timer.ask("commits", text, asked, ask) if asked else {}
+    commits: dict[str, Commits | Failure] = {}
+    for name, group in groups.items():
+        answer = answers.get(name, NO_ANSWER)
+        if group.kind == SHARE:
+            answer = Failure("NO_CLIENT", "no client at hand reads the positions of share groups")
+        elif isinstance(group.kind, Failure) and not answer:
+            # Nothing committed, or a kind whose positions are kept elsewhere: nobody can tell.
+            answer = group.kind
+        commits[name] = answer
+    return commits
+
+
+def _within_topics(
+    filters: Filters, groups: Mapping[str, ListedGroup], commits: Mapping[str, Commits | Failure],
+    filtered: dict[str, int],
+) -> tuple[dict[str, ListedGroup], dict[str, Commits | Failure]]:  # fmt: skip
+    """Return groups and commits on topics inside the filters; a group that loses all its topics is counted as filtered.
+
+    A group whose commits could not be read stays: it may have some on these topics.
+    """
+    kept, kept_commits = {}, {}
+    for name, group in groups.items():
+        answer = commits[name]
+        topics = {place.topic for place in assigned_to(group)}
+        if not isinstance(answer, Failure):
+            topics |= {place.topic for place in answer}
+        verdicts = {topic: filters.topic_verdict(topic) for topic in topics}
+        inside = {topic for topic, verdict in verdicts.items() if verdict is None}
+        takes_all = bool(topics or filters.topics) and not inside
+        if takes_all and not isinstance(answer, Failure) and not isinstance(group.description, Failure):
+            filter_name = min((verdict for verdict in verdicts.values() if verdict), default="topic")
+            filtered[filter_name] = filtered.get(filter_name, 0) + 1
+            continue
+        if inside != topics:
+            group = _reading_only(group, inside)
+            if not isinstance(answer, Failure):
+                answer = {place: commit for place, commit in answer.items() if place.topic in inside}
+        kept[name], kept_commits[name] = group, answer
+    return kept, kept_commits
+
+
+def _reading_only(group: ListedGroup, topics: Collection[str]) -> ListedGroup:
+    described = group.description
+    if isinstance(described, Failure):
+        return group
+    members = tuple(replace(m, assigned=tuple(a for a in m.assigned if a.topic in topics)) for m in described.members)
+    return replace(group, description=replace(described, members=members))
+
+
+def _unseen(facts: ClusterFacts, others: Mapping[str, ListedGroup] | Failure) -> tuple[str, ...]:
+    unseen = [] if facts.may_describe else [HIDDEN]
+    if isinstance(others, Failure):
+        unseen.append(f"share groups, streams groups and those of Connect workers ({others})")
+    return tuple(unseen)

@@ -1,0 +1,79 @@
+"""`groups waves` as text: the waves, what is too large for one, and what is in none. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from migrate.inventory.group_waves import GroupsToMove, Hub, OversizedPart, WavePart, Waves
+from migrate.inventory.read import ClusterGroups
+from migrate.show.listing import unread_lines
+from migrate.show.table import at_most, columns, layout, names, wrapped
+from migrate.text import Colour, many, name, paint, safe, shell_word, some
+
+COLUMNS = (*columns("WAVE", "GROUPS", "PARTS", "TOPICS"), *columns("FILE", right=False))
+SHOWN = 20
+NAMED = 10
+
+
+def wave_report(
+    read: ClusterGroups, waves: Waves, moved: GroupsToMove, files: Sequence[str], width: int, colour: bool
+) -> Iterator[str]:
+    """Yield the report. `files` are the paths of the waves, in their order."""
+    groups = many(len(moved.reads), "group")
+    title = f"{many(len(waves.waves), 'wave')} of {groups} on {name(read.alias)} ({read.side})"
+    yield paint(title, Colour.BOLD, colour)
+    if waves.waves:
+        yield ""
+        rows = [
+            _row(number, parts, file) for number, (parts, file) in enumerate(zip(waves.waves, files, strict=True), 1)
+        ]
+        laid = layout(COLUMNS, rows, width)
+        for heading in laid.headings:
+            yield paint(heading, Colour.DIM, colour)
+        yield from map(laid.line, rows)
+    for oversized in waves.oversized:
+        yield ""
+        yield from _oversized(oversized, width, colour)
+    if waves.across:
+        yield ""
+        text = f"Read in more than one wave: {names(waves.across, NAMED)}"
+        yield from wrapped(text, width, colour=Colour.YELLOW if colour else None)
+    yield from _left_out(read, moved, width, colour)
+    if files:
+        yield ""
+        yield from wrapped("Next, with the cluster options added:", width)
+        yield f"  mm2-migrate plan --groups-file {shell_word(files[0])} --out wave1.plan"
+
+
+def _row(number: int, parts: Sequence[WavePart], file: str) -> list[str]:
+    topics = {topic for part in parts for topic in part.topics}
+    counts = (number, sum(len(part.groups) for part in parts), len(parts), len(topics))
+    return [*map(str, counts), name(file)]
+
+
+def _oversized(oversized: OversizedPart, width: int, colour: bool) -> Iterator[str]:
+    count = len(oversized.part.groups)
+    head = f"Wave {oversized.wave} is larger than it should be: its {count} groups go together"
+    yield from wrapped(head + (", held together by these topics:" if oversized.hubs else "."), width,
+                       colour=Colour.YELLOW if colour else None)  # fmt: skip
+    yield from at_most([_hub(hub) for hub in oversized.hubs], SHOWN, width)
+    if oversized.hubs:
+        yield from wrapped(
+            "If producers and consumers of these can move at different times, split it by --by 'prefix REGEX'.", width
+        )
+
+
+def _hub(hub: Hub) -> str:
+    without = many(hub.largest_without, "group")
+    return f"{name(hub.topic)}: read by {many(hub.readers, 'group')}; without it the largest part would have {without}"
+
+
+def _left_out(read: ClusterGroups, moved: GroupsToMove, width: int, colour: bool) -> Iterator[str]:
+    texts = [
+        f"{many(len(groups), 'group')}: {why}: {some(map(name, groups), NAMED)}"
+        for why, groups in moved.left_out.items()
+    ]
+    texts += [f"{many(count, 'group')}: by filter {safe(word)}" for word, count in sorted(read.filtered.items())]
+    if texts:
+        yield ""
+        yield "In no wave:"
+        yield from at_most(texts, SHOWN, width)
+    yield from unread_lines(read, {group: {"commits": why} for group, why in moved.unread.items()}, width, colour)

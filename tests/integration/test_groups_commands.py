@@ -1,0 +1,238 @@
+"""The `groups` commands on a real broker with groups of every kind, judged cell by cell by Kafka's own tools."""
+
+import csv
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from migrate.survey.filters import read_groups_file
+from tests.integration.cli import CommandLine, wider
+from tests.integration.clusters import CALL_SECONDS, QUIET, commit, create_topic, groups_on, member
+from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
+from tests.integration.rawmember import RawMember
+from tests.lab.cluster import Cluster
+from tests.lab.process import java_command
+from tests.lab.waiting import wait_until
+
+pytestmark = pytest.mark.kafka
+
+GROUP_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+GROUPS_COMMAND = "org.apache.kafka.tools.GroupsCommand"
+RECORDS = {"orders": 30, "pay": 8, "clicks": 5, "open": 6, "shop-store-changelog": 1}
+OPEN = 4
+TOOL_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One cluster with all these groups, and a command line that has it on both sides."""
+
+    cluster: Cluster
+    command: CommandLine
+
+    def tool(self, java_class: str, *arguments: str) -> list[list[str]]:
+        """The lines of one of Kafka's tools, as words."""
+        return [line.split() for line in self._said(java_class, *arguments).splitlines() if line.strip()]
+
+    def _said(self, java_class: str, *arguments: str) -> str:
+        words = java_command(self.cluster.jars, java_class, "--bootstrap-server", self.cluster.bootstrap, *arguments)
+        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=TOOL_SECONDS).stdout
+
+    def rows(self, *arguments: str) -> list[dict[str, str]]:
+        """What a `groups` command prints as CSV; a share group is not visible, so that all of them exit 1."""
+        text = self.command.run("groups", *arguments, *self.command.clusters, "--format", "csv").expect(1).stdout
+        return list(csv.DictReader(StringIO(text)))
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    folder = tmp_path_factory.mktemp("inventory")
+    cluster = Cluster("inventory", folder / "kafka")
+    with ExitStack() as stack:
+        stack.callback(cluster.kill)
+        cluster.start()
+        for topic, partitions in {"orders": 3, "pay": 2, "clicks": 1, "open": 1, "shop-store-changelog": 1}.items():
+            create_topic(cluster.bootstrap, topic, partitions)
+        produce(cluster.bootstrap)
+        stack.callback(open_transaction(cluster.bootstrap).abort_transaction, CALL_SECONDS)
+        populate(cluster, stack)
+        (folder / "client.properties").write_text(f"bootstrap.servers={cluster.bootstrap}\n")
+        file = str(folder / "client.properties")
+        options = ("--source-config", file, "--target-config", file, "--source", "A", "--target", "B")
+        yield Scene(cluster, CommandLine(folder, options))
+
+
+def produce(bootstrap: str) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "sticky.partitioning.linger.ms": 0, **QUIET})
+    for topic, count in RECORDS.items():
+        for number in range(count):
+            producer.produce(topic, f"r{number}", key=str(number))
+    assert producer.flush(CALL_SECONDS) == 0
+
+
+def open_transaction(bootstrap: str) -> Producer:
+    """A transaction that stays open: the last stable offset is before its records, the high watermark behind them."""
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "held-open", **QUIET})
+    producer.init_transactions(CALL_SECONDS)
+    producer.begin_transaction()
+    for number in range(OPEN):
+        producer.produce("open", f"open-{number}")
+    assert producer.flush(CALL_SECONDS) == 0
+    return producer
+
+
+def populate(cluster: Cluster, stack: ExitStack) -> None:
+    bootstrap = cluster.bootstrap
+    stay_and_leave(bootstrap, "left", "pay")
+    whole: dict[tuple[str, int], int] = {("orders", 0): 1, ("orders", 1): 2, ("orders", 2): 3}
+    commits: dict[str, dict[tuple[str, int], int]] = {
+        "simple": whole,
+        "partial": {("orders", 0): 1},
+        "live": {("orders", 0): 1, ("pay", 1): 0},
+        "beyond": {("clicks", 0): 99},
+        "in-transaction": {("open", 0): 2},
+        "rebalancing": {("orders", 1): 2},
+        "kip-848": {("pay", 0): 1},
+        "connect-sink": {("clicks", 0): 1},
+        "_vendor": {("clicks", 0): 5},
+        "shop": {("clicks", 0): 0},
+    }
+    commit(bootstrap, commits)
+    stack.enter_context(member(bootstrap, "live", "orders"))
+    stack.enter_context(member_of_kip_848(bootstrap, "kip-848", "pay"))
+    stack.enter_context(share_consumer(cluster.jars, bootstrap, "sharers", "clicks"))
+    worker = RawMember(bootstrap, "connect-workers", "worker", protocol_type="connect")
+    stack.callback(worker.close)
+    wait_until(lambda: worker.join("clicks", "sessioned"), CALL_SECONDS, "a Connect worker's group")
+    hold_rebalancing(bootstrap, stack)
+
+
+def hold_rebalancing(bootstrap: str, stack: ExitStack) -> None:
+    """A group whose first member does not come back when a second joins, and one whose leader hands out nothing."""
+    first, second, leader = (RawMember(bootstrap, group) for group in ("rebalancing", "rebalancing", "completing"))
+    for one in (first, second, leader):
+        stack.callback(one.close)
+    wait_until(lambda: first.join("orders", "range"), CALL_SECONDS, "the first member")
+    second.ask_to_join("orders", "range")
+    assert second.take_joined()
+    second.ask_to_join("orders", "range")
+
+    def has_joined() -> bool:
+        leader.ask_to_join("orders", "range")
+        return leader.take_joined()
+
+    for _ in range(2):  # the first answer gives the member its id
+        wait_until(has_joined, CALL_SECONDS, "a leader")
+
+
+def test_every_partition_is_described_as_kafka_describes_it_cell_by_cell(scene: Scene) -> None:
+    ours = [[row[field] or "-" for field in row] for row in scene.rows("describe", "--all-groups")]
+    theirs = [words for words in scene.tool(GROUP_COMMAND, "--describe", "--all-groups") if words[0] in groups(scene)]
+    assert sorted(ours) == sorted(theirs) and len(theirs) > 15
+    assert ["in-transaction", "open", "0", "2", "10", "8", "-", "-", "-"] in ours
+
+
+def test_every_group_is_in_the_state_and_at_the_coordinator_that_kafka_tells(scene: Scene) -> None:
+    told = scene.tool(GROUP_COMMAND, "--describe", "--all-groups", "--state")
+    theirs = {words[0]: words[1:] for words in told if words[0] in groups(scene)}
+    ours = {row["group"]: row for row in scene.rows("list")}
+    assert {state for *_, state, _ in theirs.values()} == {
+        "Empty", "Stable", "PreparingRebalance", "CompletingRebalance",
+    }  # fmt: skip
+    for group, (address, broker, assignor, state, members) in theirs.items():
+        row = ours[group]
+        assert [row["coordinator"], row["assignor"] or "-", row["state"], row["members"]] == [
+            f"{address} {broker}", assignor, state, members,
+        ]  # fmt: skip
+
+
+def test_every_group_of_any_kind_is_listed_with_its_kind_and_protocol(scene: Scene) -> None:
+    told = [words for words in scene.tool(GROUPS_COMMAND, "--list") if words[0] != "GROUP"]
+    theirs = {words[0]: (words[1].lower(), words[2] if len(words) > 2 else "") for words in told}
+    ours = {row["group"]: (row["kind"], row["protocol_type"]) for row in scene.rows("list")}
+    assert ours == theirs
+    assert {kind for kind, _ in ours.values()} == {"classic", "consumer", "share"}
+    assert ours["connect-workers"] == ("classic", "connect")
+
+
+def test_lag_and_attention_say_what_is_known_and_never_0_for_what_is_not(scene: Scene) -> None:
+    ran = scene.command.run("groups", "list", *scene.command.clusters, "--format", "json").expect(1)
+    document = json.loads(ran.stdout)
+    found: dict[str, dict[str, Any]] = {group["group"]: group for group in document["groups"]}
+    described = [words for words in scene.tool(GROUP_COMMAND, "--describe", "--all-groups") if words[0] in found]
+    for group in ("simple", "partial", "live", "in-transaction", "rebalancing", "left", "shop"):
+        assert found[group]["lag"] == sum(int(words[5]) for words in described if words[0] == group and words[5] != "-")
+        assert found[group]["not_visible"] == {}
+    assert (found["beyond"]["lag"], found["beyond"]["lag_partitions_unknown"]) == (None, 1)
+    assert {group: found[group]["attention"] for group in ("simple", "partial", "live", "beyond", "shop")} == {
+        "simple": [],
+        "partial": ["never-committed-partitions"],
+        "live": ["alive", "never-committed-partitions"],
+        "beyond": ["commit-beyond-log-end"],
+        "shop": ["streams"],
+    }
+    assert found["connect-sink"]["attention"] == ["connect-sink"] and found["_vendor"]["attention"] == [
+        "vendor-internal"
+    ]
+    assert found["connect-workers"]["attention"] == ["alive"]
+    assert found["sharers"]["attention"] == ["not-visible"]
+    assert (found["sharers"]["kind"], found["sharers"]["state"], found["sharers"]["lag"]) == ("share", None, None)
+
+
+def test_what_is_left_out_is_counted_and_what_is_not_there_is_an_error(scene: Scene) -> None:
+    listed = scene.command.run(
+        "groups",
+        "list",
+        *scene.command.clusters,
+        "--group",
+        "simple|left",
+        "--exclude-group",
+        "left",
+        "--format",
+        "json",
+    ).expect(0)
+    document = json.loads(listed.stdout)
+    assert [group["group"] for group in document["groups"]] == ["simple"]
+    assert document["filtered"] == {"exclude-group": 1, "group": len(groups(scene)) - 2 + 2}
+    missing = scene.command.run("groups", "describe", "simple", "simpel", *scene.command.clusters).expect(1)
+    assert "simpel: no group on A has this name" in missing.stdout and "simple  Empty" in missing.stdout
+
+
+def test_nothing_but_a_name_is_wider_than_the_page(scene: Scene) -> None:
+    for words in (("list",), ("describe", "--all-groups")):
+        for width in (80, 200):
+            ran = scene.command.run("groups", *words, *scene.command.clusters)
+            assert not wider(ran.expect(1).stdout.splitlines(), 200) if width == 200 else True
+
+
+def test_waves_hold_every_group_with_commits_once_and_topics_stay_together(scene: Scene, tmp_path: Path) -> None:
+    command = ("groups", "waves", *scene.command.clusters, "--max-groups", "4", "--out-dir", str(tmp_path))
+    report = scene.command.run(*command).expect(0).stdout
+    waves = [read_groups_file(path) for path in sorted(tmp_path.iterdir())]
+    committed = {row["group"] for row in scene.rows("list") if row["partitions_committed"] not in ("0", "not-visible")}
+    assert sorted(group for wave in waves for group in wave) == sorted(committed)
+    topics = [
+        {t for row in scene.rows("list") if row["group"] in wave for t in row["topics"].split()} for wave in waves
+    ]
+    assert not set.intersection(*topics) and len(waves) > 1
+    assert "held together by these topics" in report and "orders: read by 4 groups" in report
+    again = scene.command.run(*command).expect(3)
+    assert "they are not overwritten" in again.complaint()
+
+
+def test_a_watch_shows_every_look_and_ends_in_time(scene: Scene) -> None:
+    command = ("groups", "describe", "live", *scene.command.clusters, "--watch", "--timeout", "5", "--format", "json")
+    looks = [json.loads(line) for line in scene.command.run(*command).expect(0).stdout.splitlines()]
+    assert len(looks) >= 2 and all(look["groups"][0]["state"] == "Stable" for look in looks)
+
+
+def groups(scene: Scene) -> frozenset[str]:
+    return groups_on(scene.cluster.bootstrap)
