@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -13,7 +13,14 @@ from migrate.cli.wiring import InventoryEdges, inventory_edges
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from migrate.inventory.describe import DescribedGroup, describe_groups
-from migrate.inventory.group_waves import GroupsToMove, Waves, groups_to_move, waves_by_prefix, waves_by_topics
+from migrate.inventory.group_waves import (
+    NOT_IN_A_FILE,
+    GroupsToMove,
+    Waves,
+    groups_to_move,
+    waves_by_prefix,
+    waves_by_topics,
+)
 from migrate.inventory.groups_files import refuse_waves_in, write_waves
 from migrate.inventory.listing import Inventory, inventory_of
 from migrate.inventory.read import ClusterGroups, read_groups
@@ -74,7 +81,7 @@ def run_waves(flow: Flow, progress: Progress, **options: Any) -> tuple[list[str]
     packed = pack(moved)
     files = write_waves(packed.waves, folder)
     lines = wave_report(read, packed, moved, list(map(str, files)), options["width"], options["colour"])
-    is_whole = not (moved.unread or read.unseen or read.missing)
+    is_whole = not (moved.unread or read.unseen or read.missing or NOT_IN_A_FILE in moved.left_out)
     return list(lines), EXIT_DONE if is_whole else EXIT_FAILED
 
 
@@ -93,7 +100,8 @@ def packing(by: str, max_groups: int) -> Callable[[GroupsToMove], Waves]:
 
 
 def _described(read: ClusterGroups) -> tuple[ClusterGroups, tuple[DescribedGroup, ...]]:
-    return read, describe_groups(read)
+    # Groups that were not named have been left out by nobody's filter.
+    return replace(read, filtered={}), describe_groups(read)
 
 
 def _listed(inventory: Inventory, options: Mapping[str, Any]) -> Iterator[str]:

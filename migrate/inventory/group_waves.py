@@ -16,7 +16,9 @@ from migrate.model import Failure
 HUBS_TRIED = 5
 NO_COMMITS = "nothing is committed, so there is nothing to move"
 OTHER_KIND = "share and streams groups are not moved by this tool"
-NOT_IN_A_FILE = "a groups file cannot hold its name: it has a line end, blanks at its ends, or begins with #"
+NOT_IN_A_FILE = (
+    "a groups file cannot hold its name: it is empty, has a line end or blanks at its ends, or begins with #"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def _fits_a_line(group: str) -> bool:
         group.encode()
     except UnicodeEncodeError:
         return False
-    return group == group.strip() and not group.startswith("#") and not {"\n", "\r"} & set(group)
+    return bool(group) and group == group.strip() and not group.startswith("#") and not {"\n", "\r"} & set(group)
 
 
 def waves_by_topics(reads: Mapping[str, Iterable[str]], max_groups: int) -> Waves:

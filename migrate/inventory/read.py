@@ -134,7 +134,10 @@ def _commits(reader: GroupReader, groups: Mapping[str, ListedGroup], timer: Time
     for name, group in groups.items():
         answer = answers.get(name, NO_ANSWER)
         if group.kind == SHARE:
-            answer = Failure("NO_CLIENT", "no client at hand reads the positions of share groups")
+            described = group.description
+            answer = (
+                described if isinstance(described, Failure) else Failure("NO_CLIENT", "share groups commit nothing")
+            )
         elif isinstance(group.kind, Failure) and not answer:
             # Nothing committed, or a kind whose positions are kept elsewhere: nobody can tell.
             answer = group.kind

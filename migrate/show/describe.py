@@ -22,6 +22,7 @@ from migrate.text import Colour, many, name, paint, safe
 FIELDS = (
     "group", "topic", "partition", "current_offset", "log_end_offset", "lag", "consumer_id", "host", "client_id",
 )  # fmt: skip
+ONE_LINE = 10**6  # columns: headings are not broken
 NUMBERS = columns("PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG")
 NARROW = (*columns("TOPIC", right=False), *NUMBERS)
 WIDE = (
@@ -32,10 +33,13 @@ WIDE = (
 def description_lines(read: ClusterGroups, groups: Sequence[DescribedGroup], width: int, colour: bool) -> Iterator[str]:
     """Yield each group's line and its partitions, then what could not be read."""
     yield paint(f"Groups on {name(read.alias)} ({read.side}), read {iso(read.time_ms)}", Colour.BOLD, colour)
+    # One form for all of them: what stands where must not change from one group to the next.
+    is_wide = all(layout(WIDE, (_wide(g, line) for line in g.lines), ONE_LINE).width <= width for g in groups)
     for group in groups:
         yield ""
         yield from _group_line(group, width, colour)
-        yield from _partitions(group, width, colour)
+        if group.lines:
+            yield from (_wide_lines if is_wide else _narrow_lines)(group, width, colour)
     if not groups and not read.missing:
         yield "No groups."
     yield from unread_lines(read, {group.group: not_visible(group) for group in groups}, width, colour)
@@ -86,22 +90,23 @@ def _group_line(group: DescribedGroup, width: int, colour: bool) -> Iterator[str
         lag = "lag not known" if group.lag.unknown else "nothing committed"
     else:
         lag = f"lag {group.lag.records}"
-        lag += f" and {many(group.lag.unknown, 'partition')} of which it is not known" * bool(group.lag.unknown)
+        lag += f" (not known of {many(group.lag.unknown, 'partition')})" * bool(group.lag.unknown)
+    beyond = 0 if isinstance(group.lag, Failure) else group.lag.beyond
+    ahead = [f"{many(beyond, 'commit')} beyond the log's end"] if beyond else []
     head = f"{name(group.group)}  {state}"
-    text = "; ".join([kind, *parts, lag])
+    text = "; ".join([kind, *parts, lag, *ahead])
     yield from headed(head, shade if colour else None, wrapped(text, width, f"{head}  ", "    "))
 
 
-def _partitions(group: DescribedGroup, width: int, colour: bool) -> Iterator[str]:
-    if not group.lines:
-        return
+def _wide_lines(group: DescribedGroup, width: int, colour: bool) -> Iterator[str]:
     wide = layout(WIDE, (_wide(group, line) for line in group.lines), width)
-    if wide.width <= width:
-        for heading in wide.headings:
-            yield paint(heading, Colour.DIM, colour)
-        for line in group.lines:
-            yield paint(wide.line(_wide(group, line)), Colour.YELLOW, colour and isinstance(line.log_end, Failure))
-        return
+    for heading in wide.headings:
+        yield paint(heading, Colour.DIM, colour)
+    for line in group.lines:
+        yield paint(wide.line(_wide(group, line)), Colour.YELLOW, colour and isinstance(line.log_end, Failure))
+
+
+def _narrow_lines(group: DescribedGroup, width: int, colour: bool) -> Iterator[str]:
     narrow = layout(NARROW, (_narrow(group, line) for line in group.lines), width - len(INDENT))
     for heading in narrow.headings:
         yield paint(INDENT + heading, Colour.DIM, colour)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from migrate.inventory.group_waves import GroupsToMove, Hub, OversizedPart, WavePart, Waves
 from migrate.inventory.read import ClusterGroups
+from migrate.model import Side
 from migrate.show.listing import unread_lines
 from migrate.show.table import at_most, columns, layout, names, wrapped
 from migrate.text import Colour, many, name, paint, safe, shell_word, some
@@ -11,6 +12,10 @@ from migrate.text import Colour, many, name, paint, safe, shell_word, some
 COLUMNS = (*columns("WAVE", "GROUPS", "PARTS", "TOPICS"), *columns("FILE", right=False))
 SHOWN = 20
 NAMED = 10
+SPLIT = (
+    "If producers and consumers of such a topic may move at different times, tell the groups apart by their names: "
+    "--by 'prefix REGEX'."
+)
 
 
 def wave_report(
@@ -32,12 +37,14 @@ def wave_report(
     for oversized in waves.oversized:
         yield ""
         yield from _oversized(oversized, width, colour)
+    if any(oversized.hubs for oversized in waves.oversized):
+        yield from wrapped(SPLIT, width)
     if waves.across:
         yield ""
         text = f"Read in more than one wave: {names(waves.across, NAMED)}"
         yield from wrapped(text, width, colour=Colour.YELLOW if colour else None)
     yield from _left_out(read, moved, width, colour)
-    if files:
+    if files and read.side is Side.SOURCE:
         yield ""
         yield from wrapped("Next, with the cluster options added:", width)
         yield f"  mm2-migrate plan --groups-file {shell_word(files[0])} --out wave1.plan"
@@ -55,10 +62,6 @@ def _oversized(oversized: OversizedPart, width: int, colour: bool) -> Iterator[s
     yield from wrapped(head + (", held together by these topics:" if oversized.hubs else "."), width,
                        colour=Colour.YELLOW if colour else None)  # fmt: skip
     yield from at_most([_hub(hub) for hub in oversized.hubs], SHOWN, width)
-    if oversized.hubs:
-        yield from wrapped(
-            "If producers and consumers of these can move at different times, split it by --by 'prefix REGEX'.", width
-        )
 
 
 def _hub(hub: Hub) -> str:

@@ -37,7 +37,7 @@ NARROW = (
 )
 LEGEND = (
     "COMMITTED counts the partitions with a commit, of all partitions of the group's topics. LAG is the log end less "
-    "the committed offset, added up; + marks a sum that lacks partitions whose lag is not known. ? is not visible."
+    "the committed offset, added up; + marks a sum that lacks partitions whose lag is not known. ? is not known."
 )
 
 
@@ -188,7 +188,8 @@ def _sum(group: GroupSummary, more: str) -> str:
     """Return the lag; `more` marks one that lacks partitions. Nothing committed has no lag, which is not 0."""
     lag = group.lag
     if isinstance(lag, Failure) or (lag.records is None and lag.unknown):
-        return UNSEEN if more else NOT_VISIBLE
+        unread = isinstance(lag, Failure) or lag.unread
+        return UNSEEN if more else NOT_VISIBLE if unread else ""
     return number(lag.records, "-" if more else "") + more * bool(lag.unknown)
 
 

@@ -17,7 +17,7 @@ CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 # Options of other programs that the pages name: kafka-consumer-groups, and what developers use.
-KAFKA = {"--all-groups", "--reset-offsets", "--from-file"}
+KAFKA = {"--all-groups", "--describe", "--reset-offsets", "--from-file"}
 DEVELOPERS = {"--long", "--list", "--quick", "--mutants", "--excused", "--dist", "--strict"}
 
 COMMANDS = {

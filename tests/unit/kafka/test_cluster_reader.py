@@ -2,8 +2,12 @@
 
 from types import SimpleNamespace
 
-from migrate.kafka.cluster_reader import _commits
-from migrate.model import UNREAD_METADATA, Commit, TopicPartition
+from confluent_kafka import ConsumerGroupState, ConsumerGroupType
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
+from migrate.kafka.cluster_reader import _commits, _listed_group
+from migrate.model import UNREAD_METADATA, Commit, Failure, TopicPartition
 
 
 class Beyond:
@@ -19,3 +23,40 @@ class Beyond:
 def test_metadata_that_librdkafka_can_not_read_is_some_and_no_fault():
     found = _commits(SimpleNamespace(topic_partitions=[Beyond()]))
     assert found == {TopicPartition("t", 0): Commit(7, UNREAD_METADATA, None)}
+
+
+def described(**changes):
+    usual = {
+        "is_simple_consumer_group": False, "members": (), "partition_assignor": "range",
+        "state": ConsumerGroupState.STABLE, "type": ConsumerGroupType.CLASSIC,
+        "coordinator": SimpleNamespace(id=3, host="kafka-3", port=9093),
+    }  # fmt: skip
+    return _listed_group(SimpleNamespace(**usual | changes))
+
+
+def test_a_group_is_described_with_its_members_and_what_they_are_assigned():
+    assigned = [KafkaPartition("t", 2), KafkaPartition("u", 0), KafkaPartition("t", 0)]
+    one = SimpleNamespace(
+        member_id="c-1", client_id="app", host="/10.0.0.7", assignment=SimpleNamespace(topic_partitions=assigned)
+    )
+    two = SimpleNamespace(member_id="c-2", client_id="app", host="/10.0.0.8", assignment=None)
+    members = (
+        GroupMember("c-1", "app", "/10.0.0.7", (AssignedTopic("t", (2, 0)), AssignedTopic("u", (0,)))),
+        GroupMember("c-2", "app", "/10.0.0.8"),
+    )
+    coordinator = Coordinator(3, "kafka-3", 9093)
+    assert described(members=(one, two)) == ListedGroup(
+        "classic", "consumer", GroupDescription("Stable", members, "range", coordinator)
+    )
+
+
+def test_a_group_of_kip_848_a_simple_one_and_a_state_without_a_word_are_told_as_they_are():
+    new = described(type=ConsumerGroupType.CONSUMER, state=ConsumerGroupState.UNKNOWN)
+    assert (new.kind, new.protocol_type, new.description.state) == ("consumer", "consumer", "Unknown")
+    assert described(is_simple_consumer_group=True).protocol_type == ""
+
+
+def test_a_group_without_an_answer_or_a_coordinator_is_a_failure_and_not_an_empty_group():
+    denied = Failure("GROUP_AUTHORIZATION_FAILED", "not authorized")
+    assert _listed_group(denied) == denied
+    assert isinstance(described(coordinator=None), Failure)

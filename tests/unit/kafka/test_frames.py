@@ -5,8 +5,10 @@ import socket
 import pytest
 
 from migrate.commit_table import CommitTable
+from migrate.described_group import ListedGroup
 from migrate.kafka.frames import ByGroup, receive, send
 from migrate.model import Commit, Failure, GroupState, TopicPartition
+from tests.unit.inventoryscene import group, member
 
 
 def test_values_come_over_the_channel_as_they_were_sent() -> None:
@@ -17,6 +19,8 @@ def test_values_come_over_the_channel_as_they_were_sent() -> None:
             odd: {TopicPartition("t\n,\x00", 1): Commit(7, "m\x00é", None)},
             "b": Failure("X", "y", True, True),
             "c": GroupState("Stable", 1, ("a@b",)),
+            "d": group(member(orders=(0, 1))),
+            "e": ListedGroup.unseen(Failure("X", "y")),
         }
         send(ours, value)
         assert receive(theirs) == value

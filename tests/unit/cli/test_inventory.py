@@ -1,0 +1,98 @@
+"""What the `groups` commands print and exit with, over a cluster in memory."""
+
+import json
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from migrate.cli import inventory
+from migrate.cli.wiring import InventoryEdges
+from migrate.inventory.read import InventoryReaders
+from migrate.inventory.watch import Glance
+from migrate.plan.watch import Sight
+from tests.fakes import NoProgress
+from tests.unit.inventoryscene import DENIED, FakeGroups, commits, group
+
+LOOK = {"width": lambda: 80, "colour": False, "on_terminal": False, "watch": False, "timeout": None, "form": "table"}
+FILTERS = {"groups": (), "exclude_groups": (), "topics": (), "exclude_topics": (), "groups_file": None}
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    made = FakeGroups(
+        {"billing": group(), "crm": group()},
+        committed={"billing": commits(pay_0=90), "crm": commits(pay_0=1)},
+        partitions={"pay": 1},
+    )
+
+    @contextmanager
+    def edges(flow, options):
+        yield InventoryEdges(InventoryReaders(made, made))
+
+    monkeypatch.setattr(inventory, "inventory_edges", edges)
+    return made
+
+
+def printed(run, **options) -> tuple[str, int]:
+    lines: list[str] = []
+    code = run(None, NoProgress(), lines.extend, **LOOK | options)
+    return "\n".join(lines), code
+
+
+def test_list_exits_0_where_all_was_read_and_1_where_not(cluster):
+    assert printed(inventory.run_list, **FILTERS)[1] == 0
+    cluster.committed["crm"] = DENIED
+    text, code = printed(inventory.run_list, **FILTERS)
+    assert code == 1 and "crm: GROUP_AUTHORIZATION_FAILED" in text
+    assert printed(inventory.run_list, **FILTERS | {"exclude_groups": ("crm",)})[1] == 0
+    cluster.may_describe = False
+    assert printed(inventory.run_list, **FILTERS | {"exclude_groups": ("crm",)})[1] == 1
+
+
+def test_describe_exits_1_for_a_group_that_is_not_there(cluster):
+    text, code = printed(inventory.run_describe, names=("billing",), all_groups=False)
+    assert code == 0 and "billing" in text and "crm" not in text and "filter" not in text
+    text, code = printed(inventory.run_describe, names=("billing", "nobody"), all_groups=False)
+    assert code == 1 and "nobody: no group on A has this name" in text
+
+
+def test_describe_of_all_groups_has_those_too_that_plans_leave_out(cluster):
+    cluster.consumers["console-consumer-7"] = group()
+    document = json.loads(printed(inventory.run_describe, names=(), all_groups=True, form="json")[0])
+    assert [found["group"] for found in document["groups"]] == ["billing", "console-consumer-7", "crm"]
+    assert document["filtered"] == {}
+
+
+def test_waves_are_written_and_exit_1_where_a_group_could_not_be_read(cluster, tmp_path):
+    options = {"max_groups": 1, "width": 80, "colour": False, "by": "prefix [a-z]"} | FILTERS
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    lines, code = inventory.run_waves(None, NoProgress(), out_dir=tmp_path / "one", **options)
+    assert code == 0 and sorted(path.name for path in (tmp_path / "one").iterdir()) == ["wave1.txt", "wave2.txt"]
+    assert "high_watermarks" not in cluster.calls and any("wave2.txt" in line for line in lines)
+    cluster.committed["crm"] = DENIED
+    assert inventory.run_waves(None, NoProgress(), out_dir=tmp_path / "two", **options)[1] == 1
+    cluster.committed["crm"], cluster.consumers[" odd"] = {}, group()
+    cluster.committed[" odd"] = commits(pay_0=1)
+    (tmp_path / "three").mkdir()
+    assert inventory.run_waves(None, NoProgress(), out_dir=tmp_path / "three", **options)[1] == 1
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_watch_without_a_terminal_prints_every_look_and_none_twice(cluster, form):
+    text, code = printed(inventory.run_list, **FILTERS | {"watch": True, "timeout": 0.0, "form": form})
+    assert code == 0
+    if form == "json":
+        assert len(json.loads(text)["groups"]) == 2
+    else:
+        assert text.count("Groups on A") == 1
+
+
+def test_a_watcher_says_once_why_no_newer_look_comes():
+    said, shown = [], []
+    teller = inventory.Watcher(iter, shown.append, SimpleNamespace(say=said.append), False, False)
+    teller(Glance(["a look"], Sight(), False))
+    teller(Glance(["a look"], Sight(2.0, None, "A cannot be reached."), False))
+    teller(Glance(["a look"], Sight(3.0), True))
+    assert shown == [["a look", ""]] and said == ["A cannot be reached. Trying again."]

@@ -1,0 +1,54 @@
+"""Partitions of groups, line by line: every one that is committed or assigned is there once for each member."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.described_group import ListedGroup
+from migrate.inventory.describe import describe_groups
+from migrate.model import Commit, TopicPartition
+from tests.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, group, member, read
+
+partitions = st.frozensets(st.integers(0, 5), max_size=6)
+
+
+def described(listed, committed, **parts):
+    cluster = FakeGroups({"g": listed}, committed={"g": committed}, partitions={"t": 6, "orders": 3}, **parts)
+    (found,) = describe_groups(read(cluster))
+    return found
+
+
+@given(st.lists(partitions, max_size=3), partitions)
+def test_lines_are_the_assigned_partitions_by_member_and_then_the_committed_rest(assigned, committed):
+    members = [member(f"c-{number}", t=tuple(some)) for number, some in enumerate(assigned)]
+    offsets = {TopicPartition("t", partition): Commit(partition) for partition in committed}
+    found = described(group(*members), offsets)
+    with_member = [(line.member.consumer_id, line.partition.partition) for line in found.lines if line.member]
+    assert sorted(with_member) == sorted((m.consumer_id, p.partition) for m in members for p in m.partitions())
+    without = [line.partition.partition for line in found.lines if line.member is None]
+    assert without == sorted(committed - frozenset().union(*assigned))
+    assert all(line.committed == (line.partition.partition if line.partition.partition in committed else None)
+               for line in found.lines)  # fmt: skip
+    # As Kafka's tool: who has most comes first, and lines without a member come last.
+    sizes = [len(assigned[int(consumer.removeprefix("c-"))]) for consumer, _ in with_member]
+    assert sizes == sorted(sizes, reverse=True) and [line.member is None for line in found.lines] == sorted(
+        line.member is None for line in found.lines
+    )
+
+
+def test_lag_is_the_end_less_the_commit_negative_where_the_commit_is_beyond_it():
+    found = described(group(), commits(t_0=60, t_1=160, lost_0=5))
+    lags = {str(line.partition): line.lag for line in found.lines}
+    assert lags == {"t-0": 40, "t-1": -60, "lost-0": None}
+    assert (found.lag.records, found.lag.unknown, found.is_whole) == (40, 2, False)
+
+
+def test_a_partition_that_was_never_committed_has_an_end_and_no_lag():
+    (line,) = described(group(member(orders=(1,))), {}).lines
+    assert (line.committed, line.log_end, line.lag) == (None, 100, None)
+
+
+def test_a_group_whose_commits_or_members_are_not_visible_is_not_whole():
+    unread = described(group(member(orders=(1,))), DENIED)
+    assert unread.commits_unread == DENIED and unread.lag == DENIED and len(unread.lines) == 1 and not unread.is_whole
+    assert not described(ListedGroup("share", "share", NO_SHARE), {}).is_whole
+    assert described(group(), commits(t_0=1)).is_whole

@@ -1,0 +1,91 @@
+"""A cluster's groups in memory, behind the ports that the `groups` commands ask."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
+from migrate.inventory.read import ClusterGroups, InventoryReaders, read_groups
+from migrate.model import ClusterFacts, Commit, Commits, Failure, Side, TopicPartition
+from migrate.survey.filters import Filters
+from migrate.survey.survey import Timer
+from tests.fakes import FakeClock, NoProgress
+
+COORDINATOR = Coordinator(1, "kafka-1", 9092)
+NO_SHARE = Failure("NO_CLIENT", "no client at hand describes share groups")
+DENIED = Failure("GROUP_AUTHORIZATION_FAILED", "not authorized")
+
+
+def member(consumer: str = "c-1", **assigned: tuple[int, ...]) -> GroupMember:
+    return GroupMember(
+        consumer, f"client-of-{consumer}", "/10.0.0.7", tuple(AssignedTopic(*a) for a in assigned.items())
+    )
+
+
+def group(
+    *members: GroupMember, state: str = "", kind: str = "classic", protocol_type: str = "consumer", assignor: str = ""
+) -> ListedGroup:
+    described = GroupDescription(state or ("Stable" if members else "Empty"), members, assignor, COORDINATOR)
+    return ListedGroup(kind, protocol_type, described)
+
+
+def commits(**offsets: int) -> Commits:
+    """Commits by partition: orders_0=7."""
+    return {TopicPartition(*_place(name)): Commit(offset) for name, offset in offsets.items()}
+
+
+def _place(name: str) -> tuple[str, int]:
+    topic, _, partition = name.rpartition("_")
+    return topic, int(partition)
+
+
+@dataclass
+class FakeGroups:
+    """What is on a cluster. `asked` keeps of which groups commits were wanted, `calls` the names of the calls."""
+
+    consumers: dict[str, ListedGroup] = field(default_factory=dict)
+    others: Mapping[str, ListedGroup] | Failure = field(default_factory=dict)
+    committed: dict[str, Commits | Failure] = field(default_factory=dict)
+    partitions: dict[str, int] = field(default_factory=dict)
+    ends: dict[TopicPartition, int | Failure] = field(default_factory=dict)
+    may_describe: bool | None = True
+    asked: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    stable: list[bool] = field(default_factory=list)
+    side: Side = Side.SOURCE
+    alias: str = "A"
+
+    def facts(self) -> ClusterFacts:
+        return ClusterFacts("id", 1, self.may_describe)
+
+    def topics(self) -> Mapping[str, int]:
+        self.calls.append("topics")
+        return self.partitions
+
+    def groups(self) -> frozenset[str]:
+        self.calls.append("groups")
+        return frozenset(self.consumers)
+
+    def described_groups(self, groups: Collection[str]) -> Mapping[str, ListedGroup]:
+        return {name: self.consumers[name] for name in groups}
+
+    def other_groups(self) -> Mapping[str, ListedGroup] | Failure:
+        self.calls.append("other_groups")
+        return self.others
+
+    def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
+        self.calls.append("commits")
+        self.asked += groups
+        self.stable.append(require_stable)
+        return {name: self.committed.get(name, {}) for name in groups}
+
+    def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
+        self.calls.append("high_watermarks")
+        gone = Failure("UNKNOWN_TOPIC_OR_PARTITION", "not there")
+        return {place: self.ends.get(place, 100 if place.topic in self.partitions else gone) for place in partitions}
+
+    def close(self) -> None: ...
+
+
+def read(cluster: FakeGroups, filters: Filters | None = None, with_ends: bool = True) -> ClusterGroups:
+    """Read the cluster, everything on it by default."""
+    return read_groups(InventoryReaders(cluster, cluster), filters, Timer(FakeClock(), NoProgress()), with_ends)

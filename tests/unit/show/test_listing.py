@@ -1,0 +1,113 @@
+"""`groups list` in its three forms: the same facts, no name that a terminal obeys, nothing unseen shown as a number."""
+
+import csv
+import json
+from io import StringIO
+
+import pytest
+
+from migrate.described_group import ListedGroup
+from migrate.inventory.listing import inventory_of
+from migrate.show.listing import FIELDS, listing_csv, listing_document, listing_lines
+from migrate.survey.filters import Filters
+from tests.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, group, member, read
+
+EVIL = "evil\x1b[2J,=cmd"
+
+
+def cluster() -> FakeGroups:
+    return FakeGroups(
+        {
+            "billing": group(member(orders=(0, 1)), assignor="range"), "never": group(protocol_type=""), EVIL: group(),
+            "partly": group(), "console-consumer-1": group(),
+        },
+        {"sharers": ListedGroup("share", "share", NO_SHARE)},
+        {
+            "billing": commits(orders_0=90, orders_1=97), "never": {}, EVIL: commits(orders_0=150),
+            "partly": commits(orders_0=99, gone_0=1),
+        },
+        {"orders": 2},
+    )  # fmt: skip
+
+
+def inventory(**changes):
+    seen = cluster()
+    for name, value in changes.items():
+        setattr(seen, name, value)
+    return inventory_of(read(seen, Filters()))
+
+
+def rows() -> dict[str, dict[str, str]]:
+    text = "\r\n".join(listing_csv(inventory()))
+    return {row["group"]: row for row in csv.DictReader(StringIO(text))}
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_table_fits_and_has_every_group_with_its_numbers(width):
+    lines = list(listing_lines(inventory(), width, False))
+    assert all(len(line) <= width for line in lines)
+    (at,) = (number for number, line in enumerate(lines) if line.startswith("billing"))
+    # A long name leaves the numbers no room beside it on a narrow page: they are below.
+    assert {"Stable", "1", "2/2", "13"} <= {*lines[at].split(), *lines[at + 1].split()}
+    text = "\n".join(lines)
+    assert "coordinator kafka-1:9092 (1)" in text or width == 200
+    assert "assignor range" in text or width == 200
+
+
+def test_what_is_not_known_is_a_question_mark_and_nothing_committed_a_hyphen():
+    lines = {line.split()[0]: line.split() for line in listing_lines(inventory(), 200, False) if line.strip()}
+    heading = lines["GROUP"]
+    lag = heading.index("LAG")
+    assert lines["never"][lag] == "-" and lines["partly"][lag] == "1+" and lines["sharers"][lag] == "?"
+    assert "sharers: NO_CLIENT: no client at hand describes share groups" in "\n".join(
+        listing_lines(inventory(), 200, False)
+    )
+
+
+def test_totals_count_kinds_states_lag_attention_and_what_filters_took():
+    text = "\n".join(listing_lines(inventory(), 200, False))
+    for expected in (
+        "5 groups", "4 classic: 3 Empty, 1 Stable", "1 share: 1 not-visible",
+        "14 records; not known of 2 partitions and 1 group", "1 alive", "1 default-exclude (by filter)",
+    ):  # fmt: skip
+        assert expected in text
+
+
+def test_what_the_list_may_lack_is_said_and_so_are_names_that_are_not_there():
+    text = "\n".join(listing_lines(inventory(may_describe=False, others=DENIED), 200, False))
+    assert "NOT VISIBLE" in text and "brokers leave them out" in text and "GROUP_AUTHORIZATION_FAILED" in text
+    missing = inventory_of(read(cluster(), Filters(groups_file=frozenset({"bilinng\x1b"}))))
+    assert r"bilinng\x1b: no group on A has this name" in "\n".join(listing_lines(missing, 200, False))
+
+
+def test_no_form_has_a_character_that_a_terminal_obeys():
+    seen = inventory()
+    for lines in (listing_lines(seen, 80, False), listing_csv(seen), listing_document(seen)):
+        assert not any("\x1b" in line for line in lines)
+    assert any("\x1b[" in line for line in listing_lines(seen, 80, True))
+
+
+def test_csv_has_a_column_for_every_field_and_words_for_what_is_not_visible():
+    found = rows()
+    assert list(found["billing"]) == list(FIELDS)
+    assert (found["billing"]["lag"], found["billing"]["topics"]) == ("13", "orders")
+    assert found["never"]["lag"] == "" and found["sharers"]["lag"] == "not-visible"
+    assert (found["partly"]["lag"], found["partly"]["lag_partitions_unknown"]) == ("1", "1")
+
+
+def test_json_has_null_and_a_reason_for_what_is_not_visible():
+    document = json.loads("\n".join(listing_document(inventory())))
+    groups = {found["group"]: found for found in document["groups"]}
+    assert (document["side"], document["cluster"], document["totals"]["groups"]) == ("source", "A", 5)
+    assert groups["billing"]["coordinator"] == {"id": 1, "host": "kafka-1", "port": 9092}
+    assert set(groups["billing"]) == {*FIELDS, "not_visible"} and groups["billing"]["not_visible"] == {}
+    sharers = groups["sharers"]
+    assert all(sharers[field] is None for field in sharers["not_visible"]) and sharers["state"] is None
+    assert groups["never"]["lag"] is None and groups["never"]["not_visible"] == {}
+    assert groups["partly"]["lag"] == 1 and "gone" in groups["partly"]["not_visible"]["lag"]
+    assert groups[EVIL]["attention"] == ["never-committed-partitions", "commit-beyond-log-end"]
+
+
+def test_no_groups_are_no_table():
+    lines = list(listing_lines(inventory_of(read(FakeGroups())), 80, False))
+    assert "Groups       0 groups" in lines and not any("COORDINATOR" in line for line in lines)
