@@ -124,11 +124,14 @@ class GroupReader(CommitReader, Protocol):
         """As `ClusterAdmin.close`."""
 
 
-class OtherGroupsReader(Protocol):
-    """Finds the groups of one cluster that no listing of consumer groups shows. Reads only."""
+class EveryKindReader(Protocol):
+    """Lists the groups of one cluster, of every kind. Reads only."""
 
-    def other_groups(self) -> Mapping[str, ListedGroup] | Failure:
-        """Return share groups, streams groups, those of Connect workers and the like, or why nobody lists them."""
+    def told_groups(self) -> Mapping[str, ListedGroup] | Failure:
+        """Return share groups, streams groups, those of Connect workers and the like, or why nobody lists them.
+
+        With them are the consumer groups of which the same listing says all; the others are to be described.
+        """
 
 
 class Progress(Protocol):

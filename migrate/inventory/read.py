@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from migrate.described_group import ListedGroup
 from migrate.model import ClusterFacts, Commits, Failure, Side, TopicPartition
-from migrate.ports import GroupReader, OtherGroupsReader
+from migrate.ports import EveryKindReader, GroupReader
 from migrate.progress import LOGS_AT_ONCE
 from migrate.survey.filters import Filters
 from migrate.survey.survey import Timer
@@ -25,7 +25,7 @@ class InventoryReaders:
     """What one cluster is asked through."""
 
     groups: GroupReader
-    others: OtherGroupsReader
+    every_kind: EveryKindReader
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,14 @@ def read_groups(
     """
     reader = readers.groups
     facts = timer.run("reach", f"reaching {reader.alias}", reader.facts)
-    others, groups, filtered, missing = _list_groups(readers, filters, timer)
+    told, groups, filtered, missing = _list_groups(readers, filters, timer)
     commits = _commits(reader, groups, timer)
     topics = timer.run("topics", f"listing topics of {reader.alias}", reader.topics)
     if filters is not None and (filters.topics or filters.exclude_topics):
         groups, commits = _within_topics(filters, groups, commits, filtered)
     read = ClusterGroups(
         reader.side, reader.alias, timer.clock.now_ms(), groups, commits, topics, {}, filtered, missing,
-        _unseen(facts, others) if missing or filters is None or filters.groups_file is None else (),
+        _unseen(facts, told) if missing or filters is None or filters.groups_file is None else (),
     )  # fmt: skip
     if not with_ends:
         return read
@@ -94,16 +94,16 @@ def assigned_to(group: ListedGroup) -> set[TopicPartition]:
 def _list_groups(
     readers: InventoryReaders, filters: Filters | None, timer: Timer
 ) -> tuple[Mapping[str, ListedGroup] | Failure, dict[str, ListedGroup], dict[str, int], tuple[str, ...]]:
-    """Return the groups of other kinds, those of any kind inside the filters, what was filtered, what is missing."""
+    """Return what the listing of every kind told, the groups inside the filters, what was filtered, what is missing."""
     reader = readers.groups
     listed = timer.run("groups", f"listing groups on {reader.alias}", reader.groups)
     by_name = filters.groups_file if filters is not None else None
-    others: Mapping[str, ListedGroup] | Failure = {}
+    told: Mapping[str, ListedGroup] | Failure = {}
     # That listing describes every group: where all that were asked for are known, nobody waits for it.
     if by_name is None or not by_name <= listed:
         text = f"listing groups of every kind on {reader.alias}"
-        others = timer.run("kinds", text, readers.others.other_groups)
-    known = {} if isinstance(others, Failure) else {g: o for g, o in others.items() if g not in listed}
+        told = timer.run("kinds", text, readers.every_kind.told_groups)
+    known = {} if isinstance(told, Failure) else told
     every = listed | known.keys()
     filtered: dict[str, int] = {}
     wanted = []
@@ -113,12 +113,12 @@ def _list_groups(
             wanted.append(group)
         else:
             filtered[verdict] = filtered.get(verdict, 0) + 1
-    asked = [group for group in wanted if group in listed]
+    asked = [group for group in wanted if group not in known]
     text = f"describing {many(len(asked), 'group')} on {reader.alias}"
     described = timer.ask("states", text, asked, reader.described_groups) if asked else {}
     unanswered = ListedGroup.unseen(NO_ANSWER)
     groups = {group: known.get(group) or described.get(group, unanswered) for group in wanted}
-    return others, groups, filtered, filters.unknown_names(every) if filters is not None else ()
+    return told, groups, filtered, filters.unknown_names(every) if filters is not None else ()
 
 
 def _commits(reader: GroupReader, groups: Mapping[str, ListedGroup], timer: Timer) -> dict[str, Commits | Failure]:
@@ -182,8 +182,8 @@ def _reading_only(group: ListedGroup, topics: Collection[str]) -> ListedGroup:
     return replace(group, description=replace(described, members=members))
 
 
-def _unseen(facts: ClusterFacts, others: Mapping[str, ListedGroup] | Failure) -> tuple[str, ...]:
+def _unseen(facts: ClusterFacts, told: Mapping[str, ListedGroup] | Failure) -> tuple[str, ...]:
     unseen = [] if facts.may_describe else [HIDDEN]
-    if isinstance(others, Failure):
-        unseen.append(f"share groups, streams groups and those of Connect workers ({others})")
+    if isinstance(told, Failure):
+        unseen.append(f"share groups, streams groups and those of Connect workers ({told})")
     return tuple(unseen)

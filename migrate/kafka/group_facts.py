@@ -18,11 +18,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from migrate.described_group import Coordinator, GroupDescription, GroupMember, ListedGroup
+from migrate.described_group import ListedGroup
 from migrate.errors import ClusterError
 from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of
 from migrate.kafka.offsets_topic import read_offsets_topic
+from migrate.kafka.old_listing import classic_group
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure
 from migrate.survey.expiry import MINUTE_MS
@@ -41,9 +42,10 @@ _PROTOCOLS = "group.coordinator.rebalance.protocols"
 
 @dataclass(frozen=True)
 class _EveryGroup:
-    """The names of consumer groups, all other groups, and those of them whose kind the listing does not tell."""
+    """The names of consumer groups, what the old listing tells of them, all other groups, and those of unknown kind."""
 
     consumers: frozenset[str]
+    told: Mapping[str, ListedGroup]
     others: Mapping[str, ListedGroup]
     untold: tuple[str, ...]
 
@@ -69,10 +71,10 @@ class ConfluentGroupFacts:
             kinds[name] = "unknown" if isinstance(group.kind, Failure) else _KINDS.get(group.kind, "other")
         return kinds
 
-    def other_groups(self) -> Mapping[str, ListedGroup] | Failure:
-        """Return the groups that the listing of consumer groups lacks, with what the old listing says of them."""
+    def told_groups(self) -> Mapping[str, ListedGroup] | Failure:
+        """Return what the old listing says of groups of any kind, without consumer groups that it cannot describe."""
         found = self._every_group()
-        return found if isinstance(found, Failure) else found.others
+        return found if isinstance(found, Failure) else {**found.told, **found.others}
 
     def _every_group(self) -> "_EveryGroup | Failure":
         """List all groups, twice.
@@ -94,7 +96,13 @@ class ConfluentGroupFacts:
         others = {str(group.id): group for group in listed if str(group.id) not in known}
         untold = tuple(name for name, group in others.items() if not group.protocol_type)
         records = self.group_records(untold) if untold else {}
-        return _EveryGroup(known, {name: _other_group(name, group, records) for name, group in others.items()}, untold)
+        described = {str(group.id): classic_group(group) for group in listed if str(group.id) in known}
+        return _EveryGroup(
+            known,
+            {name: group for name, group in described.items() if group is not None},
+            {name: _other_group(name, group, records) for name, group in others.items()},
+            untold,
+        )
 
     def _listed(self) -> Collection[Any]:
         with warnings.catch_warnings(), self._connection.in_use():
@@ -174,11 +182,8 @@ class ConfluentGroupFacts:
 def _other_group(name: str, group: Any, records: Mapping[str, GroupRecord] | Failure) -> ListedGroup:
     protocol_type = str(group.protocol_type or "")
     if protocol_type:
-        node, kind = group.broker, _KINDS.get(protocol_type, "classic")
-        members = tuple(GroupMember(str(m.id), str(m.client_id), str(m.client_host)) for m in group.members)
-        coordinator = Coordinator(int(node.id), str(node.host), int(node.port))
-        described = GroupDescription(str(group.state), members, str(group.protocol or ""), coordinator)
-        return ListedGroup(kind, protocol_type, described)
+        unread = Failure("NO_ANSWER", "no listing describes it")
+        return classic_group(group) or ListedGroup(_KINDS.get(protocol_type, "classic"), protocol_type, unread)
     if isinstance(records, Failure):
         why = Failure(records.code, f"its kind is not told, and {OFFSETS_TOPIC} could not be read")
         return ListedGroup.unseen(why)

@@ -140,6 +140,15 @@ def test_every_partition_is_described_as_kafka_describes_it_cell_by_cell(scene: 
     assert ["in-transaction", "open", "0", "2", "10", "8", "-", "-", "-"] in ours
 
 
+def test_groups_that_are_named_are_described_as_all_of_them_are(scene: Scene) -> None:
+    of_all = {row["group"] for row in scene.rows("describe", "--all-groups")}
+    command = ("groups", "describe", *sorted(of_all), *scene.command.clusters, "--format", "json")
+    named = json.loads(scene.command.run(*command).expect(0).stdout)["groups"]
+    every = ("groups", "describe", "--all-groups", *scene.command.clusters, "--format", "json")
+    found = json.loads(scene.command.run(*every).expect(1).stdout)["groups"]
+    assert named == [group for group in found if group["group"] in of_all] and len(named) > 10
+
+
 def test_every_group_is_in_the_state_and_at_the_coordinator_that_kafka_tells(scene: Scene) -> None:
     told = scene.tool(GROUP_COMMAND, "--describe", "--all-groups", "--state")
     theirs = {words[0]: words[1:] for words in told if words[0] in groups(scene)}

@@ -23,8 +23,8 @@ SAYING = (
         "kinds-unseen-and-passed-over",
         "Where groups of other kinds could not be listed, the list is not whole.",
         "migrate/inventory/read.py",
-        "    if isinstance(others, Failure):\n        unseen.append(",
-        "    if others is None:\n        unseen.append(",
+        "    if isinstance(told, Failure):\n        unseen.append(",
+        "    if told is None:\n        unseen.append(",
         ("tests/unit/inventory/test_read.py",),
     ),
     Mutant(

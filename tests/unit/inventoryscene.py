@@ -40,7 +40,7 @@ def _place(name: str) -> tuple[str, int]:
 
 @dataclass
 class FakeGroups:
-    """What is on a cluster. `asked` keeps of which groups commits were wanted, `calls` the names of the calls."""
+    """What is on a cluster. `asked` are the groups whose commits were read, `described` those described, in `calls`."""
 
     consumers: dict[str, ListedGroup] = field(default_factory=dict)
     others: Mapping[str, ListedGroup] | Failure = field(default_factory=dict)
@@ -49,6 +49,7 @@ class FakeGroups:
     ends: dict[TopicPartition, int | Failure] = field(default_factory=dict)
     may_describe: bool | None = True
     asked: list[str] = field(default_factory=list)
+    described: list[str] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     stable: list[bool] = field(default_factory=list)
     side: Side = Side.SOURCE
@@ -66,10 +67,11 @@ class FakeGroups:
         return frozenset(self.consumers)
 
     def described_groups(self, groups: Collection[str]) -> Mapping[str, ListedGroup]:
+        self.described += groups
         return {name: self.consumers[name] for name in groups}
 
-    def other_groups(self) -> Mapping[str, ListedGroup] | Failure:
-        self.calls.append("other_groups")
+    def told_groups(self) -> Mapping[str, ListedGroup] | Failure:
+        self.calls.append("told_groups")
         return self.others
 
     def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:

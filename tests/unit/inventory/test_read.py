@@ -79,7 +79,7 @@ def test_a_name_that_was_asked_for_and_that_no_group_has_is_named():
 def test_the_listing_of_every_kind_is_asked_for_only_where_a_group_may_be_on_it():
     asked = cluster()
     read(asked, Filters(groups_file=frozenset({"crm"})))
-    assert "other_groups" not in asked.calls
+    assert "told_groups" not in asked.calls
     assert list(read(asked, Filters(groups_file=frozenset({"sharers"}))).groups) == ["sharers"]
 
 
@@ -101,3 +101,11 @@ def test_a_group_that_the_answer_lacks_is_not_known_and_not_empty():
     asked.commits = lambda names, require_stable: {}  # type: ignore[method-assign]
     found = read(asked)
     assert isinstance(found.groups["crm"].description, Failure) and isinstance(found.commits["crm"], Failure)
+
+
+def test_groups_that_the_listing_of_every_kind_describes_are_not_described_again():
+    asked = cluster()
+    asked.others = {**cluster().others, "crm": group(member(pay=(0,)))}  # type: ignore[dict-item]
+    found = read(asked)
+    assert sorted(asked.described) == ["billing", "console-consumer-7"]
+    assert found.groups["crm"] == group(member(pay=(0,))) and "crm" in asked.asked
