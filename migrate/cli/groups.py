@@ -72,9 +72,9 @@ def list_groups(**options: Any) -> int:
 
 @groups.command(short_help="Show the partitions of groups, as kafka-consumer-groups --describe does.")
 @click.argument("names", metavar="[GROUP]...", nargs=-1)
-@option("--all-groups", is_flag=True, help="Describe every group, those too that plan leaves out by default.")
 @cluster_options
 @_side_option
+@option("--all-groups", is_flag=True, help="Describe every group, those too that plan leaves out by default.")
 @_look_options
 @command_options
 def describe(**options: Any) -> int:

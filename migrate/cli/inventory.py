@@ -34,9 +34,10 @@ from migrate.show.group_waves import wave_report
 from migrate.show.listing import listing_csv, listing_document, listing_lines
 from migrate.show.screen import Screen
 from migrate.show.status import late_text
+from migrate.show.table import wrapped
 from migrate.survey.filters import Filters
 from migrate.survey.survey import Timer
-from migrate.text import duration_text
+from migrate.text import Colour, duration_text
 
 T = TypeVar("T")
 Print = Callable[[Iterable[str]], None]
@@ -135,7 +136,7 @@ def _look(
             seen = look(edges, Timer(clock, progress))
         else:
             asking = Asking(clock)
-            teller = Watcher(lines, show, progress, options["form"] == "json", options["on_terminal"])
+            teller = Watcher(lines, show, progress, options)
 
             def once() -> T:
                 with edges.in_use:
@@ -143,7 +144,7 @@ def _look(
 
             with teller.screen():
                 begin = partial(BackgroundLook, once, asking)
-                seen = watch_groups(begin, options["timeout"], clock, teller)
+                seen = teller.unless_left(lambda: watch_groups(begin, options["timeout"], clock, teller))
     if not options["watch"] or (options["on_terminal"] and options["form"] == "table"):
         show(lines(seen))
     return seen
@@ -156,14 +157,14 @@ class Watcher(Generic[T]):
     lines: Callable[[T], Iterator[str]]
     show: Print
     progress: LineProgress
-    as_json: bool
-    on_terminal: bool
+    options: Mapping[str, Any]
     _screen: Screen | None = None
+    _last: Glance[T] | None = None
 
     @contextmanager
     def screen(self) -> Iterator[None]:
         """Take the terminal's screen, if there is one."""
-        if not self.on_terminal or self.as_json:
+        if not self.options["on_terminal"] or self.options["form"] == "json":
             yield
             return
         with Screen() as self._screen:
@@ -173,11 +174,29 @@ class Watcher(Generic[T]):
     def __call__(self, glance: Glance[T]) -> None:
         """Show the newest look; on a screen also how old it is, every second."""
         late = late_text(glance.sight)
+        self._last = glance
         if self._screen:
-            age = f"Read {duration_text(glance.sight.age_seconds)} ago" if glance.seen else "Looking for the first time"
-            self._screen.draw([f"{age}. {late}".rstrip(), *(self.lines(glance.seen) if glance.seen else ())])
+            self._screen.draw([*self._head(glance, late), *(self.lines(glance.seen) if glance.seen else ())])
         elif late and (glance.sight.problem or not glance.is_tick):
             self.progress.say(f"{late} Trying again.")
         elif glance.seen is not None and not glance.is_tick:
             whole = self.lines(glance.seen)
-            self.show(["".join(whole)] if self.as_json else [*whole, ""])
+            self.show(["".join(whole)] if self.options["form"] == "json" else [*whole, ""])
+
+    def unless_left(self, watch: Callable[[], T]) -> T:
+        """Return what a watch returns, or its last look where somebody leaves it with Ctrl-C, which is how it ends.
+
+        Raises `KeyboardInterrupt` where there is no look, or the newest one failed.
+        """
+        try:
+            return watch()
+        except KeyboardInterrupt:
+            last = self._last
+            if last is None or last.seen is None or last.sight.problem:
+                raise
+            return last.seen
+
+    def _head(self, glance: Glance[T], late: str) -> Iterator[str]:
+        age = f"Read {duration_text(glance.sight.age_seconds)} ago." if glance.seen else "Looking for the first time."
+        shade = Colour.RED if late and self.options["colour"] else None
+        yield from wrapped(f"{age} {late}".rstrip(), self.options["width"](), colour=shade)

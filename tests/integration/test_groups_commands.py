@@ -3,8 +3,8 @@
 import csv
 import json
 import subprocess
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -12,10 +12,18 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from migrate.survey.filters import read_groups_file
-from tests.integration.cli import CommandLine, wider
-from tests.integration.clusters import CALL_SECONDS, QUIET, commit, create_topic, groups_on, member
+from tests.integration.cli import CommandLine, run, wider
+from tests.integration.clusters import CALL_SECONDS, QUIET, admin, commit, create_topic, groups_on, member
 from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
 from tests.integration.rawmember import RawMember
 from tests.lab.cluster import Cluster
@@ -29,6 +37,10 @@ GROUPS_COMMAND = "org.apache.kafka.tools.GroupsCommand"
 RECORDS = {"orders": 30, "pay": 8, "clicks": 5, "open": 6, "shop-store-changelog": 1}
 OPEN = 4
 TOOL_SECONDS = 120.0
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,7 @@ class Scene:
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("inventory")
-    cluster = Cluster("inventory", folder / "kafka")
+    cluster = Cluster("inventory", folder / "kafka", overrides=AUTHORIZER)
     with ExitStack() as stack:
         stack.callback(cluster.kill)
         cluster.start()
@@ -215,11 +227,76 @@ def test_what_is_left_out_is_counted_and_what_is_not_there_is_an_error(scene: Sc
     assert "simpel: no group on A has this name" in missing.stdout and "simple  Empty" in missing.stdout
 
 
-def test_nothing_but_a_name_is_wider_than_the_page(scene: Scene) -> None:
+@pytest.mark.parametrize("width", [80, 200])
+def test_no_line_is_wider_than_the_page(scene: Scene, width: int) -> None:
     for words in (("list",), ("describe", "--all-groups")):
-        for width in (80, 200):
-            ran = scene.command.run("groups", *words, *scene.command.clusters)
-            assert not wider(ran.expect(1).stdout.splitlines(), 200) if width == 200 else True
+        arguments = ("groups", *words, *scene.command.clusters)
+        ran = run(*arguments, folder=scene.command.folder, environment={"COLUMNS": str(width)}).expect(1)
+        assert not wider(ran.stdout.splitlines(), width) and "simple" in ran.stdout
+
+
+@contextmanager
+def denied(bootstrap: str, kind: ResourceType, resource: str, operation: AclOperation) -> Iterator[None]:
+    """Forbid everybody one operation on one resource, and leave what else anybody may do there."""
+    client = admin(bootstrap)
+    bindings = [
+        AclBinding(kind, resource, ResourcePatternType.LITERAL, "User:*", "*", of, permission)
+        for of, permission in ((operation, AclPermissionType.DENY), (AclOperation.ALL, AclPermissionType.ALLOW))
+    ]
+    for future in client.create_acls(bindings).values():
+        future.result(CALL_SECONDS)
+    try:
+        yield
+    finally:
+        everything = AclBindingFilter(
+            ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+        )
+        for future in client.delete_acls([everything]).values():
+            future.result(CALL_SECONDS)
+
+
+def listed(scene: Scene) -> dict[str, Any]:
+    """The document of `groups list`: something is always lacking, be it the share group."""
+    ran = scene.command.run("groups", "list", *scene.command.clusters, "--format", "json").expect(1)
+    document: dict[str, Any] = json.loads(ran.stdout)
+    return document
+
+
+def until_seen(scene: Scene, seen: Callable[[dict[str, Any]], bool], what: str) -> dict[str, Any]:
+    """A listing for which that holds: a broker learns of an ACL a moment after it was made."""
+    found: list[dict[str, Any]] = []
+
+    def look() -> bool:
+        found.append(listed(scene))
+        return seen(found[-1])
+
+    wait_until(look, CALL_SECONDS, what)
+    return found[-1]
+
+
+def test_a_group_that_may_not_be_described_is_there_with_the_reason(scene: Scene) -> None:
+    def of_simple(document: dict[str, Any]) -> dict[str, Any]:
+        return next(group for group in document["groups"] if group["group"] == "simple")
+
+    with denied(scene.cluster.bootstrap, ResourceType.GROUP, "simple", AclOperation.DESCRIBE):
+        found = of_simple(until_seen(scene, lambda d: bool(of_simple(d)["not_visible"]), "simple to be forbidden"))
+    assert "GROUP_AUTHORIZATION_FAILED" in found["not_visible"]["lag"] and "not-visible" in found["attention"]
+    assert all(found[field] is None for field in ("lag", "state", "members", "topics", "partitions_committed"))
+
+
+def test_a_list_that_brokers_may_have_cut_short_says_so(scene: Scene) -> None:
+    with denied(scene.cluster.bootstrap, ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE):
+        document = until_seen(scene, lambda d: bool(d["not_visible"]), "the cluster to be forbidden")
+    assert "may not DESCRIBE" in document["not_visible"][0]
+
+
+def test_a_kind_that_nobody_may_look_up_is_not_visible(scene: Scene) -> None:
+    def of_sharers(document: dict[str, Any]) -> dict[str, Any]:
+        return next(group for group in document["groups"] if group["group"] == "sharers")
+
+    with denied(scene.cluster.bootstrap, ResourceType.TOPIC, "__consumer_offsets", AclOperation.READ):
+        found = of_sharers(until_seen(scene, lambda d: of_sharers(d)["kind"] is None, "the kind to be forbidden"))
+    assert "__consumer_offsets could not be read" in found["not_visible"]["kind"] and found["lag"] is None
 
 
 def test_waves_hold_every_group_with_commits_once_and_topics_stay_together(scene: Scene, tmp_path: Path) -> None:

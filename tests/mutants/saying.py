@@ -20,6 +20,14 @@ SAYING = (
         ("tests/unit/inventory/test_read.py",),
     ),
     Mutant(
+        "groups-of-another-protocol-dead",
+        "A group that the listing of classic groups calls Dead may be one of KIP-848, and alive: it is asked for.",
+        "migrate/kafka/old_listing.py",
+        "    if group.error is not None or state not in _STATES:\n",
+        '    if group.error is not None or state not in {*_STATES, "Dead"}:\n',
+        ("tests/unit/kafka/test_old_listing.py",),
+    ),
+    Mutant(
         "kinds-unseen-and-passed-over",
         "Where groups of other kinds could not be listed, the list is not whole.",
         "migrate/inventory/read.py",

@@ -91,8 +91,31 @@ def test_a_watch_without_a_terminal_prints_every_look_and_none_twice(cluster, fo
 
 def test_a_watcher_says_once_why_no_newer_look_comes():
     said, shown = [], []
-    teller = inventory.Watcher(iter, shown.append, SimpleNamespace(say=said.append), False, False)
+    teller = inventory.Watcher(iter, shown.append, SimpleNamespace(say=said.append), LOOK)
     teller(Glance(["a look"], Sight(), False))
     teller(Glance(["a look"], Sight(2.0, None, "A cannot be reached."), False))
     teller(Glance(["a look"], Sight(3.0), True))
     assert shown == [["a look", ""]] and said == ["A cannot be reached. Trying again."]
+
+
+@pytest.mark.parametrize(
+    ("glance", "left"),
+    [
+        (Glance("a look", Sight(), True), "a look"),
+        (Glance("a look", Sight(2.0, None, "A cannot be reached."), False), None),
+        (Glance(None, Sight(), True), None),
+    ],
+    ids=["of a look", "of one that failed", "of none"],
+)
+def test_ctrl_c_ends_a_watch_with_its_last_look_if_that_is_the_newest(glance, left):
+    teller = inventory.Watcher(iter, lambda lines: None, SimpleNamespace(say=lambda text: None), LOOK)
+
+    def watch():
+        teller(glance)
+        raise KeyboardInterrupt
+
+    if left is None:
+        with pytest.raises(KeyboardInterrupt):
+            teller.unless_left(watch)
+    else:
+        assert teller.unless_left(watch) == left
