@@ -27,15 +27,17 @@ _side_option = option(
     help="The cluster to ask.",
 )  # fmt: skip
 # As `filter_options`, but topics are those of one cluster.
-_filter_options = together(
+_group_options = together(
     group_option,
     option("--exclude-group", "exclude_groups", multiple=True, metavar="REGEX",
            help="Leave these groups out; wins over --group."),
+    option("--groups-file", type=FILE, metavar="FILE", help="Only the groups listed in this file, one per line."),
+)  # fmt: skip
+_topic_options = together(
     option("--topic", "topics", multiple=True, metavar="REGEX",
            help="Only topics that match in full, by their names on the cluster that is asked, and groups that read "
                 "them."),
     option("--exclude-topic", "exclude_topics", multiple=True, metavar="REGEX", help="Leave these topics out."),
-    option("--groups-file", type=FILE, metavar="FILE", help="Only the groups listed in this file, one per line."),
 )  # fmt: skip
 _look_options = together(
     option("--watch", is_flag=True, help="Look again every two seconds, until Ctrl-C."),
@@ -57,7 +59,8 @@ def groups() -> None:
 @groups.command("list", short_help="Show every group: kind, state, members, topics, lag, what deserves attention.")
 @cluster_options
 @_side_option
-@_filter_options
+@_group_options
+@_topic_options
 @_look_options
 @command_options
 def list_groups(**options: Any) -> int:
@@ -91,7 +94,7 @@ def describe(**options: Any) -> int:
 @groups.command(short_help="Pack groups that share topics into waves, and write them as groups files.")
 @cluster_options
 @_side_option
-@_filter_options
+@_group_options
 @option("--max-groups", type=click.IntRange(min=1), default=100, show_default=True, metavar="N",
         help="How many groups a wave should have at most; groups that go together are never split.")  # fmt: skip
 @option("--by", default="topics", show_default=True, metavar="topics|'prefix REGEX'",

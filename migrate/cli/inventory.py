@@ -29,9 +29,9 @@ from migrate.mm2.flow import Flow
 from migrate.plan.watch import Asking, BackgroundLook
 from migrate.ports import Progress
 from migrate.progress import LineProgress
-from migrate.show.describe import description_csv, description_document, description_lines
+from migrate.show.describe import description_csv, description_document, description_lines, not_visible
 from migrate.show.group_waves import wave_report
-from migrate.show.listing import listing_csv, listing_document, listing_lines
+from migrate.show.listing import listing_csv, listing_document, listing_lines, unread_lines
 from migrate.show.screen import Screen
 from migrate.show.status import late_text
 from migrate.show.table import wrapped
@@ -50,6 +50,7 @@ def run_list(flow: Flow, progress: LineProgress, show: Print, **options: Any) ->
         flow, progress, show, options, lambda edges, timer: inventory_of(read_groups(edges.readers, filters, timer)),
         lambda inventory: _listed(inventory, options),
     )  # fmt: skip
+    _say_unread(seen.read, {g.group: g.not_visible() for g in seen.groups}, progress, options)
     return EXIT_DONE if seen.is_whole else EXIT_FAILED
 
 
@@ -63,8 +64,18 @@ def run_describe(flow: Flow, progress: LineProgress, show: Print, **options: Any
         flow, progress, show, options, lambda edges, timer: _described(read_groups(edges.readers, filters, timer)),
         lambda seen: _description(*seen, options),
     )  # fmt: skip
+    _say_unread(read, {group.group: not_visible(group) for group in described}, progress, options)
     is_whole = all(group.is_whole for group in described) and not (read.missing or read.unseen and not names)
     return EXIT_DONE if is_whole else EXIT_FAILED
+
+
+def _say_unread(
+    read: ClusterGroups, reasons: Mapping[str, Mapping[str, str]], progress: LineProgress, options: Mapping[str, Any]
+) -> None:
+    """Say beside CSV, which has no place for it, what could not be read and who is not there."""
+    if options["form"] == "csv":
+        for line in filter(None, unread_lines(read, reasons, options["width"](), False)):
+            progress.say(line)
 
 
 def run_waves(flow: Flow, progress: Progress, **options: Any) -> tuple[list[str], int]:
@@ -72,7 +83,8 @@ def run_waves(flow: Flow, progress: Progress, **options: Any) -> tuple[list[str]
 
     Raises `Refused` before anything is read if the folder has waves already.
     """
-    filters = filters_of(options)
+    # Of every topic: groups that share one which a filter takes would be split without a word.
+    filters = filters_of({**options, "topics": (), "exclude_topics": ()})
     pack = packing(options["by"], options["max_groups"])
     folder: Path = options["out_dir"]
     refuse_waves_in(folder)

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from migrate.inventory.read import SHARE, ClusterGroups, places_of
+from migrate.inventory.read import SHARE, ClusterGroups, not_shown, places_of
 from migrate.model import Failure
 
 HUBS_TRIED = 5
-NO_COMMITS = "nothing is committed, so there is nothing to move"
+NO_COMMITS = "no commit is visible, so there is nothing to move"
 OTHER_KIND = "share and streams groups are not moved by this tool"
 NOT_IN_A_FILE = (
     "a groups file cannot hold its name: it is empty, has a line end or blanks at its ends, or begins with #"
@@ -79,15 +79,17 @@ def groups_to_move(read: ClusterGroups) -> GroupsToMove:
             left_out.setdefault(OTHER_KIND, []).append(name)
         elif isinstance(commits, Failure):
             unread[name] = str(commits)
-        elif not commits:
-            left_out.setdefault(NO_COMMITS, []).append(name)
-        elif not _fits_a_line(name):
-            left_out.setdefault(NOT_IN_A_FILE, []).append(name)
         else:
-            reads[name] = frozenset(place.topic for place in places_of(read, name))
-            if isinstance(group.description, Failure):
-                # What its members are assigned may connect it with more groups than its commits do.
-                unread[name] = str(group.description)
+            # What its members are assigned may connect it with more groups than its commits do.
+            why = group.description if isinstance(group.description, Failure) else not_shown(read, name)
+            if why is not None:
+                unread[name] = str(why)
+            if not commits and why is None:
+                left_out.setdefault(NO_COMMITS, []).append(name)
+            elif commits and not _fits_a_line(name):
+                left_out.setdefault(NOT_IN_A_FILE, []).append(name)
+            elif commits:
+                reads[name] = frozenset(place.topic for place in places_of(read, name))
     return GroupsToMove(reads, {why: tuple(names) for why, names in left_out.items()}, unread)
 
 
@@ -108,13 +110,15 @@ def waves_by_topics(reads: Mapping[str, Iterable[str]], max_groups: int) -> Wave
 def waves_by_prefix(reads: Mapping[str, Iterable[str]], max_groups: int, prefix: re.Pattern[str]) -> Waves:
     """Return waves in which groups stay together whose names begin with the same text that `prefix` matches.
 
-    If the expression has a group in parentheses, the text of the first one counts. A name that does not match is a part
-    of its own.
+    If the expression has a group in parentheses, the text of the first one counts. A name of
+    which nothing matches is a part of its own.
     """
     together: dict[tuple[bool, str], list[str]] = {}
     for group in sorted(reads):
         match = prefix.match(group)
-        key = (False, group) if match is None else (True, (match[1] if prefix.groups else match[0]) or "")
+        beginning = "" if match is None else (match[1] if prefix.groups else match[0]) or ""
+        # Where nothing was matched, names have nothing in common.
+        key = (True, beginning) if beginning else (False, group)
         together.setdefault(key, []).append(group)
     return _packed([_part(groups, reads) for groups in together.values()], reads, max_groups)
 

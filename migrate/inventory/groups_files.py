@@ -46,10 +46,13 @@ def write_waves(waves: Sequence[Sequence[WavePart]], folder: Path) -> tuple[Path
             with path.open("x", encoding="utf-8", newline="\n") as file:
                 written.append(path)
                 file.writelines(f"{line}\n" for line in wave_lines(number, len(waves), parts))
-    except OSError as error:
+    except BaseException as error:
+        # Ctrl-C too: half a list of groups is a groups file like any other.
         for path in written:
             with suppress(OSError):
                 path.unlink()
+        if not isinstance(error, OSError):
+            raise
         raise MigrateError(
             f"The waves cannot be written to {folder}: {error.strerror}.", "Fix that, or choose another --out-dir."
         ) from error

@@ -12,7 +12,7 @@ from enum import StrEnum
 from migrate.checks.group_kinds import VENDOR_GROUP
 from migrate.commit_table import CommitTable, offsets_at
 from migrate.described_group import Coordinator, GroupDescription
-from migrate.inventory.read import ClusterGroups, assigned_to
+from migrate.inventory.read import ClusterGroups, assigned_to, not_shown
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.survey.connect_topics import SINK_PREFIX
 from migrate.survey.streams import ASSIGNORS, INTERNAL, is_metadata
@@ -114,11 +114,15 @@ class Inventory:
         return Counter(sorted((_word(group.kind), _word(group.state)) for group in self.groups))
 
     @property
-    def lag(self) -> tuple[int, int, int]:
-        """The lag of all groups together, the committed partitions whose lag is not known, groups without any."""
+    def lag(self) -> tuple[int | None, int, int]:
+        """The lag of all groups together, the committed partitions whose lag is not known, groups without any.
+
+        The lag is None where no partition's is known and that of some is not.
+        """
         known = [group.lag for group in self.groups if not isinstance(group.lag, Failure)]
-        unread = len(self.groups) - len(known)
-        return sum(lag.records or 0 for lag in known), sum(lag.unknown for lag in known), unread
+        unread, unknown = len(self.groups) - len(known), sum(lag.unknown for lag in known)
+        records = [lag.records for lag in known if lag.records is not None]
+        return None if (unread or unknown) and not records else sum(records), unknown, unread
 
     @property
     def is_whole(self) -> bool:
@@ -196,6 +200,9 @@ def _summary(read: ClusterGroups, name: str, is_streams: bool, footprints: _Foot
     group, commits = read.groups[name], read.commits[name]
     is_streams = is_streams or _looks_like_streams(group.kind, group.description, commits)
     lag: GroupLag | Failure
+    hidden = not_shown(read, name)
+    if hidden is not None:
+        commits = hidden
     if isinstance(commits, Failure):
         topics: tuple[str, ...] | Failure = commits
         committed: int | Failure = commits

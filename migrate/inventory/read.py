@@ -13,7 +13,7 @@ from migrate.ports import EveryKindReader, GroupReader
 from migrate.progress import LOGS_AT_ONCE
 from migrate.survey.filters import Filters
 from migrate.survey.survey import Timer
-from migrate.text import many
+from migrate.text import many, some
 
 NO_ANSWER = Failure("NO_ANSWER", "the group is missing from the answer")
 SHARE = "share"
@@ -82,6 +82,18 @@ def places_of(read: ClusterGroups, group: str) -> set[TopicPartition]:
     commits = read.commits[group]
     committed = set() if isinstance(commits, Failure) else set(commits)
     return committed | assigned_to(read.groups[group])
+
+
+def not_shown(read: ClusterGroups, group: str) -> Failure | None:
+    """Return why a group's commits and lag are not known: it is assigned a topic that the cluster does not show.
+
+    Brokers leave commits on topics that a principal may not DESCRIBE out of their answer in silence, and still tell who
+    is assigned what. None where every assigned topic is shown.
+    """
+    topics = sorted({place.topic for place in assigned_to(read.groups[group])} - read.topics.keys())
+    if not topics:
+        return None
+    return Failure("UNKNOWN_TOPIC_OR_PARTITION", f"{some(topics, 3)}: gone, or the principal lacks DESCRIBE on it")
 
 
 def assigned_to(group: ListedGroup) -> set[TopicPartition]:

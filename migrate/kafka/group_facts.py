@@ -183,7 +183,9 @@ def _other_group(name: str, group: Any, records: Mapping[str, GroupRecord] | Fai
     protocol_type = str(group.protocol_type or "")
     if protocol_type:
         unread = Failure("NO_ANSWER", "no listing describes it")
-        return classic_group(group) or ListedGroup(_KINDS.get(protocol_type, "classic"), protocol_type, unread)
+        if protocol_type in _KINDS:
+            return ListedGroup(_KINDS[protocol_type], protocol_type, unread)
+        return classic_group(group) or ListedGroup("classic", protocol_type, unread)
     if isinstance(records, Failure):
         why = Failure(records.code, f"its kind is not told, and {OFFSETS_TOPIC} could not be read")
         return ListedGroup.unseen(why)
@@ -194,6 +196,9 @@ def _other_group(name: str, group: Any, records: Mapping[str, GroupRecord] | Fai
     why = Failure(_NO_CLIENT, f"no client at hand describes {record.kind} groups")
     if record.kind in _KINDS:
         return ListedGroup(str(record.kind), str(record.kind), why)
+    if record.kind == "consumer":
+        # It came between the two listings.
+        return ListedGroup.unseen(Failure("NO_ANSWER", "only one of two listings shows it"))
     return ListedGroup("classic", why, why)
 
 

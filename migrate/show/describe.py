@@ -87,7 +87,8 @@ def _group_line(group: DescribedGroup, width: int, colour: bool) -> Iterator[str
     if isinstance(group.lag, Failure):
         lag = "lag not visible"
     elif group.lag.records is None:
-        lag = "lag not known" if group.lag.unknown else "nothing committed"
+        is_unseen = group.lag.unknown or any(_may_be_committed(line) for line in group.lines)
+        lag = "lag not known" if is_unseen else "nothing committed"
     else:
         lag = f"lag {group.lag.records}"
         lag += f" (not known of {many(group.lag.unknown, 'partition')})" * bool(group.lag.unknown)
@@ -135,12 +136,17 @@ def _narrow(group: DescribedGroup, line: PartitionLine) -> list[str]:
 def _numbers(group: DescribedGroup, line: PartitionLine, none: str, unseen: str) -> list[str | int]:
     """Return commit, log end and lag, or the words for none and for what is not visible."""
     committed: str | int = none if line.committed is None else line.committed
-    if group.commits_unread is not None:
+    if group.commits_unread is not None or _may_be_committed(line):
         committed = unseen
     end: str | int = unseen if isinstance(line.log_end, Failure) else line.log_end
     if line.lag is not None:
         return [committed, end, line.lag]
     return [committed, end, none if committed == none else unseen]
+
+
+def _may_be_committed(line: PartitionLine) -> bool:
+    """True where the cluster does not show the topic: of such a one brokers tell no commits, without a word."""
+    return line.committed is None and isinstance(line.log_end, Failure)
 
 
 def _member(group: DescribedGroup, member: GroupMember | None, none: str, unseen: str) -> list[str]:

@@ -202,7 +202,8 @@ def _totals(inventory: Inventory) -> Iterator[tuple[str, str]]:
         yield "", f"{states.total()} {safe(kind)}: {safe(tally(states))}"
     records, unknown, unread = inventory.lag
     lacking = [many(unknown, "partition")] * bool(unknown) + [many(unread, "group")] * bool(unread)
-    yield "Lag", many(records, "record") + (f"; not known of {' and '.join(lacking)}" if lacking else "")
+    total = "not known" if records is None else many(records, "record")
+    yield "Lag", total + (f"; not known of {' and '.join(lacking)}" if lacking else "")
     attention = Counter(notice for group in inventory.groups for notice in group.attention)
     if attention:
         yield "Attention", tally(attention, GroupNotice)

@@ -20,6 +20,14 @@ SAYING = (
         ("tests/unit/inventory/test_read.py",),
     ),
     Mutant(
+        "hidden-topic-taken-for-no-commits",
+        "Of a group that is assigned a topic which the cluster does not show, nothing is said of commits and lag.",
+        "migrate/inventory/read.py",
+        "topics = sorted({place.topic for place in assigned_to(read.groups[group])} - read.topics.keys())",
+        "topics: list[str] = []",
+        ("tests/unit/inventory/test_listing.py", "tests/unit/inventory/test_group_waves.py"),
+    ),
+    Mutant(
         "groups-of-another-protocol-dead",
         "A group that the listing of classic groups calls Dead may be one of KIP-848, and alive: it is asked for.",
         "migrate/kafka/old_listing.py",

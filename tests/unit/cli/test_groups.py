@@ -20,6 +20,7 @@ from tests.unit.commands import clusters, run
         (("waves", "--out-dir", "/nowhere/at/all"), "There is no folder"),
         (("list", "--side", "both"), "'both' is not one of"),
         (("waves", "--max-groups", "0"), "x>=1"),
+        (("waves", "--exclude-topic", "hub"), "No such option"),
     ],
 )
 def test_what_does_not_fit_together_is_wrong_usage(tmp_path, words, problem):

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from migrate.described_group import ListedGroup
 from migrate.inventory.describe import describe_groups
 from migrate.model import Commit, TopicPartition
+from migrate.show.describe import description_lines
 from tests.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, group, member, read
 
 partitions = st.frozensets(st.integers(0, 5), max_size=6)
@@ -45,6 +46,14 @@ def test_lag_is_the_end_less_the_commit_negative_where_the_commit_is_beyond_it()
 def test_a_partition_that_was_never_committed_has_an_end_and_no_lag():
     (line,) = described(group(member(orders=(1,))), {}).lines
     assert (line.committed, line.log_end, line.lag) == (None, 100, None)
+
+
+def test_commits_on_a_topic_that_the_cluster_does_not_show_are_not_none():
+    cluster = FakeGroups({"g": group(member(secret=(0,)))})
+    found = read(cluster)
+    text = "\n".join(description_lines(found, describe_groups(found), 200, False))
+    assert "lag not known" in text and "nothing committed" not in text
+    assert ["g", "secret", "0", "?", "?", "?"] in [line.split()[:6] for line in text.splitlines()]
 
 
 def test_a_group_whose_commits_or_members_are_not_visible_is_not_whole():

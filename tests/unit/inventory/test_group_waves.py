@@ -93,3 +93,17 @@ def test_groups_that_no_plan_moves_are_in_no_wave_and_said_to_be():
 def test_a_name_that_a_groups_file_would_change_is_left_out(name):
     moved = groups_to_move(read(FakeGroups({name: group()}, committed={name: commits(t_0=1)})))
     assert moved.left_out == {NOT_IN_A_FILE: (name,)} and not moved.reads
+
+
+def test_a_group_of_which_something_is_not_visible_is_named_and_never_said_to_have_nothing_to_move():
+    consumers = {"hidden": group(member(secret=(0,))), "half": group(member(secret=(0,))), "odd": group()}
+    consumers["odd"] = ListedGroup("classic", "consumer", DENIED)
+    moved = groups_to_move(read(FakeGroups(consumers, {}, {"half": commits(orders_0=1)}, {"orders": 1})))
+    assert moved.left_out == {} and moved.unread.keys() == {"hidden", "half", "odd"}
+    assert moved.reads == {"half": {"orders", "secret"}}
+
+
+def test_names_of_which_nothing_is_matched_have_nothing_in_common():
+    for expression in ("[a-z]*", "(x-)?"):
+        waves = waves_by_prefix({"1a": {"t"}, "2b": {"u"}}, 1, re.compile(expression))
+        assert [[part.groups for part in wave] for wave in waves.waves] == [[("1a",)], [("2b",)]]

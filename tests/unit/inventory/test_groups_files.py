@@ -31,6 +31,18 @@ def test_a_folder_with_a_wave_is_refused_and_left_as_it_is(tmp_path, name):
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "yesterday's\n")]
 
 
+def test_whoever_interrupts_the_writing_finds_no_wave_that_lacks_groups(tmp_path, monkeypatch):
+    def lines(number, count, parts):
+        if number == 2:
+            raise KeyboardInterrupt
+        yield "billing"
+
+    monkeypatch.setattr("migrate.inventory.groups_files.wave_lines", lines)
+    with pytest.raises(KeyboardInterrupt):
+        write_waves(WAVES, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_other_files_do_not_matter_and_a_folder_that_is_not_there_is_wrong_usage(tmp_path):
     (tmp_path / "wave.txt").write_text("")
     (tmp_path / "my-wave1.txt").write_text("")

@@ -107,3 +107,21 @@ def test_an_inventory_is_whole_only_if_every_group_is_and_no_name_is_missing():
     assert listed(**whole).is_whole
     assert not listed(**whole, may_describe=False).is_whole
     assert not listed(**whole, others=DENIED).is_whole
+
+
+def test_of_a_group_that_is_assigned_a_topic_which_the_cluster_does_not_show_nothing_is_said_of_commits_and_lag():
+    # Brokers leave commits on a topic that a principal may not DESCRIBE out of their answer, without a word.
+    hidden = one(group(member(orders=(0,), secret=(0,))), commits(orders_0=90))
+    for value in (hidden.topics, hidden.partitions_committed, hidden.partitions_of_its_topics, hidden.lag):
+        assert isinstance(value, Failure) and "secret" in value.message
+    assert GroupNotice.NOT_VISIBLE in hidden.attention
+    inventory = listed(consumers={"g": group(member(secret=(0,)))})
+    assert not inventory.is_whole and inventory.lag == (None, 0, 1)
+
+
+def test_a_sum_of_which_nothing_is_known_is_not_0():
+    beyond = listed(consumers={"g": group()}, committed={"g": commits(orders_0=160)}, partitions={"orders": 1})
+    assert beyond.lag == (None, 1, 0)
+    some = {"g": commits(orders_0=160), "h": commits(orders_0=90)}
+    both = listed(consumers={"g": group(), "h": group()}, committed=some, partitions={"orders": 1})
+    assert both.lag == (10, 1, 0) and listed().lag == (0, 0, 0)

@@ -52,7 +52,7 @@ def test_topics_that_two_waves_read_are_named():
 
 def test_groups_in_no_wave_are_named_with_the_reason():
     text = "\n".join(report())
-    assert "1 group: nothing is committed, so there is nothing to move: idle" in text
+    assert "1 group: no commit is visible, so there is nothing to move: idle" in text
     assert "denied: GROUP_AUTHORIZATION_FAILED" in text
 
 
