@@ -18,6 +18,8 @@ from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
 from migrate.text import safe, wants_colour
 
 _telling: list[tuple[Any, Any]] = []
+# Those of our stdouts whose reader has gone.
+_unread: list[Any] = []
 # Some 10,000 rows: from there on reading it takes seconds.
 LARGE_PLAN_BYTES = 40_000
 STAYS_DONE = (
@@ -78,6 +80,12 @@ def print_lines(lines: Iterable[str]) -> None:
         _close_stdout()
         if not (hung_up or error.errno == errno.EPIPE):
             raise MigrateError(_output_lost(error), STAYS_DONE) from error
+        _unread.append(sys.stdout)
+
+
+def reader_has_gone() -> bool:
+    """Return whether results were dropped because nobody reads them any more: there is nothing left to watch for."""
+    return any(stdout is sys.stdout for stdout in _unread)
 
 
 def printed(lines: Iterable[str], code: int = EXIT_DONE) -> int:

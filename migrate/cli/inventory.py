@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from migrate.cli.console import reader_has_gone
 from migrate.cli.options import filters_of
 from migrate.cli.wiring import InventoryEdges, inventory_edges
 from migrate.clock import SystemClock
@@ -162,9 +163,16 @@ def _look(
     return seen
 
 
+class _ReaderGone(Exception):
+    """Nobody reads what a watch prints any more."""
+
+
 @dataclass
 class Watcher(Generic[T]):
-    """Shows what a watch sees: on a terminal's screen, else one look after the other; JSON is a document per line."""
+    """Shows what a watch sees: on a terminal's screen, else one look after the other; JSON is a document per line.
+
+    `_body` is a look as it was last drawn on the screen, and the width that it was drawn for.
+    """
 
     lines: Callable[[T], Iterator[str]]
     show: Print
@@ -172,6 +180,7 @@ class Watcher(Generic[T]):
     options: Mapping[str, Any]
     _screen: Screen | None = None
     _last: Glance[T] | None = None
+    _body: tuple[T, int, tuple[str, ...]] | None = None
 
     @contextmanager
     def screen(self) -> Iterator[None]:
@@ -185,30 +194,51 @@ class Watcher(Generic[T]):
 
     def __call__(self, glance: Glance[T]) -> None:
         """Show the newest look; on a screen also how old it is, every second."""
-        late = late_text(glance.sight)
         self._last = glance
         if self._screen:
-            self._screen.draw([*self._head(glance, late), *(self.lines(glance.seen) if glance.seen else ())])
-        elif late and (glance.sight.problem or not glance.is_tick):
-            self.progress.say(f"{late} Trying again.")
-        elif glance.seen is not None and not glance.is_tick:
+            self._screen.draw(self._drawn(glance))
+        elif glance.is_tick:
+            return
+        elif not glance.sight.is_current:
+            self.progress.say(_late_line(glance))
+        elif glance.seen is not None:
             whole = self.lines(glance.seen)
             self.show(["".join(whole)] if self.options["form"] == "json" else [*whole, ""])
+            if reader_has_gone():
+                raise _ReaderGone
 
     def unless_left(self, watch: Callable[[], T]) -> T:
-        """Return what a watch returns, or its last look where somebody leaves it with Ctrl-C, which is how it ends.
+        """Return what a watch returns, or its last look where somebody leaves it: with Ctrl-C, or by closing its pipe.
 
-        Raises `KeyboardInterrupt` where there is no look, or the newest one failed.
+        Raises `KeyboardInterrupt` where there is no look, the newest one failed, or the next one is late.
         """
         try:
             return watch()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, _ReaderGone):
             last = self._last
-            if last is None or last.seen is None or last.sight.problem:
+            if last is None or last.seen is None or not last.sight.is_current:
                 raise
             return last.seen
 
-    def _head(self, glance: Glance[T], late: str) -> Iterator[str]:
-        age = f"Read {duration_text(glance.sight.age_seconds)} ago." if glance.seen else "Looking for the first time."
+    def _drawn(self, glance: Glance[T]) -> Iterator[str]:
+        width = self.options["width"]()
+        late = late_text(glance.sight)
+        read = glance.seen is not None
+        age = f"Read {duration_text(glance.sight.age_seconds)} ago." if read else "Looking for the first time."
         shade = Colour.RED if late and self.options["colour"] else None
-        yield from wrapped(f"{age} {late}".rstrip(), self.options["width"](), colour=shade)
+        yield from wrapped(f"{age} {late}".rstrip(), width, colour=shade)
+        if glance.seen is None:
+            return
+        # Ten thousand groups are not laid out anew every second for the age above them.
+        if self._body is None or self._body[0] is not glance.seen or self._body[1] != width:
+            self._body = glance.seen, width, tuple(self.lines(glance.seen))
+        yield from self._body[2]
+
+
+def _late_line(glance: Glance[Any]) -> str:
+    """Return what a log says of a newer look that does not come."""
+    late = late_text(glance.sight)
+    if glance.sight.waiting is None:
+        return f"{late} Trying again."
+    age = f"; the last look is {duration_text(glance.sight.age_seconds)} old" if glance.seen is not None else ""
+    return late + age

@@ -5,6 +5,7 @@ one is, and which question has waited too long, so that a cluster that fell sile
 the screen.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -12,6 +13,8 @@ from typing import Generic, TypeVar
 from migrate.clock import Clock
 from migrate.errors import ClusterError
 from migrate.plan.watch import EVERY_SECONDS, LATE_AFTER, LATE_AT_MOST, TICK_SECONDS, BackgroundLook, Sight, Waiting
+from migrate.progress import LONGEST_SECONDS
+from migrate.text import duration_text
 
 T = TypeVar("T")
 
@@ -20,7 +23,8 @@ T = TypeVar("T")
 class Glance(Generic[T]):
     """What a watcher hears: the last look (None before there is one), and how fresh it is.
 
-    `is_tick` is True where only time has passed.
+    `is_tick` is True where only time has passed: worth a new drawing on a screen, no line in a log. A question that is
+    late is worth a line, and more of them ever more slowly.
     """
 
     seen: T | None
@@ -36,45 +40,86 @@ def watch_groups(
 ) -> T:
     """Look until the time is up, or for ever; return what the last look saw.
 
-    A cluster that does not answer is asked again: raises `ClusterError` only if it never did, or where the newest look
-    failed when the time was up.
+    There is a pause after each look, and no look begins once the time is up. One that is under way then may end, unless
+    its question is late. A cluster that does not answer is asked again: raises `ClusterError` only if it never did, or
+    where the last look failed.
     """
     began = clock.monotonic()
-    seen: T | None = None
-    seen_at, problem, patience = began, "", LATE_AFTER
-
-    def say(waiting: Waiting | None = None, is_tick: bool = False) -> None:
-        age = clock.monotonic() - seen_at if seen is not None else 0.0
-        tell(Glance(seen, Sight(age, waiting, problem), is_tick))
-
-    def is_over() -> bool:
-        return timeout_seconds is not None and clock.monotonic() - began >= timeout_seconds
-
+    watcher = _Watcher(begin, math.inf if timeout_seconds is None else began + timeout_seconds, clock, tell, began)
     while True:
-        look_began = clock.monotonic()
-        look = begin()
-        while not look.ended_within(TICK_SECONDS):
-            waiting = look.waiting()
-            say(waiting if waiting is not None and waiting.seconds > patience else None, is_tick=True)
-            if is_over() and waiting is not None:
+        seen = watcher.look()
+        watcher.pause()
+        if seen is not None and watcher.is_over:
+            return seen
+
+
+@dataclass
+class _Watcher(Generic[T]):
+    """Looks and tells; `seen` is the last look, `problem` why there is no newer one ("" where there is none).
+
+    `ends_at` and `spoke_at` are seconds of the clock; `silence` is how long nothing more is said of a late question.
+    """
+
+    begin: Callable[[], BackgroundLook[T]]
+    ends_at: float
+    clock: Clock
+    tell: Callable[[Glance[T]], None]
+    spoke_at: float
+    silence: float = EVERY_SECONDS
+    seen: T | None = None
+    problem: str = ""
+    _seen_at: float = 0.0
+    _patience: float = LATE_AFTER
+
+    @property
+    def is_over(self) -> bool:
+        """True once the time is up."""
+        return self.clock.monotonic() >= self.ends_at
+
+    def look(self) -> T | None:
+        """Look once and tell; return what was seen, None where that failed and there is time for another look."""
+        pending = self.begin()
+        try:
+            self._wait_for(pending)
+            seen = pending.result()
+        except ClusterError as error:
+            if self.seen is None or self.clock.monotonic() + EVERY_SECONDS >= self.ends_at:
+                raise
+            self.problem = error.problem
+            self._say()
+            return None
+        self.seen, self.problem, self._seen_at = seen, "", self.clock.monotonic()
+        # One question that takes longer than a whole look did is late; on a large cluster that is not two seconds.
+        self._patience = min(LATE_AT_MOST, max(LATE_AFTER, pending.asked_seconds))
+        self.silence = EVERY_SECONDS
+        self._say()
+        return seen
+
+    def pause(self) -> None:
+        """Leave the cluster alone until the next look is due, or the time is up."""
+        seconds = min(EVERY_SECONDS, self.ends_at - self.clock.monotonic())
+        if seconds > 0:
+            self.clock.wait(seconds)
+
+    def _wait_for(self, pending: BackgroundLook[T]) -> None:
+        """Tell what a look waits for until it ends; raises `ClusterError` where the time is up and nobody answers."""
+        while not pending.ended_within(TICK_SECONDS):
+            waiting = pending.waiting()
+            late = waiting if waiting is not None and waiting.seconds > self._patience else None
+            if late is not None and self.is_over:
                 raise ClusterError(
-                    f"The time is up, and there has been no answer to: {waiting.question}.",
+                    f"The time is up, and there has been no answer for {duration_text(late.seconds)} to: "
+                    f"{late.question}.",
                     "Look at that cluster, then run again.",
                 )
-        try:
-            seen = look.result()
-            seen_at, problem = clock.monotonic(), ""
-            # One question that takes longer than a whole look did is late; on a large cluster that is not two seconds.
-            patience = min(LATE_AT_MOST, max(LATE_AFTER, look.asked_seconds))
-        except ClusterError as error:
-            if seen is None or is_over():
-                raise
-            problem = error.problem
-        say()
-        if is_over() and seen is not None:
-            return seen
-        pause = EVERY_SECONDS - (clock.monotonic() - look_began)
-        if timeout_seconds is not None:
-            pause = min(pause, began + timeout_seconds - clock.monotonic())
-        if pause > 0:
-            clock.wait(pause)
+            is_due = late is not None and self.clock.monotonic() - self.spoke_at >= self.silence
+            self._say(late, is_tick=not is_due)
+            if is_due:
+                self.silence = min(2 * self.silence, LONGEST_SECONDS)
+
+    def _say(self, late: Waiting | None = None, is_tick: bool = False) -> None:
+        now = self.clock.monotonic()
+        if not is_tick:
+            self.spoke_at = now
+        age = now - self._seen_at if self.seen is not None else 0.0
+        self.tell(Glance(self.seen, Sight(age, late, self.problem), is_tick))

@@ -1,16 +1,20 @@
 """What the `groups` commands print and exit with, over a cluster in memory."""
 
 import json
-from contextlib import contextmanager
+import os
+import sys
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from migrate.cli import inventory
+from migrate.cli.console import print_lines
 from migrate.cli.wiring import InventoryEdges
 from migrate.inventory.read import InventoryReaders
 from migrate.inventory.watch import Glance
-from migrate.plan.watch import Sight
+from migrate.plan.watch import Sight, Waiting
 from tests.fakes import NoProgress
 from tests.unit.inventoryscene import DENIED, FakeGroups, commits, group
 
@@ -89,23 +93,38 @@ def test_a_watch_without_a_terminal_prints_every_look_and_none_twice(cluster, fo
         assert text.count("Groups on A") == 1
 
 
+LATE = Sight(9.0, Waiting("listing groups on A", 7.0))
+GONE = Sight(2.0, None, "A cannot be reached.")
+
+
 def test_a_watcher_says_once_why_no_newer_look_comes():
     said, shown = [], []
     teller = inventory.Watcher(iter, shown.append, SimpleNamespace(say=said.append), LOOK)
     teller(Glance(["a look"], Sight(), False))
-    teller(Glance(["a look"], Sight(2.0, None, "A cannot be reached."), False))
-    teller(Glance(["a look"], Sight(3.0), True))
+    teller(Glance(["a look"], GONE, False))
+    teller(Glance(["a look"], replace(GONE, age_seconds=3.0), True))
     assert shown == [["a look", ""]] and said == ["A cannot be reached. Trying again."]
+
+
+def test_a_watcher_names_a_late_question_and_the_age_of_what_there_is():
+    said = []
+    teller = inventory.Watcher(iter, lambda lines: None, SimpleNamespace(say=said.append), LOOK)
+    teller(Glance(["a look"], LATE, False))
+    teller(Glance(None, LATE, False))
+    teller(Glance(["a look"], LATE, True))
+    silent = "NO ANSWER for 7 s: listing groups on A"
+    assert said == [f"{silent}; the last look is 9 s old", silent]
 
 
 @pytest.mark.parametrize(
     ("glance", "left"),
     [
         (Glance("a look", Sight(), True), "a look"),
-        (Glance("a look", Sight(2.0, None, "A cannot be reached."), False), None),
+        (Glance("a look", GONE, False), None),
+        (Glance("a look", LATE, True), None),
         (Glance(None, Sight(), True), None),
     ],
-    ids=["of a look", "of one that failed", "of none"],
+    ids=["of a look", "of one that failed", "of one that is late", "of none"],
 )
 def test_ctrl_c_ends_a_watch_with_its_last_look_if_that_is_the_newest(glance, left):
     teller = inventory.Watcher(iter, lambda lines: None, SimpleNamespace(say=lambda text: None), LOOK)
@@ -119,3 +138,42 @@ def test_ctrl_c_ends_a_watch_with_its_last_look_if_that_is_the_newest(glance, le
             teller.unless_left(watch)
     else:
         assert teller.unless_left(watch) == left
+
+
+@pytest.mark.parametrize("run", [inventory.run_list, inventory.run_describe])
+def test_a_watch_ends_with_the_look_that_nobody_read(cluster, monkeypatch, run):
+    names = FILTERS if run is inventory.run_list else {"names": ("billing",), "all_groups": False}
+    options = LOOK | names | {"watch": True, "timeout": 30.0, "form": "json"}
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert run(None, NoProgress(), print_lines, **options) == 0
+        monkeypatch.undo()
+    assert cluster.calls.count("high_watermarks") == 1
+
+
+def test_a_screen_lays_out_a_look_once_for_each_width_and_its_age_every_second(monkeypatch):
+    drawn, laid_out, width = [], [], [80]
+    screen = SimpleNamespace(draw=lambda lines: drawn.append(list(lines)))
+    monkeypatch.setattr(inventory, "Screen", lambda: nullcontext(screen))
+
+    def lines(seen):
+        laid_out.append((seen, width[0]))
+        yield f"{seen} in {width[0]} columns"
+
+    teller = inventory.Watcher(lines, None, None, LOOK | {"on_terminal": True, "width": lambda: width[0]})
+    with teller.screen():
+        teller(Glance(None, Sight(), True))
+        for seconds in (0.0, 1.0, 2.0):
+            teller(Glance("one", Sight(seconds), seconds > 0))
+        width[0] = 60
+        teller(Glance("one", Sight(3.0), True))
+        teller(Glance("two", Sight(0.0), False))
+    assert laid_out == [("one", 80), ("one", 60), ("two", 60)]
+    ages = [f"Read {seconds} s ago." for seconds in (0, 1, 2, 3, 0)]
+    assert [page[0] for page in drawn] == ["Looking for the first time.", *ages]
+    assert [page[1:] for page in drawn[1:]] == [["one in 80 columns"]] * 3 + [
+        ["one in 60 columns"],
+        ["two in 60 columns"],
+    ]

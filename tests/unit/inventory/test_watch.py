@@ -4,17 +4,18 @@ import pytest
 
 from migrate.errors import ClusterError
 from migrate.inventory.watch import watch_groups
-from migrate.plan.watch import EVERY_SECONDS, TICK_SECONDS, Waiting
+from migrate.plan.watch import EVERY_SECONDS, LATE_AFTER, TICK_SECONDS, Waiting
+from migrate.progress import LONGEST_SECONDS
 from tests.fakes import FakeClock
 
 GONE = ClusterError("A cannot be reached.", "Start it.")
 
 
 class Look:
-    """A look that takes so many ticks and then has this answer."""
+    """A look that takes so many ticks, all for one question unless it `answers` each, and then has this answer."""
 
-    def __init__(self, clock, answer, ticks=0):
-        self.clock, self.answer, self.ticks = clock, answer, ticks
+    def __init__(self, clock, answer, ticks=0, answers=False):
+        self.clock, self.answer, self.ticks, self.answers = clock, answer, ticks, answers
         self.asked_seconds, self.waited = 0.0, 0.0
 
     def ended_within(self, seconds):
@@ -26,7 +27,7 @@ class Look:
         return False
 
     def waiting(self):
-        return Waiting("reading commits on A", self.waited)
+        return Waiting("reading commits on A", TICK_SECONDS if self.answers else self.waited)
 
     def result(self):
         if isinstance(self.answer, Exception):
@@ -34,34 +35,78 @@ class Look:
         return self.answer
 
 
-def watched(*looks, timeout):
-    """Watch these looks, given as answers or as (answer, ticks); return what came out, what was told, and the clock."""
-    clock, told = FakeClock(), []
-    waiting = iter([Look(clock, *(look if isinstance(look, tuple) else (look,))) for look in looks])
-    return watch_groups(lambda: next(waiting), timeout, clock, told.append), told, clock
+class Watched:
+    """A watch of these looks, given as answers or as what `Look` takes."""
+
+    def __init__(self, *looks):
+        self.clock, self.told, self.begun = FakeClock(), [], []
+        self.looks = iter([look if isinstance(look, tuple) else (look,) for look in looks])
+
+    def begin(self):
+        self.begun.append(self.clock.waited)
+        return Look(self.clock, *next(self.looks))
+
+    def until(self, timeout):
+        return watch_groups(self.begin, timeout, self.clock, self.told.append)
+
+    def lines(self):
+        """Return what a log has lines for: all but the ticks."""
+        return [glance for glance in self.told if not glance.is_tick]
 
 
-def test_it_looks_every_two_seconds_and_ends_with_the_last_look_once_the_time_is_up():
-    seen, told, clock = watched(1, 2, 3, timeout=2 * EVERY_SECONDS)
-    assert seen == 3 and [glance.seen for glance in told] == [1, 2, 3] and clock.waited == 2 * EVERY_SECONDS
+def test_it_looks_every_two_seconds_and_begins_no_look_once_the_time_is_up():
+    watched = Watched(1, 2, 3)
+    assert watched.until(2 * EVERY_SECONDS) == 2 and [glance.seen for glance in watched.told] == [1, 2]
+    assert watched.begun == [0.0, EVERY_SECONDS] and watched.clock.waited == 2 * EVERY_SECONDS
+
+
+def test_it_looks_once_where_there_is_no_time_at_all():
+    watched = Watched(1)
+    assert watched.until(0.0) == 1 and watched.clock.waited == 0
+
+
+def test_the_cluster_is_left_alone_after_a_look_however_long_it_took():
+    watched = Watched((1, 5, True), (2, 5, True), 3)
+    assert watched.until(2 * (5 + EVERY_SECONDS) + 1) == 3
+    assert watched.begun == [0.0, 5 + EVERY_SECONDS, 2 * (5 + EVERY_SECONDS)]
 
 
 def test_a_look_that_fails_leaves_the_last_one_with_its_age_and_the_reason():
-    _, told, _ = watched(1, GONE, 3, timeout=2 * EVERY_SECONDS)
-    assert [(glance.seen, glance.sight.problem) for glance in told] == [(1, ""), (1, GONE.problem), (3, "")]
-    assert [glance.sight.age_seconds for glance in told] == [0.0, EVERY_SECONDS, 0.0]
+    watched = Watched(1, GONE, 3)
+    assert watched.until(3 * EVERY_SECONDS) == 3
+    assert [(told.seen, told.sight.problem) for told in watched.told] == [(1, ""), (1, GONE.problem), (3, "")]
+    assert [told.sight.age_seconds for told in watched.told] == [0.0, EVERY_SECONDS, 0.0]
 
 
-@pytest.mark.parametrize("looks", [(GONE,), (1, GONE)])
-def test_a_first_look_or_a_last_one_that_fails_is_an_error(looks):
+@pytest.mark.parametrize("looks", [(GONE,), (1, GONE), (1, GONE, GONE)])
+def test_a_first_look_or_a_last_one_that_fails_is_an_error_and_is_not_said_to_be_tried_again(looks):
+    watched = Watched(*looks)
     with pytest.raises(ClusterError, match="cannot be reached"):
-        watched(*looks, timeout=EVERY_SECONDS * (len(looks) - 1))
+        watched.until(EVERY_SECONDS * len(looks))
+    assert len(watched.told) == len(looks) - 1
+
+
+@pytest.mark.parametrize("slow", [(2, 2), (2, 30, True)], ids=["one short question", "many answers"])
+def test_a_slow_look_that_the_cluster_answers_ends_the_watch_though_the_time_is_up_meanwhile(slow):
+    watched = Watched(1, slow)
+    assert watched.until(EVERY_SECONDS + TICK_SECONDS) == 2
+    assert watched.clock.waited == EVERY_SECONDS + slow[1] * TICK_SECONDS
+    assert all(glance.sight.waiting is None for glance in watched.told)
 
 
 def test_a_question_without_an_answer_is_told_once_it_is_late_and_ends_the_watch_when_the_time_is_up():
-    clock, told = FakeClock(), []
-    with pytest.raises(ClusterError, match=r"The time is up.*reading commits on A"):
-        watch_groups(lambda: Look(clock, 1, 1000), 10.0, clock, told.append)
-    assert all(glance.is_tick for glance in told) and clock.waited == 10.0
-    late = [glance.sight.waiting is not None for glance in told]
-    assert late == [number * TICK_SECONDS > EVERY_SECONDS for number in range(1, 11)]
+    watched = Watched((1, 1000))
+    with pytest.raises(ClusterError, match=r"The time is up.*for 10 s to: reading commits on A"):
+        watched.until(10.0)
+    late = [glance.sight.waiting is not None for glance in watched.told]
+    assert late == [number * TICK_SECONDS > LATE_AFTER for number in range(1, 10)] and watched.clock.waited == 10.0
+
+
+@pytest.mark.parametrize("before", [(), (1, GONE)], ids=["first look", "after a failure"])
+def test_a_late_question_is_worth_a_line_at_once_and_then_ever_more_slowly(before):
+    watched = Watched(*before, (1, 1000))
+    with pytest.raises(ClusterError):
+        watched.until(200.0)
+    waited = [glance.sight.waiting.seconds for glance in watched.lines() if glance.sight.waiting is not None]
+    assert waited == [3.0, 7.0, 15.0, 31.0, *[31.0 + LONGEST_SECONDS * more for more in range(1, 6)]]
+    assert len(watched.lines()) == len(before) + len(waited)
