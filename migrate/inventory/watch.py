@@ -12,9 +12,8 @@ from typing import Generic, TypeVar
 
 from migrate.clock import Clock
 from migrate.errors import ClusterError
-from migrate.plan.watch import EVERY_SECONDS, LATE_AFTER, LATE_AT_MOST, TICK_SECONDS, BackgroundLook, Sight, Waiting
+from migrate.plan.watch import EVERY_SECONDS, LATE_AFTER, BackgroundLook, Sight, Waiting, late_questions, patience_after
 from migrate.progress import LONGEST_SECONDS
-from migrate.text import duration_text
 
 T = TypeVar("T")
 
@@ -89,8 +88,7 @@ class _Watcher(Generic[T]):
             self._say()
             return None
         self.seen, self.problem, self._seen_at = seen, "", self.clock.monotonic()
-        # One question that takes longer than a whole look did is late; on a large cluster that is not two seconds.
-        self._patience = min(LATE_AT_MOST, max(LATE_AFTER, pending.asked_seconds))
+        self._patience = patience_after(pending)
         self.silence = EVERY_SECONDS
         self._say()
         return seen
@@ -103,15 +101,7 @@ class _Watcher(Generic[T]):
 
     def _wait_for(self, pending: BackgroundLook[T]) -> None:
         """Tell what a look waits for until it ends; raises `ClusterError` where the time is up and nobody answers."""
-        while not pending.ended_within(TICK_SECONDS):
-            waiting = pending.waiting()
-            late = waiting if waiting is not None and waiting.seconds > self._patience else None
-            if late is not None and self.is_over:
-                raise ClusterError(
-                    f"The time is up, and there has been no answer for {duration_text(late.seconds)} to: "
-                    f"{late.question}.",
-                    "Look at that cluster, then run again.",
-                )
+        for late in late_questions(pending, self._patience, lambda: self.is_over):
             is_due = late is not None and self.clock.monotonic() - self.spoke_at >= self.silence
             self._say(late, is_tick=not is_due)
             if is_due:

@@ -5,10 +5,10 @@ question has waited too long: a cluster that fell silent must not leave yesterda
 watches can leave at any time. Bars never fall from one look to the next.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from migrate.clock import Clock
 from migrate.errors import ClusterError
@@ -190,19 +190,11 @@ class _Watcher:
     def look(self, settle_seconds: float, note: str = "") -> Status:
         """Look once, and say while it lasts what it waits for; raises `ClusterError` where nobody answers in time."""
         pending = self.begin(settle_seconds)
-        while not pending.ended_within(TICK_SECONDS):
-            waiting = pending.waiting()
-            late = waiting if waiting is not None and waiting.seconds > self._patience else None
-            if late is not None and self.is_over:
-                raise ClusterError(
-                    f"The time is up, and there has been no answer for {duration_text(late.seconds)} to: "
-                    f"{late.question}.",
-                    "Look at that cluster, then run again.",
-                )
+        for late in late_questions(pending, self._patience, lambda: self.is_over):
             is_due = late is not None and self.clock.monotonic() - self._spoke_at >= EVERY_SECONDS
             self.say(note, late, is_tick=not is_due)
         status = pending.result()
-        self._patience = min(LATE_AT_MOST, max(LATE_AFTER, pending.asked_seconds))
+        self._patience = patience_after(pending)
         self.last, self.problem, self._last_at = status, "", self.clock.monotonic()
         self.settling = False
         self.watch.take(status, self._last_at - self.began)
@@ -317,3 +309,26 @@ class BackgroundLook(Generic[T]):
     def asked_seconds(self) -> float:
         """How long clusters have taken for the answers of this look, without the time that it waited by itself."""
         return self._asking.asked_seconds - self._asked_before
+
+
+def late_questions(
+    look: BackgroundLook[Any], patience_seconds: float, is_over: Callable[[], bool]
+) -> Iterator[Waiting | None]:
+    """Yield once a second, until a look ends, the question that has waited longer than patience lasts; None for none.
+
+    Raises `ClusterError` where a question is late and the time is up.
+    """
+    while not look.ended_within(TICK_SECONDS):
+        waiting = look.waiting()
+        late = waiting if waiting is not None and waiting.seconds > patience_seconds else None
+        if late is not None and is_over():
+            raise ClusterError(
+                f"The time is up, and there has been no answer for {duration_text(late.seconds)} to: {late.question}.",
+                "Look at that cluster, then run again.",
+            )
+        yield late
+
+
+def patience_after(look: BackgroundLook[Any]) -> float:
+    """Return how long a question of the next look may take before it is late, in seconds."""
+    return min(LATE_AT_MOST, max(LATE_AFTER, look.asked_seconds))
