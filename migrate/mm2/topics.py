@@ -11,8 +11,9 @@ from typing import NamedTuple, Protocol
 from migrate.mm2.chain import Window
 from migrate.model import LogRange, Side, TopicPartition
 
-# Offsets of a topic whose records a plan holds in this process: to decode them takes about as long as one query.
-MOST_HELD = 20_000
+# Offsets of a topic whose records a plan holds in this process: to decode them takes about as long as Spark's queries,
+# and comparing their chains needs none.
+MOST_HELD = 100_000
 
 
 class CheckpointKey(NamedTuple):

@@ -86,8 +86,8 @@ class JobProgress:
         return float(newest.numCompletedTasks / newest.numTasks)
 
 
-# Less is not worth a task and its connections, in offsets of both logs.
-LEAST_PER_TASK = 100_000
+# Less is not worth a task and its connections, or the second task of a core, in offsets of both logs.
+LEAST_PER_TASK, LEAST_PER_SECOND_TASK = 100_000, 500_000
 TASKS_PER_CORE = 2
 # Each has up to four connections to the brokers.
 MOST_TASKS = 128
@@ -97,6 +97,12 @@ PER_GUARDED = 1_000
 TASK_OWN_BYTES = 64 * 1024
 CHANGED = "records-changed-in-flight"
 NOTHING = FetchEstimate(0, 0, 0, 0, 0, 0)
+
+
+def task_count(width: int, cores: int) -> int:
+    """Return how many tasks share a job of this width, in offsets of both logs."""
+    one_each = min(cores, 1 + width // LEAST_PER_TASK)
+    return min(MOST_TASKS, max(one_each, min(TASKS_PER_CORE * cores, width // LEAST_PER_SECOND_TASK)))
 
 
 class SparkComparer:
@@ -177,9 +183,7 @@ class SparkComparer:
         return Comparison(answers, equalities, plan.estimate, source_bytes, target_bytes)
 
     def _tasks(self, width: int) -> int:
-        """Return how many tasks share a job of this width, in offsets of both logs."""
-        cores: int = self._spark.sparkContext.defaultParallelism
-        return min(TASKS_PER_CORE * cores, MOST_TASKS, 1 + width // LEAST_PER_TASK)
+        return task_count(width, self._spark.sparkContext.defaultParallelism)
 
     def _spread(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         tasks = self._tasks(len(places) * PER_GUARDED)

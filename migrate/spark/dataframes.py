@@ -53,8 +53,6 @@ def read_topic(
     tasks the range is cut, by default as many as Spark runs at once. Nothing is read until an action runs; if
     the log's start has passed `pinned.start` by then, the action fails.
     """
-    if pinned.start >= pinned.end:
-        return spark.range(0).selectExpr(*(f"cast(null as {kind}) as {name}" for name, kind in SCHEMA.items()))
     tasks = min_partitions or spark.sparkContext.defaultParallelism
     cut = {"minPartitions": str(max(1, min(tasks, pinned.end - pinned.start)))}
     return read_ranges(spark, {**options, **cut}, topic, {0: pinned})
@@ -63,11 +61,14 @@ def read_topic(
 def read_ranges(
     spark: "SparkSession", options: Mapping[str, str], topic: str, ranges: Mapping[int, LogRange]
 ) -> "DataFrame":
-    """Return the records of a topic between pinned offsets by partition."""
+    """Return the records of a topic between pinned offsets by partition; of ranges that hold nothing, none."""
+    held = {partition: log for partition, log in ranges.items() if log.start < log.end}
+    if not held:
+        return spark.range(0).selectExpr(*(f"cast(null as {kind}) as {name}" for name, kind in SCHEMA.items()))
     pinned = {
-        "assign": json.dumps({topic: sorted(ranges)}),
-        "startingOffsets": json.dumps({topic: {str(p): log.start for p, log in ranges.items()}}),
-        "endingOffsets": json.dumps({topic: {str(p): log.end for p, log in ranges.items()}}),
+        "assign": json.dumps({topic: sorted(held)}),
+        "startingOffsets": json.dumps({topic: {str(p): log.start for p, log in held.items()}}),
+        "endingOffsets": json.dumps({topic: {str(p): log.end for p, log in held.items()}}),
     }
     return spark.read.format("kafka").options(**{**TUNING, **options, **FIXED, **pinned}).load()
 

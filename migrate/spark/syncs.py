@@ -118,7 +118,7 @@ class Syncs:
 
         chain = chain_of(inside(_syncs(self._decoded), ends))
         return chain.groupBy("key").agg(
-            expr("array_sort(collect_list(struct(source_offset, target_offset)))").alias("sync_pairs")
+            expr("sort_array(collect_list(struct(source_offset, target_offset)))").alias("sync_pairs")
         )
 
     def close(self) -> None:
