@@ -155,6 +155,17 @@ def parse_bytes(text: str) -> int:
     return int(Decimal(match[1]) * Decimal(1000 ** _UNITS.index(match[2])))
 
 
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def parse_duration(text: str) -> int:
+    """Read "90d", "12h", "30m", "45s" or "2w" as milliseconds; raises `ValueError` for anything else."""
+    match = re.fullmatch(r"(\d{1,9})\s*([smhdw])", text.strip().lower())
+    if not match:
+        raise ValueError(f"{text!r} is no length of time, such as 90d, 12h or 30m.")
+    return int(match[1]) * _SECONDS[match[2]] * 1000
+
+
 def bytes_text(count: int) -> str:
     """Return "999 B", "1.2 kB", "35 MB", "1.2 GB": two digits are enough to decide by."""
     size, unit = float(count), 0

@@ -12,15 +12,21 @@ from migrate.cli.options import (
     Command,
     cluster_options,
     command_options,
+    export_options,
+    filter_options,
     group_option,
+    matching_limits,
     option,
+    parsed_by,
     resolve_flow,
+    spark_options,
     take_clusters,
     together,
 )
 from migrate.cli.utf8 import print_in_utf8
 from migrate.errors import UsageError
 from migrate.model import Side
+from migrate.text import parse_duration
 
 _side_option = option(
     "--side", type=click.Choice([str(side) for side in Side]), default=str(Side.SOURCE), show_default=True,
@@ -48,11 +54,13 @@ _look_options = together(
 )  # fmt: skip
 
 
-@click.group(short_help="List and describe consumer groups; decide the waves.", subcommand_metavar="COMMAND [OPTIONS]")
+@click.group(
+    short_help="List, describe and compare consumer groups; decide the waves.", subcommand_metavar="COMMAND [OPTIONS]"
+)
 def groups() -> None:
-    """Look at the consumer groups of one cluster: what is there, how far it lags, what belongs together.
+    """Look at consumer groups: what is there, how far it lags, what belongs together, what both clusters have.
 
-    Changes nothing on any cluster; needs neither Spark nor Java.
+    Changes nothing on any cluster. Only `compare` and `export` need Spark and Java.
     """
 
 
@@ -61,6 +69,14 @@ def groups() -> None:
 @_side_option
 @_group_options
 @_topic_options
+@option(
+    "--records",
+    is_flag=True,
+    help="Read __consumer_offsets too: last commit, empty since when, when offsets expire, how often it commits.",
+)
+@option("--idle", callback=parsed_by(parse_duration), metavar="DURATION",
+        help="Only groups that nobody has used for so long (3d, 12h), or of which it cannot tell. Implies "
+             "--records.")  # fmt: skip
 @_look_options
 @command_options
 def list_groups(**options: Any) -> int:
@@ -91,6 +107,35 @@ def describe(**options: Any) -> int:
     return _look(run_describe, options)
 
 
+@groups.command(short_help="Compare what groups have committed on both clusters, by translation.")
+@cluster_options
+@filter_options
+@option("--within", type=click.IntRange(min=0), default=0, show_default=True, metavar="RECORDS",
+        help="Let groups be behind by at most this many records; ahead is never let pass.")  # fmt: skip
+@option("--no-match", is_flag=True,
+        help="Compare no records: translations rest on MM2's offset syncs alone, and are lower bounds. Takes seconds, "
+             "and needs neither Spark nor Java.")  # fmt: skip
+@matching_limits
+@option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True,
+        help="json: one document. json and csv have every row.")  # fmt: skip
+@spark_options
+@command_options
+def compare(**options: Any) -> int:
+    """Compare what groups have committed on the target with what their source commits translate to.
+
+    Whoever wrote it: MM2's own group sync, `apply`, a tool, consumers. Commits of the source are translated as `plan`
+    does it; numbers of two clusters are never compared. --no-match needs neither Spark nor Java, and answers from MM2's
+    topics alone. Exits 1 if a row is neither equal nor behind by at most --within records, or not all could be seen.
+    """
+    from migrate.cli.compare import run_compare
+
+    flow = resolve_flow(take_clusters(options))
+    progress = progress_on_stderr(options.pop("log_format"))
+    if options["form"] == "csv":
+        print_in_utf8()
+    return run_compare(flow, progress, print_lines, width=terminal_width, colour=coloured(), **options)
+
+
 @groups.command(short_help="Pack groups that share topics into waves, and write them as groups files.")
 @cluster_options
 @_side_option
@@ -114,6 +159,26 @@ def waves(**options: Any) -> int:
     flow = resolve_flow(take_clusters(options))
     progress = progress_on_stderr(options.pop("log_format"))
     return printed(*run_waves(flow, progress, **terminal(), **options))
+
+
+@groups.command(short_help="Export __consumer_offsets: every commit and group as JSON lines, CSV or Parquet.")
+@cluster_options
+@_side_option
+@_group_options
+@_topic_options
+@export_options
+@spark_options
+@command_options
+def export(**options: Any) -> int:
+    """Read __consumer_offsets in full with Spark, and write the newest commit of every group and partition.
+
+    --history writes every record that compaction has left. What was read, written and left out is said in the end; a
+    record that cannot be decoded is counted. Exits 1 if a group that is named has no record there.
+    """
+    from migrate.cli.export import run_export
+
+    flow = resolve_flow(take_clusters(options))
+    return run_export(flow, progress_on_stderr(options.pop("log_format")), **options)
 
 
 def _look(run: Command, options: dict[str, Any]) -> int:

@@ -47,10 +47,16 @@ Print = Callable[[Iterable[str]], None]
 def run_list(flow: Flow, progress: LineProgress, show: Print, **options: Any) -> int:
     """Print every group inside the filters; return 1 if something could not be read."""
     filters = filters_of(options)
-    seen: Inventory = _look(
-        flow, progress, show, options, lambda edges, timer: inventory_of(read_groups(edges.readers, filters, timer)),
-        lambda inventory: _listed(inventory, options),
-    )  # fmt: skip
+    idle_ms: int | None = options["idle"]
+    with_records = options["records"] or idle_ms is not None
+    if with_records and options["watch"]:
+        problem = "--watch does not go with --records or --idle, which read __consumer_offsets in full for every look."
+        raise UsageError(problem, "Omit one of them.")
+
+    def look(edges: InventoryEdges, timer: Timer) -> Inventory:
+        return inventory_of(read_groups(edges.readers, filters, timer, with_records=with_records), idle_ms)
+
+    seen: Inventory = _look(flow, progress, show, options, look, lambda inventory: _listed(inventory, options))
     _say_unread(seen.read, {g.group: g.not_visible() for g in seen.groups}, progress, options)
     return EXIT_DONE if seen.is_whole else EXIT_FAILED
 

@@ -141,21 +141,29 @@ policy_options = together(
 )  # fmt: skip
 
 
-def _byte_count(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    try:
-        return None if value is None else parse_bytes(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+def parsed_by(parse: Callable[[str], int]) -> Callable[[click.Context, click.Parameter, str | None], int | None]:
+    """Return the callback of an option whose text `parse` reads; it raises `ValueError` where it cannot."""
+
+    def parsed(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+        try:
+            return None if value is None else parse(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+
+    return parsed
 
 
 # What bounds the comparing of records.
-matching_options = together(
+matching_limits = together(
     option("--match-limit", type=click.IntRange(min=1), default=1_000_000, show_default=True,
            metavar="RECORDS", help="Read at most this many offsets of either log per partition; rows that "
                                    "would need more are bounded or estimated."),
-    option("--max-fetch", callback=_byte_count, metavar="BYTES",
+    option("--max-fetch", callback=parsed_by(parse_bytes), metavar="BYTES",
            help="Fetch at most about this much from each cluster: 500M, 2G, 1048576. Partitions beyond it "
                 "are not compared.  [default: no limit]"),
+)  # fmt: skip
+matching_options = together(
+    matching_limits,
     option("--no-match", is_flag=True,
            help="Compare no records: rows rest on MM2's offset syncs, with timestamps as a guard."),
 )  # fmt: skip
@@ -163,6 +171,25 @@ matching_options = together(
 spark_options = together(
     option("--master", metavar="URL", help="Spark master, if no session has one.  [default: local[*]]"),
     option("--spark-conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting; repeatable."),
+)  # fmt: skip
+
+
+# What is exported of the offsets topic, and where to.
+export_options = together(
+    option("--since", metavar="TIME", help="Only records that the broker took at this time or later: "
+                                           "2026-11-23T22:00:00Z, or ms since 1970."),
+    option("--until", metavar="TIME", help="Only records from before this time: the newest of each key is that of "
+                                           "then."),
+    option("--latest/--history", "latest", default=True, show_default=True,
+           help="The newest record of each key, or every record that is still there."),
+    option("--tombstones", is_flag=True, help="Also records that take a commit or a group away."),
+    option("--kinds", type=click.Choice(["commits", "groups", "all"]), default="commits", show_default=True,
+           help="Commits, groups with their members, or both."),
+    option("--format", "form", type=click.Choice(["jsonl", "csv", "parquet"]), required=True, help="What to write."),
+    option("--out", required=True, metavar="PATH",
+           help="A file (jsonl, csv), or a folder or URL (parquet); what exists is refused (exit 3)."),
+    option("--max-fetch", callback=parsed_by(parse_bytes), metavar="BYTES",
+           help="Refuse (exit 3) to fetch more than about this: 500M, 2G, 1048576.  [default: no limit]"),
 )  # fmt: skip
 
 

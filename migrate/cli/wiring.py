@@ -3,7 +3,7 @@
 Heavy libraries are imported when something of theirs is first made, and nothing is opened before it is first asked.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -18,6 +18,7 @@ from migrate.kafka.client_config import client_settings
 from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.reader_pair import KafkaReaders, prepare
 from migrate.kafka.settings import ClientSettings
+from migrate.match.log_reader import LogReader
 from migrate.match.next_record import NextRecordReader
 from migrate.match.tail_comparer import TailComparer
 from migrate.mm2.flow import Cluster, Flow
@@ -254,6 +255,36 @@ def status_edges(flow: Flow, clock: Clock, options: Mapping[str, Any]) -> Iterat
 
 
 @dataclass(frozen=True)
+class CompareEdges:
+    """What `groups compare` looks through; `records` reads the target's log, and is None where none are to be read.
+
+    `unread_syncs` tells how many offset syncs at the beginning of a long topic were left unread.
+    """
+
+    clusters: Clusters
+    records: LogReader | None
+    unread_syncs: Callable[[], int]
+
+
+@contextmanager
+def compare_edges(flow: Flow, clock: Clock, progress: Progress, options: Mapping[str, Any]) -> Iterator[CompareEdges]:
+    """Yield what `plan` reads through, and with `no_match` of `options` what `status` does: neither Spark nor Java."""
+    from migrate.kafka.record_reader import RecordReader
+
+    if options["no_match"]:
+        with status_edges(flow, clock, options) as edges:
+            syncs = flow.syncs_side, flow.offset_syncs_topic
+            yield CompareEdges(edges.clusters(source_down=False), None, lambda: edges.mirror.news(*syncs).left_out)
+        return
+    target = endpoints(flow, options["request_timeout"])[1]
+    with (
+        plan_edges(flow, False, progress, options) as clusters,
+        closing(RecordReader(target.kafka, target.deadline_seconds, flow.target_isolation_level)) as records,
+    ):
+        yield CompareEdges(clusters, records, lambda: 0)
+
+
+@dataclass(frozen=True)
 class InventoryEdges:
     """What the `groups` commands look through, from one look to the next; `in_use` is locked during a look."""
 
@@ -261,15 +292,21 @@ class InventoryEdges:
     in_use: Lock = field(default_factory=Lock)
 
 
+def endpoint_of(flow: Flow, options: Mapping[str, Any]) -> Endpoint:
+    """Return the cluster on the `side` of `options`, which also have the `request_timeout`."""
+    source, target = endpoints(flow, options["request_timeout"])
+    return source if Side(options["side"]) is Side.SOURCE else target
+
+
 @contextmanager
 def inventory_edges(flow: Flow, options: Mapping[str, Any]) -> Iterator[InventoryEdges]:
     """Yield what one cluster is asked through; `options` are `side` and `request_timeout`."""
     from migrate.kafka.group_facts import ConfluentGroupFacts
 
-    source, target = endpoints(flow, options["request_timeout"])
-    of = source if Side(options["side"]) is Side.SOURCE else target
+    of = endpoint_of(flow, options)
     admin = of.admin()
-    edges = InventoryEdges(InventoryReaders(admin, ConfluentGroupFacts(of.kafka, of.deadline_seconds)))
+    facts = ConfluentGroupFacts(of.kafka, of.deadline_seconds)
+    edges = InventoryEdges(InventoryReaders(admin, facts, facts))
     try:
         yield edges
     finally:

@@ -12,9 +12,11 @@ from enum import StrEnum
 from migrate.checks.group_kinds import VENDOR_GROUP
 from migrate.commit_table import CommitTable, offsets_at
 from migrate.described_group import Coordinator, GroupDescription
+from migrate.inventory.activity import IDLE_AFTER_MS, GroupActivity, activity_of, is_idle
 from migrate.inventory.read import ClusterGroups, assigned_to, not_shown
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.survey.connect_topics import SINK_PREFIX
+from migrate.survey.group_facts import NOT_ASKED
 from migrate.survey.streams import ASSIGNORS, INTERNAL, is_metadata
 
 CONNECT, STREAMS = "connect", "streams"
@@ -24,6 +26,7 @@ class GroupNotice(StrEnum):
     """What deserves attention about a group, in the order in which it is named."""
 
     ALIVE = "alive"
+    IDLE = "idle"
     NEVER_COMMITTED = "never-committed-partitions"
     BEYOND_END = "commit-beyond-log-end"
     STREAMS = "streams"
@@ -52,7 +55,8 @@ class GroupSummary:
     """One group. What was not told stands as the `Failure` that says why.
 
     `topics` are those that it has committed on or is assigned. `partitions_committed` counts the partitions with a
-    commit, `partitions_of_its_topics` all those of its topics that are there.
+    commit, `partitions_of_its_topics` all those of its topics that are there. `activity` is `NOT_ASKED`
+    where the groups' own records were not asked for.
     """
 
     group: str
@@ -64,6 +68,7 @@ class GroupSummary:
     partitions_of_its_topics: int | Failure
     lag: GroupLag | Failure
     attention: tuple[GroupNotice, ...]
+    activity: GroupActivity | Failure = NOT_ASKED
 
     @property
     def state(self) -> str | Failure:
@@ -98,15 +103,28 @@ class GroupSummary:
         reasons = {name: str(value) for name in names if isinstance(value := getattr(self, name), Failure)}
         if not isinstance(self.lag, Failure) and self.lag.unread:
             reasons["lag"] = "; ".join(self.lag.unread)
+        if isinstance(self.activity, GroupActivity):
+            if isinstance(self.activity.expires_ms, Failure):
+                reasons["expires_ms"] = str(self.activity.expires_ms)
+        elif self.activity is not NOT_ASKED:
+            reasons["last_commit_ms"] = str(self.activity)
         return reasons
+
+    def is_idle(self, now_ms: int, limit_ms: int) -> bool | Failure:
+        """Return whether nobody has used the group for so long; the `Failure` that says why nobody can tell."""
+        return is_idle(self.kind, self.description, self.activity, now_ms, limit_ms)
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """All groups of a cluster that were asked for, and what they add up to."""
+    """All groups of a cluster that were asked for, and what they add up to.
+
+    `not_idle` counts groups that are left out because somebody has used them since.
+    """
 
     read: ClusterGroups
     groups: tuple[GroupSummary, ...]
+    not_idle: int = 0
 
     @property
     def by_kind_and_state(self) -> Mapping[tuple[str, str], int]:
@@ -131,11 +149,22 @@ class Inventory:
         return not (lacking or self.read.unseen or self.read.missing)
 
 
-def inventory_of(read: ClusterGroups) -> Inventory:
-    """Return one line for each group, in order of their names."""
+def inventory_of(read: ClusterGroups, idle_ms: int | None = None) -> Inventory:
+    """Return one line for each group, in order of their names.
+
+    With `idle_ms` only groups that nobody has used for so long, and those of which that is not visible.
+    """
     streams = streams_applications(read.groups, read.topics)
     footprints = _Footprints(read.topics)
-    return Inventory(read, tuple(_summary(read, group, group in streams, footprints) for group in read.groups))
+    limit_ms = IDLE_AFTER_MS if idle_ms is None else idle_ms
+    groups = tuple(_summary(read, group, group in streams, footprints, limit_ms) for group in read.groups)
+    if idle_ms is None:
+        return Inventory(read, groups)
+    assert read.clocks is not None, "only the groups' own records tell who is idle"
+    now_ms = read.clocks.now_ms
+    # Not by their attention: of whom nobody can tell must not be taken for used.
+    shown = tuple(group for group in groups if group.is_idle(now_ms, limit_ms) is not False)
+    return Inventory(read, shown, len(groups) - len(shown))
 
 
 def lag_of(commits: Commits, ends: Mapping[TopicPartition, int | Failure]) -> GroupLag:
@@ -196,7 +225,9 @@ class _Footprints:
         return topics, sum(self._topics.get(topic, 0) for topic in topics), lacks
 
 
-def _summary(read: ClusterGroups, name: str, is_streams: bool, footprints: _Footprints) -> GroupSummary:
+def _summary(
+    read: ClusterGroups, name: str, is_streams: bool, footprints: _Footprints, idle_after_ms: int
+) -> GroupSummary:
     group, commits = read.groups[name], read.commits[name]
     is_streams = is_streams or _looks_like_streams(group.kind, group.description, commits)
     lag: GroupLag | Failure
@@ -213,8 +244,13 @@ def _summary(read: ClusterGroups, name: str, is_streams: bool, footprints: _Foot
         topics, count, lacks = footprints.of(partitions, assigned_to(group))
         committed, lag = len(partitions), lag_of(commits, read.log_ends)
     described = group.description
-    summary = GroupSummary(name, group.kind, group.protocol_type, described, topics, committed, count, lag, ())
+    activity = NOT_ASKED if read.clocks is None else activity_of(name, described, commits, read.clocks)
+    summary = GroupSummary(
+        name, group.kind, group.protocol_type, described, topics, committed, count, lag, (), activity
+    )  # fmt: skip
+    idle = False if read.clocks is None else summary.is_idle(read.clocks.now_ms, idle_after_ms)
     notices = {
+        GroupNotice.IDLE: idle is True,
         GroupNotice.ALIVE: not isinstance(described, Failure) and not described.is_stopped,
         GroupNotice.NEVER_COMMITTED: lacks,
         GroupNotice.BEYOND_END: not isinstance(lag, Failure) and lag.beyond > 0,

@@ -6,12 +6,16 @@ as `kafka-consumer-groups` reads it: commits without `requireStable`, ends as a 
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from migrate.described_group import ListedGroup
 from migrate.model import ClusterFacts, Commits, Failure, Side, TopicPartition
 from migrate.ports import EveryKindReader, GroupReader
 from migrate.progress import LOGS_AT_ONCE
+from migrate.survey.expiry import OffsetClocks
 from migrate.survey.filters import Filters
+from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord, newest_ms
 from migrate.survey.survey import Timer
 from migrate.text import many, some
 
@@ -20,12 +24,23 @@ SHARE = "share"
 HIDDEN = "groups that this principal may not DESCRIBE: brokers leave them out of the list in silence"
 
 
+class GroupRecordsReader(Protocol):
+    """Reads what the offsets topic of one cluster holds of groups. A consumer behind it joins no group."""
+
+    def group_records(self, groups: Collection[str], with_gaps: bool = False) -> Mapping[str, GroupRecord] | Failure:
+        """Return the records of these groups; a group without any is left out. Needs READ on the topic."""
+
+    def settings(self) -> BrokerSettings | Failure:
+        """Return what the brokers are set to; needs DESCRIBE_CONFIGS on the cluster."""
+
+
 @dataclass(frozen=True)
 class InventoryReaders:
     """What one cluster is asked through."""
 
     groups: GroupReader
     every_kind: EveryKindReader
+    records: GroupRecordsReader
 
 
 @dataclass(frozen=True)
@@ -35,7 +50,8 @@ class ClusterGroups:
     `commits` and the members' partitions are those on topics inside the filters. `topics` has the partition count of
     every topic that the cluster shows. `log_ends` has an entry for each partition that is committed or assigned,
     where ends were asked for. `filtered` counts groups by the filter that takes them. `missing` are names that were
-    asked for and that no group has. `unseen` says in words what the list may lack, nothing where it is whole.
+    asked for and that no group has. `unseen` says in words what the list may lack, nothing where it is whole. `clocks`
+    are what the groups' own records tell, None where nobody asked for them.
     """
 
     side: Side
@@ -48,12 +64,17 @@ class ClusterGroups:
     filtered: Mapping[str, int]
     missing: tuple[str, ...]
     unseen: tuple[str, ...]
+    clocks: OffsetClocks | None = None
 
 
 def read_groups(
-    readers: InventoryReaders, filters: Filters | None, timer: Timer, with_ends: bool = True
+    readers: InventoryReaders,
+    filters: Filters | None,
+    timer: Timer,
+    with_ends: bool = True,
+    with_records: bool = False,
 ) -> ClusterGroups:
-    """Read the groups inside the filters; None takes every group there is.
+    """Read the groups inside the filters; None takes every group there is. `with_records` reads their own records too.
 
     Raises `ClusterError` if the cluster does not answer, or lists its consumer groups only in part.
     """
@@ -74,7 +95,18 @@ def read_groups(
     places = sorted({place for group in groups for place in places_of(read, group)})
     text = f"reading the ends of {many(len(places), 'log')} on {reader.alias}"
     ends = timer.ask("ends", text, places, reader.high_watermarks, LOGS_AT_ONCE) if places else {}
-    return replace(read, log_ends=ends)
+    read = replace(read, log_ends=ends)
+    return replace(read, clocks=_clocks(readers.records, read, timer)) if with_records else read
+
+
+def _clocks(reader: GroupRecordsReader, read: ClusterGroups, timer: Timer) -> OffsetClocks:
+    settings = timer.run("retention", f"asking {read.alias} how long it keeps offsets", reader.settings)
+    text = f"reading {OFFSETS_TOPIC} of {read.alias} for {many(len(read.groups), 'group')}"
+    records: Mapping[str, GroupRecord] | Failure = {}
+    if read.groups:
+        records = timer.run("records", text, lambda: reader.group_records(list(read.groups), with_gaps=True))
+    # Times in the records are the brokers': where our clock is behind, they say how late it is at least.
+    return OffsetClocks(read.alias, settings, records, max(timer.clock.now_ms(), newest_ms(records)))
 
 
 def places_of(read: ClusterGroups, group: str) -> set[TopicPartition]:

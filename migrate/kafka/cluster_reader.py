@@ -159,7 +159,7 @@ class ConfluentReader:
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
         def ask(batch: Sequence[TopicPartition]) -> dict[TopicPartition, int | Failure]:
-            return {p: _offset(answer) for p, answer in self._listed(batch, latest, READ_UNCOMMITTED).items()}
+            return {p: told_offset(answer) for p, answer in self._listed(batch, latest, READ_UNCOMMITTED).items()}
 
         return self._of_logs(partitions, ask)
 
@@ -224,7 +224,7 @@ class ConfluentReader:
 
 
 def _log_range(earliest: Any, latest: Any) -> LogRange | Failure:
-    start, end = _offset(earliest), _offset(latest)
+    start, end = told_offset(earliest), told_offset(latest)
     if isinstance(start, Failure):
         return start
     return end if isinstance(end, Failure) else LogRange(start, end, latest.leader_epoch)
@@ -307,7 +307,8 @@ def _metadata(partition: Any) -> str:
         return UNREAD_METADATA
 
 
-def _offset(answer: Any) -> int | Failure:
+def told_offset(answer: Any) -> int | Failure:
+    """Return the offset in an answer to ListOffsets, or why there is none."""
     if isinstance(answer, Failure):
         return answer
     if answer.offset < 0:

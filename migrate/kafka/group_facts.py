@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
@@ -18,8 +18,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from migrate.clock import Backoff, SystemClock
 from migrate.described_group import ListedGroup
 from migrate.errors import ClusterError
+from migrate.kafka.cluster_reader import told_offset
 from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of
 from migrate.kafka.offsets_topic import read_offsets_topic
@@ -33,6 +35,9 @@ from migrate.text import some
 
 # The offsets topic of a busy cluster may be large, and nothing rests on it alone.
 READ_SECONDS = 60.0
+# How long a transaction in the offsets topic is waited for, and how often its partition is asked.
+OPEN_SECONDS, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 3.0, 0.05, 0.5
+UNTOLD = Failure("_NO_ANSWER", f"the end of {OFFSETS_TOPIC} was not told")
 _KINDS = {"share": "share", "streams": "streams"}
 _NOT_TOLD, _NO_CLIENT = "KIND_NOT_TOLD", "NO_CLIENT"
 _CLEANUP = "cleanup.policy"
@@ -129,7 +134,7 @@ class ConfluentGroupFacts:
             return Failure("_NO_ANSWER", "no broker answered")
         return BrokerSettings(min(minutes) * MINUTE_MS, all("consumer" in text.split(",") for text in protocols))
 
-    def group_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
+    def group_records(self, groups: Collection[str], with_gaps: bool = False) -> Mapping[str, GroupRecord] | Failure:
         """Read the partitions of the offsets topic that hold these groups."""
         try:
             topic = self._connection.metadata().topics.get(OFFSETS_TOPIC)
@@ -140,9 +145,39 @@ class ConfluentGroupFacts:
             return Failure("UNKNOWN_TOPIC_OR_PARTITION", f"{OFFSETS_TOPIC} is not shown")
         if topic.error is not None and not topic.partitions:
             return failure_of(topic.error)
-        log = GroupLog(frozenset(groups))
-        partitions = {partition_of(group, len(topic.partitions)) for group in groups}
-        return read_offsets_topic(self._config, partitions, log, READ_SECONDS) or log.groups()
+        partition = {group: partition_of(group, len(topic.partitions)) for group in groups}
+        hidden = self._hidden(set(partition.values()))
+        if isinstance(hidden, Failure):
+            return hidden
+        log = GroupLog({group for group in groups if partition[group] not in hidden}, with_gaps)
+        return read_offsets_topic(self._config, {*partition.values()} - hidden, log, READ_SECONDS) or log.groups()
+
+    def _hidden(self, partitions: Collection[int]) -> frozenset[int] | Failure:
+        """Return the partitions of the offsets topic in which an open transaction hides newer records from us.
+
+        Commits in transactions are open for moments: these are waited for. Behind one that hangs, what a reader of
+        committed records sees last may be weeks old, and groups that commit every second look idle.
+        """
+        places = [KafkaPartition(OFFSETS_TOPIC, partition) for partition in sorted(partitions)]
+        if not places:
+            return frozenset()
+        backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, OPEN_SECONDS)
+        try:
+            written = self._ends(places, IsolationLevel.READ_UNCOMMITTED)
+            hidden = open_partitions(written, self._ends(places, IsolationLevel.READ_COMMITTED))
+            while hidden and not isinstance(hidden, Failure) and not backoff.is_over:
+                backoff.pause()
+                hidden = open_partitions(written, self._ends(places, IsolationLevel.READ_COMMITTED))
+        except ClusterError as error:
+            return Failure("_FAIL", error.problem)
+        except KafkaException as error:
+            return failure_of(error)
+        return hidden
+
+    def _ends(self, places: Collection[KafkaPartition], level: IsolationLevel) -> dict[int, int | Failure]:
+        specs = {place: OffsetSpec.latest() for place in places}  # type: ignore[no-untyped-call]
+        found = self._connection.collect(lambda client: client.list_offsets(specs, isolation_level=level, **LONGEST))
+        return {place.partition: told_offset(end) for place, end in found.items()}
 
     def compacted_topics(self, topics: Collection[str]) -> frozenset[str] | Failure:
         """Ask for the topics' settings; a topic that does not tell is no compacted one."""
@@ -177,6 +212,22 @@ class ConfluentGroupFacts:
         if isinstance(answer, Failure):
             return answer
         return int(answer.timestamp) if answer.offset >= 0 else None
+
+
+def open_partitions(
+    written: Mapping[int, int | Failure], stable: Mapping[int, int | Failure]
+) -> frozenset[int] | Failure:
+    """Return the partitions whose stable end is below the end written before; a `Failure` if either is not told."""
+    behind = set()
+    for partition, end in written.items():
+        reached = stable.get(partition, UNTOLD)
+        if isinstance(end, Failure):
+            return end
+        if isinstance(reached, Failure):
+            return reached
+        if reached < end:
+            behind.add(partition)
+    return frozenset(behind)
 
 
 def _other_group(name: str, group: Any, records: Mapping[str, GroupRecord] | Failure) -> ListedGroup:

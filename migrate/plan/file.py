@@ -158,7 +158,7 @@ def refuse_out(path: Path) -> None:
     Reading two clusters takes minutes or hours: that nobody can write its result has to be known before.
     """
     refuse_overwrite(path)
-    with reporting_unwritable(path, f"The plan cannot be written to {path}"), _temporary(path) as (descriptor, _):
+    with reporting_unwritable(path, f"The plan cannot be written to {path}"), temporary_beside(path) as (descriptor, _):
         os.write(descriptor, bytes(TRIED_BYTES))
         os.fsync(descriptor)
 
@@ -241,7 +241,7 @@ def stored_fingerprint(path: Path) -> str:
 
 
 def _replace_durably(plan: Plan, path: Path) -> None:
-    with _temporary(path) as (descriptor, temporary):
+    with temporary_beside(path) as (descriptor, temporary):
         with os.fdopen(descriptor, "wb", closefd=False) as file:
             _write(plan, file)
             file.flush()
@@ -251,8 +251,11 @@ def _replace_durably(plan: Plan, path: Path) -> None:
 
 
 @contextmanager
-def _temporary(path: Path) -> Iterator[tuple[int, Path]]:
-    """Make a file beside `path` with mode 0600; what has not taken the place of `path` in the end goes away."""
+def temporary_beside(path: Path) -> Iterator[tuple[int, Path]]:
+    """Make a file beside `path` with mode 0600, and yield its descriptor and path; in the end it goes away.
+
+    What has taken the place of `path` by then stays.
+    """
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         yield descriptor, Path(name)

@@ -5,6 +5,7 @@ narrow one a member stands above its partitions.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -16,13 +17,14 @@ from migrate.model import Failure
 from migrate.show.listing import INDENT, NOT_VISIBLE, UNSEEN, head_of, unread_lines
 from migrate.show.plan_export import csv_line, harmless
 from migrate.show.streamed_json import document_lines
-from migrate.show.table import columns, headed, layout, wrapped
+from migrate.show.table import Layout, columns, headed, layout, wrapped
 from migrate.text import Colour, many, name, paint, safe
 
 FIELDS = (
     "group", "topic", "partition", "current_offset", "log_end_offset", "lag", "consumer_id", "host", "client_id",
 )  # fmt: skip
 ONE_LINE = 10**6  # columns: headings are not broken
+_topic_name = lru_cache(maxsize=4096)(name)
 NUMBERS = columns("PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG")
 NARROW = (*columns("TOPIC", right=False), *NUMBERS)
 WIDE = (
@@ -34,12 +36,13 @@ def description_lines(read: ClusterGroups, groups: Sequence[DescribedGroup], wid
     """Yield each group's line and its partitions, then what could not be read."""
     yield paint(f"Groups on {name(read.alias)} ({read.side}), read {iso(read.time_ms)}", Colour.BOLD, colour)
     # One form for all of them: what stands where must not change from one group to the next.
-    is_wide = all(layout(WIDE, (_wide(g, line) for line in g.lines), ONE_LINE).width <= width for g in groups)
-    for group in groups:
+    wide = [layout(WIDE, _wide(group), ONE_LINE) for group in groups]
+    is_wide = all(each.width <= width for each in wide)
+    for group, of_group in zip(groups, wide, strict=True):
         yield ""
         yield from _group_line(group, width, colour)
         if group.lines:
-            yield from (_wide_lines if is_wide else _narrow_lines)(group, width, colour)
+            yield from _wide_lines(group, of_group, colour) if is_wide else _narrow_lines(group, width, colour)
     if not groups and not read.missing:
         yield "No groups."
     yield from unread_lines(read, {group.group: not_visible(group) for group in groups}, width, colour)
@@ -99,12 +102,11 @@ def _group_line(group: DescribedGroup, width: int, colour: bool) -> Iterator[str
     yield from headed(head, shade if colour else None, wrapped(text, width, f"{head}  ", "    "))
 
 
-def _wide_lines(group: DescribedGroup, width: int, colour: bool) -> Iterator[str]:
-    wide = layout(WIDE, (_wide(group, line) for line in group.lines), width)
+def _wide_lines(group: DescribedGroup, wide: Layout, colour: bool) -> Iterator[str]:
     for heading in wide.headings:
         yield paint(heading, Colour.DIM, colour)
-    for line in group.lines:
-        yield paint(wide.line(_wide(group, line)), Colour.YELLOW, colour and isinstance(line.log_end, Failure))
+    for line, values in zip(group.lines, _wide(group), strict=True):
+        yield paint(wide.line(values), Colour.YELLOW, colour and isinstance(line.log_end, Failure))
 
 
 def _narrow_lines(group: DescribedGroup, width: int, colour: bool) -> Iterator[str]:
@@ -124,13 +126,20 @@ def _member_text(group: DescribedGroup, member: GroupMember | None) -> str:
     return f"{name(member.consumer_id)} at {name(member.host)}, client {name(member.client_id)}:"
 
 
-def _wide(group: DescribedGroup, line: PartitionLine) -> list[str]:
-    narrow = _narrow(group, line)
-    return [name(group.group), *narrow, *map(safe, _member(group, line.member, "-", UNSEEN))]
+def _wide(group: DescribedGroup) -> Iterator[list[str]]:
+    group_name = name(group.group)
+    for member, lines in groupby(group.lines, key=lambda line: line.member):
+        words = list(map(safe, _member(group, member, "-", UNSEEN)))
+        for line in lines:
+            yield [group_name, *_narrow(group, line), *words]
 
 
 def _narrow(group: DescribedGroup, line: PartitionLine) -> list[str]:
-    return [name(line.partition.topic), str(line.partition.partition), *map(str, _numbers(group, line, "-", UNSEEN))]
+    return [
+        _topic_name(line.partition.topic),
+        str(line.partition.partition),
+        *map(str, _numbers(group, line, "-", UNSEEN)),
+    ]
 
 
 def _numbers(group: DescribedGroup, line: PartitionLine, none: str, unseen: str) -> list[str | int]:

@@ -13,6 +13,7 @@ from migrate.survey.filters import Filters
 from migrate.survey.groups import NO_ANSWER
 from migrate.survey.policies import Uncommitted
 from migrate.survey.survey import Clusters, PlanRequest, SelectedCommits, Timer
+from migrate.text import many
 
 UNSTABLE = "UNSTABLE_OFFSET_COMMIT"
 
@@ -80,6 +81,18 @@ def read_priors(
             )
         priors[group] = answer
     return priors, unstable
+
+
+def read_after(clusters: Clusters, groups: Collection[str], timer: Timer) -> Mapping[str, Commits | Failure]:
+    """Read what the groups have committed on the source by now: a commit that moved meanwhile is no other one's fault.
+
+    Of a group with pending transactions it is what is committed so far. A group without an answer has a `Failure`.
+    """
+    source, reader = clusters.source, clusters.source_commits
+    assert source is not None and reader is not None
+    text = f"reading commits of {many(len(groups), 'group')} on {source.alias} again"
+    answers = timer.ask("commits", text, groups, lambda asked: reader.commits(asked, require_stable=False))
+    return {group: answers.get(group, NO_ANSWER) for group in groups}
 
 
 def with_uncommitted(

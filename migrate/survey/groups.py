@@ -31,15 +31,21 @@ def read_group_facts(
 ) -> GroupFacts:
     """Ask both clusters; what neither tells stays a `Failure`. `syncs_topic` is None where there is none to ask."""
     on_source, on_target = clusters.source_groups, clusters.target_groups
-    kinds: Mapping[str, str] | Failure = NOT_ASKED
-    if on_source is not None:
-        kinds = timer.run("kinds", f"listing groups of every kind on {flow.source.alias}", on_source.group_kinds)
+    kinds = read_kinds(clusters, timer)
     settings, records = read_expiry_facts(on_target, flow.target.alias, target_states, priors, timer)
     newest: int | None | Failure = None
     if syncs_topic is not None:
         reader = on_source if flow.syncs_side is Side.SOURCE else on_target
         newest = reader.newest_record_ms(syncs_topic) if reader else NOT_ASKED
     return GroupFacts(kinds, settings, records, newest)
+
+
+def read_kinds(clusters: Clusters, timer: Timer) -> Mapping[str, str] | Failure:
+    """Ask the source of what kind its groups are: no listing of consumer groups shows share and streams groups."""
+    reader, source = clusters.source_groups, clusters.source
+    if reader is None or source is None:
+        return NOT_ASKED
+    return timer.run("kinds", f"listing groups of every kind on {source.alias}", reader.group_kinds)
 
 
 def read_expiry_facts(

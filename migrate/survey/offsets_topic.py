@@ -7,10 +7,13 @@ nothing here raises on foreign bytes.
 """
 
 import struct
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import pairwise
+from typing import NamedTuple
 
 from migrate.model import Failure, TopicPartition
 
@@ -19,7 +22,10 @@ UNKNOWN_PROTOCOL = "unknown"
 
 _INT16, _INT32, _INT64 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
 _COMMIT_TYPES = (0, 1)
+_COMMIT_KEY = b"\0\1"
 _CLASSIC_TYPE = 2
+# How often a group commits, a few of its partitions tell, by their newest commits: a cluster has a million partitions.
+PACE_PARTITIONS, PACE_COMMITS = 4, 9
 # Of each kind the record that every group of it has; the others come and go with members.
 _KIND_TYPES = {3: "consumer", 11: "share", 17: "streams"}
 
@@ -34,6 +40,13 @@ class GroupKind(StrEnum):
     STREAMS = "streams"
 
 
+class CommitGap(NamedTuple):
+    """From one commit on a partition to the next: milliseconds, and offsets (below 0 where somebody set it back)."""
+
+    ms: int
+    offsets: int
+
+
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
     """What a group's own records say.
@@ -42,7 +55,7 @@ class GroupRecord:
     "" for other kinds. `empty_since_ms` is the moment that a classic group lost its last member, None while it has
     members and where its coordinator did not store it (before Kafka 2.1). `committed_ms` are the times of the group's
     present commits, by partition; `expires_ms` the ends of those that carry one, which brokers honour before anything
-    else.
+    else. `gaps` lie between successive commits, on a few partitions, newest commits only, where they were asked for.
     """
 
     kind: GroupKind
@@ -50,6 +63,7 @@ class GroupRecord:
     empty_since_ms: int | None = None
     committed_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
     expires_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
+    gaps: tuple[CommitGap, ...] = ()
 
 
 def newest_ms(records: Mapping[str, GroupRecord] | Failure) -> int:
@@ -61,13 +75,16 @@ def newest_ms(records: Mapping[str, GroupRecord] | Failure) -> int:
 class GroupLog:
     """Takes the records of the offsets topic, each partition in log order, and keeps the last record of each key.
 
-    Only those of `groups` are kept, of all groups where it is None. A busy cluster commits by the million and under few
-    keys: bytes are kept as they come, and decoded once, at the end.
+    Only those of `groups` are kept, of all groups where it is None; `with_gaps` keeps a few earlier commits too. A busy
+    cluster commits by the million and under few keys: bytes are kept as they come, and decoded once, at the end.
     """
 
-    def __init__(self, groups: Collection[str] | None = None) -> None:
+    def __init__(self, groups: Collection[str] | None = None, with_gaps: bool = False) -> None:
         self._names = None if groups is None else frozenset(map(_encoded, groups))
         self._last: dict[bytes, bytes | None] = {}
+        self._with_gaps = with_gaps
+        self._newest: dict[bytes, deque[bytes]] = {}
+        self._partitions: Counter[bytes] = Counter()
 
     def take(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> None:
         """Take records that follow those taken before; a null value says that the group, or its offset, is gone."""
@@ -76,7 +93,27 @@ class GroupLog:
             if key is None:
                 continue
             if key in last or names is None or key[2 : 4 + int.from_bytes(key[2:4], "big")] in names:
+                if self._with_gaps:
+                    self._note(key, value, last.get(key))
                 last[key] = value
+
+    def _note(self, key: bytes, value: bytes | None, before: bytes | None) -> None:
+        """Keep the newest commits of the first few partitions of a group that are committed more than once."""
+        newest = self._newest.get(key)
+        if newest is None:
+            # The first records of a compacted log are those of the quietest partitions: they take nobody's place.
+            if before is None or value is None or key[:2] != _COMMIT_KEY:
+                return
+            name = key[2 : 4 + int.from_bytes(key[2:4], "big")]
+            if self._partitions[name] == PACE_PARTITIONS:
+                return
+            self._partitions[name] += 1
+            newest = self._newest[key] = deque([before], maxlen=PACE_COMMITS)
+        if value is None:
+            # What was committed before the offset was deleted is no step to what comes after.
+            newest.clear()
+        else:
+            newest.append(value)
 
     def groups(self) -> dict[str, GroupRecord]:
         """Return what is kept of each group now."""
@@ -85,6 +122,11 @@ class GroupLog:
             if value is not None:
                 with suppress(*_UNREADABLE):
                     _understand(key, value, words)
+        for key, values in self._newest.items():
+            with suppress(*_UNREADABLE):
+                commits = [(_commit_times(value)[0], _INT64.unpack_from(value, 2)[0]) for value in values]
+                if (word := words.get(_string(key, 2)[0])) is not None:
+                    word.gaps += [CommitGap(then - at, new - old) for (at, old), (then, new) in pairwise(commits)]
         records = {name: words[name].record() for name in sorted(words)}
         return {name: record for name, record in records.items() if record is not None}
 
@@ -97,14 +139,16 @@ class _Words:
 
     kinds: dict[str, tuple[str, int | None]] = field(default_factory=dict)
     commits: dict[TopicPartition, tuple[int, int | None]] = field(default_factory=dict)
+    gaps: list[CommitGap] = field(default_factory=list)
 
     def record(self) -> GroupRecord | None:
         committed = {place: made for place, (made, _) in self.commits.items()}
         expires = {place: end for place, (_, end) in self.commits.items() if end is not None}
+        gaps = tuple(self.gaps)
         for kind in (GroupKind.CONSUMER, GroupKind.SHARE, GroupKind.STREAMS, GroupKind.CLASSIC):
             if kind in self.kinds:
-                return GroupRecord(kind, *self.kinds[kind], committed, expires)
-        return GroupRecord(GroupKind.SIMPLE, "", None, committed, expires) if committed else None
+                return GroupRecord(kind, *self.kinds[kind], committed, expires, gaps)
+        return GroupRecord(GroupKind.SIMPLE, "", None, committed, expires, gaps) if committed else None
 
 
 def _understand(key: bytes, value: bytes, words_of: dict[str, _Words]) -> None:

@@ -42,7 +42,10 @@ V = TypeVar("V")
 class PlanRequest:
     """What is asked of `plan`: the flow, the filters, the policies, and the settings as the header states them.
 
-    `limits` bound what is read of the records.
+    `limits` bound what is read of the records. `only_compares` is True where nobody is to cut over, and what both
+    clusters have committed is to be compared: then the target's commits are those of its own groups too, the source's
+    are read once more after them, and what only a cutover asks is not asked (a second look at groups and log ends,
+    expiry, MM2's tasks).
     """
 
     flow: Flow
@@ -52,6 +55,7 @@ class PlanRequest:
     settle_seconds: float
     settings: Mapping[str, str]
     limits: Limits = Limits(match_records=1_000_000, fetch_bytes=None)
+    only_compares: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,7 +173,9 @@ class Survey:
     `priors` are the target's commits by group, `unstable` the groups with transactional offsets pending on either side.
     `comparison` is None where no records were compared. `growth` tells how far the source's log ends moved between two
     readings. `connect_topics` are those on the source that are a Connect worker's own, or Debezium's. `timings` are
-    seconds by step. The windows in `mm2.syncs` are those of the commits that comparing has not placed.
+    seconds by step. The windows in `mm2.syncs` are those of the commits that comparing has not placed. For a request
+    that `only_compares`, `commits_after` are the source's commits as they were after the target's had been read, and
+    `priors` has the groups too that only the target lists.
     """
 
     source: ClusterSurvey
@@ -187,6 +193,7 @@ class Survey:
     group_facts: GroupFacts
     connect_topics: tuple[ConnectTopic, ...]
     timings: Mapping[str, float]
+    commits_after: Mapping[str, Commits | Failure] = field(default_factory=dict)
 
     @property
     def answers(self) -> Mapping[TopicPartition, PartitionAnswer]:

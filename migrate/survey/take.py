@@ -6,7 +6,7 @@ time apart, because groups vanish from listings while they rebalance. The source
 long after they were pinned: whether anybody still writes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,10 +34,10 @@ from migrate.model import (
 )
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import LOGS_AT_ONCE, QuietProgress, in_background
-from migrate.survey.commits import from_checkpoints, from_source, read_priors, with_uncommitted
+from migrate.survey.commits import from_checkpoints, from_source, read_after, read_priors, with_uncommitted
 from migrate.survey.connect_topics import ConnectTopic, read_connect_topics
 from migrate.survey.group_facts import GroupFacts
-from migrate.survey.groups import commits_that_moved, read_group_facts
+from migrate.survey.groups import commits_that_moved, read_group_facts, read_kinds
 from migrate.survey.hidden_topics import hosted_ahead, with_hidden
 from migrate.survey.mm2_topics import checkpoints_ahead, read_checkpoints_topic, read_syncs_topic
 from migrate.survey.producers import Growth, growth_of
@@ -97,6 +97,7 @@ class _FirstLook:
     unstable_on_target: frozenset[str]
     checkpoints: tuple[CheckpointReading, Mm2Topic] | None
     positions: "Future[Positions] | None"
+    commits_after: Mapping[str, Commits | Failure]
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,13 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     if clusters.records_read is not None:
         clusters.records_read()
     hosted = hosted_ahead(clusters)
-    source, target, growth = _second_look(by, first, pinned)
-    group_facts = _read_group_facts(by, first, source.states, target.states, mm2.syncs_topic)
+    source, target, group_facts = first.source, first.target, GroupFacts()
+    growth: Mapping[TopicPartition, Growth | Failure] = {}
+    if request.only_compares:
+        group_facts = GroupFacts(source_kinds=read_kinds(clusters, by.timer))
+    else:
+        source, target, growth = _second_look(by, first, pinned)
+        group_facts = _read_group_facts(by, first, source.states, target.states, mm2.syncs_topic)
     source, target = with_hidden(clusters, source, target, hosted, by.timer)
     if clusters.all_read is not None:
         clusters.all_read()
@@ -146,6 +152,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         group_facts=group_facts,
         connect_topics=_connect_topics(by, source),
         timings=timings,
+        commits_after=first.commits_after,
     )
 
 
@@ -184,11 +191,23 @@ def _first_look(by: _Surveyor) -> _FirstLook:
     on_target_states, on_source_states = describe(target, source, groups, timer)
     on_target = replace(on_target, states=on_target_states)
     on_source = replace(on_source, states=on_source_states)
-    priors, unstable = read_priors(by.clusters, groups, timer)
+    groups_of_target = _listed_on_target_only(by, on_target, groups)
+    priors, unstable = read_priors(by.clusters, [*groups, *groups_of_target], timer)
+    after: Mapping[str, Commits | Failure] = {}
+    if by.request.only_compares:
+        after = read_after(by.clusters, [*groups, *groups_of_target], timer)
     return _FirstLook(
         on_source, on_target, source_listed_at, target_listed_at, selected, tuple(groups), priors, unstable,
-        checkpoints, positions,
+        checkpoints, positions, after,
     )  # fmt: skip
+
+
+def _listed_on_target_only(by: _Surveyor, on_target: ClusterSurvey, groups: Collection[str]) -> list[str]:
+    """Return the groups inside the filters that only the target has, where commits are to be compared."""
+    if not by.request.only_compares:
+        return []
+    others = on_target.listed.difference(groups)
+    return sorted(group for group in others if by.request.filters.group_verdict(group) is None)
 
 
 def _wait_for_records(by: _Surveyor) -> None:
@@ -309,7 +328,7 @@ def _read_group_facts(
 
 def _connect_topics(by: _Surveyor, source: ClusterSurvey) -> tuple[ConnectTopic, ...]:
     """Look for a Connect worker's own topics on the source, also among those that it does not show us."""
-    if by.clusters.source is None:
+    if by.clusters.source is None or by.request.only_compares:
         return ()
     reader, own = by.clusters.source_groups, by.flow.runtime.offsets_topic
     topics = source.topics.keys() | (source.hidden if isinstance(source.hidden, frozenset) else frozenset())
@@ -320,7 +339,7 @@ def _connect_topics(by: _Surveyor, source: ClusterSurvey) -> tuple[ConnectTopic,
 def _mm2_tasks(by: _Surveyor) -> Mm2Tasks:
     """Ask for the state of MM2's connectors; on a failback they are none of the plan's business."""
     worker = by.clusters.worker
-    if worker is None or by.flow.failback:
+    if worker is None or by.flow.failback or by.request.only_compares:
         return {}
     return by.timer.run("tasks", f"asking {worker.where} whether MM2's tasks run", worker.tasks)
 

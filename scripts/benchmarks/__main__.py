@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from scripts.benchmarks import apply, match, plan, start
+from scripts.benchmarks import apply, groups, match, plan, start
 from scripts.benchmarks.read import Size, measure
 
 READ = "checkpoints topic to newest checkpoint per key: ours beside Kafka's RemoteClusterUtils.translateOffsets"
@@ -15,6 +15,8 @@ APPLY = "a plan written to the target: ours beside the same calls made bare, and
 PLAN = "whole plans of several sizes: where the seconds and the memory go, beside bare calls, and another tree's plan"
 
 START = "how soon each command answers on a small scene, beside kafka-consumer-groups, and another tree's commands"
+
+GROUPS = "all groups of a cluster listed and described: ours beside kafka-consumer-groups --describe --all-groups"
 
 
 def main() -> None:
@@ -39,6 +41,10 @@ def main() -> None:
     planned.add_argument("--rows", type=int, action="append", help="of a plan; several times for several plans")
     started = benches.add_parser("start", help=START, description=START)
     started.add_argument("--rounds", type=int, default=3, help="measured rounds (default: %(default)s)")
+    listed = benches.add_parser("groups", help=GROUPS, description=GROUPS)
+    listed.add_argument("--groups", type=int, default=10_000, help="consumer groups (default: %(default)s)")
+    listed.add_argument("--partitions", type=int, default=20, help="per group (default: %(default)s)")
+    listed.add_argument("--rounds", type=int, default=3, help="measured rounds (default: %(default)s)")
     for each in (planned, started):
         each.add_argument("--against", type=Path, metavar="TREE", help="a checkout to measure in the same run")
     chosen = parser.parse_args()
@@ -48,6 +54,7 @@ def main() -> None:
         print(f"scripts/bench apply   {APPLY}")
         print(f"scripts/bench plan    {PLAN}")
         print(f"scripts/bench start   {START}")
+        print(f"scripts/bench groups  {GROUPS}")
         return
     if chosen.bench == "apply":
         apply.measure(chosen.groups, chosen.partitions, chosen.rounds, chosen.tool_groups)
@@ -57,6 +64,9 @@ def main() -> None:
         return
     if chosen.bench == "start":
         start.measure(chosen.rounds, chosen.against)
+        return
+    if chosen.bench == "groups":
+        groups.measure(chosen.groups, chosen.partitions, chosen.rounds)
         return
     if chosen.bench == "match":
         match.measure(chosen.windows, chosen.workload or names)

@@ -129,7 +129,7 @@ def our_turn(bench: Bench) -> None:
 def bare_turn(bench: Bench) -> None:
     """The same calls and nothing else."""
     with timed(bench.bare["drift check"]):
-        client = bare_client(bench)
+        client = bare_client(bench.bootstrap)
         described: list[Future[Any]] = []
         for start in range(0, len(bench.groups), DESCRIBED_AT_ONCE):
             batch = bench.groups[start : start + DESCRIBED_AT_ONCE]
@@ -143,7 +143,7 @@ def bare_turn(bench: Bench) -> None:
             for future in client.list_offsets(dict.fromkeys(places, spec), request_timeout=LONGEST).values():
                 future.result()
     with timed(bench.bare["alter, with journal"]):
-        client = bare_client(bench)
+        client = bare_client(bench.bootstrap)
 
         def alter(group: str) -> "Future[Any]":
             places = [KafkaPartition(COPY, p, bench.next_offset()) for p in range(bench.partitions)]
@@ -154,11 +154,11 @@ def bare_turn(bench: Bench) -> None:
             assert not any(p.error for p in answer.topic_partitions)
     bench.now = bench.next_offset()
     with timed(bench.bare["read-back"]):
-        bare_read(bare_client(bench), bench)
+        bare_read(bare_client(bench.bootstrap), bench)
 
 
-def bare_client(bench: Bench) -> AdminClient:
-    client = AdminClient({"bootstrap.servers": bench.bootstrap, "log_level": 0})
+def bare_client(bootstrap: str) -> AdminClient:
+    client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     client.list_topics(timeout=DEADLINE_SECONDS)
     return client
 

@@ -21,11 +21,16 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     NewTopic,
+    ResourcePatternType,
     ResourceType,
 )
 
@@ -339,3 +344,28 @@ def delete_before(bootstrap: str, topic: str, partition: int, offset: int) -> No
     client = admin(bootstrap)
     for future in client.delete_records([place]).values():
         assert future.result(CALL_SECONDS).low_watermark == offset
+
+
+@contextmanager
+def denied(
+    bootstrap: str, kind: ResourceType, resource: str, operation: AclOperation,
+    pattern: ResourcePatternType = ResourcePatternType.LITERAL,
+) -> Iterator[None]:  # fmt: skip
+    """Forbid everybody one operation on one resource, and leave what else anybody may do there."""
+    client = admin(bootstrap)
+    bindings = [
+        AclBinding(kind, resource, pattern, "User:*", "*", of, permission)
+        for of, permission in ((operation, AclPermissionType.DENY), (AclOperation.ALL, AclPermissionType.ALLOW))
+    ]
+    for future in client.create_acls(bindings).values():
+        future.result(CALL_SECONDS)
+    try:
+        yield
+    finally:
+        anything: Any = None  # The filter's "whatever it is", which the client's own types leave out.
+        everything = AclBindingFilter(
+            ResourceType.ANY, anything, ResourcePatternType.ANY, anything, anything,
+            AclOperation.ANY, AclPermissionType.ANY,
+        )  # fmt: skip
+        for future in client.delete_acls([everything]).values():
+            future.result(CALL_SECONDS)

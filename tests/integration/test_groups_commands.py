@@ -4,26 +4,22 @@ import csv
 import json
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AclBinding,
-    AclBindingFilter,
     AclOperation,
-    AclPermissionType,
-    ResourcePatternType,
     ResourceType,
 )
 
 from migrate.survey.filters import read_groups_file
 from tests.integration.cli import CommandLine, run, wider
-from tests.integration.clusters import CALL_SECONDS, QUIET, admin, commit, create_topic, groups_on, member
+from tests.integration.clusters import CALL_SECONDS, QUIET, admin, commit, create_topic, denied, groups_on, member
 from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
 from tests.integration.rawmember import RawMember
 from tests.lab.cluster import Cluster
@@ -92,7 +88,9 @@ def produce(bootstrap: str) -> None:
 
 def open_transaction(bootstrap: str) -> Producer:
     """A transaction that stays open: the last stable offset is before its records, the high watermark behind them."""
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "held-open", **QUIET})
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "transactional.id": "held-open", "transaction.timeout.ms": 900_000, **QUIET}
+    )
     producer.init_transactions(CALL_SECONDS)
     producer.begin_transaction()
     for number in range(OPEN):
@@ -118,6 +116,8 @@ def populate(cluster: Cluster, stack: ExitStack) -> None:
         "shop": {("clicks", 0): 0},
     }
     commit(bootstrap, commits)
+    for offset in (0, 2, 4):
+        commit(bootstrap, {"paced": {("orders", 0): offset}})
     stack.enter_context(member(bootstrap, "live", "orders"))
     stack.enter_context(member_of_kip_848(bootstrap, "kip-848", "pay"))
     stack.enter_context(share_consumer(cluster.jars, bootstrap, "sharers", "clicks"))
@@ -208,6 +208,73 @@ def test_lag_and_attention_say_what_is_known_and_never_0_for_what_is_not(scene: 
     assert (found["sharers"]["kind"], found["sharers"]["state"], found["sharers"]["lag"]) == ("share", None, None)
 
 
+def test_the_groups_own_records_tell_when_they_were_last_used(scene: Scene) -> None:
+    ran = scene.command.run("groups", "list", *scene.command.clusters, "--records", "--format", "json").expect(1)
+    document = json.loads(ran.stdout)
+    found: dict[str, dict[str, Any]] = {group["group"]: group for group in document["groups"]}
+    now_ms, week_ms = document["time_ms"], 7 * 86_400_000
+    for group in ("simple", "left", "live", "kip-848", "paced", "in-transaction"):
+        assert now_ms - 900_000 < found[group]["last_commit_ms"] <= now_ms, group
+    # offsets.retention.minutes is a week by default: of each offset of a simple group, of a classic one as a whole.
+    assert found["simple"]["expires_ms"] - week_ms <= found["simple"]["last_commit_ms"]
+    assert found["left"]["expires_ms"] == found["left"]["empty_since_ms"] + week_ms
+    assert found["live"]["expires_ms"] is None and found["live"]["empty_since_ms"] is None
+    assert found["paced"]["records_between_commits"] == 2
+    assert 0 <= found["paced"]["seconds_between_commits"] < 900
+    assert found["simple"]["records_between_commits"] is None
+    assert not any("idle" in group["attention"] for group in document["groups"])
+
+
+def test_only_idle_groups_are_listed_and_the_others_counted(scene: Scene) -> None:
+    def of(idle: str) -> tuple[set[str], int]:
+        command = ("groups", "list", *scene.command.clusters, "--idle", idle, "--format", "json")
+        document = json.loads(scene.command.run(*command).expect(1).stdout)
+        return {group["group"] for group in document["groups"]}, document["totals"]["not_idle"]
+
+    listed, used = of("1d")
+    # Nobody can tell of a share group. The workers' group and the share group are no consumer groups.
+    assert listed == {"sharers"} and used == len(groups(scene)) - 1 + 2
+    stopped, _ = of("0s")
+    assert {"simple", "left", "paced"} <= stopped and not stopped & {"live", "kip-848", "rebalancing"}
+
+
+def test_groups_whose_newest_commits_an_open_transaction_hides_are_not_called_idle(scene: Scene) -> None:
+    bootstrap = scene.cluster.bootstrap
+    commit(bootstrap, {"behind-open": {("orders", 0): 1}})
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "open-commit", **QUIET})
+    producer.init_transactions(CALL_SECONDS)
+    producer.begin_transaction()
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "behind-open", **QUIET})
+    try:
+        offsets = [TopicPartition("orders", 1, 2)]
+        producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), CALL_SECONDS)
+        commit(bootstrap, {"behind-open": {("orders", 0): 2}})
+        command = ("groups", "list", *scene.command.clusters, "--group", "behind-open", "--format", "json")
+        (hidden,) = json.loads(scene.command.run(*command, "--idle", "0s").expect(1).stdout)["groups"]
+    finally:
+        producer.abort_transaction(CALL_SECONDS)
+        consumer.close()
+    assert hidden["last_commit_ms"] is None and "idle" not in hidden["attention"]
+    assert "open transaction" in hidden["not_visible"]["last_commit_ms"]
+    (told,) = json.loads(scene.command.run(*command, "--records").expect(0).stdout)["groups"]
+    assert told["last_commit_ms"] is not None
+    client = admin(bootstrap)
+    client.delete_consumer_groups(["behind-open"])["behind-open"].result(CALL_SECONDS)
+
+
+def test_records_that_may_not_be_read_are_not_visible_and_no_group_is_idle(scene: Scene) -> None:
+    def look() -> dict[str, Any]:
+        command = ("groups", "list", *scene.command.clusters, "--records", "--group", "simple", "--format", "json")
+        document: dict[str, Any] = json.loads(scene.command.run(*command).stdout)
+        return document["groups"][0]  # type: ignore[no-any-return]
+
+    with denied(scene.cluster.bootstrap, ResourceType.TOPIC, "__consumer_offsets", AclOperation.READ):
+        wait_until(lambda: look()["last_commit_ms"] is None, CALL_SECONDS, "the records to be forbidden")
+        simple = look()
+    assert "TOPIC_AUTHORIZATION_FAILED" in simple["not_visible"]["last_commit_ms"]
+    assert "not-visible" in simple["attention"] and "idle" not in simple["attention"]
+
+
 def test_what_is_left_out_is_counted_and_what_is_not_there_is_an_error(scene: Scene) -> None:
     listed = scene.command.run(
         "groups",
@@ -233,26 +300,6 @@ def test_no_line_is_wider_than_the_page(scene: Scene, width: int) -> None:
         arguments = ("groups", *words, *scene.command.clusters)
         ran = run(*arguments, folder=scene.command.folder, environment={"COLUMNS": str(width)}).expect(1)
         assert not wider(ran.stdout.splitlines(), width) and "simple" in ran.stdout
-
-
-@contextmanager
-def denied(bootstrap: str, kind: ResourceType, resource: str, operation: AclOperation) -> Iterator[None]:
-    """Forbid everybody one operation on one resource, and leave what else anybody may do there."""
-    client = admin(bootstrap)
-    bindings = [
-        AclBinding(kind, resource, ResourcePatternType.LITERAL, "User:*", "*", of, permission)
-        for of, permission in ((operation, AclPermissionType.DENY), (AclOperation.ALL, AclPermissionType.ALLOW))
-    ]
-    for future in client.create_acls(bindings).values():
-        future.result(CALL_SECONDS)
-    try:
-        yield
-    finally:
-        everything = AclBindingFilter(
-            ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
-        )
-        for future in client.delete_acls([everything]).values():
-            future.result(CALL_SECONDS)
 
 
 def listed(scene: Scene) -> dict[str, Any]:
@@ -309,7 +356,7 @@ def test_waves_hold_every_group_with_commits_once_and_topics_stay_together(scene
         {t for row in scene.rows("list") if row["group"] in wave for t in row["topics"].split()} for wave in waves
     ]
     assert not set.intersection(*topics) and len(waves) > 1
-    assert "held together by these topics" in report and "orders: read by 4 groups" in report
+    assert "held together by these topics" in report and "orders: read by 5 groups" in report
     again = scene.command.run(*command).expect(3)
     assert "they are not overwritten" in again.complaint()
 

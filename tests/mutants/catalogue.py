@@ -1,8 +1,10 @@
 """All mutants, in the order of what they break: where a group is set, how it is written, what is said of it."""
 
+from tests.mutants.comparing import COMPARING
+from tests.mutants.exporting import EXPORTING
 from tests.mutants.matching import MATCHING, TABLES, WORLDS
 from tests.mutants.mutant import Mutant
 from tests.mutants.saying import SAYING
 from tests.mutants.writing import WRITING
 
-MUTANTS: tuple[Mutant, ...] = (*WORLDS, *MATCHING, *TABLES, *WRITING, *SAYING)
+MUTANTS: tuple[Mutant, ...] = (*WORLDS, *MATCHING, *TABLES, *WRITING, *SAYING, *COMPARING, *EXPORTING)

@@ -7,9 +7,12 @@ from migrate.described_group import AssignedTopic, Coordinator, GroupDescription
 from migrate.inventory.read import ClusterGroups, InventoryReaders, read_groups
 from migrate.model import ClusterFacts, Commit, Commits, Failure, Side, TopicPartition
 from migrate.survey.filters import Filters
+from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.survey import Timer
 from tests.fakes import FakeClock, NoProgress
 
+RETENTION_MS = 7 * 86_400_000
 COORDINATOR = Coordinator(1, "kafka-1", 9092)
 NO_SHARE = Failure("NO_CLIENT", "no client at hand describes share groups")
 DENIED = Failure("GROUP_AUTHORIZATION_FAILED", "not authorized")
@@ -54,6 +57,8 @@ class FakeGroups:
     stable: list[bool] = field(default_factory=list)
     side: Side = Side.SOURCE
     alias: str = "A"
+    records: Mapping[str, GroupRecord] | Failure = field(default_factory=dict)
+    brokers: BrokerSettings | Failure = BrokerSettings(RETENTION_MS, takes_kip848=True)
 
     def facts(self) -> ClusterFacts:
         return ClusterFacts("id", 1, self.may_describe)
@@ -85,9 +90,20 @@ class FakeGroups:
         gone = Failure("UNKNOWN_TOPIC_OR_PARTITION", "not there")
         return {place: self.ends.get(place, 100 if place.topic in self.partitions else gone) for place in partitions}
 
+    def group_records(self, groups: Collection[str], with_gaps: bool = False) -> Mapping[str, GroupRecord] | Failure:
+        self.calls.append("group_records")
+        assert with_gaps
+        return self.records if isinstance(self.records, Failure) else dict(self.records)
+
+    def settings(self) -> BrokerSettings | Failure:
+        return self.brokers
+
     def close(self) -> None: ...
 
 
-def read(cluster: FakeGroups, filters: Filters | None = None, with_ends: bool = True) -> ClusterGroups:
+def read(
+    cluster: FakeGroups, filters: Filters | None = None, with_ends: bool = True, with_records: bool = False
+) -> ClusterGroups:
     """Read the cluster, everything on it by default."""
-    return read_groups(InventoryReaders(cluster, cluster), filters, Timer(FakeClock(), NoProgress()), with_ends)
+    readers = InventoryReaders(cluster, cluster, cluster)
+    return read_groups(readers, filters, Timer(FakeClock(), NoProgress()), with_ends, with_records)

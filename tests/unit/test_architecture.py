@@ -84,7 +84,6 @@ HELD_ELSEWHERE = {
     "cli/mm2_offsets": ("integration/test_status.py", "prints what clusters answer"),
     "cli/report": ("unit/show/test_report_page.py", "writes the page that show makes"),
     "cli/status": ("unit/plan/test_status.py", "prints what plan/status and plan/watch tell"),
-    "kafka/group_facts": ("integration/test_group_facts.py", "only brokers tell"),
     "kafka/host": ("unit/kafka/test_hosted.py", "the other end of kafka/hosted, only ever started by it"),
     "kafka/rights": ("integration/test_security.py", "only brokers with ACLs tell"),
     "match/comparison": ("unit/match/test_tail_comparer.py", "values and a port, which both comparers use"),
@@ -177,7 +176,7 @@ def test_showing_a_plan_loads_neither_spark_nor_the_kafka_client():
 
 
 def test_status_and_groups_load_no_spark():
-    assert not loaded_by("import migrate.cli.status, migrate.cli.inventory") & {"pyspark", "py4j"}
+    assert not loaded_by("import migrate.cli.status, migrate.cli.inventory, migrate.cli.compare") & {"pyspark", "py4j"}
 
 
 # Distributions whose modules are named otherwise; py4j is pyspark's own, markupsafe jinja2's.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.text import Colour, cells, name, paint, safe, shell_word, some, wants_colour
+from migrate.text import Colour, cells, name, paint, parse_duration, safe, shell_word, some, wants_colour
 
 
 @pytest.mark.parametrize(
@@ -92,3 +92,16 @@ def test_bash_reads_a_shell_word_as_exactly_the_name(text):
 def test_of_many_names_some_are_listed_and_the_rest_counted():
     assert some(["a", "b"]) == "a, b" and some("abc", 3) == "a, b, c"
     assert some("abcd", 2, "; ") == "a; b and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("45s", 45), ("30m", 1800), ("12H", 43_200), (" 90 d", 7_776_000), ("2w", 1_209_600)]
+)
+def test_a_length_of_time_is_a_whole_number_and_a_unit(text, seconds):
+    assert parse_duration(text) == 1000 * seconds
+
+
+@pytest.mark.parametrize("text", ["", "7", "d", "-1d", "1.5d", "7 days", "1y"])
+def test_any_other_length_of_time_is_refused_with_an_example(text):
+    with pytest.raises(ValueError, match="such as 90d"):
+        parse_duration(text)

@@ -12,6 +12,7 @@ import pytest
 from migrate.cli import inventory
 from migrate.cli.console import print_lines
 from migrate.cli.wiring import InventoryEdges
+from migrate.errors import UsageError
 from migrate.inventory.read import InventoryReaders
 from migrate.inventory.watch import Glance
 from migrate.plan.watch import Sight, Waiting
@@ -20,6 +21,7 @@ from tests.unit.inventoryscene import DENIED, FakeGroups, commits, group
 
 LOOK = {"width": lambda: 80, "colour": False, "on_terminal": False, "watch": False, "timeout": None, "form": "table"}
 FILTERS = {"groups": (), "exclude_groups": (), "topics": (), "exclude_topics": (), "groups_file": None}
+FILTERS |= {"records": False, "idle": None}
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def cluster(monkeypatch):
 
     @contextmanager
     def edges(flow, options):
-        yield InventoryEdges(InventoryReaders(made, made))
+        yield InventoryEdges(InventoryReaders(made, made, made))
 
     monkeypatch.setattr(inventory, "inventory_edges", edges)
     return made
@@ -52,6 +54,25 @@ def test_list_exits_0_where_all_was_read_and_1_where_not(cluster):
     assert printed(inventory.run_list, **FILTERS | {"exclude_groups": ("crm",)})[1] == 0
     cluster.may_describe = False
     assert printed(inventory.run_list, **FILTERS | {"exclude_groups": ("crm",)})[1] == 1
+
+
+def test_list_reads_the_groups_own_records_only_if_it_is_asked_for_them(cluster):
+    printed(inventory.run_list, **FILTERS)
+    assert "group_records" not in cluster.calls
+    for asks in ({"records": True}, {"idle": 1}):
+        cluster.calls.clear()
+        printed(inventory.run_list, **FILTERS | asks)
+        assert "group_records" in cluster.calls
+    cluster.records = DENIED
+    text, code = printed(inventory.run_list, **FILTERS | {"records": True})
+    assert code == 1 and "billing, crm: GROUP_AUTHORIZATION_FAILED" in text
+
+
+@pytest.mark.parametrize("asks", [{"records": True}, {"idle": 1}])
+def test_a_watch_does_not_read_the_offsets_topic_again_and_again(cluster, asks):
+    with pytest.raises(UsageError, match="--watch does not go with"):
+        printed(inventory.run_list, **FILTERS | asks | {"watch": True})
+    assert not cluster.calls
 
 
 def test_describe_exits_1_for_a_group_that_is_not_there(cluster):

@@ -1,5 +1,7 @@
 """One line for each group: sums over what is known, words for what deserves attention, no 0 for what is not known."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,9 +9,12 @@ from migrate.commit_table import CommitTable
 from migrate.described_group import ListedGroup
 from migrate.inventory.listing import GroupNotice, Inventory, inventory_of, lag_of, streams_applications
 from migrate.model import Commit, Failure, TopicPartition
+from migrate.survey.offsets_topic import GroupKind, GroupRecord
+from tests.fakes import FakeClock
 from tests.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, group, member, read
 
 GONE = Failure("UNKNOWN_TOPIC_OR_PARTITION", "not there")
+NOW_MS = FakeClock().now_ms()
 ends = st.one_of(st.integers(0, 50), st.just(GONE), st.none())
 
 
@@ -70,6 +75,59 @@ def test_attention_is_drawn_by_what_the_checks_of_a_plan_know():
     metadata = {TopicPartition("pay", 0): Commit(5, "AgAAAZMzM4AAAA==")}
     assert GroupNotice.STREAMS in one(group(), metadata).attention
     assert GroupNotice.STREAMS in one(group(), partitions={"g-store-changelog": 1}).attention
+
+
+DAY_MS = 86_400_000
+
+
+def used(days_ago: float, **changes) -> GroupRecord:
+    """The record of a simple group that committed so long ago."""
+    made = {TopicPartition("pay", 0): NOW_MS - round(days_ago * DAY_MS)}
+    return replace(GroupRecord(GroupKind.SIMPLE, committed_ms=made), **changes)
+
+
+def idle_of(records, idle_ms=None, **groups: ListedGroup) -> dict[str, bool]:
+    """Which of the groups are listed, and of these whether they are idle."""
+    cluster = FakeGroups(
+        dict(groups), committed=dict.fromkeys(groups, commits(pay_0=5)), partitions={"pay": 1}, records=records
+    )
+    found = inventory_of(read(cluster, with_records=True), idle_ms)
+    assert found.not_idle == len(groups) - len(found.groups)
+    return {g.group: GroupNotice.IDLE in g.attention for g in found.groups}
+
+
+def test_a_group_is_idle_once_nobody_has_been_in_it_or_committed_for_three_days():
+    left = {"kind": GroupKind.CLASSIC, "protocol_type": "consumer", "empty_since_ms": NOW_MS - DAY_MS}
+    records = {"old": used(3), "young": used(2.9), "alive": used(30), "left": used(30, **left)}
+    groups = dict.fromkeys(("old", "young", "left"), group()) | {"alive": group(member())}
+    assert idle_of(records, **groups) == {"old": True, "young": False, "alive": False, "left": False}
+
+
+def test_only_groups_that_are_idle_for_so_long_are_listed_and_those_of_which_nobody_can_tell():
+    groups = dict.fromkeys(("old", "young", "untold"), group()) | {
+        "alive": group(member()), "sharers": ListedGroup("share", "share", NO_SHARE),
+        "kip-848": group(kind="consumer"), "young-kip-848": group(kind="consumer"), "moving": group(state="Dead"),
+        "unseen": ListedGroup.unseen(DENIED), "unseen-but-used": ListedGroup.unseen(DENIED),
+    }  # fmt: skip
+    records = {name: used(8) for name in groups} | {"young": used(6.9), "young-kip-848": used(1)}
+    records |= {"untold": used(8, committed_ms={}), "unseen-but-used": used(0.1)}
+    assert idle_of(records, 7 * DAY_MS, **groups) == {
+        "old": True, "untold": False, "sharers": False, "kip-848": False, "moving": False, "unseen": False,
+    }  # fmt: skip
+    assert idle_of(DENIED, 7 * DAY_MS, old=group(), alive=group(member())) == {"old": False}
+
+
+def test_idle_times_are_reckoned_from_the_brokers_clock_where_ours_is_behind():
+    ahead = {"busy": used(-10), "old": used(-6.9)}
+    assert idle_of(ahead, **dict.fromkeys(ahead, group())) == {"busy": False, "old": True}
+
+
+def test_records_that_could_not_be_read_are_not_visible_and_those_nobody_asked_for_are_nothing():
+    cluster = FakeGroups({"g": group()}, committed={"g": commits(pay_0=5)}, partitions={"pay": 1}, records=DENIED)
+    asked, unasked = inventory_of(read(cluster, with_records=True)), inventory_of(read(cluster))
+    assert asked.groups[0].not_visible() == {"last_commit_ms": str(DENIED)} and not asked.is_whole
+    assert unasked.groups[0].not_visible() == {} and unasked.is_whole
+    assert GroupNotice.IDLE not in asked.groups[0].attention + unasked.groups[0].attention
 
 
 def test_streams_applications_are_known_by_whole_names_of_groups_only():

@@ -2,10 +2,8 @@
 
 import csv
 import json
-import os
 import re
 from io import StringIO
-from pathlib import Path
 
 import click
 import pytest
@@ -23,10 +21,10 @@ from migrate.show.plan_export import kcg_companion, refuse_unprintable
 from migrate.show.plan_table import Page, table
 from migrate.text import cells
 from tests.builders import make_check, make_plan, make_row, make_untranslated
+from tests.unit.goldenfiles import compare_with_golden
 from tests.unit.goldenplan import golden_plan
 from tests.unit.pages import render
 
-GOLDEN = Path(__file__).parents[2] / "golden"
 HOSTILE = "=cmd|' /C calc'!A0\x1b[2J\r\n\"quo,te\"\u202e注文"
 
 
@@ -36,14 +34,6 @@ def lines(plan, form="table", **options):
 
 def text(plan, form="table", **options):
     return "\n".join(lines(plan, form, **options)) + "\n"
-
-
-def compare_with_golden(name: str, shown: str) -> None:
-    """Compare with a file of tests/golden; MM2_MIGRATE_REWRITE_GOLDEN=1 rewrites it, to be read as a diff."""
-    path = GOLDEN / name
-    if os.environ.get("MM2_MIGRATE_REWRITE_GOLDEN"):
-        path.write_text(shown)
-    assert shown == path.read_text()
 
 
 @pytest.mark.parametrize("width", [80, 200])

@@ -8,10 +8,14 @@ import pytest
 
 from migrate.described_group import ListedGroup
 from migrate.inventory.listing import inventory_of
-from migrate.show.listing import FIELDS, listing_csv, listing_document, listing_lines
+from migrate.model import TopicPartition
+from migrate.show.listing import ACTIVITY_FIELDS, FIELDS, listing_csv, listing_document, listing_lines
 from migrate.survey.filters import Filters
+from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord
+from tests.fakes import FakeClock
 from tests.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, group, member, read
 
+NOW_MS = FakeClock().now_ms()
 EVIL = "evil\x1b[2J,=cmd"
 
 
@@ -106,6 +110,70 @@ def test_json_has_null_and_a_reason_for_what_is_not_visible():
     assert groups["never"]["lag"] is None and groups["never"]["not_visible"] == {}
     assert groups["partly"]["lag"] == 1 and "gone" in groups["partly"]["not_visible"]["lag"]
     assert groups[EVIL]["attention"] == ["never-committed-partitions", "commit-beyond-log-end"]
+
+
+def with_records():
+    made = {TopicPartition("orders", 0): NOW_MS - 90 * 86_400_000}
+    gaps = (CommitGap(5_200, 312),)
+    seen = cluster()
+    seen.records = {
+        "billing": GroupRecord(GroupKind.CLASSIC, "consumer", None, {TopicPartition("orders", 0): NOW_MS - 5_000},
+                               gaps=gaps),
+        "partly": GroupRecord(GroupKind.SIMPLE, committed_ms=made | {TopicPartition("gone", 0): NOW_MS}),
+        EVIL: GroupRecord(GroupKind.SIMPLE, committed_ms=made),
+    }  # fmt: skip
+    return read(seen, Filters(), with_records=True)
+
+
+@pytest.mark.parametrize("width", [60, 80, 160, 240])
+def test_with_records_the_table_says_when_how_often_and_until_when(width):
+    lines = list(listing_lines(inventory_of(with_records()), width, False))
+    assert all(len(line) <= width for line in lines)
+    # Words may be broken over two lines of a narrow page.
+    text = " ".join(" ".join(lines).split())
+    for expected in ("5 s", "5.2 s, 312 records", "90 d") if width == 240 else ("last commit 5 s ago", "every 5.2 s"):
+        assert expected in text
+    assert "1 for 90 days or more" in text and "2 not known" in text
+    assert "A keeps offsets that nobody uses 7 days" in text
+
+
+def test_with_idle_the_table_counts_what_it_leaves_out():
+    found = inventory_of(with_records(), 30 * 86_400_000)
+    text = "\n".join(listing_lines(found, 200, False))
+    assert [g.group for g in found.groups] == [
+        EVIL,
+        "never",
+        "sharers",
+    ] and "2 groups in use, or used since (--idle)" in text
+    assert json.loads("\n".join(listing_document(found)))["totals"]["not_idle"] == 2
+
+
+def test_json_and_csv_have_the_fields_of_records_only_with_records():
+    seen = inventory_of(with_records())
+    document = json.loads("\n".join(listing_document(seen)))
+    billing, evil, never = (next(g for g in document["groups"] if g["group"] == n) for n in ("billing", EVIL, "never"))
+    assert set(billing) == {*FIELDS, *ACTIVITY_FIELDS, "not_visible"}
+    assert [billing[field] for field in ACTIVITY_FIELDS] == [NOW_MS - 5_000, None, None, 5.2, 312]
+    assert evil["last_commit_ms"] == NOW_MS - 90 * 86_400_000 and evil["attention"][0] == "idle"
+    assert [never[field] for field in ACTIVITY_FIELDS] == [None] * 5
+    found = list(csv.DictReader(StringIO("\r\n".join(listing_csv(seen)))))
+    assert list(found[0]) == [*FIELDS, *ACTIVITY_FIELDS]
+    by_name = {row["group"]: row for row in found}
+    assert by_name["billing"]["seconds_between_commits"] == "5.2" and by_name["billing"]["expires_ms"] == ""
+    assert by_name["never"]["last_commit_ms"] == ""
+
+
+def test_records_that_could_not_be_read_are_question_marks_nulls_and_words():
+    seen = cluster()
+    seen.records = DENIED
+    found = inventory_of(read(seen, Filters(), with_records=True))
+    (line,) = (line for line in listing_lines(found, 240, False) if line.startswith("billing"))
+    assert line.split()[8:11] == ["?", "?", "?"]
+    rows = list(csv.DictReader(StringIO("\r\n".join(listing_csv(found)))))
+    assert {row["last_commit_ms"] for row in rows} == {"not-visible"}
+    document = json.loads("\n".join(listing_document(found)))
+    assert {group["last_commit_ms"] for group in document["groups"]} == {None}
+    assert all(group["not_visible"] for group in document["groups"])
 
 
 def test_no_groups_are_no_table():

@@ -1,9 +1,10 @@
 """Columns of text: aligned, within the width where words allow, and never cut."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.show.table import Column, aligned, layout, wrapped
+from migrate.show.table import AT_ONCE, Column, aligned, columns, layout, wrapped
 from migrate.text import cells
 
 COLUMNS = [Column("TOPIC", 6, right=False), Column("LOG-END-OFFSET", 4), Column("LAG", 3)]
@@ -54,3 +55,13 @@ def test_a_line_is_broken_only_where_the_next_word_would_not_fit(text, width):
 def test_texts_stand_beside_their_labels():
     lines = list(aligned([("Plan", "one two three"), ("Settings", "x")], 18))
     assert lines == ["Plan      one two", "          three", "Settings  x"]
+
+
+def test_a_column_is_as_wide_as_its_widest_value_however_many_rows_are_above_it():
+    rows = ([text] for text in ["a"] * (2 * AT_ONCE) + ["注文 of late"])
+    assert layout(columns("X"), rows, 80).width == cells("注文 of late")
+
+
+def test_a_row_that_lacks_a_value_is_refused():
+    with pytest.raises(ValueError):
+        layout(columns("X", "Y"), [["a", "b"], ["a"]], 80)

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.model import TopicPartition
-from migrate.survey.offsets_topic import GroupKind, GroupLog, GroupRecord, partition_of
+from migrate.survey.offsets_topic import (
+    PACE_COMMITS,
+    PACE_PARTITIONS,
+    CommitGap,
+    GroupKind,
+    GroupLog,
+    GroupRecord,
+    partition_of,
+)
 
 COMMIT_KEY = bytes.fromhex("0001 0002 6731 0002 7431 00000003")
 AT_MS = 1_700_000_000_000
@@ -141,3 +149,43 @@ def test_no_bytes_make_it_raise(key, value):
 )
 def test_a_groups_partition_is_the_one_that_kafka_computes(group, partition):
     assert partition_of(group, 50) == partition
+
+
+def commit_record(partition: int, offset: int, at_ms: int) -> tuple[bytes, bytes]:
+    """A commit of g1 on t1, as Kafka 2.1 to 4.0 writes it."""
+    return COMMIT_KEY[:-4] + struct.pack(">i", partition), struct.pack(">hqihq", 3, offset, -1, 0, at_ms)
+
+
+def gaps_of(*records) -> tuple[CommitGap, ...]:
+    log = GroupLog(None, with_gaps=True)
+    for key, value in records:
+        log.take([key], [value])
+    return log.groups()["g1"].gaps
+
+
+def test_gaps_lie_between_successive_commits_of_one_partition():
+    records = [commit_record(p, 10 * n + p, AT_MS + 1000 * n + p) for n in range(3) for p in range(2)]
+    assert gaps_of(*records) == (CommitGap(1000, 10),) * 4
+    assert gaps_of(commit_record(0, 9, AT_MS), commit_record(0, 4, AT_MS + 5)) == (CommitGap(5, -5),)
+
+
+def test_only_the_newest_commits_of_a_few_partitions_are_kept():
+    many = [commit_record(p, n, AT_MS + n * n) for n in range(20) for p in range(9)]
+    gaps = gaps_of(*many)
+    assert len(gaps) == PACE_PARTITIONS * (PACE_COMMITS - 1)
+    assert max(gap.ms for gap in gaps) == 19**2 - 18**2
+
+
+def test_quiet_partitions_and_tombstones_take_nobodys_place():
+    quiet = [commit_record(p, 5, AT_MS) for p in range(9)] + [(commit_record(p, 0, 0)[0], None) for p in range(9, 20)]
+    busy = [commit_record(99, n, AT_MS + n) for n in range(3)]
+    assert gaps_of(*quiet, *busy) == (CommitGap(1, 1),) * 2
+
+
+def test_a_commit_after_a_deletion_is_no_step_from_the_one_before():
+    first, second = commit_record(0, 5, AT_MS), commit_record(0, 9, AT_MS + 1)
+    assert gaps_of(first, (first[0], None), second) == ()
+
+
+def test_without_being_asked_for_there_are_no_gaps():
+    assert log_of(commit_record(0, 5, AT_MS), commit_record(0, 9, AT_MS + 1))["g1"].gaps == ()

@@ -1,0 +1,87 @@
+"""The `groups compare` command: wire the edges, look once at both clusters, print. It changes nothing on them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from migrate.cli.options import filters_of
+from migrate.cli.wiring import CompareEdges, compare_edges
+from migrate.clock import SystemClock
+from migrate.errors import EXIT_DONE, EXIT_FAILED
+from migrate.inventory.compare import comparison_of, translated_commits
+from migrate.inventory.compared import GroupComparison, Stretch
+from migrate.inventory.count_records import count_plan, count_records
+from migrate.match.comparison import Limits
+from migrate.mm2.flow import Flow
+from migrate.ports import Progress
+from migrate.progress import LineProgress
+from migrate.show.compare import (
+    CompareView,
+    comparison_csv,
+    comparison_document,
+    comparison_lines,
+    doubts,
+    premise_texts,
+)
+from migrate.show.table import wrapped
+from migrate.survey.policies import Policies
+from migrate.survey.survey import PlanRequest, Survey
+from migrate.survey.take import take_survey
+from migrate.text import bytes_text, many
+
+Print = Callable[[Iterable[str]], None]
+
+
+def run_compare(flow: Flow, progress: LineProgress, show: Print, **options: Any) -> int:
+    """Print the verdict on every commit; return 1 if a row is beyond, nothing was compared, or not all was seen."""
+    limits = Limits(0 if options["no_match"] else options["match_limit"], options["max_fetch"])
+    request = PlanRequest(
+        flow=flow,
+        filters=filters_of(options),
+        policies=Policies(),
+        source_down=False,
+        settle_seconds=0.0,
+        settings={},
+        limits=limits,
+        only_compares=True,
+    )
+    clock = SystemClock()
+    # What is said is at least as old as this: the reading may take minutes.
+    now_ms = clock.now_ms()
+    with compare_edges(flow, clock, progress, options) as edges:
+        survey = take_survey(request, edges.clusters, clock, progress)
+        progress.step(f"deciding {many(len(survey.keys), 'row')}")
+        translated = translated_commits(request, survey, now_ms)
+        records = _records(edges, survey, set(translated.stretches()), limits, progress)
+        seen = comparison_of(request, survey, translated, records, now_ms)
+        view = CompareView(options["within"], options["no_match"], edges.unread_syncs())
+    show(_lines(seen, view, options))
+    if options["form"] == "csv":
+        for text in (*premise_texts(seen), *doubts(seen, view)):
+            for line in wrapped(text, options["width"]()):
+                progress.say(line)
+    return EXIT_DONE if seen.is_good(view.within) else EXIT_FAILED
+
+
+def _records(
+    edges: CompareEdges, survey: Survey, stretches: set[Stretch], limits: Limits, progress: Progress
+) -> Mapping[Stretch, int]:
+    """Count the records of stretches, saying beforehand what that reads; nothing where no records are read."""
+    compared = survey.comparison
+    if edges.records is None or compared is None or not stretches:
+        return {}
+    read = sum(answer.target_read for answer in compared.answers.values())
+    plan = count_plan(stretches, limits, compared.target_bytes, read)
+    if not plan.ranges:
+        return {}
+    what = f"{many(plan.offsets, 'offset')} of {many(len(plan.ranges), 'log')}"
+    alias = edges.clusters.target.alias
+    progress.step(f"counting records between commits and translations: {what} on {alias}, {bytes_text(plan.bytes)}")
+    return count_records(edges.records, plan, stretches)
+
+
+def _lines(seen: GroupComparison, view: CompareView, options: Mapping[str, Any]) -> Iterator[str]:
+    if options["form"] == "json":
+        return comparison_document(seen, view)
+    if options["form"] == "csv":
+        return comparison_csv(seen)
+    return comparison_lines(seen, view, options["width"](), options["colour"])

@@ -1,0 +1,330 @@
+"""What groups have committed on the target beside what their source commits translate to: a verdict for each. Pure.
+
+Numbers of two clusters are never compared with each other. A source commit is translated by the laws of
+docs/translation.md, as `plan` does it, and the result is compared with what the target group has committed, whoever
+wrote that: MM2's group sync, a tool, consumers.
+
+- A proven translation is loss-free: a commit at it, or *below* it, passes over no record that the group is owed and
+  that the target has. An estimated one is so only while MM2's syncs tell the truth.
+- Only an exact translation is the greatest such offset: a commit *above* it has passed owed records. Above a lower
+  bound (`bounded`, `estimated`) it may have, or not, and that is what the verdict says.
+- The source was read first, then the target, then the source again: what a group has committed meanwhile moves the
+  truth up. A commit below the first translation stays loss-free; one above it proves nothing any more.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from migrate.checks import registry as checks
+from migrate.checks.check import CheckFacts
+from migrate.inventory.compared import ComparedRow, CompareVerdict, GroupComparison, Loss, Stretch
+from migrate.inventory.only_on_target import committed_after, only_on_target
+from migrate.model import CheckResult, Failure, Grade, GroupPartition, GroupState, Level, Row, Scope
+from migrate.plan.build import judged
+from migrate.row_table import PlanRows
+from migrate.survey.other_log import OtherLog
+from migrate.survey.policies import Policies
+from migrate.survey.survey import PlanRequest, Survey
+from migrate.text import many
+
+# Checks that say whether all commits were seen, and on the right clusters.
+PREMISES = frozenset(
+    check.name
+    for check in (
+        checks.CLUSTERS_DIFFER, checks.LISTING_COMPLETE, checks.TOPICS_VISIBLE, checks.NAMED_GROUPS_EXIST,
+        checks.CHECKPOINTED_TOPICS_LISTED, checks.CHECKPOINTED_GROUPS_LISTED, checks.MM2_OFFSET_SYNCS_TOPIC,
+        checks.SHARE_GROUP, checks.STREAMS_GROUP,
+    )
+)  # fmt: skip
+# Checks on rows whose block says that the translation is no translation.
+REFUTING = frozenset(check.name for check in (checks.INSIDE_TARGET_LOG, checks.TIMESTAMPS_NOT_KEPT))
+
+
+@dataclass(frozen=True)
+class TranslatedCommits:
+    """The commits of a survey, translated: rows before any block is laid over them, and what the checks say."""
+
+    facts: CheckFacts
+    rows: PlanRows
+    results: tuple[CheckResult, ...]
+
+    def stretches(self) -> Iterator[Stretch]:
+        """Yield what lies between a target commit and its translation, where both are in the target's log."""
+        for row in self.rows:
+            if row.target_prior is None or row.target_offset is None or row.target_log_end is None:
+                continue
+            start, end = sorted((row.target_prior, row.target_offset))
+            if start < end <= row.target_log_end and start >= (row.target_log_start or 0):
+                yield Stretch(row.target_partition, start, end)
+
+
+def translated_commits(request: PlanRequest, survey: Survey, now_ms: int) -> TranslatedCommits:
+    """Translate every commit of a survey, with policies that choose nothing."""
+    return TranslatedCommits(*judged(replace(request, policies=Policies()), survey, now_ms))
+
+
+def comparison_of(
+    request: PlanRequest, survey: Survey, translated: TranslatedCommits, records: Mapping[Stretch, int], now_ms: int
+) -> GroupComparison:
+    """Return the verdict on every commit of either side.
+
+    `records` tells of some stretches how many records they hold; of the others only offsets are known.
+    """
+    facts, results = translated.facts, translated.results
+    judge = _Judge(
+        survey,
+        {r.subject: r for r in results if r.scope is Scope.ROW and r.check in REFUTING and r.counts_as is Level.BLOCK},
+        facts.source.other_logs,
+        facts.target.other_logs,
+        records,
+    )
+    rows = [judge.row(row) for row in translated.rows]
+    rows += only_on_target(request, survey)
+    groups = {row.group for row in rows}
+    premises = tuple(
+        result
+        for result in results
+        if result.check in PREMISES
+        and (result.counts_as is not Level.PASS)
+        and not (result.check == checks.NAMED_GROUPS_EXIST.name and result.subject in groups)
+    )
+    rows.sort(key=lambda row: (row.group, row.source_topic, row.partition))
+    flow = request.flow
+    return GroupComparison(now_ms, flow.source.alias, flow.target.alias, tuple(rows), premises, survey.unstable)
+
+
+class _Finding(NamedTuple):
+    """What is decided of a row; `difference` and `rereads` as in `ComparedRow`."""
+
+    verdict: CompareVerdict
+    loss: Loss
+    sentence: str
+    reason: str = ""
+    difference: int | None = None
+    is_records: bool = False
+    rereads_at_most: int | None = None
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Decides about commits of the source, one by one. `refuted` is by a row's subject."""
+
+    survey: Survey
+    refuted: Mapping[str, CheckResult]
+    source_other_logs: Mapping[GroupPartition, OtherLog]
+    target_other_logs: Mapping[GroupPartition, OtherLog]
+    records: Mapping[Stretch, int]
+
+    def row(self, row: Row) -> ComparedRow:
+        """Return the verdict on one commit of the source."""
+        moved_to = self._after(row)
+        found = self._untranslated(row) or self._without_commit(row) or self._moved(row, moved_to)
+        if found is None:
+            found = self._compared(row, isinstance(moved_to, int) and moved_to != row.source_committed)
+        is_translated = found.verdict is not CompareVerdict.UNTRANSLATED
+        return ComparedRow(
+            row.group, row.source_topic, row.target_topic, row.partition, row.source_committed, row.target_prior,
+            row.target_offset if is_translated else None, found.difference, found.is_records, found.verdict,
+            row.grade if is_translated else None, found.loss, found.rereads_at_most,
+            moved_to if isinstance(moved_to, int) and moved_to != row.source_committed else None,
+            found.reason, found.sentence,
+        )  # fmt: skip
+
+    def _after(self, row: Row) -> int | None | Failure:
+        return committed_after(self.survey, row.group, row.source_partition)
+
+    def _untranslated(self, row: Row) -> _Finding | None:
+        key = GroupPartition(row.group, row.source_topic, row.partition)
+        for side, proofs in (("source", self.source_other_logs), ("target", self.target_other_logs)):
+            if key in proofs:
+                proof = proofs[key]
+                return _untranslatable(
+                    checks.COMMIT_OF_ANOTHER_LOG.name,
+                    f"Its commit on the {side} has leader epoch {proof.commit_epoch}, and the log there has not come "
+                    f"further than {proof.log_epoch}: it was made on another log.",
+                )
+        if row.subject in self.refuted:
+            result = self.refuted[row.subject]
+            return _untranslatable(result.check, f"Expected {result.expected}; seen: {result.seen}.")
+        if row.target_offset is None:
+            return _untranslatable(row.reason, row.sentence)
+        return None
+
+    def _without_commit(self, row: Row) -> _Finding | None:
+        if row.target_prior is not None:
+            return None
+        return _Finding(
+            CompareVerdict.MISSING,
+            Loss.POSSIBLE,
+            f"The target has no commit, so that auto.offset.reset decides where the group starts: its place is "
+            f"{row.target_offset}.",
+        )
+
+    def _moved(self, row: Row, moved_to: int | None | Failure) -> _Finding | None:
+        """Return the verdict where the second look at the source leaves nothing to compare with."""
+        if isinstance(moved_to, Failure):
+            return _undecided("not-visible", f"What the source has committed could not be read again: {moved_to}.")
+        if moved_to is None:
+            return _undecided("source-moved", "The commit on the source was removed during the look.")
+        assert row.source_committed is not None
+        if moved_to < row.source_committed:
+            return _undecided(
+                "source-moved",
+                f"The source was set back to {moved_to} during the look: what is owed by now was not translated.",
+            )
+        return None
+
+    def _compared(self, row: Row, has_moved: bool) -> _Finding:
+        committed, translated, start, end = _offsets(row)
+        if committed < start:
+            return _Finding(
+                CompareVerdict.BEHIND,
+                Loss.POSSIBLE,
+                f"The commit lies below the target's log start {start}: auto.offset.reset decides where the group "
+                "starts, and latest would pass over all that it is owed.",
+                "below-log-start",
+                committed - translated,
+            )
+        if committed > end and (found := self._beyond_end(row)):
+            return found
+        between = self.records.get(Stretch(row.target_partition, *sorted((committed, translated))))
+        sign = 1 if committed > translated else -1
+        difference = committed - translated if between is None else sign * between
+        is_records = between is not None or committed == translated
+        if difference == 0 and not has_moved:
+            return _equal(row, committed == translated)
+        if committed <= translated or difference == 0:
+            return _behind(row, difference, is_records, has_moved)
+        return self._above(row, has_moved)._replace(difference=difference, is_records=is_records)
+
+    def _beyond_end(self, row: Row) -> _Finding | None:
+        """Return the verdict on a commit beyond the last stable offset; None where the records below it decide."""
+        committed, translated, _, end = _offsets(row)
+        high_watermark = self.survey.watermarks.target.get(row.target_partition)
+        if not isinstance(high_watermark, int):
+            sentence = f"The commit lies beyond {end}, and how far the target's log reaches was not told."
+            return _undecided("not-visible", sentence, committed - translated)
+        if committed <= high_watermark:
+            sentence = f"A transaction is open on the target from {end} on, and the commit lies within it."
+            return None if translated < end else _undecided("open-transaction", sentence, committed - translated)
+        return _Finding(
+            CompareVerdict.AHEAD,
+            Loss.POSSIBLE,
+            f"The commit lies beyond the target's log end {high_watermark}: it is of another log, and "
+            "auto.offset.reset decides where the group starts.",
+            "beyond-log-end",
+            committed - translated,
+        )
+
+    def _above(self, row: Row, has_moved: bool) -> _Finding:
+        """Return what is known of a commit above its translation."""
+        committed, translated, _, _ = _offsets(row)
+        if has_moved:
+            return _undecided(
+                "source-moved",
+                "The group has moved on on the source during the look: the target may be where it is by now.",
+            )
+        if row.grade is Grade.EXACT:
+            return self._lost(row)
+        bound = _upper_bound(row)
+        if bound is not None and committed > bound:
+            # Not ahead: a mirror that was killed copies again, and the group may be at a later copy of that record.
+            return _undecided(
+                "past-a-sync",
+                f"By MM2's syncs a record that the group is owed was copied to {bound}, and the commit is past it: it "
+                "is lost, unless MM2 has copied it once more further on.",
+                rereads_at_most=row.rereads_at_most,
+            )
+        limit = "" if bound is None else f", and by MM2's syncs not above {bound}"
+        return _undecided(
+            "above-lower-bound",
+            f"{translated} is a lower bound ({row.grade}): the group's place is there or above it{limit}. "
+            "Whether the commit passes over records is not known.",
+            rereads_at_most=row.rereads_at_most,
+        )
+
+    def _lost(self, row: Row) -> _Finding:
+        state = self.survey.target.states.get(row.group)
+        lost = "The record at the translated offset is owed, and has no later copy: the commit is past it"
+        if isinstance(state, GroupState) and state.is_stopped:
+            sentence = (
+                f"{lost}. Unless its consumers have run on the target already, and read it there, the group loses it "
+                "and what it is owed up to the commit."
+            )
+            return _Finding(CompareVerdict.AHEAD, Loss.LIKELY, sentence)
+        if isinstance(state, GroupState):
+            members = f"is {state.state} on the target, with {many(state.member_count, 'member')}"
+            who, reason = f"The group {members}, and may have read on there", "alive-on-target"
+        else:
+            who, reason = f"Whether the group has members on the target is not visible ({state})", "not-visible"
+        return _Finding(CompareVerdict.AHEAD, Loss.POSSIBLE, f"{lost}. {who}: else it is lost.", reason)
+
+
+def _offsets(row: Row) -> tuple[int, int, int, int]:
+    """Return commit and translation on the target, and its log's start and end, of a row that has them."""
+    committed, translated, start, end = row.target_prior, row.target_offset, row.target_log_start, row.target_log_end
+    assert committed is not None and translated is not None and start is not None and end is not None
+    return committed, translated, start, end
+
+
+def _equal(row: Row, same: bool) -> _Finding:
+    sentence = "The commit is at the translated offset."
+    if not same:
+        sentence = "No record lies between the commit and the translated offset: the group reads the same from both."
+    loss, reason, why = _remaining_loss(row)
+    return _Finding(
+        CompareVerdict.EQUAL, loss, sentence + why, reason or ("" if same else "no-record-between"), 0, True,
+        row.rereads_at_most,
+    )  # fmt: skip
+
+
+def _behind(row: Row, difference: int, is_records: bool, has_moved: bool) -> _Finding:
+    what = many(-difference, "record") if is_records else f"at most {many(-difference, 'record')}"
+    loss, reason, why = _remaining_loss(row)
+    none_lost = "" if why else "; none is lost"
+    sentence = f"From the commit to the translated offset it is {what}, to be read again{none_lost}."
+    if not difference:
+        sentence = f"The commit is where the first look at the source puts it{none_lost}."
+    if has_moved:
+        sentence += " The group has moved on on the source during the look, and so is further behind."
+    # What was read on the source meanwhile may have more than one copy.
+    is_bounded = row.rereads_at_most is not None and not has_moved
+    return _Finding(
+        CompareVerdict.BEHIND, loss, sentence + why, "source-moved" if has_moved else reason, difference,
+        is_records, (row.rereads_at_most or 0) - difference if is_bounded else None,
+    )  # fmt: skip
+
+
+def _remaining_loss(row: Row) -> tuple[Loss, str, str]:
+    """Return what a commit at or below the translation may lose all the same, with a reason and a sentence.
+
+    What MM2 has not brought over no commit can give to the group; and an estimate is made of syncs alone, as MM2's
+    group sync makes its own: where they are stale, both agree and both are wrong.
+    """
+    if row.missing_on_target:
+        missing = many(row.missing_on_target, "owed record")
+        return Loss.POSSIBLE, checks.MISSING_ON_TARGET.name, f" {missing} without a copy on the target."
+    if row.grade is Grade.ESTIMATED:
+        why = " The translation rests on MM2's syncs alone: it loses nothing only while they tell the truth."
+        return Loss.POSSIBLE, "not-proven", why
+    return Loss.NONE, "", ""
+
+
+def _upper_bound(row: Row) -> int | None:
+    """Return the offset of the copy of a record at or after the source commit, by a sync; None where none is known."""
+    if row.lower_source_offset == row.source_committed and row.lower_target_offset == row.target_offset:
+        return row.target_offset
+    return row.upper_target_offset
+
+
+def _untranslatable(reason: str, sentence: str) -> _Finding:
+    return _Finding(CompareVerdict.UNTRANSLATED, Loss.POSSIBLE, sentence, reason)
+
+
+def _undecided(
+    reason: str, sentence: str, difference: int | None = None, rereads_at_most: int | None = None
+) -> _Finding:
+    return _Finding(
+        CompareVerdict.UNDECIDED, Loss.POSSIBLE, sentence, reason, difference, rereads_at_most=rereads_at_most
+    )

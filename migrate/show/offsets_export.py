@@ -1,0 +1,83 @@
+"""What became of every record that was read of `__consumer_offsets`, in a few lines. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from migrate.model import Failure
+from migrate.survey.offsets_export import (
+    FILTER,
+    OTHER_KIND,
+    OUTSIDE_TIME,
+    SUPERSEDED,
+    TOMBSTONE_UNASKED,
+    Exported,
+    OffsetsPin,
+)
+from migrate.survey.offsets_topic import OFFSETS_TOPIC
+from migrate.survey.offsets_wire import BROKEN_KEY, BROKEN_VALUE, COMMIT_WITH_OTHER_TAGS, OTHER_TYPE, TYPE_NAMES
+from migrate.text import bytes_text, many, safe, some
+
+NAMED = 10
+_WORDS = {
+    SUPERSEDED: "superseded by a later record of the same key",
+    OUTSIDE_TIME: "outside --since and --until",
+    OTHER_KIND: "not of --kinds",
+    TOMBSTONE_UNASKED: "tombstones (--tombstones writes them)",
+}
+
+
+def announcement(pin: OffsetsPin) -> str:
+    """Say what will be read, before it is."""
+    partitions = f"{len(pin.logs)} of {many(pin.partitions, 'partition')}"
+    return (
+        f"reading {OFFSETS_TOPIC} of {pin.alias}: {partitions}, {many(pin.offsets, 'offset')}, "
+        f"about {bytes_text(pin.fetched_bytes)} in two passes"
+    )
+
+
+def summary_lines(exported: Exported, pin: OffsetsPin, out: str, retention: Failure | None) -> Iterator[str]:
+    """Yield what was written and what was not; `retention` says why the brokers' retention is not known."""
+    yield f"{many(exported.lines, 'record')} written to {safe(out)}{_counts(exported.written)}"
+    yield f"{many(exported.read, 'record')} read{_counts(exported.labels)}"
+    left_out = sum(exported.left_out.values())
+    if left_out:
+        yield f"{many(left_out, 'record')} left out:"
+        for reason, count in sorted(exported.left_out.items(), key=lambda each: (-each[1], each[0])):
+            yield f"  {count} {_reason(reason)}"
+    if COMMIT_WITH_OTHER_TAGS in exported.labels:
+        yield "Commits with unknown tags are of a newer Kafka: what is known of them was written, the rest left out."
+    yield f"Pinned: {_pinned(pin)}"
+    for partition, end in sorted(pin.open_ends.items()):
+        stable = pin.logs[partition].end
+        behind = many(end - stable, "offset")
+        yield f"  partition {partition}: a transaction is open; {behind} from {stable} on not read"
+    if retention is not None:
+        yield f"offsets.retention.minutes is not visible ({retention.code}): when most commits expire is unknown"
+    if exported.unknown:
+        yield f"Nothing was read of {some(map(safe, exported.unknown), NAMED)}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    listed = ", ".join(f"{count} {_label(label)}" for label, count in sorted(counts.items()))
+    return f": {listed}" if listed else ""
+
+
+def _label(label: str) -> str:
+    if label.startswith(OTHER_TYPE):
+        number = label.removeprefix(OTHER_TYPE)
+        return f"{label} ({TYPE_NAMES.get(int(number), 'unknown')})"
+    return label
+
+
+def _reason(reason: str) -> str:
+    if reason.startswith(FILTER):
+        return f"by the filter {reason.removeprefix(FILTER)}"
+    if reason.startswith(OTHER_TYPE):
+        return f"of a type that is not exported, {_label(reason)}"
+    if reason.startswith((BROKEN_KEY, BROKEN_VALUE)):
+        return f"that cannot be decoded, {reason}"
+    return _WORDS[reason]
+
+
+def _pinned(pin: OffsetsPin) -> str:
+    read = [f"{partition}: {log.start}-{log.end}" for partition, log in sorted(pin.logs.items()) if log.start < log.end]
+    return ", ".join(read) or "nothing to read"

@@ -1,0 +1,260 @@
+"""`__consumer_offsets` in full through Spark: which records count, and these as columns or lines.
+
+Two passes. The first groups by raw key and shape of value with fixed-width aggregates only, and decodes no value; what
+it leaves, one row for each, is judged: the newest of a key counts, tombstones win, filters see the names. The second
+reads the chosen records. What was chosen and is not found then was compacted away in between.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from migrate.errors import ClusterError
+from migrate.model import LogRange
+from migrate.spark import export_columns as lines
+from migrate.spark import offset_columns as columns
+from migrate.spark.background import Session
+from migrate.spark.dataframes import into_spark, read_ranges
+from migrate.spark.java_settings import JavaSettings
+from migrate.spark.scanner import reading_topic
+from migrate.spark.session import with_newer_sources
+from migrate.spark.session_settings import SQL_SETTINGS
+from migrate.survey import offsets_export as export
+from migrate.survey import offsets_wire as wire
+from migrate.survey.offsets_export import Exported, ExportKinds, ExportRequest, OffsetsPin
+from migrate.survey.offsets_topic import OFFSETS_TOPIC
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ATTEMPTS = 3
+# The Admin-based listing leaves out topics that brokers call internal, and then finds ours lacking (Spark 4.0's
+# ConsumerStrategy.retrieveAllPartitions); the older one asks for the ends of what is assigned.
+_OLDER_LISTING = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+# The driver holds the lines of a task at once.
+_OFFSETS_A_TASK = 100_000
+_TOO_EARLY, _TOO_LATE = 1, 2
+_COMMIT_LABELS = (wire.COMMIT, wire.COMMIT_WITH_OTHER_TAGS, wire.COMMIT_TOMBSTONE)
+_GROUP_LABELS = (wire.GROUP, wire.GROUP_TOMBSTONE)
+_TOMBSTONES = (wire.COMMIT_TOMBSTONE, wire.GROUP_TOMBSTONE)
+_ROW = ("log_partition", "key", "record_type", "shape", "empty_since", "outside")
+
+Read = Callable[[Mapping[int, LogRange]], "DataFrame"]
+"""Gives the records of a part of the topic, with the columns of Spark's Kafka source."""
+
+
+@dataclass(frozen=True)
+class ChosenRecords:
+    """The records to write, as they are asked for; nothing is read before."""
+
+    frame: "DataFrame"
+    kinds: ExportKinds
+
+    def json_lines(self) -> Iterator[str]:
+        """Yield a line of JSON for each; those of one partition of the topic in the order of its log."""
+        return _streamed(lines.as_json(self.frame, self.kinds))
+
+    def csv_lines(self) -> Iterator[str]:
+        """Yield a header, and a CSV row for each, which may have line ends in quotes."""
+        yield ",".join(lines.names(self.kinds))
+        yield from _streamed(lines.as_csv(self.frame, self.kinds))
+
+    def table(self) -> "DataFrame":
+        """Return them as columns, `members` as a list of structs."""
+        return lines.as_table(self.frame, self.kinds)
+
+
+def offsets_session(session: Session) -> "SparkSession":
+    """Return a session of its own that also reads internal topics: the setting must not reach any other reading."""
+    spark = with_newer_sources(session().newSession())
+    for key, value in {**SQL_SETTINGS, _OLDER_LISTING: "true"}.items():
+        spark.conf.set(key, value)
+    return spark
+
+
+def export_offsets(
+    spark: "SparkSession", settings: JavaSettings, pin: OffsetsPin, request: ExportRequest, retention_ms: int | None,
+    write: Callable[[ChosenRecords], int],
+) -> Exported:  # fmt: skip
+    """Read the pinned topic, let `write` write what is chosen (it returns how many), and say what became of all.
+
+    `spark` is an `offsets_session`. `retention_ms` is how long the brokers keep offsets, None where that is not known.
+    `write` is called anew where the topic was compacted in between.
+    Raises `ClusterError` if the topic cannot be read to its end, or is compacted time and again.
+    """
+
+    def read(logs: Mapping[int, LogRange]) -> "DataFrame":
+        offsets = sum(log.end - log.start for log in logs.values())
+        tasks = max(spark.sparkContext.defaultParallelism, offsets // _OFFSETS_A_TASK)
+        return read_ranges(spark, {**settings.source, "minPartitions": str(tasks)}, OFFSETS_TOPIC, logs)
+
+    with reading_topic(settings, OFFSETS_TOPIC):
+        return chosen_and_written(read, pin.logs, request, retention_ms, write)
+
+
+def chosen_and_written(
+    read: Read, logs: Mapping[int, LogRange], request: ExportRequest, retention_ms: int | None,
+    write: Callable[[ChosenRecords], int],
+) -> Exported:  # fmt: skip
+    """As `export_offsets`, from wherever `read` reads."""
+    for _ in range(ATTEMPTS):
+        census = _census(read(logs), request).persist()
+        try:
+            verdicts = _Verdicts.of(census, request)
+            judged = _judged(census, request, verdicts)
+            exported = _counted(judged, request)
+            chosen = _chosen(read, logs, judged, verdicts, request)
+            facts = None if request.history else _group_facts(census)
+            decoded = lines.decoded(chosen, facts, retention_ms)
+            if not request.history:
+                decoded = decoded.repartition("log_partition").sortWithinPartitions("log_partition", "log_offset")
+            if write(ChosenRecords(decoded, request.kinds)) == exported.lines:
+                return replace(exported, unknown=_unknown(census, request))
+        finally:
+            census.unpersist()
+    raise ClusterError(f"{OFFSETS_TOPIC} was compacted {ATTEMPTS} times while it was read.", "Run the command again.")
+
+
+def _records(records: "DataFrame", request: ExportRequest) -> "DataFrame":
+    """The source's records under names of their own, with shapes, and `outside`: 0 where their time is inside."""
+    early = f"log_timestamp < {request.since_ms}" if request.since_ms is not None else "false"
+    late = f"log_timestamp >= {request.until_ms}" if request.until_ms is not None else "false"
+    named = records.selectExpr(
+        "key", "value", "partition as log_partition", "offset as log_offset",
+        "unix_millis(timestamp) as log_timestamp",
+    )  # fmt: skip
+    outside = f"case when {late} then {_TOO_LATE} when {early} then {_TOO_EARLY} else 0 end as outside"
+    return columns.shaped(named).selectExpr("*", outside)
+
+
+def _census(records: "DataFrame", request: ExportRequest) -> "DataFrame":
+    """One row per partition of the topic, raw key and shape: how many, where the last, and is it the key's newest."""
+    from pyspark.sql.functions import expr
+
+    # In a history every change of a group would be a row of its own, and nobody asks when its commits expire.
+    empty_since = "cast(null as bigint) as empty_since" if request.history else "empty_since"
+    shaped = _records(records, request).selectExpr(*(n for n in _ROW if n != "empty_since"), empty_since, "log_offset")
+    rows = shaped.groupBy(*_ROW).agg(expr("count(1)").alias("n"), expr("max(log_offset)").alias("position"))
+    newest = f"max(if(outside < {_TOO_LATE}, position, null)) over (partition by log_partition, key)"
+    return columns.labelled(rows).selectExpr("*", f"coalesce(position = {newest}, false) as is_newest")
+
+
+@dataclass(frozen=True)
+class _Verdicts:
+    """The names that a filter takes, by filter."""
+
+    groups: Mapping[str, str]
+    topics: Mapping[str, str]
+
+    @classmethod
+    def of(cls, census: "DataFrame", request: ExportRequest) -> "_Verdicts":
+        filters = request.filters
+        found = {group: filters.group_verdict(group) for group in _names(census, "group")}
+        has_topics = bool(filters.topics or filters.exclude_topics)
+        topics = {topic: filters.topic_verdict(topic) for topic in _names(census, "topic")} if has_topics else {}
+        return cls(*({name: taken for name, taken in each.items() if taken} for each in (found, topics)))
+
+    def joined(self, frame: "DataFrame") -> "DataFrame":
+        """Add `group_verdict` and `topic_verdict`, NULL where no filter takes a name."""
+        from pyspark.sql.functions import broadcast
+
+        for name, verdicts in (("group", self.groups), ("topic", self.topics)):
+            if not verdicts:
+                frame = frame.selectExpr("*", f"cast(null as string) as {name}_verdict")
+                continue
+            taken = into_spark(frame.sparkSession, verdicts.items(), f"{name}_named string,{name}_verdict string")
+            frame = frame.join(broadcast(taken), frame[name] == taken[f"{name}_named"], "left").drop(f"{name}_named")
+        return frame
+
+
+def _names(census: "DataFrame", column: str) -> list[str]:
+    decoded = _among(_COMMIT_LABELS + _GROUP_LABELS)
+    return [row[0] for row in census.where(decoded).select(column).distinct().collect() if row[0] is not None]
+
+
+def _unknown(census: "DataFrame", request: ExportRequest) -> tuple[str, ...]:
+    return request.filters.unknown_names(_names(census, "group"))
+
+
+def _judged(frame: "DataFrame", request: ExportRequest, verdicts: _Verdicts) -> "DataFrame":
+    """Add `reason`, why a row's newest record is not written; NULL where it is."""
+    wanted = {
+        ExportKinds.COMMITS: _COMMIT_LABELS,
+        ExportKinds.GROUPS: _GROUP_LABELS,
+        ExportKinds.ALL: _COMMIT_LABELS + _GROUP_LABELS,
+    }[request.kinds]
+    reason = (
+        f"case when not {_among(_COMMIT_LABELS + _GROUP_LABELS)} then label"
+        f" when outside <> 0 then '{export.OUTSIDE_TIME}'"
+        f" when not {_among(wanted)} then '{export.OTHER_KIND}'"
+        f" when group_verdict is not null then concat('{export.FILTER}', group_verdict)"
+        f" when topic_verdict is not null then concat('{export.FILTER}', topic_verdict)"
+        + ("" if request.history else f" when not is_newest then '{export.SUPERSEDED}'")
+        + ("" if request.tombstones else f" when {_among(_TOMBSTONES)} then '{export.TOMBSTONE_UNASKED}'")
+        + " end"
+    )
+    return verdicts.joined(frame).selectExpr("*", f"{reason} as reason")
+
+
+def _counted(judged: "DataFrame", request: ExportRequest) -> Exported:
+    from pyspark.sql.functions import expr
+
+    labels: dict[str, int] = {}
+    written: dict[str, int] = {}
+    left_out: dict[str, int] = {}
+    for label, reason, n, rows in judged.groupBy("label", "reason").agg(expr("sum(n)"), expr("count(1)")).collect():
+        labels[label] = labels.get(label, 0) + n
+        kept = n
+        if not request.history and reason in (None, export.TOMBSTONE_UNASKED):
+            # Each of these rows has one newest record, and those before it.
+            kept = rows
+            left_out[export.SUPERSEDED] = left_out.get(export.SUPERSEDED, 0) + n - rows
+        if reason is None:
+            written[label] = kept
+        else:
+            left_out[reason] = left_out.get(reason, 0) + kept
+    return Exported(labels, written, {reason: count for reason, count in left_out.items() if count})
+
+
+def _chosen(
+    read: Read, logs: Mapping[int, LogRange], judged: "DataFrame", verdicts: _Verdicts, request: ExportRequest
+) -> "DataFrame":
+    from pyspark.sql.functions import expr
+
+    if request.history:
+        # Record by record, as it is read: no shuffle, and the order of the log.
+        return _judged(columns.labelled(_records(read(logs), request)), request, verdicts).where("reason is null")
+    places = judged.where("reason is null").select("log_partition", expr("position as log_offset"))
+    ends = places.groupBy("log_partition").agg(expr("min(log_offset)"), expr("max(log_offset)")).collect()
+    part = {partition: LogRange(first, last + 1) for partition, first, last in ends}
+    kept = _records(read(part), request).join(places, ["log_partition", "log_offset"], "left_semi")
+    return columns.labelled(kept)
+
+
+def _group_facts(census: "DataFrame") -> "DataFrame":
+    """One row per group: what its own newest records say of when its commits expire."""
+    from pyspark.sql.functions import expr
+
+    members = f"record_type in (5, 19) and shape <> {columns.TOMBSTONE}"
+    return (
+        census.where("is_newest and `group` is not null and record_type not in (0, 1)")
+        .groupBy("group")
+        .agg(
+            expr("max(empty_since)").alias("empty_since"),
+            expr(f"bool_or(label like '{wire.BROKEN_VALUE}%')").alias("is_broken"),
+            expr(f"bool_or(label = '{wire.GROUP}' and record_type in (3, 17))").alias("is_newer_kind"),
+            expr(f"bool_or({members})").alias("has_members"),
+        )
+        .withColumnRenamed("group", "facts_of")
+    )
+
+
+def _among(labels: tuple[str, ...]) -> str:
+    listed = "', '".join(labels)
+    return f"label in ('{listed}')"
+
+
+def _streamed(frame: "DataFrame") -> Iterator[str]:
+    """Yield the texts of a frame of one column; the driver holds those of two tasks at most."""
+    for row in frame.toLocalIterator(prefetchPartitions=True):
+        yield row[0]

@@ -1,0 +1,150 @@
+"""What is exported of `__consumer_offsets`: what was asked for, what is pinned, and what became of every record. Pure.
+
+Every record that was read is counted once: as written, or as left out for one reason.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from migrate.errors import ClusterError
+from migrate.model import Failure, LogRange, TopicPartition
+from migrate.ports import ClusterAdmin
+from migrate.survey.filters import Filters
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
+
+# About what is fetched of a record, headers of batches included: key and value of ordinary names, in a small batch.
+BYTES_A_RECORD = 110
+# Once to find the newest record of every key, and once for what is written.
+PASSES = 2
+_LITERAL = re.compile(r"[\w-]+")
+
+# Why a record is not written. Filters have names of their own, and what is not decoded its label.
+SUPERSEDED = "superseded"
+TOMBSTONE_UNASKED = "tombstone"
+OUTSIDE_TIME = "outside-time"
+OTHER_KIND = "other-kind"
+FILTER = "filter:"
+
+
+class ExportKinds(StrEnum):
+    """Which records are exported."""
+
+    COMMITS = "commits"
+    GROUPS = "groups"
+    ALL = "all"
+
+
+class Expires(StrEnum):
+    """By which clock a commit expires."""
+
+    STORED = "stored"
+    FROM_COMMIT = "retention-from-commit"
+    FROM_EMPTY = "retention-from-empty"
+    NOT_WHILE_CONSUMED = "not-while-consumed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """What to export.
+
+    `history` takes every record, not only the newest of each key; `tombstones` also those that take something away.
+    Of records whose broker's time (ms since 1970) is `since_ms` or later and before `until_ms`; None is no bound.
+    """
+
+    filters: Filters = field(default_factory=Filters)
+    kinds: ExportKinds = ExportKinds.COMMITS
+    history: bool = False
+    tombstones: bool = False
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class OffsetsPin:
+    """The offsets topic of one cluster at the moment when it was pinned.
+
+    `logs` are the ranges to be read, up to the last stable offset, of `partitions` that the topic has. `open_ends` are
+    the high watermarks of those beyond which a transaction is open.
+    """
+
+    alias: str
+    partitions: int
+    logs: Mapping[int, LogRange]
+    open_ends: Mapping[int, int]
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets lie in the ranges; records are fewer, where the topic was compacted."""
+        return sum(log.end - log.start for log in self.logs.values())
+
+    @property
+    def fetched_bytes(self) -> int:
+        """About how much is fetched at most, over all passes."""
+        return self.offsets * BYTES_A_RECORD * PASSES
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What became of the records: by label as read, by label as written, and by reason as left out.
+
+    `labels` adds up to what `written` and `left_out` add up to. `unknown` are groups that were asked for by name, and
+    of which nothing was read.
+    """
+
+    labels: Mapping[str, int]
+    written: Mapping[str, int]
+    left_out: Mapping[str, int]
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def read(self) -> int:
+        """How many records were read."""
+        return sum(self.labels.values())
+
+    @property
+    def lines(self) -> int:
+        """How many records were written."""
+        return sum(self.written.values())
+
+
+def named_groups(filters: Filters) -> frozenset[str] | None:
+    """Return the only groups that filters can let through, None where only the groups themselves tell."""
+    if filters.groups_file is not None:
+        return filters.groups_file
+    patterns = [pattern.pattern for pattern in filters.groups]
+    return frozenset(patterns) if patterns and all(map(_LITERAL.fullmatch, patterns)) else None
+
+
+def pin_offsets_topic(admin: ClusterAdmin, groups: Collection[str] | None) -> OffsetsPin:
+    """Pin the offsets topic, or only the partitions of it that hold `groups`.
+
+    Raises `ClusterError` if the cluster does not show the topic, or does not tell its ends.
+    """
+    partitions = admin.topics().get(OFFSETS_TOPIC, 0)
+    if not partitions:
+        raise ClusterError(
+            f"{admin.side} {admin.alias} does not show {OFFSETS_TOPIC}: its commits are not visible.",
+            f"Grant DESCRIBE and READ on {OFFSETS_TOPIC}; some hosted services never show it, and a cluster without "
+            "any group has none.",
+        )
+    numbers = range(partitions) if groups is None else {partition_of(group, partitions) for group in groups}
+    places = [TopicPartition(OFFSETS_TOPIC, number) for number in sorted(numbers)]
+    # Watermarks first: an end that is lower than one read earlier is held back by a transaction, and not by the time.
+    watermarks, ranges = admin.high_watermarks(places), admin.log_ranges(places)
+    logs, open_ends = {}, {}
+    for place in places:
+        log, watermark = ranges[place], watermarks[place]
+        for answer in (log, watermark):
+            if isinstance(answer, Failure):
+                raise ClusterError(
+                    f"{admin.side} {admin.alias} did not tell the ends of {place} ({answer}).",
+                    f"Check that the partition has a leader, and that the principal may READ {OFFSETS_TOPIC}.",
+                )
+        assert isinstance(log, LogRange) and isinstance(watermark, int)
+        logs[place.partition] = log
+        if watermark > log.end:
+            open_ends[place.partition] = watermark
+    return OffsetsPin(admin.alias, partitions, logs, open_ends)

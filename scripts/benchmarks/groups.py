@@ -1,0 +1,126 @@
+"""How fast all groups of a cluster are listed and described, beside `kafka-consumer-groups --describe --all-groups`.
+
+Whole commands on one broker in one run, in turns. Every group has committed on every partition of one topic. The tool
+prints a line for each partition, as `groups describe` does; `groups list` reads the same and adds it up.
+"""
+
+import tempfile
+import time
+from concurrent.futures import Future
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from scripts.benchmarks.apply import LONGEST, bare_client, in_window
+from scripts.benchmarks.command import Measured, measured, ours
+from scripts.benchmarks.eve import START_SECONDS
+from scripts.benchmarks.start import GROUPS_TOOL
+from tests.integration.madeplan import options_for
+from tests.lab.cluster import Cluster
+from tests.lab.jars import DEFAULT_VERSION
+from tests.lab.process import java_command
+from tests.lab.waiting import wait_until
+
+TOPIC = "orders"
+TOOL = "kafka-consumer-groups"
+TOOL_TIMEOUT_MS = "600000"
+# Groups that are committed for until each of the 50 coordinators has answered.
+FIRST = 200
+
+
+def measure(groups: int, partitions: int, rounds: int) -> None:
+    """Start a broker, commit for all groups, run the commands in turns, and print a table."""
+    with tempfile.TemporaryDirectory(prefix="mm2-bench-") as name:
+        folder = Path(name)
+        cluster = Cluster("bench", folder / "broker")
+        try:
+            print(f"Starting a broker, Kafka {DEFAULT_VERSION}, with {groups:,} groups ...", flush=True)
+            cluster.start()
+            cluster.create_topic(TOPIC, partitions)
+            names = [f"group-{number:05d}" for number in range(groups)]
+            commit(cluster.bootstrap, names, partitions)
+            commands = commands_of(cluster, folder)
+            taken: dict[str, list[Measured]] = {command: [] for command in commands}
+            alone: list[float] = []
+            for number in range(rounds):
+                for command, words in commands.items():
+                    done = measured(words, folder)
+                    lines = (folder / "command.out").read_bytes().count(b"\n")
+                    taken[command].append(done)
+                    print(f"round {number + 1}: {command} {done.seconds:.1f} s, {lines:,} lines", flush=True)
+                    check(command, lines, groups, partitions)
+                alone.append(bare(cluster.bootstrap, names))
+            report(taken, alone, groups, partitions)
+        finally:
+            cluster.stop()
+
+
+def commands_of(cluster: Cluster, folder: Path) -> dict[str, list[str]]:
+    """The commands, ours first."""
+    options = options_for(folder, cluster.bootstrap)
+    tool = ("--bootstrap-server", cluster.bootstrap, "--describe", "--all-groups", "--timeout", TOOL_TIMEOUT_MS)
+    return {
+        "groups list": ours("groups", "list", "--side", "target", *options),
+        "groups describe": ours("groups", "describe", "--all-groups", "--side", "target", *options),
+        TOOL: java_command(cluster.jars, GROUPS_TOOL, *tool),
+    }
+
+
+def check(command: str, lines: int, groups: int, partitions: int) -> None:
+    """Raise `RuntimeError` where a command has left something out: being fast with less is no feat."""
+    least = groups if command == "groups list" else groups * partitions
+    if lines < least:
+        raise RuntimeError(f"{command} printed {lines:,} lines, and there are {least:,} things to tell")
+
+
+def commit(bootstrap: str, groups: list[str], partitions: int) -> None:
+    """Commit for every group on every partition; raises where one is refused."""
+    client = bare_client(bootstrap)
+
+    def ask(group: str) -> "Future[Any]":
+        request = [ConsumerGroupTopicPartitions(group, [KafkaPartition(TOPIC, p, 1) for p in range(partitions)])]
+        return client.alter_consumer_group_offsets(request, request_timeout=LONGEST)[group]
+
+    def is_committed(group: str) -> bool:
+        try:
+            return not any(place.error for place in ask(group).result().topic_partitions)
+        except KafkaException:
+            return False
+
+    # A coordinator is not there before it is first asked for.
+    wait_until(lambda: all(map(is_committed, groups[:FIRST])), START_SECONDS, "groups to be committed")
+    for answer in in_window(groups[FIRST:], ask):
+        assert not any(place.error for place in answer.topic_partitions)
+
+
+def bare(bootstrap: str, groups: list[str]) -> float:
+    """Return the seconds that a bare client takes to read what all groups have committed, and nothing else."""
+    client = bare_client(bootstrap)
+    began = time.perf_counter()
+    answers = in_window(
+        groups,
+        lambda group: client.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group)], request_timeout=LONGEST
+        )[group],
+    )
+    assert all(answer.topic_partitions for answer in answers)
+    return time.perf_counter() - began
+
+
+def report(taken: dict[str, list[Measured]], bare_seconds: list[float], groups: int, partitions: int) -> None:
+    """Print medians, how many times as long the tool takes, and how long the reading of commits alone."""
+    theirs, alone = median(each.seconds for each in taken[TOOL]), median(bare_seconds)
+    rounds = len(taken[TOOL])
+    print(f"\n{groups:,} groups x {partitions} partitions, medians of {rounds} rounds, whole commands")
+    print(f"{'':24}{'seconds':>9}{'CPU s':>9}{'MiB':>8}{'ratio':>8}{'bare':>8}")
+    for command, each in taken.items():
+        seconds, cpu = median(m.seconds for m in each), median(m.cpu for m in each)
+        memory = median(sum(m.peak_bytes.values()) for m in each) / 2**20
+        print(f"{command:24}{seconds:9.1f}{cpu:9.1f}{memory:8.0f}{theirs / seconds:8.1f}{seconds / alone:8.2f}")
+    print(
+        f"\nratio: Kafka's time / its own. bare: its own time / {alone:.1f} s, which confluent-kafka takes to read the "
+        "commits alone, a request for each group."
+    )

@@ -1,0 +1,311 @@
+"""`groups export` on real brokers, judged record by record by Kafka's own formatters."""
+
+import csv
+import json
+import stat
+import subprocess
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclOperation,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from tests.integration.cli import CommandLine, Ran
+from tests.integration.clusters import CALL_SECONDS, QUIET, admin, commit, commits_on, create_topic, denied
+from tests.integration.formatters import Told, told
+from tests.integration.javajudge import JavaJudge
+from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
+from tests.integration.rawmember import commit_for
+from tests.lab.cluster import Cluster
+from tests.lab.jars import version_tuple
+from tests.lab.process import java_command
+from tests.lab.waiting import wait_until
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+GROUP_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+METADATA = {
+    "none": "", "126": "m" * 126, "127": "m" * 127, "128": "m" * 128, "4096": "é" * 4096,
+    "other": "名前 😀,\"'\n\t\x00\\",
+}  # fmt: skip
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
+HOUR_MS = 3_600_000
+RETENTION_MS = 4321 * 60_000
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One cluster whose offsets topic holds all kinds of records, and a command line that has it on both sides."""
+
+    cluster: Cluster
+    command: CommandLine
+
+    def export(self, out: str, *options: str, form: str = "jsonl") -> Ran:
+        clusters = self.command.clusters
+        return self.command.run("groups", "export", *clusters, "--format", form, "--out", out, *options)
+
+    def lines(self, out: str, *options: str) -> list[Line]:
+        """What is exported as JSON lines."""
+        self.export(out, *options).expect(0)
+        return [json.loads(line) for line in (self.command.folder / out).read_text().splitlines()]
+
+
+@contextmanager
+def scene_on(version: str, folder: Path) -> Iterator[Scene]:
+    settings = AUTHORIZER | {"offsets.retention.minutes": "4321"}
+    cluster = Cluster("offsets", folder / "kafka", version=version, overrides=settings)
+    with ExitStack() as stack:
+        stack.callback(cluster.kill)
+        cluster.start()
+        create_topic(cluster.bootstrap, "t", 3)
+        create_topic(cluster.bootstrap, "u", 2)
+        populate(cluster, stack)
+        (folder / "client.properties").write_text(f"bootstrap.servers={cluster.bootstrap}\n")
+        file = str(folder / "client.properties")
+        options = ("--source-config", file, "--target-config", file, "--source", "A", "--target", "B")
+        yield Scene(cluster, CommandLine(folder, options))
+
+
+def populate(cluster: Cluster, stack: ExitStack) -> None:
+    bootstrap = cluster.bootstrap
+    stay_and_leave(bootstrap, "classic", "t")
+    for offset in range(5):
+        commit(bootstrap, {"again": {("t", 0): offset, ("u", 1): offset}})
+    commit(bootstrap, {f"simple-{n}": {("t", n % 3): n} for n in range(20)}, leader_epoch=0)
+    commit(bootstrap, {"gone": {("t", 0): 1, ("t", 1): 2}, "half-gone": {("t", 0): 1, ("u", 0): 2}})
+    with JavaJudge(cluster) as java:
+        java.commit({f"metadata-{name}": {("t", 0): (7, text)} for name, text in METADATA.items()})
+    commit_for(bootstrap, "with-retention", "t", 11, HOUR_MS)
+    client = admin(bootstrap)
+    client.delete_consumer_groups(["gone"])["gone"].result(CALL_SECONDS)
+    tool(cluster, "--delete-offsets", "--group", "half-gone", "--topic", "u:0")
+    if version_tuple(cluster.version) >= (4, 0, 0):
+        with member_of_kip_848(bootstrap, "kip-848", "u"):
+            pass
+        commit(bootstrap, {"kip-848": {("u", 0): 1}})
+        stack.enter_context(member_of_kip_848(bootstrap, "kip-848-live", "u"))
+    if version_tuple(cluster.version) >= (4, 2, 0):
+        with share_consumer(cluster.jars, bootstrap, "sharers", "u"):
+            pass
+    # Last of all: what follows an open transaction in its partition is not read.
+    for outcome in ("committed", "aborted", "open"):
+        in_transaction(bootstrap, outcome, stack)
+
+
+def tool(cluster: Cluster, *arguments: str) -> None:
+    words = java_command(cluster.jars, GROUP_COMMAND, "--bootstrap-server", cluster.bootstrap, *arguments)
+    subprocess.run(words, check=True, capture_output=True, timeout=120)
+
+
+def in_transaction(bootstrap: str, outcome: str, stack: ExitStack) -> None:
+    """Commit in a transaction that is committed, aborted, or stays open, over a commit that stands."""
+    group = f"transaction-{outcome}"
+    commit(bootstrap, {group: {("t", 0): 1}})
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, **QUIET})
+    stack.callback(consumer.close)
+    lasting = {"transactional.id": f"id-{outcome}", "transaction.timeout.ms": 900_000}
+    producer = Producer({"bootstrap.servers": bootstrap, **lasting, **QUIET})
+    producer.init_transactions(CALL_SECONDS)
+    producer.begin_transaction()
+    place = [TopicPartition("t", 0, 99)]
+    producer.send_offsets_to_transaction(place, consumer.consumer_group_metadata(), CALL_SECONDS)
+    if outcome == "committed":
+        producer.commit_transaction(CALL_SECONDS)
+        wait_until(lambda: commits_on(bootstrap, [group]) == {group: {("t", 0): 99}}, CALL_SECONDS, "the commit")
+    elif outcome == "aborted":
+        producer.abort_transaction(CALL_SECONDS)
+    else:
+        stack.callback(producer.abort_transaction, CALL_SECONDS)
+
+
+OLDER = [pytest.param(version, marks=pytest.mark.long) for version in ("4.1.1", "3.9.2")]
+
+
+@pytest.fixture(scope="module", params=["4.3.1", *OLDER])
+def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    with scene_on(request.param, tmp_path_factory.mktemp("export")) as made:
+        yield made
+
+
+def by_key(lines: Sequence[Line], fields: Sequence[str]) -> dict[str, list[Any]]:
+    """What was exported, in the form that Kafka's formatters print."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    for line in sorted(lines, key=lambda line: (line["logPartition"], line["logOffset"])):
+        names = [name for name in ("group", "topic", "partition") if name in line]
+        key = {"type": line["recordType"], "data": {name: line[name] for name in names}}
+        data = {name: line[name] for name in fields}
+        value = None if line["tombstone"] else {"version": line["version"], "data": data}
+        found[json.dumps(key, sort_keys=True)].append(value)
+    return dict(found)
+
+
+def with_none(said: Told, none: dict[str, Any]) -> Told:
+    """The formatters leave out what a version has not, and have words of their own for none."""
+    found: Told = {}
+    for key, values in said.items():
+        found[key] = []
+        for value in values:
+            if value is None:
+                found[key].append(None)
+                continue
+            data = {name: value["data"].get(name) for name in none}
+            data = {name: None if data[name] == none[name] else data[name] for name in data}
+            found[key].append({"version": value["version"], "data": data})
+    return found
+
+
+COMMIT_NONE = {"offset": None, "leaderEpoch": -1, "metadata": None, "commitTimestamp": None, "topicId": None}
+GROUP_NONE = {
+    "protocolType": None, "generation": None, "protocol": None, "leader": None, "currentStateTimestamp": -1,
+}  # fmt: skip
+
+
+def test_every_commit_that_ever_was_is_told_as_kafkas_formatter_tells_it(scene: Scene) -> None:
+    lines = scene.lines("history.jsonl", "--history", "--tombstones", "--exclude-group", "none of them")
+    theirs = with_none(told(scene.cluster, "OffsetsMessageFormatter"), COMMIT_NONE)
+    ours = by_key(lines, list(COMMIT_NONE))
+    assert ours == theirs
+    versions = Counter(line["version"] for line in lines)
+    newer = version_tuple(scene.cluster.version) >= (4, 1, 0)
+    assert versions[4 if newer else 3] > 30 and versions[1] == 1 and versions[None] >= 3
+    assert {line["metadata"] for line in lines if line["group"].startswith("metadata-")} == set(METADATA.values())
+    assert any(line["topicId"] for line in lines) is newer
+
+
+def test_every_classic_group_is_told_as_kafkas_formatter_tells_it(scene: Scene) -> None:
+    lines = [
+        line
+        for line in scene.lines("groups.jsonl", "--history", "--tombstones", "--kinds", "groups")
+        if line["recordType"] == 2
+    ]
+    said = told(scene.cluster, "GroupMetadataMessageFormatter")
+    keys = {key: json.loads(key) for key in said}
+    # The judge itself is in a group of that name.
+    own = {key for key, of in keys.items() if of["data"]["group"].startswith("console-consumer-")}
+    said = {key: values for key, values in said.items() if keys[key]["type"] == 2 and key not in own}
+    assert by_key(lines, list(GROUP_NONE)) == with_none(said, GROUP_NONE)
+    ours = {key: [line["members"] for line in lines if key_of(line) == key] for key in map(key_of, lines)}
+    theirs = {key: [value and members_in(value) for value in values] for key, values in said.items()}
+    assert ours == theirs and any(members for values in ours.values() for members in values)
+
+
+def members_in(value: Line) -> list[Line]:
+    names = ("memberId", "groupInstanceId", "clientId", "clientHost", "rebalanceTimeout", "sessionTimeout")
+    return [{name: member[name] for name in names} for member in value["data"]["members"]]
+
+
+def key_of(line: Line) -> str:
+    return json.dumps({"type": line["recordType"], "data": {"group": line["group"]}}, sort_keys=True)
+
+
+def test_the_newest_of_each_key_is_what_the_coordinators_answer(scene: Scene) -> None:
+    lines = scene.lines("latest.jsonl")
+    found: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
+    for line in lines:
+        assert (line["topic"], line["partition"]) not in found[line["group"]]
+        found[line["group"]][line["topic"], line["partition"]] = line["offset"]
+    held = commits_on(scene.cluster.bootstrap, set(found) | {"gone", "half-gone"})
+    assert dict(found) == held and len(found) > 30
+    assert found["transaction-committed"] == {("t", 0): 99}
+    assert found["transaction-aborted"] == found["transaction-open"] == {("t", 0): 1}
+    assert list(lines[0]) == [
+        "topic", "partition", "group", "version", "offset", "metadata", "commitTimestamp", "expireTimestamp",
+        "expires", "recordType", "leaderEpoch", "topicId", "tombstone", "logPartition", "logOffset", "logTimestamp",
+    ]  # fmt: skip
+
+
+def test_when_a_commit_expires_is_told_by_kafkas_law(scene: Scene) -> None:
+    by_group = {line["group"]: line for line in scene.lines("expires.jsonl")}
+    stored, simple, classic = (by_group[group] for group in ("with-retention", "simple-1", "classic"))
+    assert (stored["expires"], stored["expireTimestamp"]) == ("stored", stored["commitTimestamp"] + HOUR_MS)
+    assert simple["expires"] == "retention-from-commit"
+    assert simple["expireTimestamp"] == simple["commitTimestamp"] + RETENTION_MS
+    assert classic["expires"] == "retention-from-empty"
+    assert classic["expireTimestamp"] >= classic["commitTimestamp"] + RETENTION_MS
+    if "kip-848" in by_group:
+        assert by_group["kip-848"]["expires"] == "retention-from-commit"
+
+
+def test_every_record_read_is_written_or_left_out_for_one_reason(scene: Scene) -> None:
+    ran = scene.export("summary.jsonl", "--group", "simple-.*|again", "--exclude-group", "simple-3").expect(0)
+    said = ran.stderr
+    assert "21 records written to summary.jsonl: 21 commit" in said
+    assert "superseded by a later record of the same key" in said and "by the filter exclude-group" in said
+    assert "a transaction is open" in said and "about" in said and "in two passes" in said
+    mode = stat.S_IMODE((scene.command.folder / "summary.jsonl").stat().st_mode)
+    assert mode == 0o600
+    again = scene.export("summary.jsonl").expect(3)
+    assert "it is not overwritten" in again.complaint()
+
+
+def test_csv_and_parquet_say_the_same_as_json_lines(scene: Scene) -> None:
+    lines = scene.lines("all.jsonl", "--kinds", "all", "--tombstones")
+    scene.export("all.csv", "--kinds", "all", "--tombstones", form="csv").expect(0)
+    with (scene.command.folder / "all.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    place = ("logPartition", "logOffset")
+    assert {tuple(int(row[n]) for n in place) for row in rows} == {tuple(line[n] for n in place) for line in lines}
+    texts = {(int(row["logPartition"]), int(row["logOffset"])): row for row in rows}
+    for line in lines:
+        row = texts[line["logPartition"], line["logOffset"]]
+        for name, value in line.items():
+            wanted = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+            if name == "members":
+                assert json.loads(row[name] or "null") == value
+            else:
+                assert row[name] == wanted, (name, line)
+    scene.export("all.parquet", "--kinds", "all", "--tombstones", form="parquet").expect(0)
+    folder = scene.command.folder / "all.parquet"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700 and any(folder.glob("*.parquet"))
+    assert not list(scene.command.folder.glob(".all*"))
+    scene.export("all.parquet", form="parquet").expect(3)
+
+
+def test_a_time_bound_tells_the_commits_as_they_stood_then(scene: Scene) -> None:
+    history = [line for line in scene.lines("then.jsonl", "--history", "--group", "again") if line["topic"] == "u"]
+    assert [line["offset"] for line in history] == [0, 1, 2, 3, 4]
+    then = str(history[3]["logTimestamp"])
+    (stood,) = [
+        line for line in scene.lines("until.jsonl", "--until", then, "--group", "again") if line["topic"] == "u"
+    ]
+    assert stood["offset"] <= 2 and stood["logTimestamp"] < int(then)
+    since = scene.lines("since.jsonl", "--history", "--since", then, "--group", "again", "--topic", "u")
+    assert since == [line for line in history if line["logTimestamp"] >= int(then)]
+
+
+def test_a_group_that_is_not_there_is_named_and_exits_1(scene: Scene) -> None:
+    ran = scene.export("misspelt.jsonl", "--group", "simpel").expect(1)
+    assert "Nothing was read of simpel" in ran.stderr
+    assert (scene.command.folder / "misspelt.jsonl").read_text() == ""
+
+
+@pytest.mark.parametrize("operation", [AclOperation.READ, AclOperation.DESCRIBE])
+def test_what_may_not_be_read_is_one_sentence_and_leaves_no_file(scene: Scene, operation: AclOperation) -> None:
+    with denied(scene.cluster.bootstrap, ResourceType.TOPIC, "__consumer_offsets", operation):
+
+        def refused() -> bool:
+            ran = scene.export("forbidden.jsonl")
+            (scene.command.folder / "forbidden.jsonl").unlink(missing_ok=True)
+            return ran.exit_code == 1 and "__consumer_offsets" in ran.complaint()
+
+        wait_until(refused, 120, "the ACL", poll_seconds=0.1)
+    assert not list(scene.command.folder.glob("*forbidden*"))
+
+
+def test_sparks_own_consumers_need_no_right_on_any_group(scene: Scene) -> None:
+    groups = (ResourceType.GROUP, "spark-kafka-source", AclOperation.DESCRIBE, ResourcePatternType.PREFIXED)
+    with denied(scene.cluster.bootstrap, *groups):
+        assert scene.lines("no-group.jsonl", "--group", "again")

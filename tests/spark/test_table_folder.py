@@ -1,0 +1,38 @@
+"""A table appears whole or not at all, for its owner alone, and never in the place of something."""
+
+import stat
+
+import pytest
+
+from migrate.errors import MigrateError, Refused
+from migrate.spark.table_folder import TableFolder
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("as_url", [False, True])
+def test_a_table_is_written_beside_its_place_and_then_gets_its_name(spark, tmp_path, as_url):
+    place = tmp_path / "out é"
+    folder = TableFolder(spark, f"file://{place}" if as_url else str(place))
+    assert folder.write(spark.range(7)) == 7 and not place.exists()
+    assert folder.write(spark.range(5)) == 5, "an earlier attempt is replaced"
+    folder.keep()
+    folder.discard()
+    assert spark.read.parquet(str(place)).count() == 5
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    assert [path.name for path in tmp_path.iterdir() if not path.name.endswith(".crc")] == ["out é"]
+    with pytest.raises(Refused, match="it is not overwritten"):
+        folder.refuse_existing()
+
+
+def test_what_is_not_kept_leaves_nothing(spark, tmp_path):
+    folder = TableFolder(spark, str(tmp_path / "out"))
+    folder.write(spark.range(1))
+    folder.discard()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(spark, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MigrateError, match="cannot be written"):
+        TableFolder(spark, str(tmp_path / "file" / "out")).write(spark.range(1))

@@ -1,0 +1,104 @@
+"""What `groups compare` prints and exits with, over two clusters in memory."""
+
+import json
+from contextlib import contextmanager
+
+import pytest
+
+from migrate.cli import compare
+from migrate.cli.wiring import CompareEdges
+from migrate.match.protocol import Matched, Why
+from migrate.mm2.config_file import client_flow
+from migrate.survey.survey import Clusters
+from tests.fakes import FakeComparer, NoProgress
+from tests.unit.commands import clusters as cluster_words
+from tests.unit.commands import run
+from tests.unit.comparedscene import ThirdsLog
+from tests.unit.planscene import world
+
+OPTIONS = {
+    "groups": (), "exclude_groups": (), "topics": (), "exclude_topics": (), "groups_file": None, "within": 0,
+    "no_match": False, "match_limit": 1000, "max_fetch": None, "form": "json", "width": lambda: 100, "colour": False,
+}  # fmt: skip
+PROPERTIES = {"bootstrap.servers": "x:1"}
+FLOW = client_flow(PROPERTIES, PROPERTIES, "A", "B")
+
+
+@pytest.fixture
+def target(monkeypatch):
+    """The target of a world in which every group is where it belongs; its log has a record at every third offset."""
+    source, target, mirror = world()
+    for group, topic, partition, offset in (("g", "A.t", 0, 55), ("g", "A.t", 1, 60), ("h", "A.u", 0, 100)):
+        target.commit(group, topic, partition, offset)
+
+    @contextmanager
+    def edges(flow, clock, progress, options):
+        comparer = None if options["no_match"] else FakeComparer({("u", 0, 100): Matched(100, Why.PROVEN, 0)})
+        clusters = Clusters(source, target, source, target, mirror, comparer)
+        yield CompareEdges(
+            clusters, None if options["no_match"] else ThirdsLog(), lambda: 7 if options["no_match"] else 0
+        )
+
+    monkeypatch.setattr(compare, "compare_edges", edges)
+    return target
+
+
+class Saying(NoProgress):
+    """Keeps what is said beside the output."""
+
+    def __init__(self):
+        self.said = []
+
+    def say(self, line):
+        self.said.append(line)
+
+
+def printed(progress=None, **options):
+    lines: list[str] = []
+    code = compare.run_compare(FLOW, progress or Saying(), lines.extend, **OPTIONS | options)
+    text = "\n".join(lines)
+    return (json.loads(text) if (OPTIONS | options)["form"] == "json" else text), code
+
+
+def test_all_equal_exits_0_and_a_group_ahead_1(target):
+    document, code = printed()
+    assert code == 0 and document["counts"] == {"equal": 3} and document["beyond"] == 0
+    target.commit("h", "A.u", 0, 95)
+    assert printed()[1] == 1
+    target.commit("g", "A.t", 0, 90)
+    document, code = printed(within=1000)
+    assert code == 1 and document["counts"] == {"ahead": 1, "behind": 1, "equal": 1} and document["beyond"] == 1
+
+
+def test_behind_is_counted_in_records_and_let_pass_by_within(target):
+    target.commit("h", "A.u", 0, 91)
+    document, code = printed(within=3)
+    (behind,) = [row for row in document["rows"] if row["verdict"] == "behind"]
+    assert (behind["difference"], behind["difference_is_records"], behind["beyond"], code) == (-3, True, False, 0)
+    assert printed(within=2)[1] == 1
+
+
+def test_without_records_offsets_are_counted_and_unread_syncs_are_said(target):
+    target.commit("h", "A.u", 0, 85)
+    document, _ = printed(no_match=True)
+    (row,) = [row for row in document["rows"] if row["group"] == "h"]
+    assert not row["difference_is_records"] and row["grade"] == "estimated"
+    assert document["records_compared"] is False and document["offset_syncs_unread"] == 7
+
+
+def test_the_forms_say_the_same(target):
+    target.commit("g", "A.t", 0, 90)
+    table, csv = printed(form="table"), printed(form="csv")
+    assert "LOSE RECORDS" in table[0] and "ahead" in csv[0] and (table[1], csv[1]) == (1, 1)
+    beside = Saying()
+    printed(beside, form="csv", no_match=True)
+    assert "Records were not compared" in " ".join(beside.said) and "7 records" in " ".join(beside.said)
+
+
+def test_a_cluster_that_does_not_answer_is_one_paragraph_and_exit_1(tmp_path):
+    ran = run("groups", "compare", "--no-match", *cluster_words(tmp_path), "--request-timeout", "0.5")
+    assert ran.exit_code == 1 and "cannot be reached" in ran.output and "Traceback" not in ran.output
+
+
+def test_a_negative_tolerance_is_wrong_usage(tmp_path):
+    assert run("groups", "compare", "--within", "-1", *cluster_words(tmp_path)).exit_code == 2

@@ -1,0 +1,53 @@
+"""`groups export` as it is typed: what does not fit together, and what is refused before anybody is asked."""
+
+import pytest
+
+from migrate.cli.export import time_of
+from migrate.errors import UsageError
+from tests.unit.commands import clusters, run
+
+JSONL = ("--format", "jsonl", "--out", "x.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--out", "x"), "Missing option '--format'"),
+        (("--format", "csv"), "Missing option '--out'"),
+        ((*JSONL, "--since", "yesterday"), "--since 'yesterday' is no moment"),
+        ((*JSONL, "--until", "2026-11-23T22:00:00"), "is no moment"),
+        ((*JSONL, "--since", "2000", "--until", "1000"), "--since is not before --until"),
+        ((*JSONL, "--group", "("), "not a regular expression"),
+        ((*JSONL, "--kinds", "offsets"), "'offsets' is not one of"),
+        ((*JSONL, "--max-fetch", "much"), "no number of bytes"),
+        (("--format", "csv", "--out", "s3a://bucket/x.csv"), "is a URL"),
+        (("--format", "csv", "--out", "/nowhere/at/all.csv"), "there is no folder /nowhere/at"),
+    ],
+)
+def test_what_does_not_fit_together_is_wrong_usage(tmp_path, monkeypatch, words, problem):
+    monkeypatch.chdir(tmp_path)
+    ran = run("groups", "export", *words, *clusters(tmp_path))
+    assert ran.exit_code == 2 and problem in ran.output and "Traceback" not in ran.output
+
+
+def test_a_file_that_is_there_is_refused_before_anybody_is_asked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.jsonl").write_text("somebody's\n")
+    ran = run("groups", "export", *JSONL, *clusters(tmp_path))
+    assert ran.exit_code == 3 and "not overwritten" in ran.output and "cannot be reached" not in ran.output
+
+
+def test_a_cluster_that_does_not_answer_is_one_paragraph_and_leaves_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ran = run("groups", "export", *JSONL, *clusters(tmp_path), "--side", "target", "--request-timeout", "0.5")
+    assert ran.exit_code == 1 and "target B (127.0.0.1:1) cannot be reached" in ran.output
+    assert not list(tmp_path.glob("*.jsonl*"))
+
+
+def test_a_moment_has_a_zone_or_is_a_number():
+    assert time_of("--since", "1700000000000") == 1_700_000_000_000
+    assert time_of("--since", "2023-11-14T23:13:20+01:00") == 1_700_000_000_000
+    assert time_of("--since", "2023-11-14T22:13:20.123Z") == 1_700_000_000_123
+    assert time_of("--since", None) is None
+    with pytest.raises(UsageError, match="with its zone"):
+        time_of("--since", "2023-11-14")

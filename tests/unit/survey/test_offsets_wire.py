@@ -1,0 +1,105 @@
+"""The bytes of the offsets topic, in every version, and under which label each record is counted."""
+
+import pytest
+
+from migrate.survey.offsets_wire import (
+    GROUP_KINDS,
+    TYPE_NAMES,
+    CommitValue,
+    Fault,
+    GroupValue,
+    GroupValueMember,
+    OffsetsKey,
+    decode_commit,
+    decode_group,
+    decode_key,
+    label,
+)
+from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
+
+KEY = bytes.fromhex("0001 0002 6731 0002 7431 00000003")
+NOW = 1_700_000_000_000
+TOPIC_ID = "AAECAwQFBgcICQoLDA0ODw"
+
+
+def commit_of(version, **said):
+    told = {"version": version, "offset": 258, "leader_epoch": 5 if version >= 3 else None, "metadata": 'é,\x00"'}
+    return CommitValue(**{**told, "committed_ms": NOW, "expires_ms": NOW + 1 if version == 1 else None, **said})
+
+
+def test_a_key_tells_group_topic_and_partition():
+    assert decode_key(KEY) == OffsetsKey(1, "g1", "t1", 3) and commit_key("g1", "t1", 3) == KEY
+    assert decode_key(group_key(2, "grüppe")) == OffsetsKey(2, "grüppe")
+    assert decode_key(group_key(5, "g", b"member")) == OffsetsKey(5)
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_a_commit_is_read_in_every_version(version):
+    assert decode_commit(commit_value(commit_of(version))) == commit_of(version)
+
+
+def test_a_topic_id_is_printed_as_kafka_prints_it_and_is_none_where_there_is_none():
+    assert decode_commit(commit_value(commit_of(4, topic_id=TOPIC_ID))) == commit_of(4, topic_id=TOPIC_ID)
+    assert decode_commit(commit_value(commit_of(4))) == commit_of(4)
+
+
+@pytest.mark.parametrize("size", [0, 126, 127, 128, 4096, 16_383, 16_384])
+@pytest.mark.parametrize("version", [3, 4])
+def test_metadata_of_any_length_is_read_whole(version, size):
+    commit = commit_of(version, metadata="m" * size)
+    assert decode_commit(commit_value(commit)) == commit
+
+
+def test_a_commit_with_what_a_newer_kafka_added_is_read_and_counted_apart():
+    commit = commit_of(4, topic_id=TOPIC_ID, other_tags=True)
+    assert decode_commit(commit_value(commit)) == commit
+    assert label(KEY, commit_value(commit)) == "commit-with-unknown-tags"
+
+
+@pytest.mark.parametrize("version", range(5))
+@pytest.mark.parametrize("members", [0, 2])
+def test_a_classic_group_is_read_in_every_version(version, members):
+    each = GroupValueMember("m1", "static" if version >= 3 else None, "c", "/h", 7 if version else None, 45_000)
+    state_ms = NOW if version >= 2 else None
+    group = GroupValue("classic", version, "consumer", 5, "range", None, state_ms, (each,) * members)
+    assert decode_group(2, group_value(group, (b"s" * 300, b""))) == group
+
+
+@pytest.mark.parametrize("record_type", [3, 11, 17])
+def test_of_other_groups_the_kind_is_read(record_type):
+    value = bytes.fromhex("0000 00000005 00")
+    assert decode_group(record_type, value) == GroupValue(GROUP_KINDS[record_type], 0)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "wanted"),
+    [
+        (KEY, None, "commit-tombstone"),
+        (group_key(0, "g", KEY[6:]), None, "commit-tombstone"),
+        (group_key(17, "g"), None, "group-tombstone"),
+        (group_key(5, "g", b"x"), None, "type-5"),
+        (group_key(99, "g"), b"", "type-99"),
+        (None, b"", "undecodable-key:no-key"),
+        (b"\x00", b"", "undecodable-key:bad-length"),
+        (KEY[:-1], b"", "undecodable-key:bad-length"),
+        (KEY + b"x", b"", "undecodable-key:bad-length"),
+        (KEY[:-4] + b"\xff" * 4, None, "undecodable-key:negative"),
+        (group_key(2, "g")[:-1] + b"\xff", None, "undecodable-key:invalid-utf8"),
+        (KEY, b"\x00", "undecodable-value:bad-length"),
+        (KEY, b"\x00\x05", "undecodable-value:unknown-version"),
+        (KEY, commit_value(commit_of(3)) + b"x", "undecodable-value:bad-length"),
+        (KEY, commit_value(commit_of(4, topic_id=TOPIC_ID))[:-1], "undecodable-value:bad-length"),
+        (KEY, commit_value(commit_of(3, offset=-1)), "undecodable-value:negative"),
+        (KEY, commit_value(commit_of(3, metadata="m")).replace(b"m", b"\xff"), "undecodable-value:invalid-utf8"),
+        (group_key(3, "g"), bytes.fromhex("0001 00000005 00"), "undecodable-value:unknown-version"),
+        (group_key(3, "g"), bytes.fromhex("0000 00000005"), "undecodable-value:bad-length"),
+        (group_key(2, "g"), group_value(GroupValue("classic", 4))[:-1] + b"\x01", "undecodable-value:unknown-tags"),
+    ],
+)  # fmt: skip
+def test_every_record_has_one_label(key, value, wanted):
+    assert label(key, value) == wanted
+
+
+def test_a_fault_is_a_value_and_no_exception():
+    assert decode_commit(b"") is Fault.BAD_LENGTH and decode_group(2, b"\x00\x03") is Fault.BAD_LENGTH
+    assert set(GROUP_KINDS) <= set(TYPE_NAMES)
