@@ -100,7 +100,8 @@ class ConfluentGroupFacts:
             return failure_of(error)
         others = {str(group.id): group for group in listed if str(group.id) not in known}
         untold = tuple(name for name, group in others.items() if not group.protocol_type)
-        records = self.group_records(untold) if untold else {}
+        # Where applications commit in transactions, one is open most of the time: it must not hide what a group is.
+        records = self._records(untold, with_gaps=False, any_will_do=True) if untold else {}
         described = {str(group.id): classic_group(group) for group in listed if str(group.id) in known}
         return _EveryGroup(
             known,
@@ -135,7 +136,13 @@ class ConfluentGroupFacts:
         return BrokerSettings(min(minutes) * MINUTE_MS, all("consumer" in text.split(",") for text in protocols))
 
     def group_records(self, groups: Collection[str], with_gaps: bool = False) -> Mapping[str, GroupRecord] | Failure:
-        """Read the partitions of the offsets topic that hold these groups."""
+        """Read the partitions of the offsets topic that hold these groups; one with an open transaction is left out."""
+        return self._records(groups, with_gaps, any_will_do=False)
+
+    def _records(
+        self, groups: Collection[str], with_gaps: bool, any_will_do: bool
+    ) -> Mapping[str, GroupRecord] | Failure:
+        """Read the groups' records; `any_will_do` where older ones say the same: a group's kind never changes."""
         try:
             topic = self._connection.metadata().topics.get(OFFSETS_TOPIC)
         except ClusterError as error:
@@ -146,7 +153,7 @@ class ConfluentGroupFacts:
         if topic.error is not None and not topic.partitions:
             return failure_of(topic.error)
         partition = {group: partition_of(group, len(topic.partitions)) for group in groups}
-        hidden = self._hidden(set(partition.values()))
+        hidden = frozenset[int]() if any_will_do else self._hidden(set(partition.values()))
         if isinstance(hidden, Failure):
             return hidden
         log = GroupLog({group for group in groups if partition[group] not in hidden}, with_gaps)

@@ -5,12 +5,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewPartitions  # type: ignore[attr-defined]
 
+from migrate.survey.offsets_topic import partition_of
 from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import (
     CALL_SECONDS,
@@ -24,6 +26,7 @@ from tests.integration.clusters import (
 from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
 from tests.integration.rawmember import member_with_assignor
 from tests.integration.scene import Scene
+from tests.lab.cluster import OFFSETS_PARTITIONS
 from tests.lab.fixtures import VARIABLES
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
@@ -117,6 +120,12 @@ def assigned_reader(bootstrap: str, group: str, topic: str) -> Iterator[None]:
         thread.join()
 
 
+def beside(group: str, name: str) -> str:
+    """A group whose records lie beside those of `group` in the offsets topic: its transaction hides newer ones."""
+    where = partition_of(group, OFFSETS_PARTITIONS)
+    return next(other for n in count() if partition_of(other := f"{name}-{n}", OFFSETS_PARTITIONS) == where)
+
+
 def add_partition(bootstrap: str, topic: str) -> None:
     client = admin(bootstrap)
     client.create_partitions([NewPartitions(topic, 2)])[topic].result(CALL_SECONDS)
@@ -135,6 +144,7 @@ def night(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Night:
     group = scene.group
     pool, small, tx, local = (scene.create(name, 1) for name in ("pool", "small", "tx", "local"))
     app = group("app")
+    pending = beside(group("sharers"), group("pending"))
     for topic in (f"{app}-store-changelog", f"{app}-by-key-repartition"):
         create_topic(source, topic, 1)
     scene.write(scene.partitions, 400)
@@ -142,8 +152,8 @@ def night(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Night:
     scene.wait_replicated()
     stay_and_leave(target, group("ran-out"), pool)
     scene.write_locally([(local, 0)], 5)
-    on_pool = ("steady", "kip-848", "joined", "left-out", "ran-out", "app", "pending", "moving")
-    scene.commit({group(name): {(pool, 0): 10} for name in on_pool})
+    on_pool = ("steady", "kip-848", "joined", "left-out", "ran-out", "app", "moving")
+    scene.commit({group(name): {(pool, 0): 10} for name in on_pool} | {pending: {(pool, 0): 10}})
     scene.commit({f"connect-{scene.suffix}": {(pool, 0): 10}})
     for name, topic in (("in-small", small), ("in-tx", tx), ("in-local", local)):
         scene.commit({group(name): {(topic, 0): 10}})
@@ -161,7 +171,7 @@ def night(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Night:
             member(target, group("joined"), pool),
             member_with_assignor(source, app, pool, "stream"),
             share_consumer(lab.jars, source, group("sharers"), pool),
-            open_transaction(source, group("tx"), tx, group("pending"), pool),
+            open_transaction(source, group("tx"), tx, pending, pool),
             assigned_reader(source, group("moving"), pool),
         ):
             troubles.enter_context(trouble)
@@ -238,7 +248,8 @@ def test_an_open_transaction_blocks_the_topic_that_it_writes_to_and_the_group_wh
     night: Night,
 ) -> None:
     blocked_by(night, "not-drained", night.scene.topic("tx"), "transaction is open")
-    blocked_by(night, "pending-transactions", night.group("pending"), "pending")
+    (group,) = night.of("pending-transactions")
+    blocked_by(night, "pending-transactions", group, "pending")
 
 
 def test_a_share_group_blocks(night: Night) -> None:

@@ -17,6 +17,7 @@ from tests.lab.jars import DEFAULT_VERSION, kafka_jars, version_tuple
 from tests.lab.process import GuardedProcess, java_command
 from tests.lab.waiting import LabError, wait_until
 
+OFFSETS_PARTITIONS = 5
 HOST = "127.0.0.1"
 START_DEADLINE_SECONDS = 90.0
 START_ATTEMPTS = 4
@@ -225,7 +226,7 @@ class Cluster:
             "num.network.threads": "2",
             "num.io.threads": "4",
             "offsets.topic.replication.factor": copies,
-            "offsets.topic.num.partitions": "5",
+            "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
             "offsets.retention.check.interval.ms": "10000",
             "transaction.state.log.replication.factor": copies,
             "transaction.state.log.min.isr": "1",
