@@ -269,9 +269,7 @@ def test_what_is_compacted_away_between_the_passes_has_given_place_to_what_came_
     assert {(line["group"], line["offset"]) for line in topic.lines} == {("h", 2), ("g", 3)} and found.read == 2
 
 
-def test_without_later_ends_or_time_and_again_compaction_is_an_error_and_nothing_is_missed_in_silence(
-    quick, monkeypatch
-):
+def test_compaction_without_later_ends_or_time_and_again_is_an_error_and_no_silence(quick, monkeypatch):
     topic = CompactedTopic(quick, [commit("g", 1), commit("h", 2), commit("g", 3)], gone=0, pinned=2)
     with pytest.raises(ClusterError, match="compacted once"):
         topic.exported(ExportRequest())
