@@ -1,55 +1,107 @@
-"""What `groups export` does: pin the offsets topic, read it through Spark, write one file. No cluster is changed."""
+"""What `groups export` does: pin the offsets topic, read it through Spark, write it. What is read is not changed."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import Any
 
+from migrate.cli.export_sinks import ExportSink, sink_of
 from migrate.cli.options import filters_of
 from migrate.cli.wiring import DAEMON, Endpoint, endpoint_of, parse_spark_conf
+from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, Refused, UsageError
-from migrate.inventory.new_file import new_file, refuse_existing
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import MOST_HELD
-from migrate.model import Failure
+from migrate.model import Failure, LogRange
+from migrate.ports import ClusterAdmin
 from migrate.progress import LineProgress
-from migrate.show.offsets_export import announcement, summary_lines
-from migrate.spark.background import SparkPurpose, Wishes, background_spark
-from migrate.survey.offsets_export import ExportKinds, ExportRequest, OffsetsPin, named_groups, pin_offsets_topic
+from migrate.show.offsets_export import announcement, missing_lines, summary_lines
+from migrate.spark.background import BackgroundSpark, SparkPurpose, Wishes, background_spark
+from migrate.survey.offsets_export import (
+    Exported,
+    ExportKinds,
+    ExportRequest,
+    OffsetsPin,
+    named_groups,
+    past_open_transactions,
+    pin_offsets_topic,
+)
 from migrate.text import bytes_text
 
-if TYPE_CHECKING:
-    from migrate.spark.consumer_offsets import ChosenRecords
-
-PARQUET = "parquet"
-Written = Callable[["ChosenRecords"], int]
+LATEST_MS = 2**63 - 1
 
 
 def run_export(flow: Flow, progress: LineProgress, **options: Any) -> int:
-    """Write what was asked for; return 1 if a group that was asked for by name has no record."""
-    from migrate.spark.consumer_offsets import export_offsets, offsets_session
-
+    """Write what was asked for; return 1 if not all of it could be given, with a line for each thing that is not."""
     request = request_of(options)
-    out, form = options["out"], options["form"]
-    if form != PARQUET:
-        refuse_url(out)
-        refuse_existing(Path(out))
+    sink = sink_of(flow, options)
+    sink.refuse()
     of = endpoint_of(flow, options)
-    wishes = Wishes(DAEMON, lambda: None, of.java.secrets, lambda: None)
-    with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark:
-        pin, retention = _asked(of, request, progress)
-        _refuse_beyond(pin, options["max_fetch"])
-        wishes.settle(SparkPurpose(is_small=pin.offsets <= MOST_HELD))
-        session = offsets_session(spark)
-        retention_ms = None if isinstance(retention, Failure) else retention
-        with _sink(session, out, form) as write:
-            progress.step(announcement(pin))
-            exported = export_offsets(session, of.java, pin, request, retention_ms, write)
+    wishes = Wishes(DAEMON, lambda: None, of.java.secrets | sink.secrets, lambda: None)
+    with (
+        background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark,
+        closing(of.admin()) as admin,
+    ):
+        progress.step(f"reaching {admin.alias}")
+        admin.facts()
+        sink.prove(progress, admin)
+        reading = _Reading(admin, request, options["max_fetch"], progress)
+        small = reading.pin().offsets <= MOST_HELD
+        wishes.settle(SparkPurpose(is_small=small))
+        retention = _retention(of, request)
+        exported = reading.exported(spark, of, sink, None if isinstance(retention, Failure) else retention)
     why = retention if isinstance(retention, Failure) and _needs_retention(request) else None
-    for line in summary_lines(exported, pin, out, why):
+    for line in (*summary_lines(exported, reading.pinned, sink.name, why), *sink.lines(exported.lines)):
         progress.say(line)
-    return EXIT_FAILED if exported.unknown else EXIT_DONE
+    missing = [*missing_lines(exported, reading.pinned), *sink.missing_lines(exported.lines)]
+    for line in missing:
+        progress.say(line)
+    return EXIT_FAILED if missing else EXIT_DONE
+
+
+@dataclass
+class _Reading:
+    """The topic as it was pinned last; it is pinned anew where compaction was faster than the reading."""
+
+    admin: ClusterAdmin
+    request: ExportRequest
+    max_fetch: int | None
+    progress: LineProgress
+    fetched_bytes: int = 0
+
+    def pin(self) -> OffsetsPin:
+        """Pin what is there now; raises `Refused` if that, and what was read before, is more than may be fetched."""
+        self.pinned = pin_offsets_topic(self.admin, named_groups(self.request.filters))
+        self.fetched_bytes += self.pinned.fetched_bytes
+        if self.max_fetch is not None and self.fetched_bytes > self.max_fetch:
+            raise Refused(
+                f"About {bytes_text(self.fetched_bytes)} of {self.pinned.alias} would be fetched, and --max-fetch "
+                f"allows {bytes_text(self.max_fetch)}.",
+                "Name groups with --group or --groups-file, whose partitions alone are read, or allow more.",
+            )
+        return self.pinned
+
+    def exported(self, spark: BackgroundSpark, of: Endpoint, sink: ExportSink, retention_ms: int | None) -> Exported:
+        """Read what is pinned, and have it written."""
+        from migrate.spark.consumer_offsets import export_offsets, offsets_session
+
+        # While Spark starts.
+        self._wait()
+        session = offsets_session(spark, self.pinned.offsets <= MOST_HELD)
+        with sink.opened(session) as write:
+            self.progress.step(announcement(self.pinned))
+            return export_offsets(session, of.java, self.pinned, self.request, retention_ms, write, self._renewed)
+
+    def _renewed(self) -> Mapping[int, LogRange]:
+        self.progress.say("The topic was compacted while it was read: reading it again.")
+        self.pin()
+        self._wait()
+        self.progress.step(announcement(self.pinned))
+        return self.pinned.logs
+
+    def _wait(self) -> None:
+        self.pinned = past_open_transactions(self.admin, self.pinned, SystemClock())
 
 
 def request_of(options: Mapping[str, Any]) -> ExportRequest:
@@ -65,7 +117,7 @@ def time_of(option: str, text: str | None) -> int | None:
     """Return a moment in ms since 1970: a whole number is that already, all else ISO 8601 with its zone."""
     if text is None:
         return None
-    if text.isdecimal():
+    if text.isdecimal() and int(text) <= LATEST_MS:
         return int(text)
     try:
         moment = datetime.fromisoformat(text)
@@ -79,64 +131,13 @@ def time_of(option: str, text: str | None) -> int | None:
     return round(moment.timestamp() * 1000)
 
 
-def refuse_url(out: str) -> None:
-    """Raise `UsageError` for a URL, where one file of this machine is written."""
-    if "://" in out:
-        raise UsageError(f"--out {out} is a URL.", "JSON lines and CSV are one file here; use --format parquet.")
-
-
-def _asked(of: Endpoint, request: ExportRequest, progress: LineProgress) -> tuple[OffsetsPin, int | Failure]:
-    """Return the pin, and how long the brokers keep offsets."""
-    admin = of.admin()
-    try:
-        progress.step(f"reaching {admin.alias}")
-        admin.facts()
-        pin = pin_offsets_topic(admin, named_groups(request.filters))
-    finally:
-        admin.close()
+def _retention(of: Endpoint, request: ExportRequest) -> int | Failure:
+    """Return how long the brokers keep offsets."""
     if not _needs_retention(request):
-        return pin, Failure("NOT_ASKED", "nobody asked")
+        return Failure("NOT_ASKED", "nobody asked")
     settings = of.group_facts().settings()
-    return pin, settings if isinstance(settings, Failure) else settings.retention_ms
+    return settings if isinstance(settings, Failure) else settings.retention_ms
 
 
 def _needs_retention(request: ExportRequest) -> bool:
     return not request.history and request.kinds is not ExportKinds.GROUPS
-
-
-def _refuse_beyond(pin: OffsetsPin, max_fetch: int | None) -> None:
-    if max_fetch is not None and pin.fetched_bytes > max_fetch:
-        raise Refused(
-            f"About {bytes_text(pin.fetched_bytes)} of {pin.alias} would be fetched, and --max-fetch allows "
-            f"{bytes_text(max_fetch)}.",
-            "Name groups with --group or --groups-file, whose partitions alone are read, or allow more.",
-        )
-
-
-@contextmanager
-def _sink(session: Any, out: str, form: str) -> Iterator[Written]:
-    """Yield what writes the records; what it has written last gets its name in the end."""
-    if form == PARQUET:
-        from migrate.spark.table_folder import TableFolder
-
-        folder = TableFolder(session, out)
-        folder.refuse_existing()
-        try:
-            yield lambda chosen: folder.write(chosen.table())
-            folder.keep()
-        finally:
-            folder.discard()
-        return
-    with new_file(Path(out)) as file:
-        yield lambda chosen: _write_lines(chosen, form, file)
-
-
-def _write_lines(chosen: "ChosenRecords", form: str, file: IO[str]) -> int:
-    """Write from the file's beginning; return how many records."""
-    file.seek(0)
-    file.truncate()
-    lines, count = (chosen.csv_lines(), -1) if form == "csv" else (chosen.json_lines(), 0)
-    for line in lines:
-        file.write(line + "\n")
-        count += 1
-    return count

@@ -60,7 +60,7 @@ _look_options = together(
 def groups() -> None:
     """Look at consumer groups: what is there, how far it lags, what belongs together, what both clusters have.
 
-    Changes nothing on any cluster. Only `compare` and `export` need Spark and Java.
+    Changes no group on any cluster. Only `compare` and `export` need Spark and Java.
     """
 
 
@@ -172,8 +172,9 @@ def waves(**options: Any) -> int:
 def export(**options: Any) -> int:
     """Read __consumer_offsets in full with Spark, and write the newest commit of every group and partition.
 
-    --history writes every record that compaction has left. What was read, written and left out is said in the end; a
-    record that cannot be decoded is counted. Exits 1 if a group that is named has no record there.
+    --history writes every record that compaction has left. What was read, written and left out is said in the end.
+    Exits 1 if something that was asked for could not be given, with a line for each: commits that an open transaction
+    hides, records that cannot be decoded, a group that is named and has no record.
     """
     from migrate.cli.export import run_export
 

@@ -26,7 +26,7 @@ ENVIRONMENT_PREFIX = "MM2_MIGRATE_"
 NEVER_FROM_ENVIRONMENT = frozenset(
     {
         "--execute", "--approve", "--allow-partial", "--accept", "--rewind", "--untranslatable", "--moved", "--by",
-        "--source-unreachable", "--consumers-ran",
+        "--source-unreachable", "--consumers-ran", "--to-topic",
     }
 )  # fmt: skip
 FILE = click.Path(path_type=Path)
@@ -186,8 +186,12 @@ export_options = together(
     option("--kinds", type=click.Choice(["commits", "groups", "all"]), default="commits", show_default=True,
            help="Commits, groups with their members, or both."),
     option("--format", "form", type=click.Choice(["jsonl", "csv", "parquet"]), required=True, help="What to write."),
-    option("--out", required=True, metavar="PATH",
+    option("--out", metavar="PATH",
            help="A file (jsonl, csv), or a folder or URL (parquet); what exists is refused (exit 3)."),
+    option("--to-topic", metavar="TOPIC",
+           help="Instead of --out: a topic, which exists, of a cluster that groups do not leave; needs --format jsonl "
+                "and --to-config."),
+    option("--to-config", type=FILE, metavar="FILE", help="Java client properties of the cluster of --to-topic."),
     option("--max-fetch", callback=parsed_by(parse_bytes), metavar="BYTES",
            help="Refuse (exit 3) to fetch more than about this: 500M, 2G, 1048576.  [default: no limit]"),
 )  # fmt: skip

@@ -46,14 +46,43 @@ def summary_lines(exported: Exported, pin: OffsetsPin, out: str, retention: Fail
     if COMMIT_WITH_OTHER_TAGS in exported.labels:
         yield "Commits with unknown tags are of a newer Kafka: what is known of them was written, the rest left out."
     yield f"Pinned: {_pinned(pin)}"
-    for partition, end in sorted(pin.open_ends.items()):
-        stable = pin.logs[partition].end
-        behind = many(end - stable, "offset")
-        yield f"  partition {partition}: a transaction is open; {behind} from {stable} on not read"
     if retention is not None:
         yield f"offsets.retention.minutes is not visible ({retention.code}): when most commits expire is unknown"
+
+
+def missing_lines(exported: Exported, pin: OffsetsPin) -> Iterator[str]:
+    """Yield a line for each thing that was asked for and could not be given; none means that nothing is missing."""
+    for partition, end in sorted(pin.open_ends.items()):
+        start = pin.logs[partition].end
+        yield (
+            f"Not visible: {many(end - start, 'offset')} of partition {partition} from {start} on: a transaction is "
+            "open there, which hides what any group has committed after it began"
+        )
+    for label, count in sorted(exported.lost.items()):
+        yield f"Not decodable: {many(count, 'record')} that would have been written ({label})"
     if exported.unknown:
-        yield f"Nothing was read of {some(map(safe, exported.unknown), NAMED)}"
+        yield f"Nothing is there of {some(map(safe, exported.unknown), NAMED)}"
+
+
+def topic_lines(written: int, sent: int, grown: int | Failure) -> Iterator[str]:
+    """Yield how far the log ends of the topic have moved; `sent` counts attempts too that compaction broke off."""
+    if sent > written:
+        yield f"{many(sent - written, 'line')} of an attempt that compaction broke off are in the topic too"
+    if isinstance(grown, Failure):
+        yield f"The topic's log ends are not visible ({grown.code}): only the brokers' acknowledgements tell"
+    elif grown > sent:
+        yield (
+            f"The topic's log ends moved by {grown}, {grown - sent} more than was written: other writers, "
+            "transaction markers, or tasks that Spark ran again"
+        )
+    elif grown == sent:
+        yield f"The topic's log ends moved by {grown}: by what was written, nothing twice"
+
+
+def short_topic_lines(sent: int, grown: int | Failure) -> Iterator[str]:
+    """Yield a line if brokers acknowledged records by which the topic did not grow."""
+    if not isinstance(grown, Failure) and grown < sent:
+        yield f"Not there: {sent} records were acknowledged, and the topic's log ends moved by {grown} only"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -31,8 +31,13 @@ ATTEMPTS = 3
 # The Admin-based listing leaves out topics that brokers call internal, and then finds ours lacking (Spark 4.0's
 # ConsumerStrategy.retrieveAllPartitions); the older one asks for the ends of what is assigned.
 _OLDER_LISTING = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+_UNCOMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 # The driver holds the lines of a task at once.
 _OFFSETS_A_TASK = 100_000
+# More than one, for two partitions' lines may come to one task, by their hash.
+_TASKS_A_PARTITION = 4
+# Brokers take both types of key for the same commit, whose later record counts.
+_ONE_KEY = "if(record_type = 0, concat(X'0001', substring(key, 3)), key)"
 _TOO_EARLY, _TOO_LATE = 1, 2
 _COMMIT_LABELS = (wire.COMMIT, wire.COMMIT_WITH_OTHER_TAGS, wire.COMMIT_TOMBSTONE)
 _GROUP_LABELS = (wire.GROUP, wire.GROUP_TOMBSTONE)
@@ -41,6 +46,8 @@ _ROW = ("log_partition", "key", "record_type", "shape", "empty_since", "outside"
 
 Read = Callable[[Mapping[int, LogRange]], "DataFrame"]
 """Gives the records of a part of the topic, with the columns of Spark's Kafka source."""
+Renewed = Callable[[], Mapping[int, LogRange]]
+"""Gives the topic's ranges as they are now."""
 
 
 @dataclass(frozen=True)
@@ -59,27 +66,38 @@ class ChosenRecords:
         yield ",".join(lines.names(self.kinds))
         yield from _streamed(lines.as_csv(self.frame, self.kinds))
 
+    def records(self) -> "DataFrame":
+        """Return them as records of another topic (`key`, `value`), those of one key in the order of the log."""
+        made = lines.as_records(self.frame, self.kinds)
+        # A key's records are in one partition, which several tasks have read: one has to write them.
+        ordered = made.repartition("log_partition").sortWithinPartitions("log_partition", "log_offset")
+        return ordered.select("key", "value")
+
     def table(self) -> "DataFrame":
         """Return them as columns, `members` as a list of structs."""
         return lines.as_table(self.frame, self.kinds)
 
 
-def offsets_session(session: Session) -> "SparkSession":
-    """Return a session of its own that also reads internal topics: the setting must not reach any other reading."""
+def offsets_session(session: Session, is_small: bool = False) -> "SparkSession":
+    """Return a session of its own that also reads internal topics: the setting must not reach any other reading.
+
+    `is_small`: so little is read that compiling the queries would take longer than what it saves.
+    """
     spark = with_newer_sources(session().newSession())
-    for key, value in {**SQL_SETTINGS, _OLDER_LISTING: "true"}.items():
+    for key, value in {**SQL_SETTINGS, _OLDER_LISTING: "true", **(_UNCOMPILED if is_small else {})}.items():
         spark.conf.set(key, value)
     return spark
 
 
 def export_offsets(
     spark: "SparkSession", settings: JavaSettings, pin: OffsetsPin, request: ExportRequest, retention_ms: int | None,
-    write: Callable[[ChosenRecords], int],
+    write: Callable[[ChosenRecords], int], renewed: Renewed | None = None,
 ) -> Exported:  # fmt: skip
     """Read the pinned topic, let `write` write what is chosen (it returns how many), and say what became of all.
 
     `spark` is an `offsets_session`. `retention_ms` is how long the brokers keep offsets, None where that is not known.
-    `write` is called anew where the topic was compacted in between.
+    `write` is called anew where the topic was compacted in between; then `renewed` gives later ends: what was taken
+    away has given place to a record beyond the earlier ones.
     Raises `ClusterError` if the topic cannot be read to its end, or is compacted time and again.
     """
 
@@ -89,30 +107,38 @@ def export_offsets(
         return read_ranges(spark, {**settings.source, "minPartitions": str(tasks)}, OFFSETS_TOPIC, logs)
 
     with reading_topic(settings, OFFSETS_TOPIC):
-        return chosen_and_written(read, pin.logs, request, retention_ms, write)
+        return chosen_and_written(read, pin.logs, request, retention_ms, write, renewed)
 
 
 def chosen_and_written(
     read: Read, logs: Mapping[int, LogRange], request: ExportRequest, retention_ms: int | None,
-    write: Callable[[ChosenRecords], int],
+    write: Callable[[ChosenRecords], int], renewed: Renewed | None = None,
 ) -> Exported:  # fmt: skip
     """As `export_offsets`, from wherever `read` reads."""
-    for _ in range(ATTEMPTS):
+    attempts = ATTEMPTS if renewed else 1
+    for attempt in range(attempts):
+        if attempt and renewed:
+            logs = renewed()
         census = _census(read(logs), request).persist()
         try:
-            verdicts = _Verdicts.of(census, request)
+            found = _Found.of(census, request)
+            verdicts = _Verdicts.of(found, request)
             judged = _judged(census, request, verdicts)
             exported = _counted(judged, request)
             chosen = _chosen(read, logs, judged, verdicts, request)
             facts = None if request.history else _group_facts(census)
             decoded = lines.decoded(chosen, facts, retention_ms)
             if not request.history:
-                decoded = decoded.repartition("log_partition").sortWithinPartitions("log_partition", "log_offset")
+                tasks = 1 if exported.lines <= _OFFSETS_A_TASK else _TASKS_A_PARTITION * max(1, len(logs))
+                decoded = decoded.repartition(tasks, "log_partition").sortWithinPartitions(
+                    "log_partition", "log_offset"
+                )
             if write(ChosenRecords(decoded, request.kinds)) == exported.lines:
-                return replace(exported, unknown=_unknown(census, request))
+                return replace(exported, unknown=request.filters.unknown_names(found.present))
         finally:
             census.unpersist()
-    raise ClusterError(f"{OFFSETS_TOPIC} was compacted {ATTEMPTS} times while it was read.", "Run the command again.")
+    times = "once" if attempts == 1 else f"{attempts} times"
+    raise ClusterError(f"{OFFSETS_TOPIC} was compacted {times} while it was read.", "Run the command again.")
 
 
 def _records(records: "DataFrame", request: ExportRequest) -> "DataFrame":
@@ -135,8 +161,32 @@ def _census(records: "DataFrame", request: ExportRequest) -> "DataFrame":
     empty_since = "cast(null as bigint) as empty_since" if request.history else "empty_since"
     shaped = _records(records, request).selectExpr(*(n for n in _ROW if n != "empty_since"), empty_since, "log_offset")
     rows = shaped.groupBy(*_ROW).agg(expr("count(1)").alias("n"), expr("max(log_offset)").alias("position"))
-    newest = f"max(if(outside < {_TOO_LATE}, position, null)) over (partition by log_partition, key)"
+    newest = f"max(if(outside < {_TOO_LATE}, position, null)) over (partition by log_partition, {_ONE_KEY})"
     return columns.labelled(rows).selectExpr("*", f"coalesce(position = {newest}, false) as is_newest")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The names in a census. `present` are the groups of which something is there, and is not a tombstone unasked."""
+
+    groups: frozenset[str]
+    present: frozenset[str]
+    topics: frozenset[str]
+
+    @classmethod
+    def of(cls, census: "DataFrame", request: ExportRequest) -> "_Found":
+        from pyspark.sql.functions import expr
+
+        # Of broken values too: filters are asked about their groups, and such a group is there.
+        named = census.where(f"label not like '{wire.OTHER_TYPE}%'")
+        is_there = "true" if request.tombstones else f"not {_among(_TOMBSTONES)}"
+        if not request.history:
+            is_there += f" and (is_newest or outside = {_TOO_LATE})"
+        groups = named.where("`group` is not null").groupBy("group").agg(expr(f"bool_or({is_there})"))
+        told = dict(map(tuple, groups.collect()))
+        has_topics = bool(request.filters.topics or request.filters.exclude_topics)
+        topics = named.where("topic is not null").select("topic").distinct().collect() if has_topics else []
+        return cls(frozenset(told), frozenset(g for g, is_in in told.items() if is_in), frozenset(t for (t,) in topics))
 
 
 @dataclass(frozen=True)
@@ -147,12 +197,10 @@ class _Verdicts:
     topics: Mapping[str, str]
 
     @classmethod
-    def of(cls, census: "DataFrame", request: ExportRequest) -> "_Verdicts":
-        filters = request.filters
-        found = {group: filters.group_verdict(group) for group in _names(census, "group")}
-        has_topics = bool(filters.topics or filters.exclude_topics)
-        topics = {topic: filters.topic_verdict(topic) for topic in _names(census, "topic")} if has_topics else {}
-        return cls(*({name: taken for name, taken in each.items() if taken} for each in (found, topics)))
+    def of(cls, found: _Found, request: ExportRequest) -> "_Verdicts":
+        groups = {group: request.filters.group_verdict(group) for group in found.groups}
+        topics = {topic: request.filters.topic_verdict(topic) for topic in found.topics}
+        return cls(*({name: taken for name, taken in each.items() if taken} for each in (groups, topics)))
 
     def joined(self, frame: "DataFrame") -> "DataFrame":
         """Add `group_verdict` and `topic_verdict`, NULL where no filter takes a name."""
@@ -167,33 +215,32 @@ class _Verdicts:
         return frame
 
 
-def _names(census: "DataFrame", column: str) -> list[str]:
-    decoded = _among(_COMMIT_LABELS + _GROUP_LABELS)
-    return [row[0] for row in census.where(decoded).select(column).distinct().collect() if row[0] is not None]
-
-
-def _unknown(census: "DataFrame", request: ExportRequest) -> tuple[str, ...]:
-    return request.filters.unknown_names(_names(census, "group"))
-
-
 def _judged(frame: "DataFrame", request: ExportRequest, verdicts: _Verdicts) -> "DataFrame":
-    """Add `reason`, why a row's newest record is not written; NULL where it is."""
+    """Add `reason`, why a row's newest record is not written, NULL where it is; and `is_lost`: it should be."""
     wanted = {
-        ExportKinds.COMMITS: _COMMIT_LABELS,
-        ExportKinds.GROUPS: _GROUP_LABELS,
-        ExportKinds.ALL: _COMMIT_LABELS + _GROUP_LABELS,
+        ExportKinds.COMMITS: wire.COMMIT_TYPES,
+        ExportKinds.GROUPS: tuple(wire.GROUP_KINDS),
+        ExportKinds.ALL: (*wire.COMMIT_TYPES, *wire.GROUP_KINDS),
     }[request.kinds]
+    is_wanted = f"record_type in ({', '.join(map(str, wanted))})"
     reason = (
         f"case when not {_among(_COMMIT_LABELS + _GROUP_LABELS)} then label"
         f" when outside <> 0 then '{export.OUTSIDE_TIME}'"
-        f" when not {_among(wanted)} then '{export.OTHER_KIND}'"
+        f" when not {is_wanted} then '{export.OTHER_KIND}'"
         f" when group_verdict is not null then concat('{export.FILTER}', group_verdict)"
         f" when topic_verdict is not null then concat('{export.FILTER}', topic_verdict)"
         + ("" if request.history else f" when not is_newest then '{export.SUPERSEDED}'")
         + ("" if request.tombstones else f" when {_among(_TOMBSTONES)} then '{export.TOMBSTONE_UNASKED}'")
         + " end"
     )
-    return verdicts.joined(frame).selectExpr("*", f"{reason} as reason")
+    # A key that cannot be read may be anybody's, and of any type if not even that is there.
+    is_lost = (
+        f"(label like '{wire.BROKEN_KEY}%' or label like '{wire.BROKEN_VALUE}%') and outside = 0"
+        f" and coalesce({is_wanted}, true) and group_verdict is null and topic_verdict is null"
+        + ("" if request.history else " and is_newest")
+        + ("" if request.tombstones else f" and shape <> {columns.TOMBSTONE}")
+    )
+    return verdicts.joined(frame).selectExpr("*", f"{reason} as reason", f"{is_lost} as is_lost")
 
 
 def _counted(judged: "DataFrame", request: ExportRequest) -> Exported:
@@ -202,7 +249,9 @@ def _counted(judged: "DataFrame", request: ExportRequest) -> Exported:
     labels: dict[str, int] = {}
     written: dict[str, int] = {}
     left_out: dict[str, int] = {}
-    for label, reason, n, rows in judged.groupBy("label", "reason").agg(expr("sum(n)"), expr("count(1)")).collect():
+    lost: dict[str, int] = {}
+    counts = judged.groupBy("label", "reason", "is_lost").agg(expr("sum(n)"), expr("count(1)")).collect()
+    for label, reason, is_lost, n, rows in counts:
         labels[label] = labels.get(label, 0) + n
         kept = n
         if not request.history and reason in (None, export.TOMBSTONE_UNASKED):
@@ -213,7 +262,9 @@ def _counted(judged: "DataFrame", request: ExportRequest) -> Exported:
             written[label] = kept
         else:
             left_out[reason] = left_out.get(reason, 0) + kept
-    return Exported(labels, written, {reason: count for reason, count in left_out.items() if count})
+        if is_lost:
+            lost[label] = n if request.history else rows
+    return Exported(labels, written, {reason: count for reason, count in left_out.items() if count}, lost=lost)
 
 
 def _chosen(

@@ -80,8 +80,8 @@ def decoded(chosen: "DataFrame", facts: "DataFrame | None", retention_ms: int | 
     retention = "cast(null as bigint)" if retention_ms is None else f"cast({retention_ms} as bigint)"
     end = (
         f"case expires when '{Expires.STORED}' then stored_expire_timestamp"
-        f" when '{Expires.FROM_COMMIT}' then commit_timestamp + {retention}"
-        f" when '{Expires.FROM_EMPTY}' then {since} + {retention} end"
+        f" when '{Expires.FROM_COMMIT}' then try_add(commit_timestamp, {retention})"
+        f" when '{Expires.FROM_EMPTY}' then try_add({since}, {retention}) end"
     )
     return said.selectExpr("*", f"case when committed_offset is not null then {rule} end as expires").selectExpr(
         "*", f"{end} as expire_timestamp"
@@ -90,13 +90,21 @@ def decoded(chosen: "DataFrame", facts: "DataFrame | None", retention_ms: int | 
 
 def as_json(frame: "DataFrame", kinds: ExportKinds) -> "DataFrame":
     """One column of JSON texts."""
+    return frame.selectExpr(f"{_json_text(kinds)} as line")
+
+
+def as_records(frame: "DataFrame", kinds: ExportKinds) -> "DataFrame":
+    """Records of another topic: the key as it is in the offsets topic, a JSON text, and where the record stands."""
+    return frame.selectExpr("key", f"{_json_text(kinds)} as value", "log_partition", "log_offset")
+
+
+def _json_text(kinds: ExportKinds) -> str:
     commit, group = (f"to_json({_struct(fields)}, {_JSON})" for fields in (_COMMIT_FIELDS, _GROUP_FIELDS))
-    texts = {
+    return {
         ExportKinds.COMMITS: commit,
         ExportKinds.GROUPS: group,
         ExportKinds.ALL: f"if({_IS_COMMIT}, {commit}, {group})",
-    }
-    return frame.selectExpr(f"{texts[kinds]} as line")
+    }[kinds]
 
 
 def as_csv(frame: "DataFrame", kinds: ExportKinds) -> "DataFrame":
@@ -118,13 +126,16 @@ def _struct(fields: dict[str, str]) -> str:
 
 
 def _rule(knows_retention: bool) -> str:
-    """By which clock a commit expires: Kafka's law, `offsetExpirationCondition` of each kind of group (KIP-211)."""
+    """By which clock a commit expires: Kafka's law, `offsetExpirationCondition` of each kind of group (KIP-211).
+
+    While a topic is consumed, not even an end that a commit carries itself counts (`cleanupExpiredOffsets`).
+    """
     from_commit = Expires.FROM_COMMIT if knows_retention else Expires.UNKNOWN
     from_empty = Expires.FROM_EMPTY if knows_retention else Expires.UNKNOWN
     return (
-        f"case when stored_expire_timestamp >= 0 then '{Expires.STORED}'"
-        f" when is_broken then '{Expires.UNKNOWN}'"
-        f" when empty_since = {columns.HAS_MEMBERS} or (is_newer_kind and has_members)"
+        f"case when empty_since = {columns.HAS_MEMBERS} or (is_newer_kind and has_members)"
         f" then '{Expires.NOT_WHILE_CONSUMED}'"
+        f" when stored_expire_timestamp >= 0 then '{Expires.STORED}'"
+        f" when is_broken then '{Expires.UNKNOWN}'"
         f" when empty_since >= 0 then '{from_empty}' else '{from_commit}' end"
     )

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from migrate.errors import MigrateError, Refused, UsageError
-from migrate.spark.java_errors import root_cause
+from migrate.spark.java_errors import innermost, java_exception, root_cause
 from migrate.spark.session_settings import is_local
 
 if TYPE_CHECKING:
@@ -55,8 +56,15 @@ class TableFolder:
                 raise MigrateError(f"{self.out} cannot be written.", "Fix that, or choose another --out.")
 
     def discard(self) -> None:
-        """Remove what has no name yet."""
-        self._files.delete(self._path(self._scratch), True)
+        """Remove what has no name yet; where the JVM is gone, only what is on this machine."""
+        from py4j.protocol import Py4JError
+
+        try:
+            self._files.delete(self._path(self._scratch), True)
+        except (Py4JError, OSError):
+            if "://" in self.out:
+                raise
+            rmtree(self._scratch.removeprefix("file://"), ignore_errors=True)
 
     @property
     def _url(self) -> str:
@@ -86,9 +94,17 @@ class TableFolder:
         try:
             yield
         except (Py4JError, PySparkException) as error:
+            if _is_of_reading(error):
+                raise
             raise MigrateError(
                 f"{self.out} cannot be written: {root_cause(error)}.", "Fix that, or choose another --out."
             ) from error
+
+
+def _is_of_reading(error: BaseException) -> bool:
+    """True for what Kafka, or Spark's source for it, says: the table is read while it is written."""
+    throwable = java_exception(error)
+    return throwable is not None and "kafka" in innermost(throwable).getClass().getName()
 
 
 _RUN = uuid4().hex[:8]

@@ -5,9 +5,11 @@ Every record that was read is counted once: as written, or as left out for one r
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TypeVar
 
+from migrate.clock import Backoff, Clock
 from migrate.errors import ClusterError
 from migrate.model import Failure, LogRange, TopicPartition
 from migrate.ports import ClusterAdmin
@@ -18,7 +20,11 @@ from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
 BYTES_A_RECORD = 110
 # Once to find the newest record of every key, and once for what is written.
 PASSES = 2
+# Applications that commit in transactions have one open at any moment, and end it within a second or two.
+PATIENCE_SECONDS = 5.0
+_PAUSE_SECONDS = (0.1, 1.0)
 _LITERAL = re.compile(r"[\w-]+")
+T = TypeVar("T", LogRange, int)
 
 # Why a record is not written. Filters have names of their own, and what is not decoded its label.
 SUPERSEDED = "superseded"
@@ -67,7 +73,8 @@ class OffsetsPin:
     """The offsets topic of one cluster at the moment when it was pinned.
 
     `logs` are the ranges to be read, up to the last stable offset, of `partitions` that the topic has. `open_ends` are
-    the high watermarks of those beyond which a transaction is open.
+    the high watermarks of those beyond which a transaction is open: what lies in between is hidden, commits of others
+    too.
     """
 
     alias: str
@@ -91,13 +98,14 @@ class Exported:
     """What became of the records: by label as read, by label as written, and by reason as left out.
 
     `labels` adds up to what `written` and `left_out` add up to. `unknown` are groups that were asked for by name, and
-    of which nothing was read.
+    of which there is nothing. `lost` are those of `left_out` that would have been written, could they be decoded.
     """
 
     labels: Mapping[str, int]
     written: Mapping[str, int]
     left_out: Mapping[str, int]
     unknown: tuple[str, ...] = ()
+    lost: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def read(self) -> int:
@@ -136,15 +144,36 @@ def pin_offsets_topic(admin: ClusterAdmin, groups: Collection[str] | None) -> Of
     watermarks, ranges = admin.high_watermarks(places), admin.log_ranges(places)
     logs, open_ends = {}, {}
     for place in places:
-        log, watermark = ranges[place], watermarks[place]
-        for answer in (log, watermark):
-            if isinstance(answer, Failure):
-                raise ClusterError(
-                    f"{admin.side} {admin.alias} did not tell the ends of {place} ({answer}).",
-                    f"Check that the partition has a leader, and that the principal may READ {OFFSETS_TOPIC}.",
-                )
-        assert isinstance(log, LogRange) and isinstance(watermark, int)
+        log, watermark = _told(admin, place, ranges[place]), _told(admin, place, watermarks[place])
         logs[place.partition] = log
         if watermark > log.end:
             open_ends[place.partition] = watermark
     return OffsetsPin(admin.alias, partitions, logs, open_ends)
+
+
+def past_open_transactions(
+    admin: ClusterAdmin, pin: OffsetsPin, clock: Clock, patience_seconds: float = PATIENCE_SECONDS
+) -> OffsetsPin:
+    """Wait a little for the transactions that were open at the pin; return it with the ends of those that have ended.
+
+    A partition's end is then its high watermark at the pin, so that the moment stays the same for all.
+    """
+    backoff = Backoff(clock, *_PAUSE_SECONDS, patience_seconds)
+    while pin.open_ends and not backoff.is_over:
+        backoff.pause()
+        places = {number: TopicPartition(OFFSETS_TOPIC, number) for number in pin.open_ends}
+        ranges = admin.log_ranges(list(places.values()))
+        ends = {number: _told(admin, place, ranges[place]).end for number, place in places.items()}
+        ended = {number: end for number, end in pin.open_ends.items() if ends[number] >= end}
+        logs = {**pin.logs, **{number: replace(pin.logs[number], end=end) for number, end in ended.items()}}
+        pin = replace(pin, logs=logs, open_ends={n: end for n, end in pin.open_ends.items() if n not in ended})
+    return pin
+
+
+def _told(admin: ClusterAdmin, place: TopicPartition, answer: T | Failure) -> T:
+    if isinstance(answer, Failure):
+        raise ClusterError(
+            f"{admin.side} {admin.alias} did not tell the ends of {place} ({answer}).",
+            f"Check that the partition has a leader, and that the principal may READ {OFFSETS_TOPIC}.",
+        )
+    return answer

@@ -1,33 +1,36 @@
 """The records of `__consumer_offsets` that say what kind a group is, and when its offsets' clock started. Pure.
 
-Layouts are those of Kafka's group-coordinator schemas (`OffsetCommitKey/Value`, `GroupMetadataKey/Value`, and the
-group metadata keys of KIP-848, KIP-932 and KIP-1071): a key begins with an int16 record type, a value with an int16
-version, all integers are big-endian. Unknown types are passed over, as the brokers' own contract for readers says;
-nothing here raises on foreign bytes.
+Their bytes are those of `offsets_wire`. Types that it does not decode are passed over, as the brokers' own contract for
+readers says; nothing here raises on foreign bytes.
 """
 
-import struct
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
 from migrate.model import Failure, TopicPartition
+from migrate.survey.offsets_wire import (
+    CLASSIC_TYPE,
+    COMMIT_TYPES,
+    GROUP_KINDS,
+    CommitValue,
+    Fault,
+    GroupValue,
+    OffsetsKey,
+    decode_commit,
+    decode_group,
+    decode_key,
+)
 
 OFFSETS_TOPIC = "__consumer_offsets"
 UNKNOWN_PROTOCOL = "unknown"
 
-_INT16, _INT32, _INT64 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
-_COMMIT_TYPES = (0, 1)
 _COMMIT_KEY = b"\0\1"
-_CLASSIC_TYPE = 2
 # How often a group commits, a few of its partitions tell, by their newest commits: a cluster has a million partitions.
 PACE_PARTITIONS, PACE_COMMITS = 4, 9
-# Of each kind the record that every group of it has; the others come and go with members.
-_KIND_TYPES = {3: "consumer", 11: "share", 17: "streams"}
 
 
 class GroupKind(StrEnum):
@@ -120,13 +123,12 @@ class GroupLog:
         words: dict[str, _Words] = {}
         for key, value in self._last.items():
             if value is not None:
-                with suppress(*_UNREADABLE):
-                    _understand(key, value, words)
+                _understand(key, value, words)
         for key, values in self._newest.items():
-            with suppress(*_UNREADABLE):
-                commits = [(_commit_times(value)[0], _INT64.unpack_from(value, 2)[0]) for value in values]
-                if (word := words.get(_string(key, 2)[0])) is not None:
-                    word.gaps += [CommitGap(then - at, new - old) for (at, old), (then, new) in pairwise(commits)]
+            place, commits = decode_key(key), [_made(decode_commit(value)) for value in values]
+            if isinstance(place, OffsetsKey) and (word := words.get(place.group)) is not None:
+                pairs = pairwise(commit for commit in commits if commit is not None)
+                word.gaps += [CommitGap(then - at, new - old) for (at, old), (then, new) in pairs]
         records = {name: words[name].record() for name in sorted(words)}
         return {name: record for name, record in records.items() if record is not None}
 
@@ -152,34 +154,35 @@ class _Words:
 
 
 def _understand(key: bytes, value: bytes, words_of: dict[str, _Words]) -> None:
-    """Add what one record says to the words of its group; raises for bytes that are not what their key says."""
-    record_type = _INT16.unpack_from(key)[0]
-    if record_type not in (*_COMMIT_TYPES, _CLASSIC_TYPE, *_KIND_TYPES):
+    """Add what one record says to the words of its group."""
+    about = decode_key(key)
+    if isinstance(about, Fault) or about.record_type not in (*COMMIT_TYPES, *GROUP_KINDS):
         return
-    group, at = _string(key, 2)
-    words = words_of.setdefault(group, _Words())
-    if record_type in _COMMIT_TYPES:
-        topic, at = _string(key, at)
-        place = TopicPartition(topic, _INT32.unpack_from(key, at)[0])
+    words = words_of.setdefault(about.group, _Words())
+    if about.topic is not None and about.partition is not None:
+        commit = decode_commit(value)
+        if isinstance(commit, Fault):
+            return
+        place, times = TopicPartition(about.topic, about.partition), (commit.committed_ms, commit.expires_ms)
         # Both types of key may name one partition, on a cluster that has been upgraded since Kafka 0.8.
-        times = _commit_times(value)
         if place not in words.commits or times[0] >= words.commits[place][0]:
             words.commits[place] = times
-    elif record_type == _CLASSIC_TYPE:
-        try:
-            words.kinds[GroupKind.CLASSIC] = _classic(value)
-        except _UNREADABLE:
-            # Left out, the group would be taken for one that never had a member, and given the full time.
-            words.kinds[GroupKind.CLASSIC] = (UNKNOWN_PROTOCOL, None)
+    elif about.record_type == CLASSIC_TYPE:
+        group = decode_group(CLASSIC_TYPE, value)
+        # Left out, the group would be taken for one that never had a member, and given the full time.
+        words.kinds[GroupKind.CLASSIC] = _classic(group) if isinstance(group, GroupValue) else (UNKNOWN_PROTOCOL, None)
     else:
-        words.kinds[_KIND_TYPES[record_type]] = ("", None)
+        words.kinds[GROUP_KINDS[about.record_type]] = ("", None)
 
 
-class _Foreign(Exception):
-    """Bytes that are not what their key says."""
+def _classic(group: GroupValue) -> tuple[str, int | None]:
+    """Return protocol type and, where there are no members, the time of the last change of state (version 2 on)."""
+    return group.protocol_type or "", None if group.members else group.state_ms
 
 
-_UNREADABLE = (struct.error, UnicodeDecodeError, IndexError, _Foreign)
+def _made(commit: CommitValue | Fault) -> tuple[int, int] | None:
+    """Return when and at which offset a commit was made."""
+    return None if isinstance(commit, Fault) else (commit.committed_ms, commit.offset)
 
 
 def _encoded(group: str) -> bytes:
@@ -196,70 +199,3 @@ def partition_of(group: str, partitions: int) -> int:
         code = (31 * code + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
     signed = code - 0x1_0000_0000 if code & 0x8000_0000 else code
     return (0 if signed == -0x8000_0000 else abs(signed)) % partitions
-
-
-def _commit_times(value: bytes) -> tuple[int, int | None]:
-    """Return when a commit was made, and when it ends by itself (ms since 1970).
-
-    Only version 1 carries an end: brokers up to 4.3 still write it for OffsetCommit 2 to 4 with a retention time.
-    """
-    version = _INT16.unpack_from(value)[0]
-    if not 0 <= version <= 4:
-        raise _Foreign
-    _, at = _extent(value, 2 + 8 + (4 if version > 2 else 0), flexible=version == 4)
-    made: int = _INT64.unpack_from(value, at)[0]
-    end: int = _INT64.unpack_from(value, at + _INT64.size)[0] if version == 1 else -1
-    return made, None if end < 0 else end
-
-
-def _classic(value: bytes) -> tuple[str, int | None]:
-    """Return protocol type and, where there are no members, the time of the last change of state (version 2 on)."""
-    version = _INT16.unpack_from(value)[0]
-    if not 0 <= version <= 4:
-        raise _Foreign
-    flexible = version >= 4
-    protocol_type, at = _string(value, 2, flexible)
-    at += _INT32.size  # the generation
-    for _ in ("protocol", "leader"):
-        _, at = _extent(value, at, flexible, nullable=True)
-    since = None
-    if version >= 2:
-        since = _INT64.unpack_from(value, at)[0]
-        at += _INT64.size
-    members = _varint(value, at)[0] - 1 if flexible else _INT32.unpack_from(value, at)[0]
-    if members < 0:
-        raise _Foreign
-    return protocol_type, None if members or since is None or since < 0 else since
-
-
-def _string(data: bytes, at: int, flexible: bool = False) -> tuple[str, int]:
-    """Return the string at `at`, and the place behind it."""
-    start, end = _extent(data, at, flexible)
-    return data[start:end].decode(), end
-
-
-def _extent(data: bytes, at: int, flexible: bool, nullable: bool = False) -> tuple[int, int]:
-    """Return where a string begins and ends, behind its length: an int16, or a varint of the length plus one."""
-    if flexible:
-        length, at = _varint(data, at)
-        size = length - 1
-    else:
-        size, at = _INT16.unpack_from(data, at)[0], at + _INT16.size
-    end = at + max(size, 0)
-    if size < (-1 if nullable else 0) or end > len(data):
-        raise _Foreign
-    return at, end
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Read an unsigned varint (KIP-482), and return it with the place behind it."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if not byte & 0x80:
-            return value, at
-        shift += 7
-        if shift > 28:
-            raise _Foreign

@@ -10,9 +10,9 @@ what cannot be read gives the `Fault` why, and every record has a `label` under 
 import struct
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 COMMIT_TYPES = (0, 1)
 CLASSIC_TYPE = 2
@@ -51,6 +51,7 @@ _INT16, _INT32, _INT64 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct
 _TOPIC_ID = b"\x00\x10"
 _TOPIC_ID_SIZE = 16
 _KIND_VALUE_SIZE = 7
+_LONGEST = 2**15 - 1
 
 
 class Fault(StrEnum):
@@ -64,8 +65,7 @@ class Fault(StrEnum):
     NEGATIVE = "negative"
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetsKey:
+class OffsetsKey(NamedTuple):
     """What a record is about. `topic` and `partition` are None where it is about a whole group.
 
     Of a type that is not decoded, `group` is "".
@@ -77,8 +77,7 @@ class OffsetsKey:
     partition: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CommitValue:
+class CommitValue(NamedTuple):
     """A commit. Times are in ms since 1970.
 
     `leader_epoch` is None where the consumer sent none, `expires_ms` where the commit carries no end of its own (only
@@ -162,17 +161,19 @@ def decode_key(key: bytes | None) -> OffsetsKey | Fault:
     is_commit = record_type in COMMIT_TYPES
     if not is_commit and record_type not in GROUP_KINDS:
         return OffsetsKey(record_type)
-    reader = _Reader(key, 2)
+    first = int.from_bytes(key[2:4], "big")
+    second = int.from_bytes(key[4 + first : 6 + first], "big") if is_commit else 0
+    if max(first, second) > _LONGEST or len(key) != 4 + first + (6 + second if is_commit else 0):
+        return Fault.BAD_LENGTH
     try:
-        texts = [reader.take("S") for _ in range(1 + is_commit)]
-        partition = reader.int32() if is_commit else None
-        reader.end()
-        group, *topics = map(_text, texts)
-    except _Broken as broken:
-        return broken.fault
+        group = key[4 : 4 + first].decode()
+        topic = key[6 + first : 6 + first + second].decode() if is_commit else None
+    except UnicodeDecodeError:
+        return Fault.INVALID_UTF8
+    partition = _INT32.unpack_from(key, len(key) - _INT32.size)[0] if is_commit else None
     if partition is not None and partition < 0:
         return Fault.NEGATIVE
-    return OffsetsKey(record_type, group, topics[0] if topics else None, partition)
+    return OffsetsKey(record_type, group, topic, partition)
 
 
 def decode_commit(value: bytes) -> CommitValue | Fault:
@@ -183,7 +184,7 @@ def decode_commit(value: bytes) -> CommitValue | Fault:
         epoch = reader.int32() if version >= 3 else -1
         raw = reader.take("S")
         committed_ms = reader.int64()
-        expires_ms = reader.int64() if version == 1 else None
+        expires_ms = reader.int64() if version == 1 else -1
         topic_id, other_tags = _tags(reader) if version >= 4 else (None, False)
         if not other_tags:
             reader.end()
@@ -193,7 +194,8 @@ def decode_commit(value: bytes) -> CommitValue | Fault:
     if offset < 0:
         return Fault.NEGATIVE
     leader_epoch = epoch if epoch >= 0 else None
-    return CommitValue(version, offset, leader_epoch, metadata, committed_ms, expires_ms, topic_id, other_tags)
+    end_ms = expires_ms if expires_ms >= 0 else None
+    return CommitValue(version, offset, leader_epoch, metadata, committed_ms, end_ms, topic_id, other_tags)
 
 
 def decode_group(record_type: int, value: bytes) -> GroupValue | Fault:
@@ -280,9 +282,10 @@ def _number(raw: bytes | None) -> int:
 
 
 def _text(raw: bytes | None) -> str:
-    with suppress(UnicodeDecodeError):
+    try:
         return (raw or b"").decode()
-    raise _Broken(Fault.INVALID_UTF8)
+    except UnicodeDecodeError:
+        raise _Broken(Fault.INVALID_UTF8) from None
 
 
 @dataclass

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import re
 import stat
+import struct
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -20,7 +22,16 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from tests.integration.cli import CommandLine, Ran
-from tests.integration.clusters import CALL_SECONDS, QUIET, admin, commit, commits_on, create_topic, denied
+from tests.integration.clusters import (
+    CALL_SECONDS,
+    QUIET,
+    admin,
+    commit,
+    commits_on,
+    create_topic,
+    denied,
+    partitions_of,
+)
 from tests.integration.formatters import Told, told
 from tests.integration.javajudge import JavaJudge
 from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
@@ -28,6 +39,7 @@ from tests.integration.rawmember import commit_for
 from tests.lab.cluster import Cluster
 from tests.lab.jars import version_tuple
 from tests.lab.process import java_command
+from tests.lab.reading import as_bytes, topic_reader
 from tests.lab.waiting import wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -44,6 +56,8 @@ AUTHORIZER = {
 HOUR_MS = 3_600_000
 RETENTION_MS = 4321 * 60_000
 Line = dict[str, Any]
+HIDDEN = "a transaction is open there, which hides what any group has committed after it began"
+MISSING = ("Not decodable", "Nothing is there", "Not there")
 
 
 @dataclass(frozen=True)
@@ -57,10 +71,21 @@ class Scene:
         clusters = self.command.clusters
         return self.command.run("groups", "export", *clusters, "--format", form, "--out", out, *options)
 
+    def whole(self, out: str, *options: str, form: str = "jsonl") -> Ran:
+        """An export that misses nothing but what the open transaction hides, if its partition is read."""
+        ran = self.export(out, *options, form=form)
+        assert not [line for line in said_by(ran) if line.startswith(MISSING)], str(ran)
+        return ran.expect(1 if HIDDEN in ran.stderr else 0)
+
     def lines(self, out: str, *options: str) -> list[Line]:
         """What is exported as JSON lines."""
-        self.export(out, *options).expect(0)
+        self.whole(out, *options)
         return [json.loads(line) for line in (self.command.folder / out).read_text().splitlines()]
+
+
+def said_by(ran: Ran) -> list[str]:
+    """The lines on stderr, without the time at which each was said."""
+    return [re.sub(r"^\[ *[\d.]+ s\] ", "", line) for line in ran.stderr.splitlines()]
 
 
 @contextmanager
@@ -241,11 +266,11 @@ def test_when_a_commit_expires_is_told_by_kafkas_law(scene: Scene) -> None:
 
 
 def test_every_record_read_is_written_or_left_out_for_one_reason(scene: Scene) -> None:
-    ran = scene.export("summary.jsonl", "--group", "simple-.*|again", "--exclude-group", "simple-3").expect(0)
+    ran = scene.export("summary.jsonl", "--group", "simple-.*|again", "--exclude-group", "simple-3").expect(1)
     said = ran.stderr
     assert "21 records written to summary.jsonl: 21 commit" in said
     assert "superseded by a later record of the same key" in said and "by the filter exclude-group" in said
-    assert "a transaction is open" in said and "about" in said and "in two passes" in said
+    assert "about" in said and "in two passes" in said
     mode = stat.S_IMODE((scene.command.folder / "summary.jsonl").stat().st_mode)
     assert mode == 0o600
     again = scene.export("summary.jsonl").expect(3)
@@ -254,7 +279,7 @@ def test_every_record_read_is_written_or_left_out_for_one_reason(scene: Scene) -
 
 def test_csv_and_parquet_say_the_same_as_json_lines(scene: Scene) -> None:
     lines = scene.lines("all.jsonl", "--kinds", "all", "--tombstones")
-    scene.export("all.csv", "--kinds", "all", "--tombstones", form="csv").expect(0)
+    scene.whole("all.csv", "--kinds", "all", "--tombstones", form="csv")
     with (scene.command.folder / "all.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     place = ("logPartition", "logOffset")
@@ -268,7 +293,7 @@ def test_csv_and_parquet_say_the_same_as_json_lines(scene: Scene) -> None:
                 assert json.loads(row[name] or "null") == value
             else:
                 assert row[name] == wanted, (name, line)
-    scene.export("all.parquet", "--kinds", "all", "--tombstones", form="parquet").expect(0)
+    scene.whole("all.parquet", "--kinds", "all", "--tombstones", form="parquet")
     folder = scene.command.folder / "all.parquet"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700 and any(folder.glob("*.parquet"))
     assert not list(scene.command.folder.glob(".all*"))
@@ -287,10 +312,97 @@ def test_a_time_bound_tells_the_commits_as_they_stood_then(scene: Scene) -> None
     assert since == [line for line in history if line["logTimestamp"] >= int(then)]
 
 
-def test_a_group_that_is_not_there_is_named_and_exits_1(scene: Scene) -> None:
-    ran = scene.export("misspelt.jsonl", "--group", "simpel").expect(1)
-    assert "Nothing was read of simpel" in ran.stderr
+def test_what_an_open_transaction_hides_and_a_group_that_is_not_there_are_named_and_exit_1(scene: Scene) -> None:
+    partitions = len(partitions_of(scene.cluster.bootstrap, ["__consumer_offsets"]))
+    partition = partition_of("transaction-open", partitions)
+    ran = scene.export("hidden.jsonl", "--group", "transaction-open").expect(1)
+    (said,) = [line for line in said_by(ran) if HIDDEN in line]
+    assert said.startswith("Not visible: ") and f"of partition {partition} from " in said
+    (line,) = map(json.loads, (scene.command.folder / "hidden.jsonl").read_text().splitlines())
+    assert line["offset"] == 1
+    name = next(name for name in ("simpel", "simpl", "smpl") if partition_of(name, partitions) != partition)
+    ran = scene.export("misspelt.jsonl", "--group", name).expect(1)
+    assert f"Nothing is there of {name}" in ran.stderr and HIDDEN not in ran.stderr
     assert (scene.command.folder / "misspelt.jsonl").read_text() == ""
+    other = next(f"simple-{n}" for n in range(20) if partition_of(f"simple-{n}", partitions) != partition)
+    assert HIDDEN not in scene.export("whole.jsonl", "--group", other).expect(0).stderr
+
+
+def partition_of(group: str, partitions: int) -> int:
+    """The offsets topic's partition, as `Utils.abs(groupId.hashCode()) % n` has it; for names in ASCII."""
+    code = 0
+    for letter in group:
+        code = (31 * code + ord(letter)) % 2**32
+    return abs(code - 2**32 if code >= 2**31 else code) % partitions
+
+
+def key_bytes(line: Line) -> bytes:
+    """The key of a record of the offsets topic, by Kafka's OffsetCommitKey and GroupMetadataKey."""
+    names = [line[name].encode() for name in ("group", "topic") if name in line]
+    found = struct.pack(">h", line["recordType"]) + b"".join(struct.pack(">h", len(name)) + name for name in names)
+    return found + (struct.pack(">i", line["partition"]) if "partition" in line else b"")
+
+
+SECRET = "pssst-not-in-any-log"
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The cluster of the JSON topic: compacted, so that it keeps the last line of every key."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    cluster = Cluster("elsewhere", folder / "kafka")
+    with ExitStack() as stack:
+        stack.callback(cluster.kill)
+        cluster.start()
+        create_topic(cluster.bootstrap, "consumer_offsets_json", 3, {"cleanup.policy": "compact"})
+        yield cluster
+
+
+def to_topic(scene: Scene, bootstrap: str, topic: str, *options: str) -> Ran:
+    config = scene.command.folder / "elsewhere.properties"
+    config.write_text(f"bootstrap.servers={bootstrap}\nssl.keystore.password={SECRET}\nacks=0\nretries=0\n")
+    words = ("--format", "jsonl", "--to-topic", topic, "--to-config", str(config))
+    ran = scene.command.run("groups", "export", *scene.command.clusters, *words, *options)
+    assert SECRET not in ran.stdout + ran.stderr
+    return ran
+
+
+def test_a_topic_of_another_cluster_gets_the_lines_under_the_keys_of_the_offsets_topic(
+    scene: Scene, elsewhere: Cluster
+) -> None:
+    history = ("--history", "--tombstones", "--kinds", "all")
+    lines = scene.lines("beside.jsonl", *history)
+    ran = to_topic(scene, elsewhere.bootstrap, "consumer_offsets_json", *history).expect(1)
+    assert HIDDEN in ran.stderr and not [line for line in said_by(ran) if line.startswith(MISSING)]
+    assert f"{len(lines)} records written to topic consumer_offsets_json on {elsewhere.bootstrap}" in ran.stderr
+    assert f"log ends moved by {len(lines)}: by what was written, nothing twice" in ran.stderr
+    with topic_reader(elsewhere.bootstrap) as reader:
+        written = [m for n in range(3) for m in reader.records("consumer_offsets_json", n)]
+    values = [json.loads(as_bytes(message.value()) or b"") for message in written]
+    place = ("logPartition", "logOffset")
+    assert sorted(values, key=lambda line: [line[n] for n in place]) == sorted(
+        lines, key=lambda line: [line[n] for n in place]
+    )
+    stood: dict[bytes | None, int] = {}
+    for message, line in zip(written, values, strict=True):
+        key = as_bytes(message.key())
+        assert key == key_bytes(line)
+        assert stood.get(key, -1) < line["logOffset"], "the records of a key are in the order of their log"
+        stood[key] = line["logOffset"]
+    assert any(line["tombstone"] for line in values) and len(stood) < len(values)
+
+
+def test_a_topic_that_is_missing_or_on_a_cluster_that_groups_leave_is_refused_and_none_is_created(
+    scene: Scene, elsewhere: Cluster
+) -> None:
+    ran = to_topic(scene, elsewhere.bootstrap, "misspelt").expect(3)
+    assert "shows no topic misspelt" in ran.complaint()
+    port = scene.cluster.bootstrap.rpartition(":")[2]
+    ran = to_topic(scene, f"localhost:{port}", "t").expect(3)
+    assert "--to-config names source A: both are cluster" in ran.complaint()
+    for ran in (to_topic(scene, elsewhere.bootstrap, "__json"), to_topic(scene, scene.cluster.bootstrap, "__json")):
+        assert "is a name of internal topics" in ran.expect(3).complaint()
+    assert "misspelt" not in {topic for topic, _ in partitions_of(elsewhere.bootstrap, ["misspelt", "__json"])}
 
 
 @pytest.mark.parametrize("operation", [AclOperation.READ, AclOperation.DESCRIBE])
@@ -300,7 +412,7 @@ def test_what_may_not_be_read_is_one_sentence_and_leaves_no_file(scene: Scene, o
         def refused() -> bool:
             ran = scene.export("forbidden.jsonl")
             (scene.command.folder / "forbidden.jsonl").unlink(missing_ok=True)
-            return ran.exit_code == 1 and "__consumer_offsets" in ran.complaint()
+            return HIDDEN not in ran.expect(1).stderr and "__consumer_offsets" in ran.complaint()
 
         wait_until(refused, 120, "the ACL", poll_seconds=0.1)
     assert not list(scene.command.folder.glob("*forbidden*"))

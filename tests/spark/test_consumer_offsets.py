@@ -9,6 +9,7 @@ import pytest
 
 from migrate.errors import ClusterError
 from migrate.model import LogRange
+from migrate.spark import consumer_offsets
 from migrate.spark.consumer_offsets import chosen_and_written, offsets_session
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_export import ExportKinds, ExportRequest
@@ -24,6 +25,13 @@ from migrate.survey.offsets_wire import (
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
 
 pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def quick(spark):
+    """A session that compiles no query, as for any small topic: that takes longer than all else here."""
+    return offsets_session(lambda: spark, is_small=True)
+
 
 SCHEMA = "key binary, value binary, partition int, offset bigint, timestamp timestamp"
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -162,16 +170,16 @@ def test_a_line_says_what_the_commit_says(spark):
     assert decode_commit(commit_value(said)) == said
 
 
-def test_a_newest_record_that_cannot_be_decoded_hides_the_older_one(spark):
+def test_a_newest_record_that_cannot_be_decoded_hides_the_older_one(quick):
     whole = commit(offset=1)
-    found, lines = exported(spark, [whole, (0, whole[1], whole[2] + b"x")], ExportRequest())
+    found, lines = exported(quick, [whole, (0, whole[1], whole[2] + b"x")], ExportRequest())
     assert lines == [] and found.left_out == {"superseded": 1, "undecodable-value:bad-length": 1}
 
 
-def test_a_tombstone_takes_the_commit_away_and_is_told_where_it_is_asked_for(spark):
+def test_a_tombstone_takes_the_commit_away_and_is_told_where_it_is_asked_for(quick):
     records = [commit(offset=1), gone(commit()), commit("h", offset=2)]
-    assert [line["group"] for line in exported(spark, records, ExportRequest())[1]] == ["h"]
-    tombstone = exported(spark, records, ExportRequest(tombstones=True))[1][0]
+    assert [line["group"] for line in exported(quick, records, ExportRequest())[1]] == ["h"]
+    tombstone = exported(quick, records, ExportRequest(tombstones=True))[1][0]
     assert (tombstone["group"], tombstone["offset"], tombstone["expires"]) == ("g", None, None)
     assert tombstone["tombstone"] is True and tombstone["partition"] == 0
 
@@ -199,51 +207,186 @@ KIND_VALUE = bytes.fromhex("0000 00000005 00")
         ([(3, KIND_VALUE), (5, b"member")], "not-while-consumed", None),
         ([(3, KIND_VALUE), (5, b"member"), (5, None)], "retention-from-commit", EPOCH_MS + HOUR_MS),
         ([(17, KIND_VALUE), (19, b"member")], "not-while-consumed", None),
+        ([(2, group_value(GroupValue("classic", 3, "consumer", 1, None, None, 2**63 - 1)))],
+         "retention-from-empty", None),
     ],
 )  # fmt: skip
-def test_when_a_commit_expires_depends_on_what_its_group_is(spark, records, expires, end):
+def test_when_a_commit_expires_depends_on_what_its_group_is(quick, records, expires, end):
     of_group = [(0, group_key(kind, "g", b"\x00\x01m" if kind in (5, 19) else b""), value) for kind, value in records]
-    _, (line,) = exported(spark, [*of_group, commit()], ExportRequest())
+    _, (line,) = exported(quick, [*of_group, commit()], ExportRequest())
     assert (line["expires"], line["expireTimestamp"]) == (expires, end)
 
 
-def test_an_end_of_its_own_comes_before_everything_and_a_retention_that_is_not_known_is_not_guessed(spark):
+def test_an_end_of_its_own_counts_where_nobody_consumes_and_a_retention_that_is_not_known_is_not_guessed(quick):
     stored = (0, commit_key("g", "t", 0), commit_value(CommitValue(1, 5, None, "", EPOCH_MS, EPOCH_MS + 9)))
-    _, lines = exported(spark, [stored, commit("h")], ExportRequest(), retention_ms=None)
+    _, lines = exported(quick, [stored, commit("h")], ExportRequest(), retention_ms=None)
     told = {line["group"]: (line["expires"], line["expireTimestamp"]) for line in lines}
     assert told == {"g": ("stored", EPOCH_MS + 9), "h": ("unknown", None)}
-    _, lines = exported(spark, [commit("h")], ExportRequest(history=True))
+    members = [
+        (0, group_key(2, "g"), group_value(GroupValue("classic", 4, "consumer", 1, "r", "m", 5, (MEMBER,)))),
+        (0, group_key(3, "h"), KIND_VALUE), (0, group_key(5, "h", b"\x00\x01m"), b"member"),
+    ]  # fmt: skip
+    of_h = (0, commit_key("h", "t", 0), stored[2])
+    _, lines = exported(quick, [*members, stored, of_h], ExportRequest())
+    assert {(line["expires"], line["expireTimestamp"]) for line in lines} == {("not-while-consumed", None)}
+    _, lines = exported(quick, [commit("h")], ExportRequest(history=True))
     assert [(line["expires"], line["expireTimestamp"]) for line in lines] == [("unknown", None)]
 
 
-def test_a_group_that_is_named_and_has_no_record_is_told(spark):
-    found, lines = exported(spark, [commit("g")], ExportRequest(Filters.from_options(groups=["g", "simpel"])))
+def test_a_group_that_is_named_and_has_no_record_is_told(quick):
+    found, lines = exported(quick, [commit("g")], ExportRequest(Filters.from_options(groups=["g", "simpel"])))
     assert found.unknown == ("simpel",) and len(lines) == 1
 
 
-def test_an_empty_topic_has_no_lines(spark):
-    found, lines = exported(spark, [commit()], ExportRequest(until_ms=1))
+def test_an_empty_topic_has_no_lines(quick):
+    found, lines = exported(quick, [commit()], ExportRequest(until_ms=1))
     assert lines == [] and found.left_out == {"outside-time": 1}
 
 
-def test_what_is_compacted_away_between_the_passes_is_not_missed_in_silence(spark):
-    read, logs = topic_of(spark, [commit("g", 1), commit("h", 2)])
-    passes = []
+class CompactedTopic:
+    """A topic of which an earlier record vanishes after the first pass, for a later one has come since."""
 
-    def compacting(part):
-        passes.append(part)
-        return read(part) if len(passes) == 1 else read(part).where("offset <> 0")
+    def __init__(self, spark, records, gone, pinned):
+        self.whole, self.logs = topic_of(spark, records)
+        self.gone, self.pinned, self.passes, self.lines = gone, {0: LogRange(0, pinned)}, 0, []
 
-    lines = []
+    def read(self, part):
+        self.passes += 1
+        return self.whole(part) if self.passes == 1 else self.whole(part).where(f"offset <> {self.gone}")
+
+    def write(self, chosen):
+        self.lines[:] = map(json.loads, chosen.json_lines())
+        return len(self.lines)
+
+    def exported(self, request, renewed=None):
+        return chosen_and_written(self.read, self.pinned, request, HOUR_MS, self.write, renewed)
+
+
+@pytest.mark.parametrize("history", [False, True])
+def test_what_is_compacted_away_between_the_passes_has_given_place_to_what_came_since(quick, history):
+    topic = CompactedTopic(quick, [commit("g", 1), commit("h", 2), commit("g", 3)], gone=0, pinned=2)
+    found = topic.exported(ExportRequest(history=history), lambda: topic.logs)
+    assert {(line["group"], line["offset"]) for line in topic.lines} == {("h", 2), ("g", 3)} and found.read == 2
+
+
+def test_compaction_without_later_ends_or_time_and_again_is_an_error_and_no_silence(quick, monkeypatch):
+    topic = CompactedTopic(quick, [commit("g", 1), commit("h", 2), commit("g", 3)], gone=0, pinned=2)
+    with pytest.raises(ClusterError, match="compacted once"):
+        topic.exported(ExportRequest())
+    read, logs = topic_of(quick, [commit("g", 1)])
+    monkeypatch.setattr(consumer_offsets, "ATTEMPTS", 2)
+    with pytest.raises(ClusterError, match="compacted 2 times"):
+        chosen_and_written(read, logs, ExportRequest(), HOUR_MS, lambda chosen: 0, lambda: logs)
+
+
+VALUE, KEY = "undecodable-value:unknown-version", "undecodable-key:bad-length"
+
+
+def broken(group="g"):
+    return 0, commit_key(group, "t", 0), b"\x00\x09"
+
+
+def misspelt(group="g"):
+    return 0, commit_key(group, "t", 0)[:-1], commit(group)[2]
+
+
+BROKEN_GROUP = (0, group_key(2, "g"), b"\x00\x09")
+OF_OTHER_TYPES = [(0, group_key(99, "g"), b"?"), (0, group_key(5, "g", b"\x00\x01m"), b"?")]
+# Two are lost: the last of a key that was there, or never whole. Not one that is followed by another, or taken away.
+SEVERAL = [
+    commit("a"), broken("a"), broken("b"), broken("b"), broken("c"), commit("c"), broken("d"), gone(commit("d")),
+    misspelt("e"), gone(misspelt("e")), *OF_OTHER_TYPES,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("records", "request_", "lost"),
+    [
+        (SEVERAL, ExportRequest(), {VALUE: 2}),
+        ([*SEVERAL, misspelt("f")], ExportRequest(tombstones=True), {VALUE: 2, KEY: 2}),
+        (SEVERAL, ExportRequest(history=True), {VALUE: 5, KEY: 1}),
+        ([broken(), BROKEN_GROUP], ExportRequest(kinds=ExportKinds.GROUPS), {VALUE: 1}),
+        ([broken(), BROKEN_GROUP], ExportRequest(kinds=ExportKinds.ALL), {VALUE: 2}),
+        ([broken(), broken("h"), misspelt()], ExportRequest(Filters.from_options(groups=["h"])), {VALUE: 1, KEY: 1}),
+        ([broken()], ExportRequest(Filters.from_options(exclude_topics=["t"])), {}),
+        ([commit(), broken()], ExportRequest(until_ms=EPOCH_MS + 1), {}),
+    ],
+)
+def test_what_was_asked_for_and_cannot_be_decoded_is_lost(quick, records, request_, lost):
+    assert exported(quick, records, request_)[0].lost == lost
+
+
+def test_both_types_of_key_name_the_same_commit(quick):
+    old = (0, commit_key("g", "t", 0, record_type=0), commit("g", 1)[2])
+    found, lines = exported(quick, [old, commit("g", 2), commit("h", 3)], ExportRequest())
+    assert [(line["group"], line["offset"]) for line in lines] == [("g", 2), ("h", 3)]
+    assert found.left_out == {"superseded": 1}
+    assert exported(quick, [old, gone(commit("g"))], ExportRequest())[1] == []
+
+
+def test_a_time_that_no_clock_tells_stops_nothing(quick):
+    late = CommitValue(3, 1, None, "", 2**63 - 1)
+    _, (line,) = exported(quick, [(0, commit_key("g", "t", 0), commit_value(late))], ExportRequest())
+    assert (line["commitTimestamp"], line["expireTimestamp"]) == (2**63 - 1, None)
+
+
+@pytest.mark.parametrize(
+    ("more", "unknown"),
+    [
+        ({}, ("gone", "member", "nobody", "was")),
+        ({"tombstones": True}, ("member", "nobody")),
+        ({"history": True}, ("gone", "member", "nobody")),
+        ({"until_ms": 1}, ("gone", "member", "nobody")),
+    ],
+)
+def test_of_a_group_that_is_named_something_has_to_be_there(quick, more, unknown):
+    records = [
+        gone(commit("gone")), commit("was"), gone(commit("was")), broken("broken"), commit("whole"),
+        (0, group_key(5, "member", b"\x00\x01m"), b"?"),
+    ]  # fmt: skip
+    names = ["gone", "was", "broken", "whole", "member", "nobody"]
+    request = ExportRequest(Filters.from_options(groups=names), **more)
+    assert exported(quick, records, request)[0].unknown == unknown
+
+
+def test_the_lines_of_a_long_topic_come_in_several_parts(quick, monkeypatch):
+    monkeypatch.setattr(consumer_offsets, "_OFFSETS_A_TASK", 10)
+    records = [(n % 3, *commit(f"g{n}", n)[1:]) for n in range(90)]
+    read, logs = topic_of(quick, records)
+    sizes = []
+
+    def write(chosen):
+        sizes.append(chosen.frame.rdd.getNumPartitions())
+        return sum(1 for _ in chosen.json_lines())
+
+    found = chosen_and_written(read, logs, ExportRequest(), HOUR_MS, write)
+    assert found.lines == 90 and sizes == [12]
+
+
+@pytest.mark.parametrize("history", [False, True])
+def test_records_for_a_topic_have_the_keys_of_the_offsets_topic_and_stand_in_its_order(quick, history):
+    records = [*some_records(random.Random(4)), (sum(b"a") % 3, *gone(commit("a"))[1:])]
+    read, logs = topic_of(quick, records)
+    request = ExportRequest(history=history, tombstones=True, kinds=ExportKinds.ALL)
+    made, lines = [], []
 
     def write(chosen):
         lines[:] = map(json.loads, chosen.json_lines())
-        return len(lines)
+        parts = chosen.records().rdd.glom().collect()
+        made[:] = [(bytes(row.key), json.loads(row.value)) for part in parts for row in part]
+        assert chosen.records().columns == ["key", "value"]
+        return len(made)
 
-    found = chosen_and_written(compacting, logs, ExportRequest(), HOUR_MS, write)
-    assert [line["group"] for line in lines] == ["h"] and found.read == 1
-    with pytest.raises(ClusterError, match="compacted 3 times"):
-        chosen_and_written(read, logs, ExportRequest(), HOUR_MS, lambda chosen: 0)
+    chosen_and_written(read, logs, request, HOUR_MS, write)
+    keys = {(p, n): key for p in range(3) for n, (_, key, _) in enumerate(r for r in records if r[0] == p)}
+    assert all(keys[line["logPartition"], line["logOffset"]] == key for key, line in made)
+    assert sorted(map(str, lines)) == sorted(str(line) for _, line in made)
+    by_key = {}
+    for key, line in made:
+        by_key.setdefault(key, []).append(line["logOffset"])
+    assert all(offsets == sorted(offsets) for offsets in by_key.values())
+    assert any(len(offsets) > 1 for offsets in by_key.values()) is history
+    assert any(line["tombstone"] and line["offset"] is None for _, line in made if "offset" in line)
 
 
 def test_internal_topics_are_shown_to_a_session_of_their_own(spark):
@@ -251,3 +394,10 @@ def test_internal_topics_are_shown_to_a_session_of_their_own(spark):
     setting = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
     assert own.conf.get(setting) == "true" and spark.conf.get(setting) == "false"
     assert own.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+def test_queries_over_little_are_not_compiled(spark):
+    settings = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
+    small, large = (offsets_session(lambda: spark, is_small) for is_small in (True, False))
+    assert [small.conf.get(name) for name in settings] == ["false", "NO_CODEGEN"]
+    assert [large.conf.get(name) for name in settings] == ["true", "FALLBACK"]

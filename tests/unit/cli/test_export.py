@@ -7,13 +7,22 @@ from migrate.errors import UsageError
 from tests.unit.commands import clusters, run
 
 JSONL = ("--format", "jsonl", "--out", "x.jsonl")
+TOPIC = ("--to-topic", "json", "--to-config", "a.properties")
 
 
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
         (("--out", "x"), "Missing option '--format'"),
-        (("--format", "csv"), "Missing option '--out'"),
+        (("--format", "csv"), "Where to?"),
+        ((*JSONL, "--to-topic", "json", "--to-config", "c"), "not both"),
+        (("--format", "jsonl", "--to-topic", "json"), "--to-topic and --to-config go together"),
+        ((*JSONL, "--to-config", "c"), "--to-topic and --to-config go together"),
+        (("--format", "csv", *TOPIC), "--format csv cannot be written to a topic"),
+        (("--format", "parquet", *TOPIC), "--format parquet cannot be written to a topic"),
+        (("--format", "jsonl", "--to-topic", "", "--to-config", "a.properties"), "names no topic"),
+        (("--format", "jsonl", "--to-topic", "json", "--to-config", "nowhere"), "nowhere"),
+        ((*JSONL, "--until", "9" * 30), "is no moment"),
         ((*JSONL, "--since", "yesterday"), "--since 'yesterday' is no moment"),
         ((*JSONL, "--until", "2026-11-23T22:00:00"), "is no moment"),
         ((*JSONL, "--since", "2000", "--until", "1000"), "--since is not before --until"),
@@ -35,6 +44,19 @@ def test_a_file_that_is_there_is_refused_before_anybody_is_asked(tmp_path, monke
     (tmp_path / "x.jsonl").write_text("somebody's\n")
     ran = run("groups", "export", *JSONL, *clusters(tmp_path))
     assert ran.exit_code == 3 and "not overwritten" in ran.output and "cannot be reached" not in ran.output
+
+
+def test_an_internal_topic_is_refused_before_anybody_is_asked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ("--format", "jsonl", "--to-topic", "__consumer_offsets", "--to-config", "a.properties")
+    ran = run("groups", "export", *words, *clusters(tmp_path))
+    assert ran.exit_code == 3 and "is a name of internal topics" in ran.output and "reached" not in ran.output
+
+
+def test_a_topic_to_write_to_is_never_taken_from_the_environment(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ran = run("groups", "export", "--format", "jsonl", *clusters(tmp_path), MM2_MIGRATE_TO_TOPIC="json")
+    assert ran.exit_code == 2 and "Where to?" in ran.output
 
 
 def test_a_cluster_that_does_not_answer_is_one_paragraph_and_leaves_no_file(tmp_path, monkeypatch):

@@ -1,7 +1,13 @@
 """The closing lines of an export: what was read, written and left out, and why."""
 
 from migrate.model import Failure, LogRange
-from migrate.show.offsets_export import announcement, summary_lines
+from migrate.show.offsets_export import (
+    announcement,
+    missing_lines,
+    short_topic_lines,
+    summary_lines,
+    topic_lines,
+)
 from migrate.survey.offsets_export import Exported, OffsetsPin
 
 PIN = OffsetsPin("A", 50, {3: LogRange(5, 25), 7: LogRange(4, 4)}, {3: 28})
@@ -30,12 +36,41 @@ def test_every_record_is_accounted_for_by_name():
     assert "  2 of a type that is not exported, type-5 (ConsumerGroupMemberMetadata)" in lines
     assert "  1 that cannot be decoded, undecodable-value:unknown-version" in lines
     assert "  2 by the filter exclude-group" in lines and "  1 outside --since and --until" in lines
-    assert lines[-2:] == ["Pinned: 3: 5-25", "  partition 3: a transaction is open; 3 offsets from 25 on not read"]
+    assert lines[-1] == "Pinned: 3: 5-25"
 
 
-def test_what_is_not_known_or_not_there_is_said():
-    exported = Exported({"commit-with-unknown-tags": 1}, {"commit-with-unknown-tags": 1}, {}, ("simpel",))
+def test_what_is_not_known_is_said():
+    exported = Exported({"commit-with-unknown-tags": 1}, {"commit-with-unknown-tags": 1}, {})
     lines = list(summary_lines(exported, PIN, "x", Failure("CLUSTER_AUTHORIZATION_FAILED", "no")))
     assert any("of a newer Kafka" in line for line in lines)
     assert any("offsets.retention.minutes is not visible (CLUSTER_AUTHORIZATION_FAILED)" in line for line in lines)
-    assert lines[-1] == "Nothing was read of simpel"
+
+
+def test_each_thing_that_was_asked_for_and_not_given_has_a_line():
+    lost = {"undecodable-value:unknown-version": 2, "undecodable-key:bad-length": 1}
+    assert list(missing_lines(Exported({}, {}, {}, ("simpel",), lost), PIN)) == [
+        "Not visible: 3 offsets of partition 3 from 25 on: a transaction is open there, which hides what any group has "
+        "committed after it began",
+        "Not decodable: 1 record that would have been written (undecodable-key:bad-length)",
+        "Not decodable: 2 records that would have been written (undecodable-value:unknown-version)",
+        "Nothing is there of simpel",
+    ]
+
+
+def test_what_is_left_out_by_contract_is_not_missing():
+    exported = Exported({"type-99": 3}, {}, {"type-99": 3, "undecodable-value:bad-length": 1})
+    assert list(missing_lines(exported, OffsetsPin("A", 50, {3: LogRange(5, 25)}, {}))) == []
+
+
+def test_of_a_topic_it_is_said_how_far_its_log_ends_moved_and_only_what_that_proves():
+    assert list(topic_lines(5, 5, 5)) == ["The topic's log ends moved by 5: by what was written, nothing twice"]
+    (more,) = topic_lines(5, 5, 7)
+    assert "moved by 7, 2 more than was written" in more and "tasks that Spark ran again" in more
+    assert list(topic_lines(5, 8, 8))[0] == "3 lines of an attempt that compaction broke off are in the topic too"
+    (unseen,) = topic_lines(5, 5, Failure("NOT_VISIBLE", "no"))
+    assert "not visible (NOT_VISIBLE)" in unseen
+    assert list(short_topic_lines(5, Failure("NOT_VISIBLE", "no"))) == list(short_topic_lines(5, 5)) == []
+    assert list(short_topic_lines(5, 7)) == [] and list(topic_lines(5, 5, 4)) == []
+    assert list(short_topic_lines(5, 4)) == [
+        "Not there: 5 records were acknowledged, and the topic's log ends moved by 4 only"
+    ]

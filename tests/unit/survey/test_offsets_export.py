@@ -5,9 +5,15 @@ import pytest
 from migrate.errors import ClusterError
 from migrate.model import Failure, LogRange, TopicPartition
 from migrate.survey.filters import Filters
-from migrate.survey.offsets_export import Exported, named_groups, pin_offsets_topic
+from migrate.survey.offsets_export import (
+    PATIENCE_SECONDS,
+    Exported,
+    named_groups,
+    past_open_transactions,
+    pin_offsets_topic,
+)
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
-from tests.fakes import FakeCluster
+from tests.fakes import FakeClock, FakeCluster
 
 
 def cluster(ends=(10, 20, 30), **more):
@@ -36,6 +42,44 @@ def test_watermarks_are_asked_for_first_so_that_a_growing_log_is_no_open_transac
     asked = []
     pin_offsets_topic(cluster(on_call=asked.append), None)
     assert asked.index("high_watermarks") < asked.index("log_ranges")
+
+
+def ending_after(looks, watermark, end):
+    """A cluster whose open transaction ends at the so manieth look, while the log grows on."""
+    asked = []
+
+    def on_call(call):
+        if call == "log_ranges":
+            asked.append(call)
+            if len(asked) > looks:
+                held.ranges[TopicPartition(OFFSETS_TOPIC, 1)] = LogRange(5, end)
+
+    held = cluster(watermarks={TopicPartition(OFFSETS_TOPIC, 1): watermark}, on_call=on_call)
+    return held
+
+
+def test_a_transaction_that_ends_soon_is_waited_for_and_the_moment_stays_that_of_the_pin():
+    clock, held = FakeClock(), ending_after(3, 23, 40)
+    pin = past_open_transactions(held, pin_offsets_topic(held, None), clock)
+    assert pin.open_ends == {} and pin.logs == {0: LogRange(5, 10), 1: LogRange(5, 23), 2: LogRange(5, 30)}
+    assert 0 < clock.waited < PATIENCE_SECONDS
+
+
+def test_one_that_follows_an_ended_transaction_is_not_waited_for():
+    held = ending_after(1, 23, 25)
+    held.watermarks[TopicPartition(OFFSETS_TOPIC, 1)] = 23
+    pin = pin_offsets_topic(held, None)
+    held.watermarks[TopicPartition(OFFSETS_TOPIC, 1)] = 99
+    assert past_open_transactions(held, pin, FakeClock()).open_ends == {}
+
+
+def test_a_transaction_that_stays_open_is_waited_for_only_so_long():
+    clock, held = FakeClock(), ending_after(1000, 23, 40)
+    pin = past_open_transactions(held, pin_offsets_topic(held, None), clock)
+    assert pin.open_ends == {1: 23} and pin.logs[1] == LogRange(5, 20) and clock.waited == PATIENCE_SECONDS
+    nothing = FakeClock()
+    past_open_transactions(held, pin_offsets_topic(cluster(), None), nothing)
+    assert nothing.waited == 0
 
 
 def test_a_topic_that_is_not_shown_is_not_visible():
