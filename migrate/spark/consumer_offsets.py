@@ -82,14 +82,8 @@ def export_offsets(
     `write` is called anew where the topic was compacted in between.
     Raises `ClusterError` if the topic cannot be read to its end, or is compacted time and again.
     """
-
-    def read(logs: Mapping[int, LogRange]) -> "DataFrame":
-        offsets = sum(log.end - log.start for log in logs.values())
-        tasks = max(spark.sparkContext.defaultParallelism, offsets // _OFFSETS_A_TASK)
-        return read_ranges(spark, {**settings.source, "minPartitions": str(tasks)}, OFFSETS_TOPIC, logs)
-
     with reading_topic(settings, OFFSETS_TOPIC):
-        return chosen_and_written(read, pin.logs, request, retention_ms, write)
+        return chosen_and_written(topic_reader(spark, settings), pin.logs, request, retention_ms, write)
 
 
 def chosen_and_written(
@@ -258,3 +252,28 @@ def _streamed(frame: "DataFrame") -> Iterator[str]:
     """Yield the texts of a frame of one column; the driver holds those of two tasks at most."""
     for row in frame.toLocalIterator(prefetchPartitions=True):
         yield row[0]
+
+
+def topic_reader(spark: "SparkSession", settings: JavaSettings) -> Read:
+    """Return what reads the offsets topic of a cluster; `spark` is an `offsets_session`."""
+
+    def read(logs: Mapping[int, LogRange]) -> "DataFrame":
+        offsets = sum(log.end - log.start for log in logs.values())
+        tasks = max(spark.sparkContext.defaultParallelism, offsets // _OFFSETS_A_TASK)
+        return read_ranges(spark, {**settings.source, "minPartitions": str(tasks)}, OFFSETS_TOPIC, logs)
+
+    return read
+
+
+def timed_records(records: "DataFrame", request: ExportRequest) -> "DataFrame":
+    """Return the source's records with their shapes, and `outside`, which is 0 where their time is inside."""
+    return _records(records, request)
+
+
+def judged_and_counted(census: "DataFrame", request: ExportRequest) -> "tuple[DataFrame, Exported]":
+    """Add `reason` to rows that stand for `n` records each of a history, and return what became of all of them.
+
+    Rows have `label`, `group`, `topic`, `outside`, `record_type` and `shape`. The census is run twice: persist it.
+    """
+    judged = _judged(census, request, _Verdicts.of(census, request))
+    return judged, replace(_counted(judged, request), unknown=_unknown(census, request))
