@@ -54,7 +54,7 @@ def test_rows_that_are_not_shown_are_counted():
 def test_a_lag_is_never_shown_as_more_than_an_estimate_and_what_is_not_visible_is_never_0():
     lags = [line.split()[-1] for line in history_table(ROWS, TOLD, REQUEST, 160, False) if line.startswith("2026")]
     assert lags == ["~30", "~30", "~30", "~30", "?"]
-    without = ToldHistory(COUNTED, 5, with_lag=False)
+    without = ToldHistory(COUNTED, 1, with_lag=False)
     assert list(history_table(ROWS[-1:], without, REQUEST, 160, False))[-1].endswith(" -")
 
 
