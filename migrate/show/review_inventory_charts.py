@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from migrate.show.review import extra_module
 from migrate.show.review_charts import bar_figure, drawn, how_many
 from migrate.show.review_inventory import lag_over_time
+from migrate.text import duration_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +26,10 @@ def last_commit_chart(table: "pd.DataFrame", most: int = MOST_BARS) -> "Figure":
     figure, axes = bar_figure(f"Since the group's last commit{how_many(len(known), most)}", len(shown))
     seconds = list((known["last_commit"].max() - shown["last_commit"]).dt.total_seconds())
     unit, divisor = _unit(max(seconds, default=0))
-    axes.barh([drawn(group) for group in shown.index], [value / divisor for value in seconds], color=COLOURS[0])
+    bars = axes.barh([drawn(group) for group in shown.index], [value / divisor for value in seconds], color=COLOURS[0])
+    # A bar of minutes beside one of days is not to be seen.
+    axes.bar_label(bars, [duration_text(value) for value in seconds], padding=3, fontsize="small")
+    axes.margins(x=0.12)
     axes.set_xlabel(f"{unit} before the newest commit of all groups")
     return figure
 
@@ -36,10 +40,14 @@ def cadence_chart(table: "pd.DataFrame", most: int = MOST_BARS) -> "Figure":
     known = table[table[name].notna() & (table[name] > 0)].sort_values(name, ascending=False)
     shown = known.head(most).iloc[::-1]
     figure, axes = bar_figure(f"Time between commits on a partition{how_many(len(known), most)}", len(shown))
-    axes.hlines([drawn(group) for group in shown.index], 0.1, shown[name].astype(float), color=COLOURS[7], linewidth=1)
-    axes.plot(shown[name].astype(float), [drawn(group) for group in shown.index], "o", color=COLOURS[0])
+    values, names = shown[name].astype(float), [drawn(group) for group in shown.index]
+    start = min(1.0, values.min() / 2 if len(values) else 1.0)
+    axes.hlines(names, start, values, color=COLOURS[7], linewidth=1)
+    axes.plot(values, names, "o", color=COLOURS[0])
     axes.set_xscale("log")
-    axes.set_xlim(left=0.1)
+    axes.set_xlim(left=start)
+    axes.margins(y=0.5 / max(len(names), 1))
+    axes.xaxis.set_major_formatter(extra_module("matplotlib.ticker").FormatStrFormatter("%g"))
     axes.set_xlabel("seconds, median of its partitions")
     return figure
 
@@ -93,8 +101,8 @@ def waves_chart(waves: "pd.DataFrame", most: int = MOST_GROUPS) -> "Figure":
             axes.plot(1, places[topic], "s", color=colour)
     for topic, y in places.items():
         axes.text(1.03, y, drawn(topic), ha="left", va="center")
-    axes.set_xlim(-0.9, 1.9)
-    axes.set_ylim(-0.7, rows - 0.3)
+    axes.set_xlim(-0.8, 1.7)
+    axes.set_ylim(-0.2, rows + 0.3)
     axes.axis("off")
     return figure  # type: ignore[no-any-return]
 

@@ -11,8 +11,8 @@ FIELDS = "time,group,topic,partition,offset,commits,records_per_s,end_at_time,la
 
 def group(name: str, *topics: str, attention: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
     said = {
-        "kind": "classic", "protocol_type": "consumer", "state": "Stable", "members": 2, "topics": list(topics), "lag": 5,
-        "last_commit_ms": START_MS + 30 * MINUTE_MS, "attention": list(attention), "not_visible": {},
+        "kind": "classic", "protocol_type": "consumer", "state": "Stable", "members": 2, "topics": list(topics),
+        "lag": 5, "last_commit_ms": START_MS + 30 * MINUTE_MS, "attention": list(attention), "not_visible": {},
     }  # fmt: skip
     return {"group": name, **said, **more}
 
