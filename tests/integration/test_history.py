@@ -14,6 +14,8 @@ from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import CALL_SECONDS, QUIET, admin, commit, create_topic
 from tests.lab.cluster import Cluster
 from tests.lab.waiting import wait_until
+from tests.notebooks import Tables, outputs
+from tests.notebooks import run as run_notebook
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -121,6 +123,18 @@ def test_too_many_questions_are_refused_and_leave_no_file(scene: Scene) -> None:
     scene.history("--group", "stedy").expect(1)
 
 
-def test_parquet_has_the_same_rows(scene: Scene) -> None:
-    scene.history("--group", "steady", "--format", "parquet", "--out", "h.parquet").expect(0)
-    assert any((scene.command.folder / "h.parquet").glob("*.parquet"))
+@pytest.mark.filterwarnings("ignore")
+def test_the_notebook_draws_what_was_written_as_parquet(scene: Scene) -> None:
+    folder = scene.command.folder
+    scene.history("--group", "steady", "--bucket", "1s", "--format", "parquet", "--out", "history.parquet").expect(0)
+    assert any((folder / "history.parquet").glob("*.parquet"))
+    listed = scene.command.run("groups", "list", *scene.command.clusters, "--format", "json", "--records")
+    (folder / "groups.json").write_text(listed.stdout)
+    notebook = run_notebook("inventory.ipynb", folder)
+    assert len(outputs(notebook, "image/png")) == 4
+    last = next(rows for rows in map(table_of, outputs(notebook, "text/html")) if "last_commit" in rows[0])
+    assert [row[3:5] for row in last if row[0] == "steady"] == [["2", "8"]]
+
+
+def table_of(page: str) -> list[list[str]]:
+    return Tables(page).rows
