@@ -118,7 +118,8 @@ def test_every_row_is_what_a_plain_walk_finds(spark, request_):
         # A half is rounded up by Spark, and to even by Python.
         for row, told in zip(rows, found[place], strict=True):
             assert told[3] == (None if row[3] is None else pytest.approx(row[3], abs=0.0011)), (place, row)
-    assert any(row[3] for rows in found.values() for row in rows)
+    # Random groups go back within any hour.
+    assert request_.bucket_ms > MINUTE or any(row[3] for rows in found.values() for row in rows)
     assert counted.read == len(records) == counted.lines + sum(counted.left_out.values())
     assert counted.left_out["tombstone"] and counted.left_out["undecodable-value:unknown-version"]
 
