@@ -15,6 +15,7 @@ from migrate.cli.options import (
     export_options,
     filter_options,
     group_option,
+    history_options,
     matching_limits,
     option,
     parsed_by,
@@ -60,7 +61,7 @@ _look_options = together(
 def groups() -> None:
     """Look at consumer groups: what is there, how far it lags, what belongs together, what both clusters have.
 
-    Changes no group on any cluster. Only `compare` and `export` need Spark and Java.
+    Changes no group on any cluster. Only `compare`, `export` and `history` need Spark and Java.
     """
 
 
@@ -180,6 +181,30 @@ def export(**options: Any) -> int:
 
     flow = resolve_flow(take_clusters(options))
     return run_export(flow, progress_on_stderr(options.pop("log_format")), **options)
+
+
+@groups.command(short_help="Show what groups have committed over time: offset, rate and lag per partition.")
+@cluster_options
+@_side_option
+@_group_options
+@_topic_options
+@history_options
+@spark_options
+@command_options
+def history(**options: Any) -> int:
+    """Read __consumer_offsets with Spark, and tell how each group went on: a row for each partition and --bucket.
+
+    It goes back only as far as the log cleaner has left commits: the topic is compacted by default. Lag is always an
+    estimate: the log's end at a past time is asked for by the timestamps of its records. Exits 1 if something that is
+    there could not be read.
+    """
+    from migrate.cli.history import run_history
+
+    flow = resolve_flow(take_clusters(options))
+    progress = progress_on_stderr(options.pop("log_format"))
+    if options["form"] == "csv":
+        print_in_utf8()
+    return run_history(flow, progress, print_lines, **terminal(), **options)
 
 
 def _look(run: Command, options: dict[str, Any]) -> int:

@@ -15,7 +15,7 @@ from migrate.errors import UsageError
 from migrate.mm2.flow import Flow
 from migrate.model import Side
 from migrate.survey.policies import UNTRANSLATABLE_REASONS, Policies, Rewind, Uncommitted, parse_untranslatable
-from migrate.text import parse_bytes
+from migrate.text import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
     from migrate.mm2.connectors import Described
@@ -192,6 +192,27 @@ export_options = together(
            help="Instead of --out: a topic, which exists, of a cluster that groups do not leave; needs --format jsonl "
                 "and --to-config."),
     option("--to-config", type=FILE, metavar="FILE", help="Java client properties of the cluster of --to-topic."),
+    option("--max-fetch", callback=parsed_by(parse_bytes), metavar="BYTES",
+           help="Refuse (exit 3) to fetch more than about this: 500M, 2G, 1048576.  [default: no limit]"),
+)  # fmt: skip
+
+
+# What is told of groups' commits over time, and where to.
+history_options = together(
+    option("--since", metavar="TIME", help="Only commits that the broker took at this time or later: "
+                                           "2026-11-23T22:00:00Z, or ms since 1970."),
+    option("--until", metavar="TIME", help="Only commits from before this time."),
+    option("--bucket", callback=parsed_by(parse_duration), default="1m", show_default=True, metavar="DURATION",
+           help="One row for each group and partition in so long (10s, 5m, 1h, 1d)."),
+    option("--no-lag", is_flag=True, help="Do not ask where logs ended: no end_at_time and no lag."),
+    option("--max-lookups", type=click.IntRange(min=0), default=100_000, show_default=True, metavar="N",
+           help="Refuse (exit 3) to ask for the ends of logs at more (partition, time)."),
+    option("--rows", type=click.IntRange(min=1), default=40, show_default=True, metavar="N",
+           help="How many rows, the newest, a table shows."),
+    option("--format", "form", type=click.Choice(["table", "csv", "parquet"]), default="table", show_default=True,
+           help="csv and parquet have all rows."),
+    option("--out", metavar="PATH",
+           help="A file (csv; without it stdout), or a folder or URL (parquet); what exists is refused (exit 3)."),
     option("--max-fetch", callback=parsed_by(parse_bytes), metavar="BYTES",
            help="Refuse (exit 3) to fetch more than about this: 500M, 2G, 1048576.  [default: no limit]"),
 )  # fmt: skip

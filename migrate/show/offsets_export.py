@@ -37,17 +37,22 @@ def announcement(pin: OffsetsPin) -> str:
 def summary_lines(exported: Exported, pin: OffsetsPin, out: str, retention: Failure | None) -> Iterator[str]:
     """Yield what was written and what was not; `retention` says why the brokers' retention is not known."""
     yield f"{many(exported.lines, 'record')} written to {safe(out)}{_counts(exported.written)}"
+    yield from counted_lines(exported, pin, _WORDS)
+    if retention is not None:
+        yield f"offsets.retention.minutes is not visible ({retention.code}): when most commits expire is unknown"
+
+
+def counted_lines(exported: Exported, pin: OffsetsPin, words: Mapping[str, str]) -> Iterator[str]:
+    """Yield what was read, and what was left out and why; `words` are those of reasons that are not records' labels."""
     yield f"{many(exported.read, 'record')} read{_counts(exported.labels)}"
     left_out = sum(exported.left_out.values())
     if left_out:
         yield f"{many(left_out, 'record')} left out:"
         for reason, count in sorted(exported.left_out.items(), key=lambda each: (-each[1], each[0])):
-            yield f"  {count} {_reason(reason)}"
+            yield f"  {count} {_reason(reason, words)}"
     if COMMIT_WITH_OTHER_TAGS in exported.labels:
         yield "Commits with unknown tags are of a newer Kafka: what is known of them was written, the rest left out."
     yield f"Pinned: {_pinned(pin)}"
-    if retention is not None:
-        yield f"offsets.retention.minutes is not visible ({retention.code}): when most commits expire is unknown"
 
 
 def missing_lines(exported: Exported, pin: OffsetsPin) -> Iterator[str]:
@@ -97,14 +102,14 @@ def _label(label: str) -> str:
     return label
 
 
-def _reason(reason: str) -> str:
+def _reason(reason: str, words: Mapping[str, str]) -> str:
     if reason.startswith(FILTER):
         return f"by the filter {reason.removeprefix(FILTER)}"
     if reason.startswith(OTHER_TYPE):
         return f"of a type that is not exported, {_label(reason)}"
     if reason.startswith((BROKEN_KEY, BROKEN_VALUE)):
         return f"that cannot be decoded, {reason}"
-    return _WORDS[reason]
+    return words[reason]
 
 
 def _pinned(pin: OffsetsPin) -> str:

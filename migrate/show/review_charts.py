@@ -24,7 +24,7 @@ GRADE_COLOURS = {
 def rereads_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
     """Draw records read twice per group: by this plan, and what MM2's newest checkpoints add to that."""
     figure, axes, shown = _bars("Records read twice, by group", rereads_bars(plan.groups()), most)
-    names, plans = [_label(bar.group) for bar in shown], [bar.own or 0 for bar in shown]
+    names, plans = [drawn(bar.group) for bar in shown], [bar.own or 0 for bar in shown]
     axes.barh(names, plans, color=PLAN_COLOUR, label="this plan")
     axes.barh(names, [bar.mm2_adds for bar in shown], left=plans, color=MM2_COLOUR,
               label="more from MM2's checkpoints")  # fmt: skip
@@ -35,9 +35,9 @@ def rereads_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
 def grades_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
     """Draw rows by grade, a bar for each group."""
     groups = sorted(plan.groups().items(), key=lambda item: (-len(item[1]), item[0]))
-    figure, axes = _figure(f"Rows by grade{_told(len(groups), most)}", len(groups[:most]))
+    figure, axes = bar_figure(f"Rows by grade{how_many(len(groups), most)}", len(groups[:most]))
     shown = groups[:most][::-1]
-    names, left = [_label(group) for group, _ in shown], [0] * len(shown)
+    names, left = [drawn(group) for group, _ in shown], [0] * len(shown)
     for grade, colour in GRADE_COLOURS.items():
         if any(row.grade == grade for row in plan.rows):
             values = [sum(row.grade == grade for row in rows) for _, rows in shown]
@@ -51,7 +51,7 @@ def grades_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
 def lag_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
     """Draw how many records each group had still to read on the source when the plan was made."""
     figure, axes, shown = _bars("Lag at the cutover, by group", lag_bars(plan.groups()), most)
-    axes.barh([_label(bar.group) for bar in shown], [bar.own or 0 for bar in shown], color=PLAN_COLOUR)
+    axes.barh([drawn(bar.group) for bar in shown], [bar.own or 0 for bar in shown], color=PLAN_COLOUR)
     return figure
 
 
@@ -71,8 +71,8 @@ def places_chart(plan: Plan, topic: str, partition: int, most: int = MOST_BARS) 
     figure, (left, right) = extra_module("matplotlib.pyplot").subplots(
         1, 2, figsize=size, sharey=True, layout="constrained"
     )
-    figure.suptitle(f"{_label(topic)}, partition {partition}")
-    names = [_label(row.group) for row in shown]
+    figure.suptitle(f"{drawn(topic)}, partition {partition}")
+    names = [drawn(row.group) for row in shown]
     for axes, title, starts, ends, sets in (
         (left, plan.header.source_alias, "source_log_start", "source_log_end",
          (("source_committed", "committed", PLAN_COLOUR, "o"),)),
@@ -88,7 +88,7 @@ def places_chart(plan: Plan, topic: str, partition: int, most: int = MOST_BARS) 
             points = [(getattr(r, field), i) for i, r in enumerate(shown) if getattr(r, field) is not None]
             axes.scatter([p[0] for p in points], [p[1] for p in points], color=colour, marker=marker, label=label,
                          zorder=3)  # fmt: skip
-        axes.set_title(f"log on {_label(title)}")
+        axes.set_title(f"log on {drawn(title)}")
         axes.set_xlabel("offset")
         axes.legend(fontsize="small")
     left.set_yticks(range(len(names)), names)
@@ -97,12 +97,13 @@ def places_chart(plan: Plan, topic: str, partition: int, most: int = MOST_BARS) 
 
 def _bars(title: str, bars: Sequence[GroupBar], most: int) -> "tuple[Figure, Axes, list[GroupBar]]":
     """Return figure, axes, and the bars to draw from the bottom up."""
-    figure, axes = _figure(f"{title}{_told(len(bars), most)}", len(bars[:most]))
+    figure, axes = bar_figure(f"{title}{how_many(len(bars), most)}", len(bars[:most]))
     axes.set_xlabel("records")
     return figure, axes, [*bars[:most]][::-1]
 
 
-def _figure(title: str, bars: int) -> "tuple[Figure, Axes]":
+def bar_figure(title: str, bars: int) -> "tuple[Figure, Axes]":
+    """Return a figure with a title and room for so many bars, and its axes."""
     figure, axes = extra_module("matplotlib.pyplot").subplots(
         figsize=(9, 1.2 + 0.3 * max(bars, 2)), layout="constrained"
     )
@@ -110,11 +111,12 @@ def _figure(title: str, bars: int) -> "tuple[Figure, Axes]":
     return figure, axes
 
 
-def _told(bars: int, most: int) -> str:
+def how_many(bars: int, most: int) -> str:
+    """Return what a title says where not all bars are drawn."""
     return f" (the {most} highest of {bars})" if bars > most else ""
 
 
-def _label(text: str) -> str:
+def drawn(text: str) -> str:
     """Return a name that matplotlib draws as it is: a dollar sign would begin a formula."""
     text = safe(text)
     shown = text if len(text) <= 40 else f"{text[:25]}...{text[-12:]}"

@@ -100,13 +100,8 @@ def export_offsets(
     away has given place to a record beyond the earlier ones.
     Raises `ClusterError` if the topic cannot be read to its end, or is compacted time and again.
     """
-
-    def read(logs: Mapping[int, LogRange]) -> "DataFrame":
-        offsets = sum(log.end - log.start for log in logs.values())
-        tasks = max(spark.sparkContext.defaultParallelism, offsets // _OFFSETS_A_TASK)
-        return read_ranges(spark, {**settings.source, "minPartitions": str(tasks)}, OFFSETS_TOPIC, logs)
-
     with reading_topic(settings, OFFSETS_TOPIC):
+        read = topic_reader(spark, settings)
         return chosen_and_written(read, pin.logs, request, retention_ms, write, renewed)
 
 
@@ -309,3 +304,29 @@ def _streamed(frame: "DataFrame") -> Iterator[str]:
     """Yield the texts of a frame of one column; the driver holds those of two tasks at most."""
     for row in frame.toLocalIterator(prefetchPartitions=True):
         yield row[0]
+
+
+def topic_reader(spark: "SparkSession", settings: JavaSettings) -> Read:
+    """Return what reads the offsets topic of a cluster; `spark` is an `offsets_session`."""
+
+    def read(logs: Mapping[int, LogRange]) -> "DataFrame":
+        offsets = sum(log.end - log.start for log in logs.values())
+        tasks = max(spark.sparkContext.defaultParallelism, offsets // _OFFSETS_A_TASK)
+        return read_ranges(spark, {**settings.source, "minPartitions": str(tasks)}, OFFSETS_TOPIC, logs)
+
+    return read
+
+
+def timed_records(records: "DataFrame", request: ExportRequest) -> "DataFrame":
+    """Return the source's records with their shapes, and `outside`, which is 0 where their time is inside."""
+    return _records(records, request)
+
+
+def judged_and_counted(census: "DataFrame", request: ExportRequest) -> "tuple[DataFrame, Exported]":
+    """Add `reason` to rows that stand for `n` records each of a history, and return what became of all of them.
+
+    Rows have `label`, `group`, `topic`, `outside`, `record_type` and `shape`. The census is run twice: persist it.
+    """
+    found = _Found.of(census, request)
+    judged = _judged(census, request, _Verdicts.of(found, request))
+    return judged, replace(_counted(judged, request), unknown=request.filters.unknown_names(found.present))

@@ -1,0 +1,170 @@
+"""What `groups history` does: read the offsets topic through Spark into a time series, ask where logs ended, show it.
+
+No cluster is changed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from migrate.cli.export import time_of
+from migrate.cli.options import filters_of
+from migrate.cli.wiring import DAEMON, Endpoint, endpoint_of, parse_spark_conf
+from migrate.clock import SystemClock
+from migrate.errors import EXIT_DONE, EXIT_FAILED, ClusterError, Refused, UsageError
+from migrate.inventory.new_file import new_file, refuse_existing
+from migrate.mm2.flow import Flow
+from migrate.mm2.topics import MOST_HELD
+from migrate.progress import LineProgress
+from migrate.show.commit_history import announced, history_summary, history_table
+from migrate.show.table import wrapped
+from migrate.spark.background import SparkPurpose, Wishes, background_spark
+from migrate.survey.commit_history import HistoryRequest, ToldHistory, fetched_bytes, lookups_of
+from migrate.survey.log_ends import PlaceTime, ends_at
+from migrate.survey.offsets_export import OffsetsPin, named_groups, pin_offsets_topic
+from migrate.text import bytes_text, many
+
+if TYPE_CHECKING:
+    from migrate.spark.commit_history import CommitSeries
+
+TABLE, CSV, PARQUET = "table", "csv", "parquet"
+Print = Callable[[Iterable[str]], None]
+
+
+def run_history(flow: Flow, progress: LineProgress, show: Print, **options: Any) -> int:
+    """Show or write the series; return 1 if something that is there could not be read."""
+    from migrate.spark.commit_history import commit_series
+    from migrate.spark.consumer_offsets import offsets_session, topic_reader
+    from migrate.spark.scanner import reading_topic
+    from migrate.survey.offsets_topic import OFFSETS_TOPIC
+
+    request, out, form = request_of(options, SystemClock().now_ms()), options["out"] or "", options["form"]
+    refuse_place(out, form)
+    of = endpoint_of(flow, options)
+    wishes = Wishes(DAEMON, lambda: None, of.java.secrets, lambda: None)
+    with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark:
+        pin = _pinned(of, request, options["max_fetch"], progress)
+        wishes.settle(SparkPurpose(is_small=pin.offsets <= MOST_HELD))
+        session = offsets_session(spark)
+        with _place(session, out, form, show) as write:
+            progress.step(announced(pin))
+            with (
+                reading_topic(of.java, OFFSETS_TOPIC),
+                commit_series(topic_reader(session, of.java), pin.logs, request) as series,
+            ):
+                told = ToldHistory(series.counted, series.rows, not options["no_lag"])
+                if form == TABLE:
+                    series = series.newest(options["rows"])
+                if told.with_lag:
+                    series, told = _with_ends(of, series, told, options["max_lookups"], progress)
+                progress.end()
+                if form == TABLE:
+                    show(history_table(series.shown(), told, request, options["width"], options["colour"]))
+                elif write(series) != told.rows:
+                    raise ClusterError(f"{out} has not as many rows as were read.", "Run the command again.")
+    _say(told, pin, out, form, show, progress, options)
+    return EXIT_DONE if told.is_whole and not pin.open_ends else EXIT_FAILED
+
+
+def request_of(options: Mapping[str, Any], now_ms: int) -> HistoryRequest:
+    """Return what the options ask for; raises `UsageError` where they contradict each other."""
+    since_ms, until_ms = time_of("--since", options["since"]), time_of("--until", options["until"])
+    if since_ms is not None and until_ms is not None and since_ms >= until_ms:
+        raise UsageError("--since is not before --until.", "No commit lies between them: exchange them.")
+    if not options["bucket"]:
+        raise UsageError("--bucket 0 has no length.", "Give one of a second or more: 10s, 1m, 1h, 1d.")
+    return HistoryRequest(options["bucket"], now_ms, filters_of(options), since_ms, until_ms)
+
+
+def refuse_place(out: str, form: str) -> None:
+    """Raise `UsageError` where the format and --out do not fit together, `Refused` if something is there."""
+    if form == PARQUET and not out:
+        raise UsageError("--format parquet needs a place.", "Give --out FOLDER, or a URL.")
+    if form == TABLE and out:
+        raise UsageError("--format table is for the screen.", "Omit --out, or give --format csv or parquet.")
+    if form == CSV and "://" in out:
+        raise UsageError(f"--out {out} is a URL.", "CSV is one file here; use --format parquet.")
+    if form == CSV and out:
+        refuse_existing(Path(out))
+
+
+def _pinned(of: Endpoint, request: HistoryRequest, max_fetch: int | None, progress: LineProgress) -> OffsetsPin:
+    with closing(of.admin()) as admin:
+        progress.step(f"reaching {admin.alias}")
+        admin.facts()
+        pin = pin_offsets_topic(admin, named_groups(request.filters))
+    if max_fetch is not None and fetched_bytes(pin) > max_fetch:
+        raise Refused(
+            f"About {bytes_text(fetched_bytes(pin))} of {pin.alias} would be fetched, and --max-fetch allows "
+            f"{bytes_text(max_fetch)}.",
+            "Name groups with --group or --groups-file, whose partitions alone are read, or allow more.",
+        )
+    return pin
+
+
+def _with_ends(
+    of: Endpoint, series: "CommitSeries", told: ToldHistory, most: int, progress: LineProgress
+) -> "tuple[CommitSeries, ToldHistory]":
+    """Add where the logs ended; raises `Refused` if that is more questions than are allowed."""
+    from migrate.kafka.log_times import ConfluentLogTimes
+
+    problem = lookups_of(series.lookups(), most)
+    if problem:
+        raise Refused(
+            problem,
+            "Give a longer --bucket, --since or --group, allow more, or omit log ends and lag with --no-lag.",
+        )
+    wanted: list[PlaceTime] = series.places()
+    progress.step(f"asking {of.cluster.alias} for the ends of logs at {many(len(wanted), 'time')} of partitions")
+    with closing(of.admin()) as admin:
+        ends = ends_at(admin, ConfluentLogTimes(of.kafka, of.deadline_seconds, progress), wanted)
+    series = series.with_ends(ends)
+    return series, replace(told, unseen=series.unseen())
+
+
+@contextmanager
+def _place(session: Any, out: str, form: str, show: Print) -> Iterator[Callable[["CommitSeries"], int]]:
+    """Yield what writes the rows and says how many; what it has written gets its name in the end."""
+    if form == PARQUET:
+        from migrate.spark.table_folder import TableFolder
+
+        folder = TableFolder(session, out)
+        folder.refuse_existing()
+        try:
+            yield lambda series: folder.write(series.table())
+            folder.keep()
+        finally:
+            folder.discard()
+    elif out:
+        with new_file(Path(out)) as file:
+            yield lambda series: _counted(series.csv_lines(), lambda lines: file.writelines(f"{x}\n" for x in lines))
+    else:
+        yield lambda series: _counted(series.csv_lines(), show)
+
+
+def _counted(lines: Iterable[str], write: Print) -> int:
+    """Write lines, the first of which is a header; return how many there are behind it."""
+    count = -1
+
+    def counting() -> Iterator[str]:
+        nonlocal count
+        for line in lines:
+            count += 1
+            yield line
+
+    write(counting())
+    return count
+
+
+def _say(
+    told: ToldHistory, pin: OffsetsPin, out: str, form: str, show: Print, progress: LineProgress,
+    options: Mapping[str, Any],
+) -> None:  # fmt: skip
+    lines = history_summary(told, pin, out)
+    if form == TABLE:
+        show(["", *(part for line in lines for part in wrapped(line, options["width"]))])
+        return
+    for line in lines:
+        progress.say(line)

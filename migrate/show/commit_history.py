@@ -1,0 +1,109 @@
+"""Groups' commits over time as a table, and what became of the records that it was made of. Pure.
+
+A lag is marked with ~: the log's end at a past time is told by the timestamps of its records, which is an estimate.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from migrate.clock import iso
+from migrate.show.offsets_export import counted_lines, missing_lines
+from migrate.show.table import Layout, columns, layout, number, wrapped
+from migrate.survey.commit_history import HistoryRequest, ToldHistory, fetched_bytes
+from migrate.survey.log_ends import RECORDS_GONE
+from migrate.survey.offsets_export import OTHER_KIND, OUTSIDE_TIME, TOMBSTONE_UNASKED, OffsetsPin
+from migrate.survey.offsets_topic import OFFSETS_TOPIC
+from migrate.text import Colour, bytes_text, duration_text, many, name, paint, safe
+
+UNSEEN = "?"
+_PLACE = columns("GROUP", "TOPIC", right=False) + columns("PARTITION")
+_TIME = columns("TIME", right=False)
+_NUMBERS = columns("OFFSET", "COMMITS", "RECORDS/S", "END-AT-TIME", "LAG")
+_WORDS = {
+    OUTSIDE_TIME: "outside --since and --until",
+    OTHER_KIND: "of groups themselves, which are no commits",
+    TOMBSTONE_UNASKED: "tombstones: offsets that were deleted or have expired; what follows one begins anew",
+}
+_COMPACTED = (
+    f"A history goes back only as far as the log cleaner has not been: {OFFSETS_TOPIC} is compacted by default, which "
+    "in the end leaves the newest commit of each group and partition alone. What it has taken is in no row."
+)
+
+
+def announced(pin: OffsetsPin) -> str:
+    """Say what will be read, before it is."""
+    partitions = f"{len(pin.logs)} of {many(pin.partitions, 'partition')}"
+    size = f"{many(pin.offsets, 'offset')}, about {bytes_text(fetched_bytes(pin))}"
+    return f"reading {OFFSETS_TOPIC} of {pin.alias}: {partitions}, {size}"
+
+
+def history_table(rows: Sequence[Any], told: ToldHistory, request: HistoryRequest, width: int, colour: bool
+                  ) -> Iterator[str]:  # fmt: skip
+    """Yield the rows that are shown, by group, topic, partition and time; names above them where the page is narrow.
+
+    Rows have the fields of the history, `time` in ms since 1970.
+    """
+    length = duration_text(request.bucket_ms / 1000)
+    lag = "LAG (~) is END-AT-TIME less OFFSET, an estimate by the records' timestamps; ? is not visible."
+    yield from wrapped(
+        f"The newest commits of each {length}, in UTC. TIME is when it ended. RECORDS/S is since the row before, - "
+        f"where there is none or the group went back. {lag if told.with_lag else ''}",
+        width,
+    )
+    if not rows:
+        return
+    ordered = sorted(rows, key=lambda row: (row.group, row.topic, row.partition, row.time))
+    yield ""
+    wide = layout((*_TIME, *_PLACE, *_NUMBERS), [_wide(row, told) for row in ordered], width)
+    if wide.width <= width:
+        yield from (paint(heading, Colour.DIM, colour) for heading in wide.headings)
+        for row in ordered:
+            yield wide.line(_wide(row, told))
+    else:
+        narrow = layout((*_TIME, *_NUMBERS), [[_time(row), *_numbers(row, told)] for row in ordered], width)
+        yield from _narrow(ordered, narrow, told, colour)
+    if told.rows > len(rows):
+        older = many(told.rows - len(rows), "row")
+        yield f"and {older} of earlier times: --rows, or --format csv or parquet, which have all"
+
+
+def history_summary(told: ToldHistory, pin: OffsetsPin, out: str) -> Iterator[str]:
+    """Yield what was read, left out and not visible; `out` is where the rows went, "" for the screen."""
+    where = f" written to {safe(out)}" if out else ""
+    yield f"{many(told.rows, 'row')}{where} of {many(told.counted.lines, 'commit')}"
+    yield from counted_lines(told.counted, pin, _WORDS)
+    yield _COMPACTED
+    yield f"{many(told.counted.read, 'record')} read of {many(pin.offsets, 'offset')} pinned: gaps are compacted away"
+    if not told.with_lag:
+        yield "The logs' ends were not asked for: no row has END-AT-TIME and LAG (--no-lag)"
+    for reason, count in sorted(told.unseen.items(), key=lambda each: (-each[1], each[0])):
+        yield f"END-AT-TIME and LAG of {many(count, 'row')} are not visible ({safe(reason)})"
+    if any(not reason.startswith(RECORDS_GONE.code) for reason in told.unseen):
+        yield "Something that is there could not be read: this history is not whole"
+    yield from missing_lines(told.counted, pin)
+
+
+def _narrow(rows: Sequence[Any], shape: Layout, told: ToldHistory, colour: bool) -> Iterator[str]:
+    yield from (paint(f"  {heading}", Colour.DIM, colour) for heading in shape.headings)
+    above = None
+    for row in rows:
+        place = (row.group, row.topic, row.partition)
+        if place != above:
+            yield paint(f"{name(row.group)}  {name(row.topic)}-{row.partition}", Colour.BOLD, colour)
+        above = place
+        yield "  " + shape.line([_time(row), *_numbers(row, told)])
+
+
+def _wide(row: Any, told: ToldHistory) -> list[str]:
+    return [_time(row), name(row.group), name(row.topic), str(row.partition), *_numbers(row, told)]
+
+
+def _time(row: Any) -> str:
+    return iso(row.time)
+
+
+def _numbers(row: Any, told: ToldHistory) -> list[str]:
+    none = UNSEEN if told.with_lag else "-"
+    rate = "-" if row.records_per_s is None else f"{row.records_per_s:.1f}"
+    lag = none if row.lag is None else f"~{row.lag}"
+    return [str(row.offset), str(row.commits), rate, number(row.end_at_time, none), lag]

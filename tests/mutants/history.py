@@ -1,0 +1,89 @@
+"""What is told of groups over time."""
+
+from tests.mutants.mutant import Mutant
+
+ENDS, HISTORY = "tests/unit/survey/test_log_ends.py", "tests/unit/survey/test_commit_history.py"
+INVENTORY = "tests/unit/show/test_review_inventory.py"
+
+TELLING_HISTORY = (
+    Mutant(
+        "history-makes-up-a-lag-over-records-that-are-gone",
+        "Where retention has taken the records of a time, the log's end at that time is not visible.",
+        "migrate/survey/log_ends.py",
+        "    if answer <= log.start and log.start > 0:\n        return RECORDS_GONE\n",
+        "",
+        (ENDS,),
+    ),
+    Mutant(
+        "history-takes-a-silent-leader-for-a-log-without-later-records",
+        "A failure to tell the newest timestamp is no proof that no record is later.",
+        "migrate/survey/log_ends.py",
+        "        if last is not None and (isinstance(last, Failure) or time_ms <= last):\n",
+        "        if isinstance(last, int) and time_ms <= last:\n",
+        (ENDS,),
+    ),
+    Mutant(
+        "history-counts-what-came-after-the-pin",
+        "A record that was appended after the pin does not move an end.",
+        "migrate/survey/log_ends.py",
+        "    return min(answer, log.end)\n",
+        "    return answer\n",
+        (ENDS,),
+    ),
+    Mutant(
+        "history-whole-though-ends-were-not-told",
+        "A history whose log ends could not be read is not whole: the exit code is 1.",
+        "migrate/survey/commit_history.py",
+        "return not self.counted.unknown and set(self.unseen) <= {reason_of(RECORDS_GONE)}",
+        "return not self.counted.unknown",
+        (HISTORY,),
+    ),
+    Mutant(
+        "history-bucket-under-way-ends-in-the-future",
+        "The newest bucket ends at --until or now, or its rate would be spread over time that has not been.",
+        "migrate/survey/commit_history.py",
+        "return self.now_ms if self.until_ms is None else min(self.now_ms, self.until_ms)",
+        "return self.now_ms if self.until_ms is None else self.until_ms",
+        (HISTORY,),
+    ),
+    Mutant(
+        "history-answers-minus-1-as-an-end",
+        "A silent leader's -1 is asked again, and is a failure in the end.",
+        "migrate/kafka/log_times.py",
+        "        return self._persistently(pairs, told_offset)\n",
+        "        return self._persistently(pairs, lambda answer: answer.offset)\n",
+        ("tests/unit/kafka/test_log_times.py",),
+    ),
+    Mutant(
+        "history-lag-shown-as-certain",
+        "A lag is marked as the estimate that it is.",
+        "migrate/show/commit_history.py",
+        'none if row.lag is None else f"~{row.lag}"',
+        'none if row.lag is None else f"{row.lag}"',
+        ("tests/unit/show/test_commit_history.py",),
+    ),
+    Mutant(
+        "history-silent-over-rows-not-shown",
+        "A table says how many rows it does not show.",
+        "migrate/show/commit_history.py",
+        "    if told.rows > len(rows):\n",
+        "    if told.rows < len(rows):\n",
+        ("tests/unit/show/test_commit_history.py",),
+    ),
+    Mutant(
+        "inventory-lag-of-some-partitions-as-the-groups",
+        "A group has no lag before all of its partitions have one.",
+        "migrate/show/review_inventory.py",
+        '.where(wide.notna().T.groupby(level="group").all().T)',
+        "",
+        (INVENTORY,),
+    ),
+    Mutant(
+        "inventory-takes-a-tombstone-for-a-commit",
+        "Tombstones of an export are no commits.",
+        "migrate/show/review_inventory.py",
+        'table[~table["tombstone"].astype(bool) & table["offset"].notna()]',
+        "table",
+        (INVENTORY,),
+    ),
+)
