@@ -34,8 +34,8 @@ TELLING_HISTORY = (
         "history-whole-though-ends-were-not-told",
         "A history whose log ends could not be read is not whole: the exit code is 1.",
         "migrate/survey/commit_history.py",
-        "return not self.counted.unknown and set(self.unseen) <= {reason_of(RECORDS_GONE)}",
-        "return not self.counted.unknown",
+        "not counted.lost and set(self.unseen) <= {reason_of(RECORDS_GONE)}",
+        "not counted.lost",
         (HISTORY,),
     ),
     Mutant(

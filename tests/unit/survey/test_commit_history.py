@@ -37,6 +37,7 @@ def test_what_retention_has_taken_is_not_there_and_what_nobody_told_is_missing()
     assert ToldHistory(COUNTED, 3, unseen={reason_of(RECORDS_GONE): 2}).is_whole
     assert not ToldHistory(COUNTED, 3, unseen={reason_of(DENIED): 1}).is_whole
     assert not ToldHistory(Exported({}, {}, {}, ("simpel",)), 0).is_whole
+    assert not ToldHistory(Exported({}, {}, {}, (), {"undecodable-value:bad-length": 1}), 0).is_whole
 
 
 def test_too_many_questions_are_not_asked():
