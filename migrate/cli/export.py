@@ -74,12 +74,7 @@ class _Reading:
         """Pin what is there now; raises `Refused` if that, and what was read before, is more than may be fetched."""
         self.pinned = pin_offsets_topic(self.admin, named_groups(self.request.filters))
         self.fetched_bytes += self.pinned.fetched_bytes
-        if self.max_fetch is not None and self.fetched_bytes > self.max_fetch:
-            raise Refused(
-                f"About {bytes_text(self.fetched_bytes)} of {self.pinned.alias} would be fetched, and --max-fetch "
-                f"allows {bytes_text(self.max_fetch)}.",
-                "Name groups with --group or --groups-file, whose partitions alone are read, or allow more.",
-            )
+        refuse_beyond(self.max_fetch, self.fetched_bytes, self.pinned.alias)
         return self.pinned
 
     def exported(self, spark: BackgroundSpark, of: Endpoint, sink: ExportSink, retention_ms: int | None) -> Exported:
@@ -106,11 +101,27 @@ class _Reading:
 
 def request_of(options: Mapping[str, Any]) -> ExportRequest:
     """Return what the options ask for; raises `UsageError` where they contradict each other."""
-    since_ms, until_ms = time_of("--since", options["since"]), time_of("--until", options["until"])
-    if since_ms is not None and until_ms is not None and since_ms >= until_ms:
-        raise UsageError("--since is not before --until.", "No record lies between them: exchange them.")
+    since_ms, until_ms = period_of(options, "record")
     kinds, history = ExportKinds(options["kinds"]), not options["latest"]
     return ExportRequest(filters_of(options), kinds, history, options["tombstones"], since_ms, until_ms)
+
+
+def refuse_beyond(max_fetch: int | None, fetched_bytes: int, alias: str) -> None:
+    """Raise `Refused` if reading the offsets topic of a cluster would fetch more bytes than --max-fetch allows."""
+    if max_fetch is not None and fetched_bytes > max_fetch:
+        raise Refused(
+            f"About {bytes_text(fetched_bytes)} of {alias} would be fetched, and --max-fetch allows "
+            f"{bytes_text(max_fetch)}.",
+            "Name groups with --group or --groups-file, whose partitions alone are read, or allow more.",
+        )
+
+
+def period_of(options: Mapping[str, Any], what: str) -> tuple[int | None, int | None]:
+    """Return --since and --until in ms, None where not given; raises `UsageError` if no `what` lies between them."""
+    since_ms, until_ms = time_of("--since", options["since"]), time_of("--until", options["until"])
+    if since_ms is not None and until_ms is not None and since_ms >= until_ms:
+        raise UsageError("--since is not before --until.", f"No {what} lies between them: exchange them.")
+    return since_ms, until_ms
 
 
 def time_of(option: str, text: str | None) -> int | None:

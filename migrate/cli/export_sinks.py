@@ -130,15 +130,10 @@ class FolderSink:
     @contextmanager
     def opened(self, session: Any) -> Iterator[Written]:
         """Yield what writes the folder, which gets its name in the end; raises `Refused` for what exists."""
-        from migrate.spark.table_folder import TableFolder
+        from migrate.spark.table_folder import new_folder
 
-        folder = TableFolder(session, self.name)
-        folder.refuse_existing()
-        try:
+        with new_folder(session, self.name) as folder:
             yield lambda chosen: folder.write(chosen.table())
-            folder.keep()
-        finally:
-            folder.discard()
 
     def lines(self, written: int) -> Iterator[str]:
         """Yield nothing."""

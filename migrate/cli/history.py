@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from migrate.cli.export import time_of
+from migrate.cli.export import period_of, refuse_beyond
 from migrate.cli.options import filters_of
 from migrate.cli.wiring import DAEMON, Endpoint, endpoint_of, parse_spark_conf
 from migrate.clock import SystemClock
@@ -24,7 +24,7 @@ from migrate.spark.background import SparkPurpose, Wishes, background_spark
 from migrate.survey.commit_history import HistoryRequest, ToldHistory, fetched_bytes, lookups_of
 from migrate.survey.log_ends import PlaceTime, ends_at
 from migrate.survey.offsets_export import OffsetsPin, named_groups, pin_offsets_topic
-from migrate.text import bytes_text, many
+from migrate.text import many
 
 if TYPE_CHECKING:
     from migrate.spark.commit_history import CommitSeries
@@ -70,9 +70,7 @@ def run_history(flow: Flow, progress: LineProgress, show: Print, **options: Any)
 
 def request_of(options: Mapping[str, Any], now_ms: int) -> HistoryRequest:
     """Return what the options ask for; raises `UsageError` where they contradict each other."""
-    since_ms, until_ms = time_of("--since", options["since"]), time_of("--until", options["until"])
-    if since_ms is not None and until_ms is not None and since_ms >= until_ms:
-        raise UsageError("--since is not before --until.", "No commit lies between them: exchange them.")
+    since_ms, until_ms = period_of(options, "commit")
     if not options["bucket"]:
         raise UsageError("--bucket 0 has no length.", "Give one of a second or more: 10s, 1m, 1h, 1d.")
     return HistoryRequest(options["bucket"], now_ms, filters_of(options), since_ms, until_ms)
@@ -95,12 +93,7 @@ def _pinned(of: Endpoint, request: HistoryRequest, max_fetch: int | None, progre
         progress.step(f"reaching {admin.alias}")
         admin.facts()
         pin = pin_offsets_topic(admin, named_groups(request.filters))
-    if max_fetch is not None and fetched_bytes(pin) > max_fetch:
-        raise Refused(
-            f"About {bytes_text(fetched_bytes(pin))} of {pin.alias} would be fetched, and --max-fetch allows "
-            f"{bytes_text(max_fetch)}.",
-            "Name groups with --group or --groups-file, whose partitions alone are read, or allow more.",
-        )
+    refuse_beyond(max_fetch, fetched_bytes(pin), pin.alias)
     return pin
 
 
@@ -128,15 +121,10 @@ def _with_ends(
 def _place(session: Any, out: str, form: str, show: Print) -> Iterator[Callable[["CommitSeries"], int]]:
     """Yield what writes the rows and says how many; what it has written gets its name in the end."""
     if form == PARQUET:
-        from migrate.spark.table_folder import TableFolder
+        from migrate.spark.table_folder import new_folder
 
-        folder = TableFolder(session, out)
-        folder.refuse_existing()
-        try:
+        with new_folder(session, out) as folder:
             yield lambda series: folder.write(series.table())
-            folder.keep()
-        finally:
-            folder.discard()
     elif out:
         with new_file(Path(out)) as file:
             yield lambda series: _counted(series.csv_lines(), lambda lines: file.writelines(f"{x}\n" for x in lines))

@@ -101,6 +101,21 @@ class TableFolder:
             ) from error
 
 
+@contextmanager
+def new_folder(spark: "SparkSession", out: str) -> Iterator[TableFolder]:
+    """Yield a folder that gets its name in the end, once it is whole; else nothing is left.
+
+    Raises as `TableFolder.refuse_existing` does.
+    """
+    folder = TableFolder(spark, out)
+    folder.refuse_existing()
+    try:
+        yield folder
+        folder.keep()
+    finally:
+        folder.discard()
+
+
 def _is_of_reading(error: BaseException) -> bool:
     """True for what Kafka, or Spark's source for it, says: the table is read while it is written."""
     throwable = java_exception(error)
