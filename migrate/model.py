@@ -251,7 +251,9 @@ class Row(NamedTuple):
     compared: `equality` is what they had to agree in (`migrate.match.equality.Equality`, "" where not known), `why` the
     code of what comparing said ("" where nothing was compared), `missing_on_target` how many owed records have no
     copy on the target (None where that is not known). `target_metadata` is committed with `target_offset`, byte for
-    byte; "" where the commit shall have none.
+    byte; "" where the commit shall have none. In a plan of commits as of an earlier time, `source_committed` is that of
+    then, and `live_source_offset` what is committed on the source when the plan is made; None for nothing, and in any
+    other plan.
     """
 
     group: str
@@ -285,6 +287,7 @@ class Row(NamedTuple):
     why: str = ""
     missing_on_target: int | None = None
     target_metadata: str = ""
+    live_source_offset: int | None = None
 
     @property
     def key(self) -> tuple[str, str, int]:

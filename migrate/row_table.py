@@ -32,9 +32,9 @@ _PLACES = {name: place for place, name in enumerate(ROW_FIELDS)}
 Known = MutableMapping[Hashable, Any]
 
 
-def row_document(row: Row) -> dict[str, Any]:
-    """Return a row as plain values, keyed by its fields: what `show --format json` prints."""
-    document = row._asdict()
+def row_document(row: Row, without: Collection[str] = ()) -> dict[str, Any]:
+    """Return a row as plain values, keyed by its fields but those `without`: what `show --format json` prints."""
+    document = {name: value for name, value in row._asdict().items() if name not in without}
     for name in _CODES:
         document[name] = None if document[name] is None else str(document[name])
     return document
@@ -92,16 +92,17 @@ class GroupRows(_MadeRows):
         return cls(tuple(zip(*rows, strict=True)), {} if known is None else known)
 
     @classmethod
-    def of_table(cls, table: Mapping[str, Any], known: Known) -> "GroupRows":
-        """Return the rows of a table.
+    def of_table(cls, table: Mapping[str, Any], known: Known, without: Collection[str] = ()) -> "GroupRows":
+        """Return the rows of a table; columns `without` are not in it, and of those rows have the default.
 
         Raises ValueError for a table that lacks a column or rows, has a column too many, or has one of another length
         or with a code that is not known here, and TypeError for a column that is none, or a group that is no text.
         """
         if not isinstance(table.get(GROUP), str):
             raise TypeError("the name of a group is no text")
-        if set(table) != set(ROW_FIELDS):
-            raise ValueError(f"the columns of a group are not those of a plan: {sorted(set(table) ^ set(ROW_FIELDS))}")
+        if others := set(table) ^ set(ROW_FIELDS).difference(without):
+            raise ValueError(f"the columns of a group are not those of a plan: {sorted(others)}")
+        table = {**table, **{name: [Row._field_defaults[name]] for name in without}}
         count = len(table[ROW_COUNTING])
         columns = [[table[GROUP]] if name == GROUP else table[name] for name in ROW_FIELDS]
         for name, column in zip(ROW_FIELDS, columns, strict=True):
@@ -148,10 +149,10 @@ class GroupRows(_MadeRows):
         mine = zip(ROW_FIELDS, self._columns, strict=True)
         return GroupRows([columns.get(name, column) for name, column in mine], known)
 
-    def document(self) -> dict[str, Any]:
-        """Return the table as plain values."""
-        listed = (list(column) for column in self._columns)
-        return {**dict(zip(ROW_FIELDS, listed, strict=True)), GROUP: self.group}
+    def document(self, without: Collection[str] = ()) -> dict[str, Any]:
+        """Return the table as plain values, but for the columns `without`."""
+        mine = zip(ROW_FIELDS, self._columns, strict=True)
+        return {**{name: list(column) for name, column in mine if name not in without}, GROUP: self.group}
 
     def __len__(self) -> int:
         return self._count

@@ -10,6 +10,7 @@ Any difference refuses its group (a difference of a whole cluster: all groups), 
 - A topic whose producers were writing when the plan was made, and accepted so (`--accept producers-stopped[:TOPIC]`),
   grows on both sides: that it has grown is no difference.
 - A row that is kept must hold just what it held, unless an earlier run read it back and a consumer moved on since.
+- In a plan of commits as of an earlier time, the live commit that it saw is compared, not the one that it translates.
 - A source that does not answer is not compared: the caller refuses what needs it, or says so.
 - Offsets that would expire within 2 hours are drift as well, unless the plan said so and it was accepted.
 - So is an MM2 that writes the group's offsets by its own group sync.
@@ -35,7 +36,7 @@ from migrate.model import (
     Side,
     TopicPartition,
 )
-from migrate.plan.plan import Header, Plan
+from migrate.plan.plan import AS_OF_SETTING, Header, Plan
 from migrate.row_table import GroupRows
 from migrate.survey.expiry import EXPIRY_EXPECTED
 from migrate.text import many
@@ -200,7 +201,7 @@ def group_drift(
         if world.source is not None and not plan.accepted(SOURCE_GROUP_STOPPED.name, group):
             # Where the plan filters topics, a commit on another topic may be what it filtered.
             every_topic = not any(map(plan.header.settings.get, ("topic", "exclude-topic")))
-            source = _source(group, rows, world.source, grows, every_topic)
+            source = _source(group, rows, world.source, grows, every_topic, AS_OF_SETTING in plan.header.settings)
             drifts += [drift for drift in source if not (world.source_optional and drift.is_unread)]
     return tuple(drifts)
 
@@ -352,27 +353,31 @@ def _logs(
 
 
 def _source(
-    group: str, rows: Collection[Row], source: SideWorld, grows: Collection[str], every_topic: bool
+    group: str, rows: Collection[Row], source: SideWorld, grows: Collection[str], every_topic: bool, is_as_of: bool
 ) -> Iterator[Drift]:
     yield from _group_state(group, Side.SOURCE, source.states.get(group, _NOT_READ))
     commits = source.commits.get(group, _NOT_READ)
     if isinstance(commits, Failure):
         yield _unreadable(group, "source committed offsets", commits)
     else:
-        yield from _source_commits(group, rows, commits, every_topic)
+        yield from _source_commits(group, rows, commits, every_topic, is_as_of)
     yield from _logs(Side.SOURCE, rows, source.ranges, grows)
 
 
-def _source_commits(group: str, rows: Collection[Row], commits: Commits, every_topic: bool) -> Iterator[Drift]:
+def _source_commits(
+    group: str, rows: Collection[Row], commits: Commits, every_topic: bool, is_as_of: bool
+) -> Iterator[Drift]:
     what, held = "source committed offset", compared(rows)
-    if held and _all_stand_at(held, Side.SOURCE, "source_committed", "source_metadata", commits):
+    if held and not is_as_of and _all_stand_at(held, Side.SOURCE, "source_committed", "source_metadata", commits):
         held = ()
     for row in held:
         commit = commits.get(row.source_partition)
         now = None if commit is None else commit.offset
-        metadata = _other_metadata(row.source_metadata, commit)
-        if now != row.source_committed or metadata:
-            yield Drift(row.subject, what, offset_text(row.source_committed), offset_text(now) + metadata)
+        # The metadata of then says nothing of that of now.
+        planned = row.live_source_offset if is_as_of else row.source_committed
+        metadata = "" if is_as_of else _other_metadata(row.source_metadata, commit)
+        if now != planned or metadata:
+            yield Drift(row.subject, what, offset_text(planned), offset_text(now) + metadata)
     table = GroupRows.of(rows)
     topics = set(table.column("source_topic"))
     # A new commit has no row: its partition would fall to auto.offset.reset.

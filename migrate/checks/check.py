@@ -20,6 +20,7 @@ from migrate.survey.other_log import OtherLog
 from migrate.survey.policies import Policies
 from migrate.survey.producers import Growth
 from migrate.survey.streams import Application
+from migrate.survey.survey import TopicWitness
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,8 @@ class GroupNames:
     `checkpointed_only` are groups that MM2 checkpointed and the source does not list; `unknown_names` the names asked
     for that no cluster lists; `unknown_when_down` the patterns of groups that MM2 keeps no checkpoints of.
     `other_kinds` are the kinds of groups inside the filters that are no consumer groups ("share", "streams"), a
-    `Failure` where no client can see them. `applications` are the groups that look like Kafka Streams.
+    `Failure` where no client can see them. `applications` are the groups that look like Kafka Streams. `witness` is
+    what the offsets topic says of the source's groups, None where their commits are not from there.
     """
 
     never_committed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -106,6 +108,7 @@ class GroupNames:
     unknown_when_down: tuple[str, ...] = ()
     other_kinds: Mapping[str, str] | Failure = NOT_ASKED
     applications: Mapping[str, Application] = field(default_factory=dict)
+    witness: TopicWitness | None = None
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping
 
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, judges
-from migrate.model import CheckResult, Decision, Level
+from migrate.model import CheckResult, Decision, Failure, Level
 from migrate.row_table import PlanRows
+from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from migrate.survey.policies import Policies
-from migrate.text import some
+from migrate.text import many, some
 
 
 @judges(checks.CLUSTERS_DIFFER)
@@ -49,6 +50,48 @@ def listing_complete(facts: CheckFacts, rows: PlanRows, policies: Policies) -> I
             f"{len(facts.groups.checkpointed_only)} are not: {some(facts.groups.checkpointed_only)}",
             "Deleted or expired groups look like this. If one should exist, check DESCRIBE on that group.",
         )  # fmt: skip
+
+
+@judges(checks.LISTING_AGREES, checks.COMMIT_UNDECODABLE)
+def listing_agrees(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+    """Block groups that have commits in the offsets topic and that no listing shows, or a commit that nobody can read.
+
+    Only where the plan's commits come from that topic: otherwise nobody has read it.
+    """
+    witness, alias = facts.groups.witness, facts.source.alias
+    if witness is None:
+        return
+    for group, places in witness.undecodable.items():
+        yield checks.COMMIT_UNDECODABLE.blocks(
+            group, f"commits in {OFFSETS_TOPIC} that can be decoded", f"the newest record cannot be, of {some(places)}",
+            "Plan with --commits-from admin: the brokers know what their own records say.",
+        )  # fmt: skip
+    expected = f"every group with commits in {OFFSETS_TOPIC}, listed on {alias}"
+    kinds = facts.groups.other_kinds
+    # Groups of kinds that a listing of consumer groups never shows have checks of their own.
+    told = set() if isinstance(kinds, Failure) else {g for g, kind in kinds.items() if kind in ("share", "streams")}
+    unlisted = [group for group in witness.unlisted if group not in told]
+    for group in unlisted:
+        yield checks.LISTING_AGREES.blocks(
+            group, expected, "it has commits there, and the listing does not show it: it is not in this plan",
+            "A group that rebalances is not listed, nor one made since: plan again. Else grant DESCRIBE on it on "
+            f"{alias}, or waive with --accept listing-agrees:GROUP if it has nothing to move.",
+        )  # fmt: skip
+    on_cluster, unseen = checks.LISTING_AGREES.on_cluster, len(witness.pin.open_ends)
+    if witness.undecodable_keys:
+        yield on_cluster.unseen(
+            Level.BLOCK, alias, expected,
+            f"whose {many(witness.undecodable_keys, 'record')} there are is unknown: their keys cannot be decoded",
+            f"Plan with --commits-from admin, or waive with --accept listing-agrees:{alias}.",
+        )  # fmt: skip
+    if unseen:
+        yield on_cluster.unseen(
+            Level.WARN, alias, expected,
+            f"in {many(unseen, 'partition')} of it a transaction is open: who has committed since is unknown",
+            "Stop the transactional producer, then plan again.",
+        )  # fmt: skip
+    elif not unlisted and not witness.undecodable_keys:
+        yield on_cluster.passes(alias, expected, f"{many(witness.groups, 'group')}, all listed")
 
 
 @judges(checks.TOPICS_VISIBLE)

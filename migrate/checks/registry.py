@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 
 from migrate.errors import UsageError
 from migrate.model import CheckResult, Level, Scope
-from migrate.survey.policies import BEYOND_LOG_END, NO_CHECKPOINT, NOT_REPLICATED, PARTITION_MISSING, Waiver
+from migrate.survey.policies import (
+    AS_OF_GONE,
+    AS_OF_NONE,
+    BEYOND_LOG_END,
+    NO_CHECKPOINT,
+    NOT_REPLICATED,
+    PARTITION_MISSING,
+    Waiver,
+)
 from migrate.survey.policies import SOURCE_TOPIC_MISSING as NO_SOURCE_TOPIC
 
 
@@ -61,6 +69,8 @@ class Check:
 CLUSTERS_DIFFER = Check("clusters-differ", Scope.CLUSTER, can_be_accepted=False)
 LISTING_COMPLETE = Check("listing-complete", Scope.CLUSTER, can_be_accepted=False)
 CHECKPOINTED_GROUPS_LISTED = Check("checkpointed-groups-listed", Scope.CLUSTER)
+LISTING_AGREES = Check("listing-agrees", Scope.GROUP, can_be_accepted=True)
+COMMIT_UNDECODABLE = Check("commit-undecodable", Scope.GROUP, can_be_accepted=False)
 TOPICS_VISIBLE = Check("topics-visible", Scope.CLUSTER, can_be_accepted=True, needs_records=True)
 MM2_CHECKPOINTS_TOPIC = Check("mm2-checkpoints-topic", Scope.CLUSTER, can_be_accepted=True)
 MM2_OFFSET_SYNCS_TOPIC = Check("mm2-offset-syncs-topic", Scope.CLUSTER, can_be_accepted=True)
@@ -91,6 +101,8 @@ TOPIC_NOT_REPLICATED = Check(NOT_REPLICATED, Scope.ROW)
 TARGET_PARTITION_MISSING = Check(PARTITION_MISSING, Scope.ROW)
 SOURCE_TOPIC_MISSING = Check(NO_SOURCE_TOPIC, Scope.ROW)
 SOURCE_GONE_WITHOUT_CHECKPOINT = Check(NO_CHECKPOINT, Scope.ROW)
+COMMIT_AS_OF_GONE = Check(AS_OF_GONE, Scope.ROW)
+NO_COMMIT_AS_OF = Check(AS_OF_NONE, Scope.ROW)
 MISSING_ON_TARGET = Check("missing-on-target", Scope.ROW, can_be_accepted=True, needs_records=True)
 UNREAD_ON_TARGET_ONLY = Check("unread-on-target-only", Scope.ROW, can_be_accepted=True, needs_records=True)
 TIMESTAMPS_NOT_KEPT = Check("timestamps-not-kept", Scope.ROW, can_be_accepted=True, needs_records=True)

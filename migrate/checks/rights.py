@@ -11,6 +11,7 @@ from enum import StrEnum
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import HEARTBEATS
 from migrate.model import Failure, Side
+from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from migrate.text import some
 
 CLUSTER_NAME = "kafka-cluster"
@@ -41,6 +42,7 @@ class Resources(StrEnum):
     SYNCS = "MM2's offset-syncs topic"
     CHECKPOINTS = "MM2's checkpoints topic"
     POSITIONS = "MM2's Connect offsets topic"
+    OFFSETS = "`__consumer_offsets`"
 
     @property
     def kind(self) -> ResourceKind:
@@ -79,6 +81,7 @@ RIGHTS: tuple[Right, ...] = (
     *_rights("plan", Side.SOURCE, *_BASE, _COMPARE, (_R, Resources.SYNCS, "")),
     *_rights("plan", Side.TARGET, *_BASE, _COMPARE),
     *_rights("plan", Side.TARGET, (_R, Resources.CHECKPOINTS, ""), (_R, Resources.POSITIONS, "MM2's own positions")),
+    *_rights("plan --commits-from consumer-offsets", Side.SOURCE, (_R, Resources.OFFSETS, "to read commits there")),
     *_rights("apply", Side.SOURCE, (_D, Resources.GROUPS, ""), (_D, Resources.TOPICS, "")),
     *_rights("apply", Side.TARGET, *_WRITE),
     *_rights("verify", Side.TARGET, (_D, Resources.GROUPS, ""), (_D, Resources.TOPICS, "")),
@@ -130,11 +133,12 @@ class Missing:
 
 
 def resources_of(
-    flow: Flow, side: Side, groups: Iterable[str], source_topics: Iterable[str]
+    flow: Flow, side: Side, groups: Iterable[str], source_topics: Iterable[str], reads_offsets: bool = False
 ) -> dict[Resources, list[str]]:
     """Return the names behind each set of resources on one side of a flow.
 
     `groups` are those to be moved, `source_topics` those that they read, by their names on the source.
+    `reads_offsets` says that a plan is to read commits in the offsets topic.
     """
     names = sorted(set(source_topics))
     named = {
@@ -144,6 +148,8 @@ def resources_of(
     }
     # What MM2 keeps on its target lies, on a failback, on the side that the groups leave.
     mm2_target = Side.SOURCE if flow.failback else Side.TARGET
+    if reads_offsets and side is Side.SOURCE:
+        named[Resources.OFFSETS] = [OFFSETS_TOPIC]
     if flow.syncs_side is side:
         named[Resources.SYNCS] = [flow.offset_syncs_topic]
     if mm2_target is side and not flow.failback:

@@ -49,12 +49,14 @@ def subjects_of(listed: Collection[str], commits: Mapping[str, Commits | Failure
     return Subjects(groups, tuple(sorted(topic for topic in read if filters.topic_verdict(topic) is None)))
 
 
-def names_to_ask(flow: Flow, side: Side, subjects: Subjects, shown: Collection[str]) -> dict[Resources, list[str]]:
+def names_to_ask(
+    flow: Flow, side: Side, subjects: Subjects, shown: Collection[str], reads_offsets: bool = False
+) -> dict[Resources, list[str]]:
     """Return the resources of one side; topics that we know to be absent there are left out.
 
     Where a copy is missing, or MM2 keeps no such topic, `plan` says so; nobody can be granted a right on it.
     """
-    resources = resources_of(flow, side, subjects.groups, subjects.source_topics)
+    resources = resources_of(flow, side, subjects.groups, subjects.source_topics, reads_offsets)
     if side is Side.TARGET:
         resources[Resources.TOPICS] = [topic for topic in resources[Resources.TOPICS] if topic in shown]
     return resources
@@ -65,7 +67,8 @@ def without_absent(resources: Mapping[Resources, list[str]], seen: Seen) -> dict
 
     def exists(resource: Resources, name: str) -> bool:
         answer = seen.topics.get(name) if resource.is_topic else None
-        if not isinstance(answer, Failure):
+        # Every cluster with groups has an offsets topic: one that is not there is one that is hidden.
+        if not isinstance(answer, Failure) or resource is Resources.OFFSETS:
             return True
         return answer.code != "UNKNOWN_TOPIC_OR_PARTITION" and (seen.hidden is None or name in seen.hidden)
 
@@ -80,7 +83,7 @@ def examine_rights(side: Side, alias: str, resources: Mapping[Resources, list[st
         if lacking := missing(command, side, resources, seen):
             rights = "; ".join(map(_with_purpose, lacking))
             yield Examined(Health.FAIL, what, f"missing: {rights}", f"Grant them to this principal on {alias}.")
-        elif needed(command, side):
+        elif any(right.resources in resources for right in needed(command, side)):
             yield Examined(Health.OK, what, _asked_about(resources))
     if seen.hidden:
         yield Examined(

@@ -120,7 +120,7 @@ def metadata_too_long(facts: CheckFacts, rows: PlanRows, policies: Policies) -> 
 
 UNTRANSLATABLE = (
     checks.TOPIC_NOT_REPLICATED, checks.TARGET_PARTITION_MISSING, checks.SOURCE_TOPIC_MISSING,
-    checks.SOURCE_GONE_WITHOUT_CHECKPOINT,
+    checks.SOURCE_GONE_WITHOUT_CHECKPOINT, checks.COMMIT_AS_OF_GONE, checks.NO_COMMIT_AS_OF,
 )  # fmt: skip
 
 

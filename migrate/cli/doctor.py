@@ -27,9 +27,9 @@ from migrate.spark.jars import connector_coordinate, connector_jars
 from migrate.spark.java import java_executable, java_version
 from migrate.spark.java_settings import JAVA_ADDRESSES
 from migrate.survey.connect_topics import read_connect_topics, without_copy
-from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED, GroupFactsReader
 from migrate.survey.hidden_topics import in_full
+from migrate.survey.policies import CommitsFrom
 from migrate.survey.records import ASK_FOR_TOPIC
 from migrate.text import Colour, capital, many, some
 
@@ -97,7 +97,7 @@ def _clusters(flow: Flow, spark: BackgroundSpark | None, progress: Progress, opt
             what = f"{side.cluster.side} {side.cluster.alias}, by Kafka's Java client"
             lines += _try(what, partial(_java_client, what, spark, side, views))
     progress.step("asking what we may do")
-    lines += _try("rights", lambda: _rights(flow, views, filters_of(options)))
+    lines += _try("rights", lambda: _rights(flow, views, options))
     lines += _mm2_topics(flow, views)
     lines += _own_positions(flow, views, target.deadline_seconds)
     if len(views.topics) == len(list(Side)):
@@ -146,15 +146,17 @@ def _java_client(what: str, spark: BackgroundSpark, side: Endpoint, views: Clust
         yield Examined(Health.FAIL, what, str(topics), todo)
 
 
-def _rights(flow: Flow, views: ClusterViews, filters: Filters) -> Iterator[Examined]:
+def _rights(flow: Flow, views: ClusterViews, options: Mapping[str, Any]) -> Iterator[Examined]:
     """Examine the rights that each command needs on either side."""
+    filters, reads_offsets = filters_of(options), options["commits_from"] != CommitsFrom.ADMIN
     subjects = Subjects()
     if Side.SOURCE in views.topics:
         listed = [group for group in views.groups[Side.SOURCE] if filters.group_verdict(group) is None]
         subjects = subjects_of(listed, views.clients[Side.SOURCE].commits(listed, require_stable=False), filters)
     for side, shown in views.topics.items():
         hosted = in_full(views.hosted.get(side, NOT_ASKED), shown)
-        resources = names_to_ask(flow, side, subjects, shown if isinstance(hosted, Failure) else hosted)
+        known = shown if isinstance(hosted, Failure) else hosted
+        resources = names_to_ask(flow, side, subjects, known, reads_offsets)
         client = views.clients[side]
         rights = client.rights(
             resources[Resources.GROUPS], [n for kind, names in resources.items() if kind.is_topic for n in names]

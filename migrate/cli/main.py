@@ -28,6 +28,7 @@ from migrate.cli.options import (
     FILE,
     cluster_options,
     command_options,
+    commits_from_option,
     filter_options,
     matching_options,
     option,
@@ -79,6 +80,10 @@ def cli() -> None:
 @option("--failback", is_flag=True,
         help="The way back: the groups leave --target for --source, and --source is what gets written. Topics are "
              "named as on --target.")  # fmt: skip
+@commits_from_option
+@option("--commits-as-of", metavar="TIME",
+        help="Translate the commits as they stood at this time, from __consumer_offsets: 2026-11-23T22:00:00Z, or ms "
+             "since 1970. For a group that somebody reset by mistake; name it with --group.")  # fmt: skip
 @filter_options
 @policy_options
 @matching_options
@@ -307,6 +312,7 @@ def verify(plan: Path, **options: Any) -> int:
 @cli.command(short_help="Check Java, jars, clusters, rights and MM2 before the night.")
 @cluster_options
 @option("--source-down", is_flag=True, help="Do not contact the source.")
+@commits_from_option
 @filter_options
 @spark_options
 @command_options

@@ -14,7 +14,14 @@ from migrate.cli.console import one_paragraph
 from migrate.errors import UsageError
 from migrate.mm2.flow import Flow
 from migrate.model import Side
-from migrate.survey.policies import UNTRANSLATABLE_REASONS, Policies, Rewind, Uncommitted, parse_untranslatable
+from migrate.survey.policies import (
+    UNTRANSLATABLE_REASONS,
+    CommitsFrom,
+    Policies,
+    Rewind,
+    Uncommitted,
+    parse_untranslatable,
+)
 from migrate.text import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
@@ -123,6 +130,14 @@ def filters_of(options: Mapping[str, Any]) -> "Filters":
 
     names = ("groups", "exclude_groups", "topics", "exclude_topics", "groups_file")
     return Filters.from_options(*(options[name] for name in names))
+
+
+commits_from_option = option(
+    "--commits-from", type=click.Choice([str(c) for c in CommitsFrom]), default=str(CommitsFrom.ADMIN),
+    show_default=True,
+    help="Ask the groups' coordinators for commits, or read them in __consumer_offsets, pinned, of the cluster that "
+         "the groups leave: that also names groups which no listing shows.",
+)  # fmt: skip
 
 
 # What a reviewer decides: waivers, and what becomes of rows that no law translates.

@@ -5,17 +5,18 @@ from pathlib import Path
 from typing import Any
 
 from migrate.apply.signatures import REQUIRED_SETTING
+from migrate.cli.export import time_of
 from migrate.cli.options import filters_of
 from migrate.cli.wiring import plan_edges
-from migrate.clock import SystemClock
+from migrate.clock import SystemClock, iso
 from migrate.errors import UsageError
 from migrate.match.comparison import Limits
 from migrate.mm2.flow import Flow
 from migrate.plan.build import plan_of
 from migrate.plan.file import refuse_out, write_plan
-from migrate.plan.plan import Plan
+from migrate.plan.plan import AS_OF_SETTING, Plan
 from migrate.ports import Progress
-from migrate.survey.policies import Policies
+from migrate.survey.policies import CommitsFrom, Policies
 from migrate.survey.survey import PlanRequest
 from migrate.survey.take import take_survey
 from migrate.text import many
@@ -34,6 +35,16 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
                 "Omit one of them.",
             )
         flow = flow.reversed()
+    clock, as_of_ms = SystemClock(), time_of("--commits-as-of", options["commits_as_of"])
+    if as_of_ms is not None:
+        if as_of_ms > clock.now_ms():
+            raise UsageError("--commits-as-of lies in the future.", "Leave it out to plan with the commits of now.")
+        options |= {"commits_from": str(CommitsFrom.CONSUMER_OFFSETS), "commits_as_of": iso(as_of_ms)}
+    if options["source_down"] and options["commits_from"] != CommitsFrom.ADMIN:
+        raise UsageError(
+            "--source-down and --commits-from consumer-offsets exclude each other: the topic is on the source.",
+            "Omit one of them. Without the source, MM2's checkpoints stand in for its commits.",
+        )
     request = PlanRequest(
         flow=flow,
         filters=filters_of(options),
@@ -42,9 +53,9 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
         settle_seconds=options["settle"],
         settings=_settings(policies, options),
         limits=Limits(0 if options["no_match"] else options["match_limit"], options["max_fetch"]),
+        as_of_ms=as_of_ms,
     )
     with plan_edges(flow, request.source_down, progress, options) as clusters:
-        clock = SystemClock()
         survey = take_survey(request, clusters, clock, progress)
         progress.step(f"deciding {many(len(survey.keys), 'row')}")
         plan = plan_of(request, survey, clock.now_ms())
@@ -72,6 +83,8 @@ def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
         ),
         "max-rereads": str(policies.max_rereads),
         "settle": f"{options['settle']:g}",
+        "commits-from": "" if options["commits_from"] == CommitsFrom.ADMIN else options["commits_from"],
+        AS_OF_SETTING: options["commits_as_of"] or "",
         "source-down": "yes" if options["source_down"] else "",
         "failback": "yes" if options["failback"] else "",
         REQUIRED_SETTING: str(options["require_signatures"] or ""),

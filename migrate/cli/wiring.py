@@ -33,6 +33,8 @@ from migrate.spark.java_client import JavaClient
 from migrate.spark.java_settings import JavaSettings, java_settings
 from migrate.survey.group_facts import GroupFactsReader, RememberedGroupFacts
 from migrate.survey.mm2_topics import pinned_log
+from migrate.survey.offsets_export import pin_offsets_topic
+from migrate.survey.policies import CommitsFrom
 from migrate.survey.survey import Clusters
 
 if TYPE_CHECKING:
@@ -112,7 +114,7 @@ def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
 def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mapping[str, Any]) -> Iterator[Clusters]:
     """Yield what `plan` reads through; Spark starts in the background meanwhile, and is stopped at the end.
 
-    `options` are those of the command: `request_timeout`, `master` and `spark_conf`.
+    `options` are those of the command: `request_timeout`, `master`, `spark_conf` and, if it has it, `commits_from`.
     """
     sides = endpoints(flow, options["request_timeout"])
     source = None if source_down else sides[0].admin()
@@ -124,12 +126,20 @@ def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mappi
         lambda: progress.step("keeping the classes that Spark has loaded, so that the next plan starts sooner"),
     )
 
+    reads_topic = options.get("commits_from") == CommitsFrom.CONSUMER_OFFSETS
+
     def begin() -> None:
         compares = not (source_down or options.get("no_match"))
-        wishes.settle(SparkPurpose(_is_small(flow, source, target), compares))
+        is_small = _is_small(flow, source, target) and not (reads_topic and _has_long_offsets_topic(source))
+        wishes.settle(SparkPurpose(is_small, compares))
 
     with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark:
-        yield replace(_plan_clusters(flow, *sides, source, target, spark), begin=begin)
+        clusters = replace(_plan_clusters(flow, *sides, source, target, spark), begin=begin)
+        if reads_topic:
+            from migrate.spark.topic_commits import SparkTopicCommits
+
+            clusters = replace(clusters, offsets_topic=SparkTopicCommits(spark, sides[0].java))
+        yield clusters
 
 
 def _is_small(flow: Flow, source: ClusterAdmin | None, target: ClusterAdmin) -> bool:
@@ -143,6 +153,15 @@ def _is_small(flow: Flow, source: ClusterAdmin | None, target: ClusterAdmin) -> 
     except MigrateError:
         return False
     return all(log.end - log.start <= MOST_HELD for log in logs if isinstance(log, LogRange))
+
+
+def _has_long_offsets_topic(source: ClusterAdmin | None) -> bool:
+    if source is None:
+        return False
+    try:
+        return pin_offsets_topic(source, None).offsets > MOST_HELD
+    except MigrateError:
+        return True  # who reads it says why it cannot
 
 
 def _plan_clusters(

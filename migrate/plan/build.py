@@ -11,7 +11,6 @@ from migrate.checks import checklist
 from migrate.checks.check import CheckFacts, ClusterSide, GroupNames, HiddenTopics, Mm2Facts, TopicFacts, TopicShape
 from migrate.checks.rights import is_infrastructure
 from migrate.commit_table import GroupCommits, has_epochs, partitions_by_group, partitions_of_keys
-from migrate.match.comparison import Comparison
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Unmatched
 from migrate.mm2.chain import NO_WINDOW
@@ -19,7 +18,8 @@ from migrate.mm2.checkpoint_table import newest_ms, topics_with_checkpoints
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.topics import CheckpointKey
 from migrate.model import CheckResult, Commit, Failure, GroupPartition, GroupState, LogRange, Row, Side, TopicPartition
-from migrate.plan.plan import FORMAT_VERSION, Header, PinnedRange, Plan, PlannedGroupState
+from migrate.plan.header import flow_names, pinned_ranges, planned_states, reading_cost
+from migrate.plan.plan import FORMAT_VERSION, Header, Plan
 from migrate.plan.rows import build_row, uncommitted_row, with_blocks
 from migrate.plan.totals import sums_of
 from migrate.plan.translate import RowFacts
@@ -48,13 +48,13 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
         source_cluster_id=facts.source.cluster_id,
         target_cluster_id=facts.target.cluster_id,
         source_down=request.source_down,
-        flow=_flow_names(flow),
+        flow=flow_names(flow),
         settings=request.settings,
         waivers=tuple(str(w) for w in request.policies.waivers),
         target_topic_ids=survey.target.topic_ids,
         source_topic_ids=survey.source.topic_ids,
-        pinned=_pinned(survey),
-        group_states=_planned_states(survey),
+        pinned=pinned_ranges(survey),
+        group_states=planned_states(survey),
         checks=results,
         counts={
             "commits_read": survey.selected.commits_read,
@@ -68,7 +68,7 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
         },
         timings=survey.timings,
         failback=flow.failback,
-        comparison=_reading_cost(survey.comparison) if request.limits.match_records else {},
+        comparison=reading_cost(survey.comparison) if request.limits.match_records else {},
         sums=sums_of(rows),
     )
     return Plan(header, with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results)))
@@ -139,6 +139,7 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
         unknown_when_down=(tuple(p.pattern for p in excluded) or ("groups.exclude",)) if down else (),
         other_kinds=other_kinds(survey.group_facts.source_kinds, request.filters),
         applications=_applications(flow, survey),
+        witness=survey.selected.witness,
     )
 
 
@@ -300,7 +301,10 @@ class _Rows:
             answer=shared.places.get(commit.offset) if commit else None,
             equality=shared.equality,
         )
-        if commit is None and not request.source_down:
+        if as_of := survey.selected.as_of:
+            missing = as_of.missing.get(key, "")
+            facts = facts._replace(live_source_offset=as_of.offset(key), missing_then=missing)
+        if commit is None and not request.source_down and not facts.missing_then:
             return uncommitted_row(facts, request.policies)
         return build_row(facts, request.policies, request.source_down)
 
@@ -331,67 +335,3 @@ def _never_committed(survey: Survey) -> dict[str, tuple[str, ...]]:
         if absent:
             missing[group] = absent
     return missing
-
-
-def _flow_names(flow: Flow) -> dict[str, str]:
-    # In MM2's own words, whose source is the plan's target on a failback.
-    on_mm2_source = flow.syncs_side is (Side.TARGET if flow.failback else Side.SOURCE)
-    return {
-        "replication_policy": str(flow.policy.kind),
-        "separator": flow.policy.separator,
-        "offset_syncs_location": str(Side.SOURCE if on_mm2_source else Side.TARGET),
-        "checkpoints_topic": flow.checkpoints_topic,
-        "offset_syncs_topic": flow.offset_syncs_topic,
-        "source_bootstrap": flow.source.bootstrap,
-        "target_bootstrap": flow.target.bootstrap,
-        "topics": ",".join(p.pattern for p in flow.topic_filter.include) if flow.topic_filter else "",
-        "topics_exclude": ",".join(p.pattern for p in flow.topic_filter.exclude) if flow.topic_filter else "",
-        **flow.runtime_words(),
-    }
-
-
-def _reading_cost(compared: Comparison | None) -> dict[str, int]:
-    """Return what comparing was expected to read and did read, for the header."""
-    if compared is None:
-        return {}
-    answers = compared.answers.values()
-    return {
-        "partitions": compared.estimate.partitions,
-        "left_out": compared.estimate.left_out,
-        "source_bytes_estimated": compared.estimate.source_bytes,
-        "source_bytes_fetched": compared.source_bytes,
-        "source_records_estimated": compared.estimate.source_records,
-        "source_records_read": sum(a.source_read for a in answers),
-        "target_bytes_estimated": compared.estimate.target_bytes,
-        "target_bytes_fetched": compared.target_bytes,
-        "target_records_estimated": compared.estimate.target_records,
-        "target_records_read": sum(a.target_read for a in answers),
-    }
-
-
-def _pinned(survey: Survey) -> tuple[PinnedRange, ...]:
-    ranges = [
-        PinnedRange(str(side), tp.topic, tp.partition, log.start, log.end)
-        for side, logs in ((Side.SOURCE, survey.logs.source), (Side.TARGET, survey.logs.target))
-        for tp, log in logs.items()
-        if isinstance(log, LogRange)
-    ]
-    ranges += [
-        PinnedRange(str(read.side), read.topic, 0, read.pinned.start, read.pinned.end)
-        for read in (survey.mm2.checkpoints_topic, survey.mm2.syncs_topic)
-        if read.pinned
-    ]
-    ranges += [
-        PinnedRange(str(Side.TARGET), survey.mm2.positions.topic, partition, log.start, log.end)
-        for partition, log in survey.mm2.positions.pinned.items()
-    ]
-    return tuple(sorted(ranges, key=lambda r: (r.side, r.topic, r.partition)))
-
-
-def _planned_states(survey: Survey) -> tuple[PlannedGroupState, ...]:
-    return tuple(
-        PlannedGroupState(str(side), group, state.state, state.member_count, state.kind)
-        for side, states in ((Side.SOURCE, survey.source.states), (Side.TARGET, survey.target.states))
-        for group, state in sorted(states.items())
-        if isinstance(state, GroupState)
-    )

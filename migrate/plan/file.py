@@ -34,6 +34,7 @@ from migrate.plan.plan import (
     Plan,
     PlannedGroupState,
     header_document,
+    row_fields_after,
 )
 from migrate.row_table import GROUP, GroupRows, Known, PlanRows, row_of
 
@@ -90,6 +91,7 @@ ROW_SCHEMA_FIELDS: tuple[dict[str, Any], ...] = (
     _text("why", "Code of what comparing records said, such as proven; empty if none were compared."),
     _offset("missing_on_target", "Owed records that have no copy on the target; null where that is not known."),
     _text("target_metadata", "Metadata to commit with the target offset, byte for byte; empty for none."),
+    _offset("live_source_offset", "In a plan of commits as of an earlier time: what is committed on the source now."),
 )
 
 
@@ -190,7 +192,7 @@ def read_plan(path: Path) -> Plan:
         header = _header(json.loads(metadata[HEADER_KEY]))
         if str(header.format_version) != metadata[FORMAT_KEY]:
             raise ValueError(f"format {header.format_version} in the header")
-        plan = Plan(header, _rows(content, header.format_version >= TABLES_SINCE))
+        plan = Plan(header, _rows(content, header.format_version))
     except Exception as error:  # a damaged file can fail in any way in any layer: Avro, deflate, JSON, types
         raise UnreadablePlan(
             f"{path} is a plan, but it is damaged or cut short ({type(error).__name__}: {str(error)[:200]}).",
@@ -327,14 +329,15 @@ def _metadata(content: bytes, path: Path) -> Mapping[str, str]:
     return {key: entries[key] for key in (FORMAT_KEY, HEADER_KEY, FINGERPRINT_KEY)}
 
 
-def _rows(content: bytes, as_tables: bool) -> PlanRows:
+def _rows(content: bytes, version: int) -> PlanRows:
     """Return the rows of a plan's records: each is a group's table, or a single row before there were tables."""
     import fastavro
 
     known: Known = {}
     records: Iterator[Any] = fastavro.reader(BytesIO(content))
-    if as_tables:
-        return PlanRows(GroupRows.of_table(_table_of(record), known) for record in records)
+    if version >= TABLES_SINCE:
+        without = row_fields_after(version)
+        return PlanRows(GroupRows.of_table(_table_of(record), known, without) for record in records)
     return PlanRows.of(row_of(record, known) for record in records)
 
 

@@ -18,12 +18,16 @@ from typing import Any
 from migrate.model import CheckResult, Decision, Level, Row, Scope, may_skip, rewinds
 from migrate.row_table import GroupRows, PlanRows, row_document
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 # Plans of these formats can be read; what a later one added is empty there. Only the newest is applied.
-READABLE_FORMATS = (3, 4, 5)
+READABLE_FORMATS = (3, 4, 5, 6)
 # From this one on, file and fingerprint hold a table for each group; before, a document for each row.
 TABLES_SINCE = 5
 ADDED_IN = {"source_topic_ids": 4, "undoes_events": 4, "undoes_digest": 4}
+# The same of rows.
+ROW_FIELDS_ADDED_IN = {"live_source_offset": 6}
+# Names the time whose commits a plan translates, where these are not those of now.
+AS_OF_SETTING = "commits-as-of"
 MIN_APPROVAL_DIGITS = 32
 SHORT_DIGITS = 12
 
@@ -178,6 +182,11 @@ def header_document(header: Header) -> dict[str, Any]:
     return {name: value for name, value in asdict(header).items() if ADDED_IN.get(name, 0) <= header.format_version}
 
 
+def row_fields_after(format_version: int) -> frozenset[str]:
+    """Return the fields of rows that plans of a format do not have yet."""
+    return frozenset(name for name, since in ROW_FIELDS_ADDED_IN.items() if since > format_version)
+
+
 def canonical(document: Mapping[str, Any]) -> bytes:
     """Return the one byte form of a document that is hashed: sorted keys, no spaces, UTF-8."""
     # surrogatepass: a group's name may come from bytes that are not UTF-8; it must still hash to something.
@@ -188,8 +197,10 @@ def canonical(document: Mapping[str, Any]) -> bytes:
 def fingerprint(header: Header, rows: PlanRows) -> str:
     """Return the SHA-256, in hex, over every header field and row, in the form of the header's format."""
     digest = hashlib.sha256(canonical(header_document(header)))
-    tables = (table.document() for table in rows.groups().values())
-    for document in tables if header.format_version >= TABLES_SINCE else map(row_document, rows):
+    without = row_fields_after(header.format_version)
+    tables = (table.document(without) for table in rows.groups().values())
+    of_rows = (row_document(row, without) for row in rows)
+    for document in tables if header.format_version >= TABLES_SINCE else of_rows:
         digest.update(b"\n")
         digest.update(canonical(document))
     return digest.hexdigest()

@@ -15,6 +15,8 @@ from migrate.mm2.chain import Window, lower_end, rereads_estimate
 from migrate.mm2.topics import CheckpointRecord
 from migrate.model import PROVEN_SYNC, Commit, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
 from migrate.survey.policies import (
+    AS_OF_GONE,
+    AS_OF_NONE,
     BEYOND_LOG_END,
     NO_CHECKPOINT,
     NOT_REPLICATED,
@@ -35,7 +37,9 @@ class RowFacts(NamedTuple):
     None where the target has no such topic. `not_replicated` is "" or says why MM2 does not copy the topic.
     `checkpoint` is a number to compare with, and the last resort when the source is gone.
     `answer` is what comparing the records gave, None where nothing was compared; `equality` is what their
-    topic's records had to agree in, None where that is not known.
+    topic's records had to agree in, None where that is not known. In a plan of commits as of an earlier time,
+    `live_source_offset` is what is committed now, and `missing_then` why there is no commit of then, as a code of
+    `UNTRANSLATABLE_REASONS`, "" where there is one.
     """
 
     key: GroupPartition
@@ -52,6 +56,8 @@ class RowFacts(NamedTuple):
     syncs_read: bool = True
     answer: Matched | Unmatched | None = None
     equality: Equality | None = None
+    live_source_offset: int | None = None
+    missing_then: str = ""
 
 
 class Place(NamedTuple):
@@ -84,9 +90,18 @@ class Nowhere:
     always_blocks: bool = False
 
 
+_MISSING_THEN = {
+    AS_OF_GONE: "Compaction has left no record of this commit from before the time of --commits-as-of: what stood "
+    "there then is not known.",
+    AS_OF_NONE: "The group had no commit here at the time of --commits-as-of, and has one now.",
+}
+
+
 def place(facts: RowFacts, source_down: bool) -> Place | Nowhere:
     """Return where the commit belongs on the target, or why no law says."""
     key = facts.key
+    if facts.missing_then:
+        return Nowhere(facts.missing_then, _MISSING_THEN[facts.missing_then])
     if facts.not_replicated:
         return Nowhere(NOT_REPLICATED, facts.not_replicated)
     if facts.target_partitions is None:

@@ -22,11 +22,11 @@ from migrate.model import (
     lag,
     may_skip,
 )
-from migrate.plan.plan import Header, Plan
+from migrate.plan.plan import AS_OF_SETTING, Header, Plan
 from migrate.plan.totals import is_proven_best
 from migrate.plan.translate import why_text
 from migrate.show.table import aligned, headed, wrapped
-from migrate.survey.policies import UNTRANSLATABLE_REASONS
+from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE, UNTRANSLATABLE_REASONS
 from migrate.text import Colour, many, name, paint, safe, some
 
 Labelled = tuple[str, str]
@@ -161,8 +161,18 @@ def _row_told(row: Row, header: Header) -> Iterator[Labelled]:
 
 
 def _stood(row: Row, header: Header) -> str:
+    text = _stood_then(row, header)
+    if as_of := header.settings.get(AS_OF_SETTING):
+        now = "nothing" if row.live_source_offset is None else str(row.live_source_offset)
+        text += f" That is as of {safe(as_of)}; when the plan was made, {now} was committed."
+    return text
+
+
+def _stood_then(row: Row, header: Header) -> str:
     source = name(header.source_alias)
     if row.source_committed is None:
+        if row.reason in (AS_OF_GONE, AS_OF_NONE):
+            return row.sentence
         if header.source_down:
             return f"{source} was down: where the group stood there is not known."
         return f"The group never committed this partition on {source}."

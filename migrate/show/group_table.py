@@ -11,7 +11,7 @@ from typing import Any
 
 from migrate.match.protocol import Why
 from migrate.model import Decision, Grade, Method, Row, between, may_skip, rewinds
-from migrate.plan.plan import Plan
+from migrate.plan.plan import AS_OF_SETTING, Plan
 from migrate.plan.totals import group_totals
 from migrate.row_table import GroupRows, PlanRows
 from migrate.show.table import Column, Layout, headed, layout, number, tally, wrapped
@@ -20,6 +20,9 @@ from migrate.text import Colour, cells, many, name, paint, safe
 LEGEND = (
     "CURRENT-OFFSET, LOG-END-OFFSET and LAG are the source's. TARGET-OFFSET is this plan's, MM2-OFFSET what "
     "MM2's newest checkpoint says. RE-READS: a bare number is proven, <= a proven bound, ~ an estimate."
+)
+LIVE_LEGEND = (
+    "CURRENT-OFFSET is that of the time that the plan goes by, LIVE-OFFSET what was committed when it was made."
 )
 NARROW_TEXT = 20
 SAID_BY_GRADE = ("translated", str(Why.PROVEN))
@@ -31,11 +34,14 @@ def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> It
         yield "No rows."
         return
     yield from wrapped(LEGEND, width)
-    shown = PlanRows.of(rows)
+    shown, numbers = PlanRows.of(rows), NUMBERS
+    if AS_OF_SETTING in plan.header.settings:
+        yield from wrapped(LIVE_LEGEND, width)
+        numbers = (*NUMBERS[:2], LIVE, *NUMBERS[2:])
     renamed = any(source != target for source, target in shown.values("source_topic", "target_topic"))
-    fields = _wide_fields(renamed)
+    fields = _wide_fields(renamed, numbers)
     wide = _laid_out(fields, shown, width)
-    narrow = None if wide.width <= width else _laid_out(NUMBERS, shown, width - NARROW_TEXT - 4, gap=1)
+    narrow = None if wide.width <= width else _laid_out(numbers, shown, width - NARROW_TEXT - 4, gap=1)
     whole, states = plan.groups(), states_told(plan)
     for group, listed in shown.groups().items():
         yield ""
@@ -43,7 +49,7 @@ def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> It
         if narrow is None:
             yield from _wide_rows(listed, wide, fields, colour)
         else:
-            yield from _narrow_rows(listed, narrow, width, colour)
+            yield from _narrow_rows(listed, narrow, numbers, width, colour)
 
 
 def _group_line(group: str, rows: GroupRows, states: str, width: int, colour: bool) -> Iterator[str]:
@@ -131,15 +137,18 @@ NUMBERS: tuple[Field, ...] = (
 )
 
 
-def _wide_fields(renamed: bool) -> tuple[Field, ...]:
+LIVE = Field(Column("LIVE-OFFSET"), ("live_source_offset",))
+
+
+def _wide_fields(renamed: bool, numbers: Sequence[Field]) -> tuple[Field, ...]:
     target_topic = Field(Column("TARGET-TOPIC", right=False), ("target_topic",), text=name)
     return (
         Field(Column("GROUP", right=False), ("group",), text=name),
         Field(Column("TOPIC", right=False), ("source_topic",), text=name),
-        *NUMBERS[:4],
+        *numbers[:-3],
         *[target_topic] * renamed,
         Field(Column("PRIOR-OFFSET"), ("target_prior",)),
-        *NUMBERS[4:],
+        *numbers[-3:],
         Field(Column("DECISION", right=False), ("decision",), text=str),
         Field(Column("METHOD", len("checkpoint"), right=False), ("method",), text=_word),
         Field(Column("GRADE", len("estimated"), right=False), ("grade",), text=_word),
@@ -167,11 +176,11 @@ def _wide_rows(rows: GroupRows, wide: Layout, fields: Sequence[Field], colour: b
     yield from map(_painted, lines, rows) if colour else lines
 
 
-def _narrow_rows(rows: GroupRows, narrow: Layout, width: int, colour: bool) -> Iterator[str]:
+def _narrow_rows(rows: GroupRows, narrow: Layout, numbers: Sequence[Field], width: int, colour: bool) -> Iterator[str]:
     room = width - 2 - narrow.width - 2
     for heading in narrow.headings:
         yield paint(f"  {heading}", Colour.DIM, colour)
-    lines = _lines(rows, narrow, NUMBERS)
+    lines = _lines(rows, narrow, numbers)
     for (source, target), listed in groupby(rows, key=lambda r: (r.source_topic, r.target_topic)):
         yield f"  {name(source)}" + (f" -> {name(target)}" if target != source else "")
         for row, line in zip(listed, lines, strict=False):

@@ -139,6 +139,7 @@ def _columns(header: Header) -> dict[str, Callable[[Row], Value]]:
         **{field.replace("_", " ").upper(): attrgetter(field) for field in OWN_FIELDS},
         "TARGET GROUP METADATA": lambda r: r.target_prior_metadata,
         "NEW METADATA": lambda r: r.target_metadata,
+        "LIVE SOURCE OFFSET": lambda r: r.live_source_offset,
     }
 
 

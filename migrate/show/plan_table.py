@@ -11,7 +11,7 @@ from migrate.checks.registry import OFFSETS_EXPIRY
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.forecast import forecast
-from migrate.plan.plan import FORMAT_VERSION, Header, Plan
+from migrate.plan.plan import AS_OF_SETTING, FORMAT_VERSION, Header, Plan
 from migrate.plan.totals import Mm2Comparison, Totals, totals
 from migrate.show.group_table import group_lines
 from migrate.show.table import aligned, headed, tally, wrapped
@@ -122,6 +122,8 @@ def identity(plan: Plan, path: str) -> Iterator[tuple[str, str]]:
         yield "Undoes", f"the plan {safe(h.undoes)}"
     if h.failback:
         yield "Failback", failback_text(h)
+    if as_of := h.settings.get(AS_OF_SETTING):
+        yield "As of", f"commits as they stood at {safe(as_of)}: records that were read since then are read again"
     source = "down, not read" if h.source_down else f"cluster id {safe(h.source_cluster_id) or 'not read'}"
     yield "Source", f"{name(h.source_alias)}, {source}"
     yield "Target", f"{name(h.target_alias)}, cluster id {safe(h.target_cluster_id) or 'not read'}"

@@ -32,7 +32,7 @@ NUMBERS = (
     "partition", "source_committed", "source_log_start", "source_log_end", "target_log_start", "target_log_end",
     "target_prior", "target_offset", "rereads_at_most", "rereads_estimate", "lower_source_offset",
     "lower_target_offset", "upper_source_offset", "upper_target_offset", "checkpoint_source_offset",
-    "checkpoint_target_offset", "missing_on_target",
+    "checkpoint_target_offset", "missing_on_target", "live_source_offset",
 )  # fmt: skip
 WORDS = ("source_topic", "target_topic", "decision", "method", "grade", "reason", "lower_kind", "equality", "why",
          "source_metadata", "target_prior_metadata", "target_metadata")  # fmt: skip

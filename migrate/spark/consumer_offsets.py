@@ -32,6 +32,9 @@ ATTEMPTS = 3
 # ConsumerStrategy.retrieveAllPartitions); the older one asks for the ends of what is assigned.
 _OLDER_LISTING = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 _UNCOMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+# That listing asks for what its own group has committed, which takes DESCRIBE on it: one name can be granted, a
+# random one of Spark's cannot. Nothing is ever committed under it, and nobody joins it.
+_OF_ONE_GROUP = {"kafka.group.id": "mm2-migrate"}
 # The driver holds the lines of a task at once.
 _OFFSETS_A_TASK = 100_000
 # More than one, for two partitions' lines may come to one task, by their hash.
@@ -312,7 +315,8 @@ def topic_reader(spark: "SparkSession", settings: JavaSettings) -> Read:
     def read(logs: Mapping[int, LogRange]) -> "DataFrame":
         offsets = sum(log.end - log.start for log in logs.values())
         tasks = max(spark.sparkContext.defaultParallelism, offsets // _OFFSETS_A_TASK)
-        return read_ranges(spark, {**settings.source, "minPartitions": str(tasks)}, OFFSETS_TOPIC, logs)
+        options = {**settings.source, **_OF_ONE_GROUP, "minPartitions": str(tasks)}
+        return read_ranges(spark, options, OFFSETS_TOPIC, logs)
 
     return read
 

@@ -12,7 +12,7 @@ from migrate.ports import CommitReader
 from migrate.survey.filters import Filters
 from migrate.survey.groups import NO_ANSWER
 from migrate.survey.policies import Uncommitted
-from migrate.survey.survey import Clusters, PlanRequest, SelectedCommits, Timer
+from migrate.survey.survey import Clusters, PlanRequest, SelectedCommits, Timer, TopicWitness
 from migrate.text import many
 
 UNSTABLE = "UNSTABLE_OFFSET_COMMIT"
@@ -31,7 +31,7 @@ def from_source(clusters: Clusters, listed: frozenset[str], request: PlanRequest
     _refuse_failures(answers, listed, alias, request.filters)
     commits = {group: answer for group, answer in answers.items() if not isinstance(answer, Failure)}
     unstable = frozenset(group for group in unstable if request.filters.group_verdict(group) is None)
-    return _selected(commits, request, unstable, frozenset(group for group, answer in answers.items() if answer))
+    return within_filters(commits, request, unstable, frozenset(group for group, answer in answers.items() if answer))
 
 
 def from_checkpoints(reading: CheckpointReading, request: PlanRequest) -> SelectedCommits:
@@ -41,14 +41,15 @@ def from_checkpoints(reading: CheckpointReading, request: PlanRequest) -> Select
     for key, record in reading.latest.items():
         place = TopicPartition(source_topic(key.target_topic) or key.target_topic, key.partition)
         commits.setdefault(key.group, {})[place] = Commit(record.source_offset, record.metadata)
-    return _selected(commits, request, frozenset(), frozenset(commits))
+    return within_filters(commits, request, frozenset(), frozenset(commits))
 
 
-def _selected(
+def within_filters(
     commits: Mapping[str, Commits],
     request: PlanRequest,
     unstable: frozenset[str],
     groups_seen: frozenset[str],
+    witness: TopicWitness | None = None,
 ) -> SelectedCommits:
     """Sort commits into those inside the filters and what the filters take."""
     kept: dict[str, Commits] = {}
@@ -61,7 +62,7 @@ def _selected(
         else:
             kept[group] = of_group
     read = sum(map(len, commits.values()))
-    return SelectedCommits(GroupCommits(kept), read, filtered, unstable, groups_seen)
+    return SelectedCommits(GroupCommits(kept), read, filtered, unstable, groups_seen, witness)
 
 
 def read_priors(

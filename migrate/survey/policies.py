@@ -16,6 +16,8 @@ NOT_REPLICATED = "topic-not-replicated"
 BEYOND_LOG_END = "commit-beyond-log-end"
 NO_CHECKPOINT = "source-gone-without-checkpoint"
 SOURCE_TOPIC_MISSING = "source-topic-missing"
+AS_OF_GONE = "commit-as-of-gone"
+AS_OF_NONE = "no-commit-as-of"
 UNTRANSLATABLE_REASONS = (
     TOPIC_MISSING,
     PARTITION_MISSING,
@@ -23,6 +25,8 @@ UNTRANSLATABLE_REASONS = (
     BEYOND_LOG_END,
     NO_CHECKPOINT,
     SOURCE_TOPIC_MISSING,
+    AS_OF_GONE,
+    AS_OF_NONE,
 )
 NOWHERE_TO_SET = (TOPIC_MISSING, PARTITION_MISSING)
 
@@ -42,6 +46,13 @@ class Rewind(StrEnum):
     BLOCK = "block"
     KEEP = "keep"
     SET = "set"
+
+
+class CommitsFrom(StrEnum):
+    """Where a plan's commits are read."""
+
+    ADMIN = "admin"
+    CONSUMER_OFFSETS = "consumer-offsets"
 
 
 class Uncommitted(StrEnum):

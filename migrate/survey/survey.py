@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from migrate.clock import Clock
 from migrate.commit_table import GroupCommits
@@ -29,8 +29,12 @@ from migrate.progress import BATCH, in_batches
 from migrate.survey.connect_topics import ConnectTopic
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import GroupFacts, GroupFactsReader
+from migrate.survey.offsets_export import OffsetsPin
 from migrate.survey.policies import Policies
 from migrate.survey.producers import Growth
+
+if TYPE_CHECKING:
+    from migrate.survey.topic_commits import OffsetsTopicReader
 
 States = Mapping[str, GroupState | Failure]
 T = TypeVar("T")
@@ -45,7 +49,7 @@ class PlanRequest:
     `limits` bound what is read of the records. `only_compares` is True where nobody is to cut over, and what both
     clusters have committed is to be compared: then the target's commits are those of its own groups too, the source's
     are read once more after them, and what only a cutover asks is not asked (a second look at groups and log ends,
-    expiry, MM2's tasks).
+    expiry, MM2's tasks). `as_of_ms` is the time, in ms since 1970, whose commits are to be translated; None for now.
     """
 
     flow: Flow
@@ -56,6 +60,7 @@ class PlanRequest:
     settings: Mapping[str, str]
     limits: Limits = Limits(match_records=1_000_000, fetch_bytes=None)
     only_compares: bool = False
+    as_of_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,7 @@ class Clusters:
     `comparer` is None where no records are to be compared, `worker` where no Connect worker is known. `hosted` tells
     per side which topics a cluster has, shown to us or not; a side that nobody can ask is not in it.
     `source_groups` and `target_groups` tell of groups what an admin client does not; None where nobody is to be asked.
+    `offsets_topic` reads the source's commits from its offsets topic; None where coordinators are asked for them.
     `begin` is called once both clusters have answered, by a plan: what takes long to start may ask them then how much
     there is to read. `commits_ready` returns once it can read commits, `records_ready` once it can read records;
     `records_read` is called after the last record was read, `all_read` after everything was. None where nothing takes
@@ -81,6 +87,7 @@ class Clusters:
     worker: WorkerReader | None = None
     source_groups: GroupFactsReader | None = None
     target_groups: GroupFactsReader | None = None
+    offsets_topic: "OffsetsTopicReader | None" = None
     begin: Callable[[], None] | None = None
     commits_ready: Callable[[], object] | None = None
     records_ready: Callable[[], object] | None = None
@@ -89,10 +96,45 @@ class Clusters:
 
 
 @dataclass(frozen=True)
+class TopicWitness:
+    """What the offsets topic says beside the commits of listed groups, of what the filters let through.
+
+    `groups` is how many have commits there, `unlisted` those of them that no listing shows. `undecodable` names by
+    group the partitions whose newest record cannot be decoded, and why; `undecodable_keys` counts commits of nobody
+    knows whom.
+    """
+
+    pin: OffsetsPin
+    groups: int
+    unlisted: tuple[str, ...]
+    undecodable: Mapping[str, tuple[str, ...]]
+    undecodable_keys: int
+
+
+@dataclass(frozen=True)
+class AsOf:
+    """The commits of now, beside those of an earlier time that a plan is about; of what the filters let through.
+
+    `live` are by group. `missing` are places that have no commit of then, sorted, by why: `AS_OF_GONE` where compaction
+    may have taken it, `AS_OF_NONE` where there was none and there is one now.
+    """
+
+    live: Mapping[str, Commits]
+    missing: Mapping[GroupPartition, str]
+
+    def offset(self, key: GroupPartition) -> int | None:
+        """Return what is committed now at a place; None for nothing."""
+        commit = self.live.get(key.group, {}).get(key.source_partition)
+        return None if commit is None else commit.offset
+
+
+@dataclass(frozen=True)
 class SelectedCommits:
     """The commits inside the filters, sorted, what the filters took (by filter), and how many were read in all.
 
     `unstable` are groups inside the filters with transactional offsets pending, `groups_seen` all that have commits.
+    `witness` is what the offsets topic says, None where it was not read for them. `as_of` is None where `commits` are
+    those of now.
     """
 
     commits: GroupCommits
@@ -100,6 +142,19 @@ class SelectedCommits:
     filtered: Mapping[str, int]
     unstable: frozenset[str]
     groups_seen: frozenset[str]
+    witness: TopicWitness | None = None
+    as_of: AsOf | None = None
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """The groups that a plan is about."""
+        missing = () if self.as_of is None else self.as_of.missing
+        return frozenset(self.commits.groups()) | self.unstable | {key.group for key in missing}
+
+    @property
+    def live(self) -> Mapping[str, Commits]:
+        """What these groups have committed now."""
+        return self.commits.groups() if self.as_of is None else self.as_of.live
 
 
 @dataclass(frozen=True)

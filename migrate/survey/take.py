@@ -58,6 +58,7 @@ from migrate.survey.survey import (
     copy_of,
     window_questions,
 )
+from migrate.survey.topic_commits import from_offsets_topic, with_missing
 from migrate.survey.two_looks import both_looks, describe, list_again
 from migrate.text import many
 
@@ -185,9 +186,10 @@ def _first_look(by: _Surveyor) -> _FirstLook:
         ids_of = sorted(topic for topic in on_source.topics if not flow.why_not_replicated(topic))
         ids = timer.run("topics", f"asking {source.alias} for topic ids", lambda: source.topic_ids(ids_of))
         on_source = replace(on_source, listed=listed, topic_ids=ids)
-        selected = from_source(by.clusters, listed, by.request, timer)
+        select = from_source if by.clusters.offsets_topic is None else from_offsets_topic
+        selected = select(by.clusters, listed, by.request, timer)
     positions = _positions_ahead(by, selected, topics)
-    groups = sorted(selected.commits.groups().keys() | selected.unstable)
+    groups = sorted(selected.groups)
     on_target_states, on_source_states = describe(target, source, groups, timer)
     on_target = replace(on_target, states=on_target_states)
     on_source = replace(on_source, states=on_source_states)
@@ -232,6 +234,7 @@ def _pin(by: _Surveyor, first: _FirstLook) -> _Pinned:
     """Pin the logs of all places of the plan, after what has to lie below their ends was read."""
     clusters, flow, timer = by.clusters, by.flow, by.timer
     keys = with_uncommitted(first.selected.commits, first.source.topics, first.target.topics, by.request)
+    keys = with_missing(keys, first.selected.as_of)
     topics = {partition.topic for partition in partitions_of_keys(keys)}
     copies = set(map(flow.policy.target_topic, topics)) & first.target.topics.keys()
     # Before the logs are pinned: of a topic that is created anew from here on, `apply` sees another id.
@@ -312,7 +315,7 @@ def _read_group_facts(
 ) -> GroupFacts:
     """Read commits again, of groups that have no member, and what decides when offsets expire."""
     flow, clusters, timer = by.flow, by.clusters, by.timer
-    reader, before = clusters.source_commits, first.selected.commits.groups()
+    reader, before = clusters.source_commits, first.selected.live
     on_source = commits_that_moved(reader, before, source_states, flow.source.alias, timer, by.request.filters)
     reader, alias = clusters.target_commits, flow.target.alias
     on_target = commits_that_moved(reader, first.priors, target_states, alias, timer)

@@ -82,7 +82,7 @@ class SecureScene:
         """What the product says that a command needs on one side, for these groups."""
         options = self.lab.options
         given = ClusterOptions(self.lab.mm2_properties, options.source_alias, options.target_alias, *[None] * 7)
-        names = resources_of(resolve_flow(given), side, groups, [self.pool])
+        names = resources_of(resolve_flow(given), side, groups, [self.pool], "consumer-offsets" in command)
         return {
             (
                 str(right.operation),

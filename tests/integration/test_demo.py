@@ -146,6 +146,8 @@ def test_the_scene_alone_can_be_planned_by_hand_and_ends_with_ctrl_c(tmp_path: P
         assert any(line.startswith("Ctrl-C") for line in process.stdout), process.communicate()
         commands = CommandLine(work, ("--mm2-config", "mm2.properties", "--source", "A", "--target", "B"))
         commands.plan("wave1.plan", "--groups-file", "wave1.txt").expect(0)
+        commands.plan("read.plan", "--groups-file", "wave1.txt", "--commits-from", "consumer-offsets").expect(0)
+        assert commands.document("read.plan")["rows"] == commands.document("wave1.plan")["rows"]
         commands.execute("wave1.plan").expect(0)
         commands.verify("wave1.plan").expect(0)
     finally:

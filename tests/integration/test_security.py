@@ -128,13 +128,15 @@ def test_the_doctor_finds_all_rights_and_names_each_that_is_missing(secure: Secu
     for side in Side:
         wanted = {grant for command in COMMANDS for grant in secure.grants(command, side, [group])}
         secure.cluster(side).grant(USER, wanted)
-    well = commands.run("doctor", *commands.clusters, "--group", group).expect(0)
+    reading = ("--commits-from", "consumer-offsets")
+    well = commands.run("doctor", *commands.clusters, "--group", group, *reading).expect(0)
     assert "rights for rollback on target B" in well.stdout
+    assert "rights for plan --commits-from consumer-offsets on source A: all there" in " ".join(well.stdout.split())
     # DESCRIBE only: every list is complete, and nothing else is allowed.
     for side in Side:
         wanted = {("DESCRIBE", kind, name) for _, kind, name in secure.grants("plan", side, [group])}
         secure.cluster(side).grant(USER, wanted)
-    ill = commands.run("doctor", *commands.clusters, "--group", group).expect(1)
+    ill = commands.run("doctor", *commands.clusters, "--group", group, *reading).expect(1)
     text = " ".join(ill.stdout.replace("\n        ", " ").split())
     copy = secure.scene.copy(secure.pool)
     for line in (
@@ -144,10 +146,31 @@ def test_the_doctor_finds_all_rights_and_names_each_that_is_missing(secure: Secu
         f"rights for rollback on target B: missing: READ on group {group}",
         f"DELETE on group {group}",
         "READ on topic A.checkpoints.internal",
+        "missing: READ on topic __consumer_offsets (to read commits there)",
     ):
         assert line in text, f"{line}\n{ill}"
     assert "rights for apply on source A: all there" in text
     assert not found_in(SECRETS, text=said(well, ill))
+
+
+@pytest.mark.long
+def test_commits_from_the_offsets_topic_take_two_rights_more_and_without_it_the_other_way_is_named(
+    secure: SecureScene, tmp_path: Path
+) -> None:
+    group, reading = secure.scene.group("rights"), "plan --commits-from consumer-offsets"
+    commands = secure.sasl(tmp_path)
+    options = ("--group", group, *reading.split()[1:])
+    secure.allow("plan", group)
+    refused = commands.plan("none.plan", *options).expect(1).complaint()
+    assert "__consumer_offsets" in refused and "--commits-from admin" in refused
+    commands.plan("admin.plan", "--group", group).expect(0)
+    more = secure.grants(reading, Side.SOURCE, [group])
+    # Under this name Spark reads: it asks what the group has committed, which is nothing.
+    reader = {("DESCRIBE", "GROUP", "mm2-migrate")}
+    secure.source.grant(USER, secure.grants("plan", Side.SOURCE, [group]) | more | reader)
+    made = commands.plan("topic.plan", *options).expect(0)
+    assert commands.document("topic.plan")["rows"] == commands.document("admin.plan")["rows"]
+    assert not found_in(SECRETS, tmp_path, text=refused + said(made))
 
 
 # One right too few: command, side, resource, what is taken away, what is left of it, and which of them is named. Of

@@ -465,9 +465,9 @@ SAYING = (
         "positions-before-the-commits",
         "MM2's positions are no older than the commits that they are compared with.",
         "migrate/survey/take.py",
-        "        selected = from_source(by.clusters, listed, by.request, timer)\n",
+        "        selected = select(by.clusters, listed, by.request, timer)\n",
         "        read_positions(by.clusters, by.flow, topics, timer)\n"
-        "        selected = from_source(by.clusters, listed, by.request, timer)\n",
+        "        selected = select(by.clusters, listed, by.request, timer)\n",
         ("tests/unit/plan/test_build.py",),
     ),
     Mutant(

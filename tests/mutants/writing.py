@@ -475,7 +475,7 @@ WRITING = (
         "drift-of-the-source-commit-ignored",
         "A group that has moved on the source since the plan is refused.",
         "migrate/apply/drift.py",
-        "        if now != row.source_committed or metadata:\n",
+        "        if now != planned or metadata:\n",
         "        if now is None or metadata:\n",
         ("tests/unit/apply/test_drift.py::test_each_difference_is_drift_and_named",),
     ),

@@ -3,7 +3,6 @@
 import json
 import random
 from collections import Counter
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -23,6 +22,7 @@ from migrate.survey.offsets_wire import (
     label,
 )
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
+from tests.spark.offsetstopic import EPOCH_MS, topic_of
 
 pytestmark = pytest.mark.spark
 
@@ -33,28 +33,8 @@ def quick(spark):
     return offsets_session(lambda: spark, is_small=True)
 
 
-SCHEMA = "key binary, value binary, partition int, offset bigint, timestamp timestamp"
-EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-EPOCH_MS = int(EPOCH.timestamp() * 1000)
 HOUR_MS = 3_600_000
 KNOWN = ("commit", "commit-with-unknown-tags", "commit-tombstone", "group", "group-tombstone")
-
-
-def topic_of(spark, records):
-    """A topic with these (partition, key, value), a millisecond apart; `read` of it."""
-    ends = Counter()
-    rows = []
-    for number, (partition, key, value) in enumerate(records):
-        raw = (None if part is None else bytearray(part) for part in (key, value))
-        rows.append((*raw, partition, ends[partition], EPOCH + timedelta(milliseconds=number)))
-        ends[partition] += 1
-    whole = spark.createDataFrame(rows, SCHEMA)
-
-    def read(logs):
-        inside = [f"(partition = {p} and offset between {log.start} and {log.end - 1})" for p, log in logs.items()]
-        return whole.where(" or ".join(inside) or "false")
-
-    return read, {partition: LogRange(0, end) for partition, end in ends.items()}
 
 
 def exported(spark, records, request, retention_ms=HOUR_MS):

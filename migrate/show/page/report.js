@@ -236,6 +236,7 @@
     say("Compared by", row.equality);
     say("Comparing said", row.why);
     say("Missing on target", row.missing_on_target);
+    say("Committed on source when planned", row.live_source_offset);
     say("Commit metadata", row.source_metadata);
     say("Metadata there", row.target_prior_metadata);
     say("Metadata to write", row.target_metadata);

@@ -209,3 +209,25 @@ def test_a_target_commit_without_value_is_told_as_none() -> None:
     made = plan(row("g", target_prior=10))
     (found,) = drift(made, lambda t, s: t.offsets["g"].clear())
     assert found.seen == "none" and Commit(10).offset == 10
+
+
+AS_OF = {"commits-as-of": "2026-11-23T22:00:00.000Z"}
+
+
+@pytest.mark.parametrize(("now", "drifts"), [(120, True), (150, False), (151, True), (None, True)])
+def test_in_a_plan_of_an_earlier_time_the_live_commit_that_it_saw_is_compared(now: int | None, drifts: bool) -> None:
+    made = plan(row("g", live_source_offset=150), settings=AS_OF)
+
+    def committed(target: FakeCluster, source: FakeCluster) -> None:
+        source.offsets["g"] = {} if now is None else {THERE: Commit(now, "of now")}
+
+    found = drift(made, committed)
+    assert [d.what for d in found] == ["source committed offset"] * drifts
+    assert not drifts or found[0].expected == "150"
+
+
+def test_a_commit_that_was_gone_when_an_earlier_time_was_planned_is_to_be_gone_still() -> None:
+    made = plan(row("g", live_source_offset=None), settings=AS_OF)
+    assert drift(made, lambda t, s: s.offsets["g"].clear()) == ()
+    (found,) = drift(made)
+    assert (found.expected, found.seen) == ("none", "120")

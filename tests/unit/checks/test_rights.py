@@ -27,7 +27,7 @@ RIGHTS_PAGE = Path(__file__).parents[3] / "docs" / "rights.md"
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("side", Side)
 def test_with_all_rights_none_is_missing_and_without_any_each_is_named(command, side):
-    resources = resources_of(FLOW, side, ["g"], ["t"])
+    resources = resources_of(FLOW, side, ["g"], ["t"], reads_offsets=True)
     assert missing(command, side, resources, granted(resources)) == ()
     lacking = missing(command, side, resources, granted(resources, frozenset()))
     wanted = [r for r in needed(command, side) if r.resources in resources]

@@ -40,3 +40,20 @@ def test_subjects_are_the_groups_that_the_filters_leave_and_what_they_have_commi
     subjects = subjects_of(["h", "g", "x1"], commits, filters)
     assert (subjects.groups, subjects.source_topics) == (("g", "h"), ("t",))
     assert names_to_ask(FLOW, Side.TARGET, subjects, {"A.other"})[Resources.TOPICS] == []
+
+
+def test_the_offsets_topic_is_asked_about_only_where_commits_are_to_be_read_there():
+    what = "rights for plan --commits-from consumer-offsets on source A"
+
+    def told(answer, reads_offsets=True):
+        resources = names_to_ask(FLOW, Side.SOURCE, subjects_of([], {}, Filters()), {}, reads_offsets)
+        topics = dict.fromkeys([name for kind, names in resources.items() if kind.is_topic for name in names], answer)
+        return {line: health for health, line, _ in lines(Side.SOURCE, resources, seen(topics=topics))}
+
+    assert what not in told(frozenset({"READ"}), reads_offsets=False)
+    assert told(frozenset({"READ"}))[what] == "ok"
+    assert told(frozenset({"DESCRIBE"}))[what] == "FAIL"
+    # Brokers say of a topic that they hide that it is not there, and every cluster with groups has this one.
+    assert told(Failure("UNKNOWN_TOPIC_OR_PARTITION", "gone"))[what] == "FAIL"
+    on_target = names_to_ask(FLOW, Side.TARGET, subjects_of([], {}, Filters()), {}, True)
+    assert Resources.OFFSETS not in on_target

@@ -17,6 +17,7 @@ from tests.unit.planscene import CHECKPOINTS, SYNCS, world
 ALL = frozenset({"DESCRIBE", "READ", "ALTER", "DELETE"})
 OPTIONS = {
     "groups": (), "exclude_groups": (), "topics": (), "exclude_topics": (), "groups_file": None, "source_down": False,
+    "commits_from": "admin",
     "request_timeout": 5.0, "master": None, "spark_conf": (),
 }  # fmt: skip
 

@@ -16,8 +16,8 @@ from tests.unit.planscene import world
 PROPERTIES = {"bootstrap.servers": "x:1"}
 OPTIONS = {
     "groups": (), "exclude_groups": (), "topics": (), "exclude_topics": (), "groups_file": None, "settle": 15.0,
-    "source_down": False, "failback": False, "require_signatures": 0, "no_match": True, "match_limit": 100,
-    "max_fetch": None,
+    "source_down": False, "failback": False, "commits_from": "admin", "commits_as_of": None,
+    "require_signatures": 0, "no_match": True, "match_limit": 100, "max_fetch": None,
 }  # fmt: skip
 
 
@@ -60,6 +60,38 @@ def test_ctrl_c_while_spark_ends_leaves_the_plan(flows, tmp_path, monkeypatch):
 def test_a_failback_is_planned_from_both_clusters(flows, tmp_path):
     with pytest.raises(UsageError, match="exclude each other"):
         made(tmp_path / "c.plan", failback=True, source_down=True)
+    assert not flows
+
+
+def test_without_the_source_nobody_reads_its_offsets_topic(flows, tmp_path):
+    with pytest.raises(UsageError, match="exclude each other: the topic is on the source"):
+        made(tmp_path / "c.plan", source_down=True, commits_from="consumer-offsets")
+    assert not flows
+
+
+def test_where_commits_come_from_is_in_the_header_unless_coordinators_are_asked(flows, tmp_path):
+    assert "commits-from" not in made(tmp_path / "c.plan").header.settings
+    header = made(tmp_path / "d.plan", commits_from="consumer-offsets").header
+    assert header.settings["commits-from"] == "consumer-offsets"
+
+
+def test_commits_of_an_earlier_time_are_read_in_the_offsets_topic_and_the_time_is_in_the_header(flows, tmp_path):
+    header = made(tmp_path / "c.plan", commits_as_of="2023-11-14T22:00:00+01:00").header
+    assert header.settings["commits-from"] == "consumer-offsets"
+    assert header.settings["commits-as-of"] == "2023-11-14T21:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"commits_as_of": "2026-11-23T22:00:00Z"}, "lies in the future"),
+        ({"commits_as_of": "yesterday"}, "is no moment"),
+        ({"commits_as_of": "1", "source_down": True}, "exclude each other"),
+    ],
+)
+def test_a_time_that_cannot_be_planned_for_is_refused_before_any_cluster_is_asked(flows, tmp_path, options, words):
+    with pytest.raises(UsageError, match=words):
+        made(tmp_path / "c.plan", **options)
     assert not flows
 
 

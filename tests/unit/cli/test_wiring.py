@@ -12,8 +12,9 @@ from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.record_reader import RecordReader
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import MOST_HELD
-from migrate.model import LogRange, Side
-from tests.fakes import FakeClock, NoProgress
+from migrate.model import LogRange, Side, TopicPartition
+from migrate.survey.offsets_topic import OFFSETS_TOPIC
+from tests.fakes import FakeClock, FakeCluster, NoProgress
 
 PASSWORD = "hidden-from-everybody"
 PLAIN = {"bootstrap.servers": "a:1"}
@@ -129,3 +130,11 @@ class Logs:
 def test_little_is_to_be_read_where_both_of_mm2s_topics_are_short(source, target, small):
     clusters = [None if length is None else Logs(length) for length in (source, target)]
     assert wiring._is_small(flow(), *clusters) is small
+
+
+def test_a_long_offsets_topic_or_one_that_is_not_told_is_much_to_read():
+    place = TopicPartition(OFFSETS_TOPIC, 0)
+    for end, is_long in ((MOST_HELD, False), (MOST_HELD + 1, True)):
+        cluster = FakeCluster(ranges={place: LogRange(0, end)})
+        assert wiring._has_long_offsets_topic(cluster) is is_long
+    assert wiring._has_long_offsets_topic(FakeCluster()) and not wiring._has_long_offsets_topic(None)

@@ -157,3 +157,12 @@ def test_where_nobody_told_how_mm2_runs_the_unknown_stands_in_capitals():
     text = told(make_plan([make_row()]), place="orders:0")
     assert "CONNECT-URL/connectors/CONNECTOR/stop" in text
     assert "OFFSETS-TOPIC" in text
+
+
+def test_a_row_of_an_earlier_time_says_where_the_group_is_now():
+    settings = {"commits-as-of": "2026-11-23T22:00:00.000Z"}
+    text = " ".join(told(make_plan([make_row("billing", live_source_offset=99)], settings=settings)).split())
+    assert "as of 2026-11-23T22:00:00.000Z; when the plan was made, 99 was committed" in text
+    lost = make_untranslated(Decision.BLOCK, "commit-as-of-gone", source_committed=None)
+    text = " ".join(told(make_plan([lost], settings=settings)).split())
+    assert "never committed" not in text and "nothing was committed" in text

@@ -37,3 +37,14 @@ def test_the_states_of_both_sides_are_told_by_the_clusters_names():
     )
     plan = make_plan([make_row("g")], group_states=states, source_alias="A", target_alias="B")
     assert states_told(plan) == {"g": "Stable (2 members) on A, Empty on B"}
+
+
+def test_a_plan_of_an_earlier_time_shows_what_is_committed_now_beside_it():
+    rows = [make_row("g", source_committed=12, live_source_offset=99)]
+    for width in (200, 70):
+        plain, as_of = (
+            list(group_lines(make_plan(rows, settings=settings), rows, width, False))
+            for settings in ({}, {"commits-as-of": "2026-11-23T22:00:00.000Z"})
+        )
+        assert "LIVE" not in " ".join(plain)
+        assert "LIVE-OFFSET" in " ".join(as_of) and any(" 99 " in f"{line} " for line in as_of)

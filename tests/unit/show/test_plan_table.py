@@ -38,3 +38,9 @@ def test_a_table_without_groups_names_none():
     plan = make_plan([make_row("billing")])
     assert "billing" not in "\n".join(table(plan, None, Page("p")))
     assert "billing" in "\n".join(table(plan, plan.rows, Page("p")))
+
+
+def test_a_plan_of_an_earlier_time_says_so():
+    told = dict(identity(make_plan([make_row()], settings={"commits-as-of": "2026-11-23T22:00:00.000Z"}), "c.plan"))
+    assert "2026-11-23T22:00:00.000Z" in told["As of"] and "read again" in told["As of"]
+    assert "As of" not in dict(identity(make_plan([make_row()]), "c.plan"))

@@ -1,0 +1,78 @@
+"""What a plan's header says of the survey that it was made from. Pure."""
+
+from migrate.match.comparison import Comparison
+from migrate.mm2.flow import Flow
+from migrate.model import GroupState, LogRange, Side
+from migrate.plan.plan import PinnedRange, PlannedGroupState
+from migrate.survey.offsets_topic import OFFSETS_TOPIC
+from migrate.survey.survey import Survey
+
+
+def flow_names(flow: Flow) -> dict[str, str]:
+    """Return the names that were used: policy, MM2's topics, brokers, MM2's own filter."""
+    # In MM2's own words, whose source is the plan's target on a failback.
+    on_mm2_source = flow.syncs_side is (Side.TARGET if flow.failback else Side.SOURCE)
+    return {
+        "replication_policy": str(flow.policy.kind),
+        "separator": flow.policy.separator,
+        "offset_syncs_location": str(Side.SOURCE if on_mm2_source else Side.TARGET),
+        "checkpoints_topic": flow.checkpoints_topic,
+        "offset_syncs_topic": flow.offset_syncs_topic,
+        "source_bootstrap": flow.source.bootstrap,
+        "target_bootstrap": flow.target.bootstrap,
+        "topics": ",".join(p.pattern for p in flow.topic_filter.include) if flow.topic_filter else "",
+        "topics_exclude": ",".join(p.pattern for p in flow.topic_filter.exclude) if flow.topic_filter else "",
+        **flow.runtime_words(),
+    }
+
+
+def reading_cost(compared: Comparison | None) -> dict[str, int]:
+    """Return what comparing was expected to read and did read."""
+    if compared is None:
+        return {}
+    answers = compared.answers.values()
+    return {
+        "partitions": compared.estimate.partitions,
+        "left_out": compared.estimate.left_out,
+        "source_bytes_estimated": compared.estimate.source_bytes,
+        "source_bytes_fetched": compared.source_bytes,
+        "source_records_estimated": compared.estimate.source_records,
+        "source_records_read": sum(a.source_read for a in answers),
+        "target_bytes_estimated": compared.estimate.target_bytes,
+        "target_bytes_fetched": compared.target_bytes,
+        "target_records_estimated": compared.estimate.target_records,
+        "target_records_read": sum(a.target_read for a in answers),
+    }
+
+
+def pinned_ranges(survey: Survey) -> tuple[PinnedRange, ...]:
+    """Return every log range that the plan was made from, sorted."""
+    ranges = [
+        PinnedRange(str(side), tp.topic, tp.partition, log.start, log.end)
+        for side, logs in ((Side.SOURCE, survey.logs.source), (Side.TARGET, survey.logs.target))
+        for tp, log in logs.items()
+        if isinstance(log, LogRange)
+    ]
+    ranges += [
+        PinnedRange(str(read.side), read.topic, 0, read.pinned.start, read.pinned.end)
+        for read in (survey.mm2.checkpoints_topic, survey.mm2.syncs_topic)
+        if read.pinned
+    ]
+    if survey.selected.witness is not None:
+        read = survey.selected.witness.pin.logs
+        ranges += [PinnedRange(str(Side.SOURCE), OFFSETS_TOPIC, p, log.start, log.end) for p, log in read.items()]
+    ranges += [
+        PinnedRange(str(Side.TARGET), survey.mm2.positions.topic, partition, log.start, log.end)
+        for partition, log in survey.mm2.positions.pinned.items()
+    ]
+    return tuple(sorted(ranges, key=lambda r: (r.side, r.topic, r.partition)))
+
+
+def planned_states(survey: Survey) -> tuple[PlannedGroupState, ...]:
+    """Return the groups' states, those of the source first."""
+    return tuple(
+        PlannedGroupState(str(side), group, state.state, state.member_count, state.kind)
+        for side, states in ((Side.SOURCE, survey.source.states), (Side.TARGET, survey.target.states))
+        for group, state in sorted(states.items())
+        if isinstance(state, GroupState)
+    )

@@ -1,0 +1,278 @@
+"""Commits read in the offsets topic make the plan that coordinators' answers make, on real brokers."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
+from migrate.survey.offsets_wire import CommitValue
+from tests.integration import oracle
+from tests.integration.cli import CommandLine, Ran
+from tests.integration.clusters import CALL_SECONDS, QUIET, admin, commit, commits_on, groups_on, partitions_of
+from tests.integration.members import stay_and_leave
+from tests.integration.scene import Scene
+from tests.lab.lab import Lab
+from tests.lab.waiting import wait_until
+from tests.offsetsbytes import commit_key, commit_value
+from tests.seeds import new_seed
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+FROM_TOPIC = ("--commits-from", "consumer-offsets")
+# Brokers take records of internal topics from a client of this name alone (AdminUtils).
+ADMIN_CLIENT = "__admin_client"
+
+
+@dataclass(frozen=True, repr=False)
+class Compared:
+    """Plans of the same groups, by who told their commits, and the scene that they are of."""
+
+    scene: Scene
+    commands: CommandLine
+    by_admin: dict[str, Any]
+    by_topic: dict[str, Any]
+    said: Ran
+
+
+def checks(document: dict[str, Any], name: str) -> dict[str, tuple[str, str]]:
+    return {c["subject"]: (c["level"], c["counts_as"]) for c in document["checks"] if c["check"] == name}
+
+
+@pytest.fixture(scope="module")
+def own_scene(lab: Lab) -> Scene:
+    """Groups whose commits were made, and taken away, in every way that there is."""
+    scene = Scene(lab, "topic", new_seed())
+    source, group = lab.source_bootstrap, scene.group
+    topic = scene.create("t", 3)
+    scene.write(scene.partitions, 300)
+    scene.wait_replicated()
+    stay_and_leave(source, group("classic"), topic)
+    for offset in (5, 9, 7):  # set back in the end
+        commit(source, {group("again"): {(topic, p): offset for p in range(3)}})
+    commit(source, {group("epoch"): {(topic, 0): 3}}, leader_epoch=0)
+    commit(source, {group(f"simple-{n}"): {(topic, n % 3): n} for n in range(20)})
+    commit(source, {group("gone"): {(topic, 0): 4}})
+    client = admin(source)
+    client.delete_consumer_groups([group("gone")])[group("gone")].result(CALL_SECONDS)
+    for name, outcome in (("committed", True), ("aborted", False)):
+        commit(source, {group(name): {(topic, 0): 1}})
+        with in_transaction(source, group(name), topic) as producer:
+            (producer.commit_transaction if outcome else producer.abort_transaction)(CALL_SECONDS)
+    wait_until(
+        lambda: commits_on(source, [group("committed")]) == {group("committed"): {(topic, 0): 99}}, CALL_SECONDS,
+        "the transaction's commit",
+    )  # fmt: skip
+    return scene
+
+
+def in_transaction(bootstrap: str, group: str, topic: str) -> "Transaction":
+    return Transaction(bootstrap, group, topic)
+
+
+class Transaction:
+    """A producer that has sent an offset of 99 in a transaction, which it has not ended."""
+
+    def __init__(self, bootstrap: str, group: str, topic: str) -> None:
+        settings = {"transactional.id": f"id-{group}", "transaction.timeout.ms": 600_000}
+        self._consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, **QUIET})
+        self._producer = Producer({"bootstrap.servers": bootstrap, **settings, **QUIET})
+        self._place = [TopicPartition(topic, 0, 99)]
+
+    def __enter__(self) -> Producer:
+        self._producer.init_transactions(CALL_SECONDS)
+        self._producer.begin_transaction()
+        metadata = self._consumer.consumer_group_metadata()
+        self._producer.send_offsets_to_transaction(self._place, metadata, CALL_SECONDS)
+        return self._producer
+
+    def __exit__(self, *_: object) -> None:
+        self._consumer.close()
+
+
+def planned(commands: CommandLine, name: str, *options: str) -> tuple[Ran, dict[str, Any]]:
+    ran = commands.plan(name, "--no-match", *options)
+    assert ran.exit_code in (0, 3) and "Traceback" not in ran.stderr, str(ran)
+    return ran, commands.document(name)
+
+
+@pytest.fixture(scope="module")
+def compared(lab: Lab, own_scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Compared:
+    commands = CommandLine.of(lab, tmp_path_factory.mktemp("topic"))
+    chosen = ("--group", f".*-{own_scene.suffix}")
+    _, by_admin = planned(commands, "admin.plan", *chosen)
+    said, by_topic = planned(commands, "topic.plan", *chosen, *FROM_TOPIC)
+    return Compared(own_scene, commands, by_admin, by_topic, said)
+
+
+def test_the_rows_are_those_that_coordinators_make(compared: Compared) -> None:
+    assert compared.by_topic["rows"] == compared.by_admin["rows"]
+    of_mine = {row["group"] for row in compared.by_topic["rows"] if row["group"].endswith(compared.scene.suffix)}
+    assert len(of_mine) >= 24 and compared.scene.group("gone") not in of_mine
+    by_place = {
+        (r["group"], r["source_topic"], r["partition"]): r["source_committed"] for r in compared.by_topic["rows"]
+    }
+    topic, group = compared.scene.topic("t"), compared.scene.group
+    assert by_place[group("committed"), topic, 0] == 99 and by_place[group("aborted"), topic, 0] == 1
+    assert by_place[group("again"), topic, 2] == 7
+
+
+def test_the_header_says_where_the_commits_are_from_and_the_rest_is_the_same(compared: Compared, lab: Lab) -> None:
+    one, other = compared.by_admin["header"], compared.by_topic["header"]
+    assert other["settings"]["commits-from"] == "consumer-offsets" and "commits-from" not in one["settings"]
+    read = [p for p in other["pinned"] if p["topic"] == OFFSETS_TOPIC]
+    partitions = len(partitions_of(lab.source_bootstrap, [OFFSETS_TOPIC]))
+    assert len(read) == partitions > 1 and {p["side"] for p in read} == {"source"}
+    # MM2 runs, and its own topics grow.
+    own = [[p for p in header["pinned"] if compared.scene.suffix in p["topic"]] for header in (one, other)]
+    assert own[0] == own[1] and len(own[0]) == 6
+    for field in ("source_cluster_id", "source_topic_ids", "target_topic_ids", "group_states", "waivers", "sums"):
+        assert other[field] == one[field], field
+    assert one["counts"]["rows"] == other["counts"]["rows"]
+
+
+def test_what_is_read_is_announced_in_bytes(compared: Compared) -> None:
+    said = " ".join(compared.said.stderr.split())
+    announced = r"in __consumer_offsets of A: (\d+) of \1 partitions, \d+ offsets, about \S+ \S+ in two passes"
+    assert re.search(announced, said), said
+
+
+def test_every_group_is_listed_that_has_commits(compared: Compared) -> None:
+    assert checks(compared.by_topic, "listing-agrees") == {"A": ("pass", "pass")}
+    assert checks(compared.by_admin, "listing-agrees") == {}
+
+
+@pytest.fixture
+def ghost(lab: Lab, own_scene: Scene) -> Iterator[str]:
+    """A group that has a commit in the topic, and that the coordinator, which did not write it, knows nothing of."""
+    group = own_scene.group("ghost")
+    producer = Producer({"bootstrap.servers": lab.source_bootstrap, "client.id": ADMIN_CLIENT, **QUIET})
+    partitions = len(partitions_of(lab.source_bootstrap, [OFFSETS_TOPIC]))
+    key, value = (
+        commit_key(group, own_scene.topic("t"), 0),
+        commit_value(CommitValue(3, 5, None, "", 1_785_000_000_000)),
+    )
+
+    def write(content: bytes | None) -> None:
+        told: list[Any] = []
+        place = partition_of(group, partitions)
+        producer.produce(OFFSETS_TOPIC, content, key, place, on_delivery=lambda problem, _: told.append(problem))
+        assert producer.flush(CALL_SECONDS) == 0 and told == [None], told
+
+    write(value)
+    yield group
+    write(None)
+
+
+def test_a_group_that_no_listing_shows_is_named(compared: Compared, lab: Lab, ghost: str) -> None:
+    assert ghost not in groups_on(lab.source_bootstrap)
+    chosen = ("--group", f".*-{compared.scene.suffix}")
+    ran, document = planned(compared.commands, "ghost.plan", *chosen, *FROM_TOPIC)
+    ran.expect(3)
+    assert checks(document, "listing-agrees") == {ghost: ("block", "block")}
+    assert ghost not in {row["group"] for row in document["rows"]}
+    accepted, _ = planned(compared.commands, "ok.plan", *chosen, *FROM_TOPIC, "--accept", f"listing-agrees:{ghost}")
+    assert "listing-agrees" in accepted.stdout, str(accepted)
+
+
+def test_groups_behind_an_open_transaction_are_pending(compared: Compared, lab: Lab) -> None:
+    group, topic = compared.scene.group("open"), compared.scene.topic("t")
+    commit(lab.source_bootstrap, {group: {(topic, 0): 1}})
+    with ExitStack() as stack:
+        producer = stack.enter_context(in_transaction(lab.source_bootstrap, group, topic))
+        stack.callback(producer.abort_transaction, CALL_SECONDS)
+        ran, document = planned(compared.commands, "open.plan", "--group", group, *FROM_TOPIC)
+    ran.expect(3)
+    assert checks(document, "pending-transactions") == {group: ("block", "block")}
+    assert checks(document, "listing-agrees") == {"A": ("not-visible", "warn")}
+    assert [row["source_committed"] for row in document["rows"]] == [1]
+
+
+def test_a_plan_of_topic_commits_is_applied_as_any_other(compared: Compared, lab: Lab, tmp_path: Path) -> None:
+    commands, group = compared.commands.inside(tmp_path), compared.scene.group("again")
+    commands.plan("cutover.plan", "--group", group, *FROM_TOPIC).expect(0)
+    commands.execute("cutover.plan").expect(0)
+    commands.verify("cutover.plan").expect(0)
+    rows = json.loads(commands.show("cutover.plan", "json"))["rows"]
+    planned_for = {(row["target_topic"], row["partition"]): row["target_offset"] for row in rows}
+    assert commits_on(lab.target_bootstrap, [group]) == {group: planned_for}
+    commands.undo("cutover.plan").expect(0)
+
+
+def test_a_group_that_somebody_reset_is_moved_to_where_it_was(
+    compared: Compared, own_scene: Scene, lab: Lab, tmp_path: Path
+) -> None:
+    """Reset to the end by mistake, which would skip all that it had not read; nothing of that is lost."""
+    source, group, topic = lab.source_bootstrap, own_scene.group("reset"), own_scene.topic("t")
+    commands, ends = compared.commands.inside(tmp_path), own_scene.source_ends()
+    before = {place: end // 2 for place, (_, end) in ends.items()}
+    commit(source, {group: before})
+    time_ms = after_now()
+    commit(source, {group: {place: end for place, (_, end) in ends.items()}})
+    commit(source, {own_scene.group("later"): {(topic, 0): 5}})
+    chosen = ("--group", group, "--commits-as-of", str(time_ms))
+    commands.plan("then.plan", *chosen).expect(0)
+    document = commands.document("then.plan")
+    assert document["header"]["settings"]["commits-from"] == "consumer-offsets"
+    told = {(row["source_topic"], row["partition"]): row for row in document["rows"]}
+    assert {place: row["source_committed"] for place, row in told.items()} == before
+    assert {place: row["live_source_offset"] for place, row in told.items()} == {p: end for p, (_, end) in ends.items()}
+    truth = own_scene.truth()
+    for place, row in told.items():
+        assert not oracle.lost(truth[place], before[place], row["target_offset"]), place
+    commands.execute("then.plan").expect(0)
+    planned_for = {(row["target_topic"], row["partition"]): row["target_offset"] for row in told.values()}
+    assert commits_on(lab.target_bootstrap, [group]) == {group: planned_for}
+    commands.undo("then.plan").expect(0)
+    # What is compared before apply is what is committed now.
+    commands.plan("again.plan", *chosen).expect(0)
+    commit(source, {group: {(topic, 0): ends[topic, 0][1] - 1}})
+    refused = commands.execute("again.plan").expect(3)
+    assert "source committed offset" in " ".join((refused.stdout + refused.stderr).split())
+
+
+def after_now() -> int:
+    """A moment that all that was done so far lies before, and what is done from now on behind."""
+    moment = int(time.time() * 1000) + 1
+    wait_until(lambda: time.time() * 1000 > moment, CALL_SECONDS, "the next moment")
+    return moment
+
+
+def test_a_commit_that_may_have_been_compacted_away_blocks(compared: Compared, own_scene: Scene) -> None:
+    """The group committed only later; for all that anybody can know, an earlier commit is gone."""
+    long_ago = "2001-01-01T00:00:00Z"
+    chosen = ("--group", own_scene.group("again"), "--commits-as-of", long_ago)
+    ran, document = planned(compared.commands, "gone.plan", *chosen)
+    ran.expect(3)
+    assert {row["reason"] for row in document["rows"]} == {"commit-as-of-gone"} and len(document["rows"]) == 3
+    assert {row["live_source_offset"] for row in document["rows"]} == {7}
+    decided = ("--untranslatable", "commit-as-of-gone=earliest", "--accept", "not-drained")
+    ran, document = planned(compared.commands, "earliest.plan", *chosen, *decided)
+    ran.expect(0)
+    assert {(row["decision"], row["target_offset"]) for row in document["rows"]} == {("set", 0)}
+
+
+def test_the_rows_of_a_cutover_behind_a_killed_mm2_are_those_that_coordinators_make(
+    lab: Lab, killed_scene: Scene, tmp_path: Path
+) -> None:
+    commands = CommandLine.of(lab, tmp_path)
+    chosen = ("--group", f"g[0-9]+-{killed_scene.suffix}")
+    _, by_admin = planned(commands, "admin.plan", *chosen)
+    _, by_topic = planned(commands, "topic.plan", *chosen, *FROM_TOPIC)
+    assert by_topic["rows"] == by_admin["rows"]
+    by_place = {
+        (row["group"], row["source_topic"], row["partition"]): row["source_committed"] for row in by_topic["rows"]
+    }
+    assert by_place == killed_scene.places
+
+
+def test_a_source_that_is_down_has_no_offsets_topic_to_read(compared: Compared) -> None:
+    ran = compared.commands.plan("none.plan", "--source-down", *FROM_TOPIC).expect(2)
+    assert "exclude each other" in ran.complaint()

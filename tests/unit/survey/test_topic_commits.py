@@ -1,0 +1,325 @@
+"""A plan whose commits are read in the offsets topic is the plan that coordinators' answers make, or says why not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from migrate.errors import ClusterError, Refused
+from migrate.match.comparison import Limits
+from migrate.model import Commit, Commits, Decision, GroupPartition, Level, LogRange, Scope, TopicPartition
+from migrate.plan.build import plan_of
+from migrate.plan.plan import Plan
+from migrate.survey.filters import Filters
+from migrate.survey.offsets_export import OffsetsPin
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
+from migrate.survey.policies import Policies, Untranslatable, Waiver
+from migrate.survey.survey import Clusters
+from migrate.survey.take import take_survey
+from migrate.survey.topic_commits import NO_EPOCH, NewestOf, NewestRecord, TopicCommits, commits_of
+from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress
+from tests.unit.planscene import rows_of, world
+from tests.unit.surveyscene import request
+
+PARTITIONS = 5
+
+
+@dataclass
+class FakeTopic:
+    """The offsets topic of a cluster: what its coordinators know, but for what a test puts into its place."""
+
+    cluster: FakeCluster
+    others: Mapping[str, Commits] = field(default_factory=dict)
+    undecodable: Mapping[str, Mapping[TopicPartition, str]] = field(default_factory=dict)
+    undecodable_keys: int = 0
+    then: Mapping[str, Commits] = field(default_factory=dict)
+    gone: frozenset[GroupPartition] = frozenset()
+    none_then: frozenset[GroupPartition] = frozenset()
+    pins: list[OffsetsPin] = field(default_factory=list)
+    failure: ClusterError | None = None
+
+    def commits(self, pin: OffsetsPin, as_of_ms: int | None = None) -> TopicCommits:
+        self.pins.append(pin)
+        if self.failure:
+            raise self.failure
+        everything = {**self.cluster.offsets, **self.others}
+        read = {g: dict(c) for g, c in everything.items() if partition_of(g, pin.partitions) in pin.logs}
+        for group, places in self.undecodable.items():
+            read[group] = {place: c for place, c in read.get(group, {}).items() if place not in places}
+        then = () if as_of_ms is None else (self.then, self.gone, self.none_then)
+        return TopicCommits(read, self.undecodable, self.undecodable_keys, *then)
+
+
+def newest(group="g", offset=5, partition=0, label="commit", elsewhere=0, epoch=NO_EPOCH, role=NewestOf.LIVE):
+    own = (partition_of(group, PARTITIONS) + elsewhere) % PARTITIONS
+    return NewestRecord(group, "t", partition, own, label, offset, "", epoch, role)
+
+
+def test_newest_records_become_commits_in_order_with_the_epochs_that_consumers_sent():
+    found = commits_of([newest(partition=1, offset=7, epoch=3), newest(), newest("h", label="commit-tombstone")], 5)
+    assert list(found.commits) == ["g"] and list(found.commits["g"].items()) == [
+        (TopicPartition("t", 0), Commit(5)), (TopicPartition("t", 1), Commit(7, "", 3)),
+    ]  # fmt: skip
+    assert commits_of([newest(label="commit-with-unknown-tags")], 5).commits == {"g": {("t", 0): Commit(5)}}
+
+
+def test_a_record_in_another_partition_than_its_groups_is_read_by_no_coordinator():
+    found = commits_of([newest(elsewhere=1), newest("h", label="undecodable-value:bad-length", elsewhere=2)], 5)
+    assert (found.commits, found.undecodable) == ({}, {})
+
+
+def test_what_cannot_be_decoded_is_named_or_counted():
+    broken = newest(label="undecodable-value:unknown-version")
+    found = commits_of([broken, newest(partition=1), newest("", label="undecodable-key:bad-length")], 5)
+    assert found.undecodable == {"g": {("t", 0): "unknown-version"}} and found.undecodable_keys == 1
+    assert found.commits == {"g": {("t", 1): Commit(5)}}
+
+
+def offsets_topic(source: FakeCluster) -> None:
+    for number in range(PARTITIONS):
+        source.ranges[TopicPartition(OFFSETS_TOPIC, number)] = LogRange(3, 40)
+
+
+def planned(source, target, mirror, topic=None, facts=None, policies=None, **asked) -> Plan:
+    clusters = Clusters(source, target, source, target, mirror, source_groups=facts, offsets_topic=topic)
+    clock, asked_for = FakeClock(), request(policies=policies or Policies(), **asked)
+    return plan_of(asked_for, take_survey(asked_for, clusters, clock, NoProgress()), clock.now_ms())
+
+
+def from_topic(
+    filters=None, facts=None, policies=None, scene=None, limits=None, as_of_ms=None, **told
+) -> tuple[Plan, FakeTopic]:
+    source, target, mirror = scene or world()
+    offsets_topic(source)
+    topic = FakeTopic(source, **told)
+    asked = {"filters": filters or Filters(), "as_of_ms": as_of_ms} | ({"limits": limits} if limits else {})
+    return planned(source, target, mirror, topic, facts, policies, **asked), topic
+
+
+def results(made: Plan, check: str) -> dict[str, tuple[Level, Level]]:
+    return {c.subject: (c.level, c.counts_as) for c in made.header.checks if c.check == check}
+
+
+FILTERS = [
+    Filters(),
+    Filters.from_options(exclude_groups=["h"]),
+    Filters.from_options(topics=["t"]),
+    Filters.from_options(groups=["g"]),
+]
+
+
+@pytest.mark.parametrize("filters", FILTERS, ids=["none", "exclude", "topic", "group"])
+def test_the_rows_are_those_that_coordinators_answers_make(filters):
+    source, target, mirror = world()
+    source.commit("g", "t", 1, 61, "with metadata")
+    offsets_topic(source)
+    by_admin = planned(source, target, mirror, filters=filters)
+    by_topic, _ = from_topic(filters, scene=(source, target, mirror))
+    assert by_topic.rows == by_admin.rows and len(by_topic.rows) > 0
+    found = by_topic.header.counts
+    taken = sum(count for name, count in found.items() if name.startswith("filtered:"))
+    assert found["rows"] + taken == found["commits_read"]
+
+
+def test_coordinators_are_not_asked_for_what_the_topic_tells():
+    source, target, mirror = world()
+    asked = []
+    source.on_call = asked.append
+    from_topic(scene=(source, target, mirror))
+    # Once at the end: do commits move?
+    assert asked.count("commits") == 1
+
+
+def test_the_header_has_the_range_that_was_read():
+    made, topic = from_topic()
+    read = [(p.side, p.partition, p.start, p.end) for p in made.header.pinned if p.topic == OFFSETS_TOPIC]
+    assert read == [("source", number, 3, 40) for number in range(PARTITIONS)]
+    assert len(topic.pins) == 1
+
+
+def test_of_groups_that_are_named_only_their_partitions_are_read():
+    made, topic = from_topic(Filters.from_options(groups=["g"]))
+    assert set(topic.pins[0].logs) == {partition_of("g", PARTITIONS)}
+    assert {row.group for row in made.rows} == {"g"}
+
+
+def test_a_group_that_no_listing_shows_is_named_and_blocks_until_it_is_accepted():
+    ghost = {"ghost": {TopicPartition("t", 0): world()[0].offsets["g"][TopicPartition("t", 0)]}}
+    made, _ = from_topic(others=ghost)
+    assert results(made, "listing-agrees") == {"ghost": (Level.BLOCK, Level.BLOCK)} and not made.is_clean()
+    assert {row.group for row in made.rows} == {"g", "h"}
+    assert {decision for decision, *_ in rows_of(made).values()} == {Decision.SET}
+    accepted, _ = from_topic(others=ghost, policies=Policies(waivers=(Waiver("listing-agrees", "ghost"),)))
+    assert accepted.is_clean()
+    # It is there: no name that nobody has.
+    named, _ = from_topic(Filters.from_options(groups=["ghost"]), others=ghost)
+    assert results(named, "named-groups-exist") == {} and "ghost" in results(named, "listing-agrees")
+
+
+@pytest.mark.parametrize(
+    "filters", [Filters.from_options(exclude_groups=["ghost"]), Filters.from_options(topics=["u"])]
+)
+def test_of_what_the_filters_take_nobody_asks_whether_it_is_listed(filters):
+    ghost = {"ghost": {TopicPartition("t", 0): world()[0].offsets["g"][TopicPartition("t", 0)]}}
+    made, _ = from_topic(filters, others=ghost)
+    assert set(results(made, "listing-agrees").values()) == {(Level.PASS, Level.PASS)}
+
+
+@pytest.mark.parametrize(("kind", "told"), [("streams", False), ("share", False), ("other", True), ("unknown", True)])
+def test_a_group_of_a_kind_that_listings_leave_out_has_a_check_of_its_own(kind, told):
+    ghost = {"ghost": {TopicPartition("t", 0): world()[0].offsets["g"][TopicPartition("t", 0)]}}
+    made, _ = from_topic(others=ghost, facts=FakeGroupFacts({"g": "consumer", "h": "consumer", "ghost": kind}))
+    assert ("ghost" in results(made, "listing-agrees")) is told
+
+
+def test_where_every_group_is_listed_the_topic_bears_it_out():
+    made, _ = from_topic()
+    assert results(made, "listing-agrees") == {"A": (Level.PASS, Level.PASS)} and made.is_clean()
+    source, target, mirror = world()
+    assert results(planned(source, target, mirror), "listing-agrees") == {}
+
+
+def test_a_newest_record_that_nobody_can_read_blocks_its_group_and_never_stands_for_the_one_before():
+    made, _ = from_topic(undecodable={"g": {TopicPartition("t", 1): "unknown-version"}})
+    (found,) = [c for c in made.header.checks if c.check == "commit-undecodable"]
+    assert (found.subject, found.level, found.scope) == ("g", Level.BLOCK, Scope.GROUP)
+    assert "t-1 (unknown-version)" in found.seen and "--commits-from admin" in found.todo
+    rows = rows_of(made)
+    assert rows["g", "t", 0][0] is Decision.BLOCK and ("g", "t", 1) not in rows
+    assert rows["h", "u", 0][0] is Decision.SET
+
+
+def test_a_group_of_which_nobody_can_read_anything_is_in_no_clean_plan():
+    made, _ = from_topic(undecodable={"h": {TopicPartition("u", 0): "bad-length"}})
+    assert results(made, "commit-undecodable") == {"h": (Level.BLOCK, Level.BLOCK)}
+    assert not made.is_clean() and results(made, "named-groups-exist") == {}
+    taken, _ = from_topic(Filters.from_options(topics=["t"]), undecodable={"h": {TopicPartition("u", 0): "bad-length"}})
+    assert results(taken, "commit-undecodable") == {}
+
+
+def test_commits_of_nobody_knows_whom_are_no_pass():
+    made, _ = from_topic(undecodable_keys=2)
+    assert results(made, "listing-agrees") == {"A": (Level.NOT_VISIBLE, Level.BLOCK)}
+    assert {decision for decision, *_ in rows_of(made).values()} == {Decision.BLOCK}
+
+
+def test_every_group_of_a_partition_with_an_open_transaction_has_one_pending():
+    source, target, mirror = world()
+    source.watermarks[TopicPartition(OFFSETS_TOPIC, partition_of("g", PARTITIONS))] = 41
+    assert partition_of("g", PARTITIONS) != partition_of("h", PARTITIONS)
+    made, _ = from_topic(scene=(source, target, mirror))
+    assert results(made, "pending-transactions") == {"g": (Level.BLOCK, Level.BLOCK)}
+    assert results(made, "listing-agrees") == {"A": (Level.NOT_VISIBLE, Level.WARN)}
+    assert {row.group for row in made.rows if row.decision is Decision.BLOCK} == {"g"}
+
+
+def test_a_topic_that_is_not_visible_names_the_other_way():
+    source, target, mirror = world()
+    with pytest.raises(ClusterError, match="does not show __consumer_offsets") as error:
+        planned(source, target, mirror, FakeTopic(source))
+    assert "--commits-from admin" in error.value.todo
+    offsets_topic(source)
+    with pytest.raises(ClusterError, match="may not be read") as error:
+        planned(source, target, mirror, FakeTopic(source, failure=ClusterError("It may not be read.", "Grant READ.")))
+    assert error.value.todo.startswith("Grant READ. ") and "--commits-from admin" in error.value.todo
+
+
+def test_more_than_may_be_fetched_is_refused_before_it_is_read():
+    source, target, mirror = world()
+    offsets_topic(source)
+    topic = FakeTopic(source)
+    cost = PARTITIONS * 37 * 110 * 2
+    with pytest.raises(Refused, match="--max-fetch allows"):
+        planned(source, target, mirror, topic, limits=Limits(0, cost - 1))
+    assert not topic.pins
+    planned(source, target, mirror, topic, limits=Limits(0, cost))
+    assert topic.pins
+
+
+def test_it_waits_for_what_reads_records_before_it_pins():
+    source, target, mirror = world()
+    offsets_topic(source)
+    order = []
+    source.on_call = order.append
+    clusters = Clusters(source, target, source, target, mirror, offsets_topic=FakeTopic(source))
+    clusters = replace(clusters, records_ready=lambda: order.append("ready"))
+    take_survey(request(), clusters, FakeClock(), NoProgress())
+    assert order.index("ready") < order.index("high_watermarks")
+
+
+# --- commits as of an earlier time ------------------------------------------------------------------------
+
+T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
+THEN = {"g": {T0: Commit(20), T1: Commit(60)}, "h": {U0: Commit(30)}}
+
+
+def test_records_of_an_earlier_time_are_kept_apart_from_those_of_now():
+    then = [newest(offset=3, role=NewestOf.THEN), newest(partition=1, label="commit-tombstone", role=NewestOf.THEN)]
+    live = [newest(), newest(partition=1), newest(partition=2), newest(partition=3, label="commit-tombstone")]
+    found = commits_of(live + then, PARTITIONS, is_as_of=True)
+    assert found.then == {"g": {("t", 0): Commit(3)}} and len(found.commits["g"]) == 3
+    assert found.none_then == {("g", "t", 1)}
+    # Taken away since, and all that was before is gone: what stood there nobody knows.
+    assert found.gone == {("g", "t", 2), ("g", "t", 3)}
+    assert commits_of(live, PARTITIONS).gone == frozenset()
+
+
+def test_rows_translate_the_commits_of_then_and_hold_those_of_now():
+    made, _ = from_topic(as_of_ms=1, then=THEN)
+    assert [(*row.key, row.source_committed, row.live_source_offset) for row in made.rows] == [
+        ("g", "t", 0, 20, 55), ("g", "t", 1, 60, 60), ("h", "u", 0, 30, 100),
+    ]  # fmt: skip
+    assert made.is_clean() and {row.decision for row in made.rows} == {Decision.SET}
+    assert [row.target_offset for row in made.rows] == [20, 60, 30]
+    assert {row.live_source_offset for row in from_topic()[0].rows} == {None}
+
+
+def test_what_compaction_may_have_taken_is_a_row_that_blocks_and_never_the_commit_of_now():
+    then = {"g": {T0: Commit(20)}, "h": {U0: Commit(30)}}
+    made, _ = from_topic(as_of_ms=1, then=then, gone=frozenset({GroupPartition("g", "t", 1)}))
+    rows = {row.key: row for row in made.rows}
+    lost = rows["g", "t", 1]
+    assert (lost.decision, lost.reason, lost.source_committed) == (Decision.BLOCK, "commit-as-of-gone", None)
+    assert lost.live_source_offset == 60 and rows["g", "t", 0].decision is Decision.BLOCK
+    assert results(made, "commit-as-of-gone") == {"g/t/1": (Level.BLOCK, Level.BLOCK)}
+    counts = made.header.counts
+    assert (counts["commits_read"], counts["rows"], counts["uncommitted_added"]) == (2, 3, 1)
+
+
+def test_where_there_was_no_commit_then_and_there_is_one_now_a_reviewer_decides():
+    then = {"g": {T0: Commit(20)}, "h": {U0: Commit(30)}}
+    none_then = frozenset({GroupPartition("g", "t", 1), GroupPartition("g", "gone", 0)})
+    made, _ = from_topic(as_of_ms=1, then=then, none_then=none_then)
+    assert {row.key: row.reason for row in made.rows if row.source_committed is None} == {
+        ("g", "t", 1): "no-commit-as-of"
+    }
+    chosen = Policies(untranslatable_by_reason={"no-commit-as-of": Untranslatable.EARLIEST})
+    made, _ = from_topic(as_of_ms=1, then=then, none_then=none_then, policies=chosen)
+    assert made.is_clean() and rows_of(made)["g", "t", 1][:2] == (Decision.SET, 0)
+
+
+def test_a_group_that_is_gone_since_is_in_the_plan_of_then():
+    then = THEN | {"deleted": {T0: Commit(9)}}
+    made, _ = from_topic(as_of_ms=1, then=then)
+    (row,) = [row for row in made.rows if row.group == "deleted"]
+    assert (row.source_committed, row.live_source_offset, row.decision) == (9, None, Decision.SET)
+    assert results(made, "listing-agrees") == {"A": (Level.PASS, Level.PASS)}
+
+
+def test_a_group_that_is_there_and_not_listed_is_in_no_plan_of_then_either():
+    ghost = {"ghost": {T0: Commit(9)}}
+    made, _ = from_topic(as_of_ms=1, then=THEN | ghost, others=ghost)
+    assert "ghost" not in {row.group for row in made.rows}
+    assert results(made, "listing-agrees")["ghost"] == (Level.BLOCK, Level.BLOCK)
+
+
+def test_commits_that_move_are_those_of_now():
+    made, _ = from_topic(as_of_ms=1, then=THEN)
+    assert results(made, "commits-moving") == {}
+
+
+def test_filters_take_what_is_of_then_as_well():
+    gone = frozenset({GroupPartition("h", "u", 0)})
+    made, _ = from_topic(Filters.from_options(topics=["t"]), as_of_ms=1, then=THEN, gone=gone)
+    assert {row.key for row in made.rows} == {("g", "t", 0), ("g", "t", 1)}
+    assert made.header.counts["filtered:topic"] == 1
