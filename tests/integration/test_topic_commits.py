@@ -4,7 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,28 +73,18 @@ def own_scene(lab: Lab) -> Scene:
     return scene
 
 
-def in_transaction(bootstrap: str, group: str, topic: str) -> "Transaction":
-    return Transaction(bootstrap, group, topic)
-
-
-class Transaction:
+@contextmanager
+def in_transaction(bootstrap: str, group: str, topic: str) -> Iterator[Producer]:
     """A producer that has sent an offset of 99 in a transaction, which it has not ended."""
-
-    def __init__(self, bootstrap: str, group: str, topic: str) -> None:
-        settings = {"transactional.id": f"id-{group}", "transaction.timeout.ms": 600_000}
-        self._consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, **QUIET})
-        self._producer = Producer({"bootstrap.servers": bootstrap, **settings, **QUIET})
-        self._place = [TopicPartition(topic, 0, 99)]
-
-    def __enter__(self) -> Producer:
-        self._producer.init_transactions(CALL_SECONDS)
-        self._producer.begin_transaction()
-        metadata = self._consumer.consumer_group_metadata()
-        self._producer.send_offsets_to_transaction(self._place, metadata, CALL_SECONDS)
-        return self._producer
-
-    def __exit__(self, *_: object) -> None:
-        self._consumer.close()
+    settings = {"transactional.id": f"id-{group}", "transaction.timeout.ms": 600_000}
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, **QUIET})
+    producer = Producer({"bootstrap.servers": bootstrap, **settings, **QUIET})
+    with closing(consumer):
+        producer.init_transactions(CALL_SECONDS)
+        producer.begin_transaction()
+        place = [TopicPartition(topic, 0, 99)]
+        producer.send_offsets_to_transaction(place, consumer.consumer_group_metadata(), CALL_SECONDS)
+        yield producer
 
 
 def planned(commands: CommandLine, name: str, *options: str) -> tuple[Ran, dict[str, Any]]:

@@ -170,6 +170,9 @@ def test_a_group_of_a_kind_that_listings_leave_out_has_a_check_of_its_own(kind, 
     ghost = {"ghost": {TopicPartition("t", 0): world()[0].offsets["g"][TopicPartition("t", 0)]}}
     made, _ = from_topic(others=ghost, facts=FakeGroupFacts({"g": "consumer", "h": "consumer", "ghost": kind}))
     assert ("ghost" in results(made, "listing-agrees")) is told
+    # Nor is it counted among those that are listed.
+    said = [check.seen for check in made.header.checks if check.check == "listing-agrees" and check.subject == "A"]
+    assert said == ([] if told else ["2 groups, all listed"])
 
 
 def test_where_every_group_is_listed_the_topic_bears_it_out():
