@@ -258,6 +258,10 @@ class FakeGroupFacts:
     newest_ms: int | None | Failure = None
     compacted: frozenset[str] = frozenset()
     asked: list[str] = field(default_factory=list)
+    commits: Mapping[str, GroupRecord] | Failure = field(default_factory=dict)
+
+    def commit_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
+        return self.commits
 
     def group_kinds(self) -> Mapping[str, str] | Failure:
         return self.kinds

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 from migrate.checks.registry import Check
 from migrate.mm2.connector_status import Mm2Tasks
-from migrate.model import CheckResult, Failure, GroupPartition, GroupState, TopicPartition
+from migrate.model import CheckResult, Failure, GroupState, TopicPartition
 from migrate.row_table import PlanRows
 from migrate.survey.connect_topics import ConnectTopic
 from migrate.survey.drain import Drained
 from migrate.survey.group_facts import NOT_ASKED, GroupFacts
 from migrate.survey.offsets_topic import newest_ms
-from migrate.survey.other_log import OtherLog
+from migrate.survey.other_log import LogProofs
 from migrate.survey.policies import Policies
 from migrate.survey.producers import Growth
 from migrate.survey.streams import Application
@@ -58,7 +58,7 @@ class ClusterSide:
 
     `states` hold each group's state or the failure to describe it; a group that two listings, `seconds_apart`, did not
     show is `GroupState("Absent")`. `hidden` are topics that the cluster does not show us, None where nobody asked.
-    `other_logs` are the commits on it, by their places on the source, that are proven to be of another log.
+    `logs` tells of commits on it, by their places on the source, whether they are of the logs that are there.
     """
 
     alias: str
@@ -67,7 +67,7 @@ class ClusterSide:
     states: Mapping[str, GroupState | Failure]
     seconds_apart: float = 0.0
     hidden: HiddenTopics | None = None
-    other_logs: Mapping[GroupPartition, OtherLog] = field(default_factory=dict)
+    logs: LogProofs = field(default_factory=LogProofs)
 
 
 @dataclass(frozen=True)

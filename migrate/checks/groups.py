@@ -1,6 +1,6 @@
 """Checks on consumer groups: stopped on both sides, whole, within limits, and what a rollback can restore."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, ClusterSide, groups_of, is_without_members, judges
@@ -16,6 +16,7 @@ from migrate.survey.expiry import (
     expiry_of,
     remedy,
 )
+from migrate.survey.group_facts import cadence_text
 from migrate.survey.policies import Policies
 from migrate.survey.producers import LEAST_SECONDS
 from migrate.text import many, some
@@ -49,17 +50,25 @@ def checkpointed_topics_listed(facts: CheckFacts, rows: PlanRows, policies: Poli
 def target_group_empty(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block groups that have members on the target."""
     todo = "Stop these consumers: the broker refuses to set offsets under a live group."
-    return _stopped(checks.TARGET_GROUP_EMPTY, facts.target, rows, todo)
+    return _stopped(checks.TARGET_GROUP_EMPTY, facts.target, rows, todo, lambda group: "")
 
 
 @judges(checks.SOURCE_GROUP_STOPPED)
 def source_group_stopped(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block groups that still have members on the source."""
     todo = "Stop these consumers, then plan again: what they commit from now on is not in the plan."
-    return () if facts.source_down else _stopped(checks.SOURCE_GROUP_STOPPED, facts.source, rows, todo)
+
+    def cadence(group: str) -> str:
+        text = cadence_text(facts.group_facts.source_record(group))
+        return f"; it {text}" if text else ""
+
+    return () if facts.source_down else _stopped(checks.SOURCE_GROUP_STOPPED, facts.source, rows, todo, cadence)
 
 
-def _stopped(check: checks.Check, side: ClusterSide, rows: PlanRows, todo: str) -> Iterable[CheckResult]:
+def _stopped(
+    check: checks.Check, side: ClusterSide, rows: PlanRows, todo: str, cadence: Callable[[str], str]
+) -> Iterable[CheckResult]:
+    """Judge the groups of one side; `cadence` says how often one that is alive commits, "" where nobody can tell."""
     alias = side.alias
     fine = 0
     expected = f"no member on {alias}"
@@ -76,7 +85,8 @@ def _stopped(check: checks.Check, side: ClusterSide, rows: PlanRows, todo: str) 
         else:
             who = f": {state.some_members()}" if state.members else ""
             kind = " (KIP-848)" if state.kind == "consumer" else ""
-            seen = f"{state.state} on {alias}{kind} with {many(state.member_count, 'member')}{who}"
+            members = many(state.member_count, "member")
+            seen = f"{state.state} on {alias}{kind} with {members}{who}{cadence(group)}"
             yield check.blocks(group, expected, seen, todo)
     if fine:
         yield check.passes(many(fine, "group"), expected, "Empty, Dead or absent")

@@ -68,34 +68,39 @@ def _is_block(decision: Decision) -> bool:
 def commit_of_another_log(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block rows whose commit was made on another log: its offset counts other records than those that are there.
 
-    Where nothing refutes a commit that is said once, and is no pass (`migrate.survey.other_log`).
+    Where nothing refutes a commit, and no topic id proves it, that is said once, and is no pass
+    (`migrate.survey.other_log`).
     """
-    expected = "a commit whose leader epoch the log has reached"
-    skipped = sum(row.source_committed is not None for row in rows.where("decision", lambda d: d is Decision.SKIP))
-    open_ones = _known(rows, "source_committed") - skipped
-    refuted = facts.source.other_logs.keys() | facts.target.other_logs.keys()
+    expected = "a commit that was made on the log which is there"
+    skipped = [row for row in rows.where("decision", lambda d: d is Decision.SKIP) if row.source_committed is not None]
+    open_ones = _known(rows, "source_committed") - len(skipped)
+    on_source, on_target = facts.source.logs, facts.target.logs
+    own = set(on_source.own.difference(GroupPartition(row.group, row.source_topic, row.partition) for row in skipped))
+    refuted = on_source.others.keys() | on_target.others.keys()
     for row in rows if refuted else ():
         if row.source_committed is None or row.decision is Decision.SKIP:
             continue
         key = GroupPartition(row.group, row.source_topic, row.partition)
         chosen = row.method is Method.EXPLICIT  # then the commit decides nothing
-        on_source = None if chosen else facts.source.other_logs.get(key)
+        proof, alias = None if chosen else on_source.others.get(key), facts.source.alias
         # A consumer that starts from such a commit is reset by the broker's word; one that is set anew has no epoch.
-        on_target = facts.target.other_logs.get(key) if row.decision is Decision.KEEP else None
-        proof, alias = (on_source, facts.source.alias) if on_source else (on_target, facts.target.alias)
+        if proof is None and row.decision is Decision.KEEP:
+            proof, alias = on_target.others.get(key), facts.target.alias
         if proof is None:
             continue
         open_ones -= 1
+        own.discard(key)
         todo = (
             f"The topic was deleted and created anew on {alias}, or somebody copied the commit from another cluster. "
             f"Reset the group there, or waive with --accept {checks.COMMIT_OF_ANOTHER_LOG}:GROUP/TOPIC/PARTITION if "
             "its offset is right all the same."
         )
-        seen = (
-            f"its commit on {alias} has leader epoch {proof.commit_epoch}, and the log there has not come further than "
-            f"{proof.log_epoch}"
-        )
+        seen = proof.sentence(f"its commit on {alias}")
         yield checks.COMMIT_OF_ANOTHER_LOG.blocks(row.subject, expected, seen, todo)
+    open_ones -= len(own)
+    if own:
+        seen = "made on the topics that are there, by the ids that the brokers stored with them"
+        yield checks.COMMIT_OF_ANOTHER_LOG.passes(many(len(own), "commit"), expected, seen)
     if open_ones:
         yield checks.COMMIT_OF_ANOTHER_LOG.on_cluster.unseen(
             Level.PASS, facts.source.alias, expected,

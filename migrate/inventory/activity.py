@@ -5,7 +5,6 @@ brokers'. Compaction takes earlier commits: how often a group commits is told by
 """
 
 from dataclasses import dataclass
-from statistics import median
 
 from migrate.described_group import GroupDescription
 from migrate.model import Commits, Failure, GroupState
@@ -81,13 +80,12 @@ def activity_of(
         return Failure("NO_CLIENT", "share groups commit nothing")
     if record is None and commits and not isinstance(commits, Failure):
         return Failure("NOT_TOLD", "its records were not to be seen: an open transaction may hide them")
-    gaps = [gap for gap in record.gaps if gap.ms >= 0 and gap.offsets >= 0] if record else []
     return GroupActivity(
-        max(record.committed_ms.values(), default=None) if record else None,
+        record.last_commit_ms if record else None,
         record.empty_since_ms if record else None,
         _expires_ms(group, description, commits, clocks),
-        round(median(gap.ms for gap in gaps) / 1000, 1) if gaps else None,
-        round(median(gap.offsets for gap in gaps)) if gaps else None,
+        record.seconds_between_commits if record else None,
+        record.records_between_commits if record else None,
     )
 
 

@@ -23,7 +23,7 @@ from migrate.inventory.only_on_target import committed_after, only_on_target
 from migrate.model import CheckResult, Failure, Grade, GroupPartition, GroupState, Level, Row, Scope
 from migrate.plan.build import judged
 from migrate.row_table import PlanRows
-from migrate.survey.other_log import OtherLog
+from migrate.survey.other_log import OtherLog, OtherTopic
 from migrate.survey.policies import Policies
 from migrate.survey.survey import PlanRequest, Survey
 from migrate.text import many
@@ -75,8 +75,8 @@ def comparison_of(
     judge = _Judge(
         survey,
         {r.subject: r for r in results if r.scope is Scope.ROW and r.check in REFUTING and r.counts_as is Level.BLOCK},
-        facts.source.other_logs,
-        facts.target.other_logs,
+        facts.source.logs.others,
+        facts.target.logs.others,
         records,
     )
     rows = [judge.row(row) for row in translated.rows]
@@ -112,8 +112,8 @@ class _Judge:
 
     survey: Survey
     refuted: Mapping[str, CheckResult]
-    source_other_logs: Mapping[GroupPartition, OtherLog]
-    target_other_logs: Mapping[GroupPartition, OtherLog]
+    source_other_logs: Mapping[GroupPartition, OtherLog | OtherTopic]
+    target_other_logs: Mapping[GroupPartition, OtherLog | OtherTopic]
     records: Mapping[Stretch, int]
 
     def row(self, row: Row) -> ComparedRow:
@@ -141,8 +141,7 @@ class _Judge:
                 proof = proofs[key]
                 return _untranslatable(
                     checks.COMMIT_OF_ANOTHER_LOG.name,
-                    f"Its commit on the {side} has leader epoch {proof.commit_epoch}, and the log there has not come "
-                    f"further than {proof.log_epoch}: it was made on another log.",
+                    f"{proof.sentence(f'Its commit on the {side}')}: it was made on another log.",
                 )
         if row.subject in self.refuted:
             result = self.refuted[row.subject]

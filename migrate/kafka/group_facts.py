@@ -35,6 +35,9 @@ from migrate.text import some
 
 # The offsets topic of a busy cluster may be large, and nothing rests on it alone.
 READ_SECONDS = 60.0
+# A second or two of reading, while a plan waits for its second look anyway.
+MOST_RECORDS = 500_000
+RANGE = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
 # How long a transaction in the offsets topic is waited for, and how often its partition is asked.
 OPEN_SECONDS, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 3.0, 0.05, 0.5
 UNTOLD = Failure("_NO_ANSWER", f"the end of {OFFSETS_TOPIC} was not told")
@@ -139,10 +142,17 @@ class ConfluentGroupFacts:
         """Read the partitions of the offsets topic that hold these groups; one with an open transaction is left out."""
         return self._records(groups, with_gaps, any_will_do=False)
 
+    def commit_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
+        """Read the same, with gaps between commits, unless there are more than `MOST_RECORDS`."""
+        return self._records(groups, with_gaps=True, any_will_do=False, most=MOST_RECORDS)
+
     def _records(
-        self, groups: Collection[str], with_gaps: bool, any_will_do: bool
+        self, groups: Collection[str], with_gaps: bool, any_will_do: bool, most: int | None = None
     ) -> Mapping[str, GroupRecord] | Failure:
-        """Read the groups' records; `any_will_do` where older ones say the same: a group's kind never changes."""
+        """Read the groups' records; `any_will_do` where older ones say the same: a group's kind never changes.
+
+        `most` refuses, before anything is read, to read more offsets than that.
+        """
         try:
             topic = self._connection.metadata().topics.get(OFFSETS_TOPIC)
         except ClusterError as error:
@@ -156,6 +166,9 @@ class ConfluentGroupFacts:
         hidden = frozenset[int]() if any_will_do else self._hidden(set(partition.values()))
         if isinstance(hidden, Failure):
             return hidden
+        refusal = None if most is None else self._too_many({*partition.values()} - hidden, most)
+        if refusal is not None:
+            return refusal
         log = GroupLog({group for group in groups if partition[group] not in hidden}, with_gaps)
         return read_offsets_topic(self._config, {*partition.values()} - hidden, log, READ_SECONDS) or log.groups()
 
@@ -181,8 +194,33 @@ class ConfluentGroupFacts:
             return failure_of(error)
         return hidden
 
-    def _ends(self, places: Collection[KafkaPartition], level: IsolationLevel) -> dict[int, int | Failure]:
-        specs = {place: OffsetSpec.latest() for place in places}  # type: ignore[no-untyped-call]
+    def _too_many(self, partitions: Collection[int], most: int) -> Failure | None:
+        """Return why these partitions of the offsets topic are not to be read; None where they may be."""
+        places = [KafkaPartition(OFFSETS_TOPIC, partition) for partition in sorted(partitions)]
+        if not places:
+            return None
+        try:
+            starts, ends = (self._ends(places, IsolationLevel.READ_COMMITTED, spec) for spec in RANGE)
+        except ClusterError as error:
+            return Failure("_FAIL", error.problem)
+        except KafkaException as error:
+            return failure_of(error)
+        held = 0
+        for partition, start in starts.items():
+            end = ends.get(partition, UNTOLD)
+            if isinstance(start, Failure):
+                return start
+            if isinstance(end, Failure):
+                return end
+            held += end - start
+        if held <= most:
+            return None
+        return Failure("TOO_MANY_RECORDS", f"up to {held:,} records to read: groups list --records reads them all")
+
+    def _ends(
+        self, places: Collection[KafkaPartition], level: IsolationLevel, spec: OffsetSpec | None = None
+    ) -> dict[int, int | Failure]:
+        specs = {place: spec or OffsetSpec.latest() for place in places}  # type: ignore[no-untyped-call]
         found = self._connection.collect(lambda client: client.list_offsets(specs, isolation_level=level, **LONGEST))
         return {place.partition: told_offset(end) for place, end in found.items()}
 

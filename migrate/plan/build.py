@@ -27,7 +27,7 @@ from migrate.row_table import PlanRows
 from migrate.survey.connect_topics import ConnectTopic, without_copy
 from migrate.survey.drain import Drained, DrainFacts, drained
 from migrate.survey.groups import other_kinds
-from migrate.survey.other_log import OtherLog, of_other_logs, other_log
+from migrate.survey.other_log import LogProofs, log_proofs, other_log
 from migrate.survey.streams import INTERNAL, Application, application, internal_topics
 from migrate.survey.survey import ClusterSurvey, Mm2Records, PlanRequest, Survey, copy_of, window_questions
 
@@ -87,10 +87,8 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
     copies = {topic: flow.policy.target_topic(topic) for topic in {p.topic for p in partitions_of_keys(survey.keys)}}
     on_source, on_target = survey.source.topics, survey.target.topics
     return CheckFacts(
-        source=_side(
-            request, flow.source, survey.source, of_other_logs({} if down else survey.keys, survey.logs.source)
-        ),
-        target=_side(request, flow.target, survey.target, _other_logs_on_target(flow, survey)),
+        source=_side(request, flow.source, survey.source, LogProofs() if down else _logs_on_source(survey)),
+        target=_side(request, flow.target, survey.target, _logs_on_target(flow, survey)),
         topics=TopicFacts(
             partitions={topic: (on_source.get(topic), copy, on_target.get(copy)) for topic, copy in copies.items()},
             drains={} if down or flow.failback else _drains(flow, survey),
@@ -114,13 +112,11 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
     )
 
 
-def _side(
-    request: PlanRequest, cluster: Cluster, read: ClusterSurvey, other_logs: Mapping[GroupPartition, OtherLog]
-) -> ClusterSide:
+def _side(request: PlanRequest, cluster: Cluster, read: ClusterSurvey, logs: LogProofs) -> ClusterSide:
     hidden = None if read.hidden is None else _hidden(request, cluster.side, read.hidden)
     facts = read.facts
     return ClusterSide(
-        cluster.alias, facts.cluster_id, facts.may_describe, read.states, read.seconds_apart, hidden, other_logs
+        cluster.alias, facts.cluster_id, facts.may_describe, read.states, read.seconds_apart, hidden, logs
     )
 
 
@@ -143,10 +139,19 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
     )
 
 
-def _other_logs_on_target(flow: Flow, survey: Survey) -> dict[GroupPartition, OtherLog]:
+def _logs_on_source(survey: Survey) -> LogProofs:
+    """Return what is proven of the logs that the commits on the source were made on."""
+    records = survey.group_facts.source_records
+    # Of an earlier commit the newest records say nothing, not even where its offset is the same.
+    told = {} if isinstance(records, Failure) or survey.selected.as_of else records
+    made_on = {group: record.made_on for group, record in told.items()}
+    return log_proofs(survey.keys, survey.logs.source, made_on, survey.source.topic_ids)
+
+
+def _logs_on_target(flow: Flow, survey: Survey) -> LogProofs:
     """Return the places, by their names on the source, whose commit on the target is of another log than it has now."""
     if not any(map(has_epochs, survey.priors.values())):
-        return {}
+        return LogProofs()
     copies = {source: copy_of(flow, source) for source in partitions_of_keys(survey.keys)}
     committed = ((key, survey.priors.get(key.group, {}).get(copies[key.source_partition])) for key in survey.keys)
     proofs = (
@@ -154,7 +159,7 @@ def _other_logs_on_target(flow: Flow, survey: Survey) -> dict[GroupPartition, Ot
         for key, prior in committed
         if prior is not None
     )
-    return {key: proof for key, proof in proofs if proof is not None}
+    return LogProofs({key: proof for key, proof in proofs if proof is not None})
 
 
 def _hidden(request: PlanRequest, side: Side, topics: frozenset[str] | Failure) -> HiddenTopics:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
+from migrate.checks.check import is_without_members
 from migrate.checks.registry import CHECKS
 from migrate.checks.topics import NOT_JUDGED
 from migrate.commit_table import partitions_of_keys
@@ -18,6 +19,8 @@ from migrate.mm2.topic_reader import News
 from migrate.model import CheckResult, Failure, GroupState, Level, LogRange, Side, TopicPartition
 from migrate.plan.build import judged
 from migrate.survey.drain import UNKNOWN, Drained, Lag, lag_of, total
+from migrate.survey.group_facts import NOT_ASKED
+from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.producers import Growth
 from migrate.survey.survey import PlanRequest, Survey, copy_of
 
@@ -90,12 +93,21 @@ class TopicStatus:
 
 @dataclass(frozen=True, slots=True)
 class GroupStatus:
-    """One group on both sides; `on_source` is None while the source is down. `target_offsets` counts its commits."""
+    """One group on both sides; `on_source` is None while the source is down. `target_offsets` counts its commits.
+
+    `source_record` tells when it committed on the source, and how often, or why nobody can tell.
+    """
 
     group: str
     on_source: GroupState | Failure | None
     on_target: GroupState | Failure | None
     target_offsets: int
+    source_record: GroupRecord | Failure = NOT_ASKED
+
+    @property
+    def is_stopped_on_source(self) -> bool:
+        """True if the group is known to have no member on the source."""
+        return is_without_members(self.on_source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +186,13 @@ def status_of(
         for topic, same in groupby(partitions, key=lambda p: p.source.topic)
     )
     groups = tuple(
-        GroupStatus(g, survey.source.states.get(g), survey.target.states.get(g), len(survey.priors.get(g, {})))
+        GroupStatus(
+            g,
+            survey.source.states.get(g),
+            survey.target.states.get(g),
+            len(survey.priors.get(g, {})),
+            survey.group_facts.source_record(g),
+        )
         for g in survey.groups
     )
     aliases = {Side.SOURCE: flow.source.alias, Side.TARGET: flow.target.alias}

@@ -12,6 +12,8 @@ from migrate.plan.watch import CopyProgress, Sight
 from migrate.show.plan_table import LABELS, Page, attention_lines
 from migrate.show.table import Layout, aligned, at_most, columns, layout, number, wrapped
 from migrate.survey.drain import Lag
+from migrate.survey.group_facts import cadence_text
+from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.producers import rate_text
 from migrate.text import Colour, duration_text, many, name, paint, safe
 
@@ -143,6 +145,8 @@ def _facts(status: Status, forecast: str, left: str, sight: Sight | None) -> Ite
     offsets = sum(1 for g in status.groups if g.target_offsets)
     counted = f"{len(status.groups)} with {many(status.commits, 'commit')}"
     yield "Groups", f"{counted}; on {a}: {on_source}; on {b}: {on_target}, {offsets} with offsets"
+    if last := _last_commit(status):
+        yield "", last
     if forecast:
         yield "Forecast", forecast
 
@@ -172,6 +176,22 @@ def _producers(status: Status) -> str:
     if apart < 1 and status.topics:
         return f"not watched long enough{tail}"
     return f"no record written{f' in {duration_text(apart)}' if apart >= 1 else ''}{tail}"
+
+
+def _last_commit(status: Status) -> str:
+    """Return when the last of the stopped groups committed; "" where nobody can tell.
+
+    Of a group that is alive a watch may remember less than it has committed by now.
+    """
+    stopped = [(g.source_record, g.group) for g in status.groups if g.is_stopped_on_source]
+    told = [(r.last_commit_ms, group) for r, group in stopped if isinstance(r, GroupRecord) and r.last_commit_ms]
+    if not told:
+        return ""
+    last_ms, group = max(told)
+    ago = duration_text(max(0, status.time_ms - last_ms) / 1000)
+    untold = len(stopped) - len(told)
+    tail = f"; of {many(untold, 'group')} not known" if untold else ""
+    return f"stopped groups on {name(status.source_alias)} committed last {ago} ago ({name(group)}){tail}"
 
 
 def _alive(states: Sequence[GroupState | Failure | None]) -> str:
@@ -280,12 +300,17 @@ def _groups(status: Status, page: Page) -> Iterator[str]:
 
 
 def _living(group: GroupStatus, status: Status) -> Iterator[str]:
-    for state, alias in ((group.on_source, status.source_alias), (group.on_target, status.target_alias)):
+    cadence = cadence_text(group.source_record)
+    sides = (
+        (group.on_source, status.source_alias, f"; {cadence}" if cadence else ""),
+        (group.on_target, status.target_alias, ""),
+    )
+    for state, alias, pace in sides:
         if isinstance(state, Failure):
             yield f"its state on {name(alias)} could not be read ({state.code})"
         elif state is not None and not _stopped(state):
             who = f": {safe(state.some_members(5))}" if state.members else ""
-            yield f"{state.state} on {name(alias)}, {many(state.member_count, 'member')}{who}"
+            yield f"{state.state} on {name(alias)}, {many(state.member_count, 'member')}{who}{pace}"
 
 
 def _missing(status: Status, page: Page, stale: Sight | None) -> Iterator[str]:

@@ -11,6 +11,7 @@ from migrate.plan.status import GroupStatus, PartitionStatus, Status, TopicStatu
 from migrate.plan.watch import CopyProgress, Sight
 from migrate.show.streamed_json import fields_of
 from migrate.survey.drain import Lag
+from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.producers import Growth
 
 
@@ -92,7 +93,14 @@ def _group(group: GroupStatus) -> dict[str, Any]:
         "on_source": _state(group.on_source),
         "on_target": _state(group.on_target),
         "target_offsets": group.target_offsets,
+        "commits_on_source": _commits(group.source_record),
     }
+
+
+def _commits(record: GroupRecord | Failure) -> dict[str, Any]:
+    if isinstance(record, Failure):
+        return {"error": record.code}
+    return fields_of(record, "last_commit_ms", "seconds_between_commits", "records_between_commits")
 
 
 def _state(state: GroupState | Failure | None) -> dict[str, Any] | None:

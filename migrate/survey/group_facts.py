@@ -10,12 +10,14 @@ from typing import Protocol, TypeVar, cast
 from migrate.clock import Clock
 from migrate.model import Failure
 from migrate.survey.offsets_topic import GroupRecord
+from migrate.text import duration_text, many
 
 T = TypeVar("T")
 # A watch that shows what was true longer ago keeps a block that a consumer has long ended.
 REMEMBERED_SECONDS = 60.0
-_RECORDS = "records"
+_RECORDS, _COMMIT_RECORDS = "records", "commit-records"
 NOT_ASKED = Failure("NOT_ASKED", "nobody asked")
+NOT_TOLD = Failure("NOT_TOLD", "its records were not to be seen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,9 @@ class GroupFactsReader(Protocol):
         """Return what the offsets topic holds of these groups; needs READ on it. A group without records is left
         out."""
 
+    def commit_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
+        """Return the same with `gaps`; a `Failure` too where that is more to read than a plan should wait for."""
+
     def compacted_topics(self, topics: Collection[str]) -> frozenset[str] | Failure:
         """Return those of these topics whose `cleanup.policy` names compact; needs DESCRIBE_CONFIGS on them."""
 
@@ -63,6 +68,7 @@ class GroupFacts:
     are on the target. `newest_sync_ms` is the time of MM2's newest offset sync, None where there is none.
     `moving` names, by group, the commits that changed between two readings while the group had no member: on the
     source, on the target. `unread` says of such groups, by side, why their commits were not read a second time.
+    `source_records` are those of the plan's groups on the source: when they committed last, and how often.
     """
 
     source_kinds: Mapping[str, str] | Failure = NOT_ASKED
@@ -73,6 +79,25 @@ class GroupFacts:
     moving_on_target: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unread_on_source: Mapping[str, str] = field(default_factory=dict)
     unread_on_target: Mapping[str, str] = field(default_factory=dict)
+    source_records: Mapping[str, GroupRecord] | Failure = NOT_ASKED
+
+    def source_record(self, group: str) -> GroupRecord | Failure:
+        """Return what the records tell of one group on the source, or why they do not."""
+        if isinstance(self.source_records, Failure):
+            return self.source_records
+        return self.source_records.get(group, NOT_TOLD)
+
+
+def cadence_text(record: GroupRecord | Failure) -> str:
+    """Return how often a group commits, which is what it reads twice after a hard stop; "" where nobody can tell.
+
+    Its last commit before such a stop is up to one such step behind what it has processed.
+    """
+    if isinstance(record, Failure) or record.seconds_between_commits is None:
+        return ""
+    seconds, step = record.seconds_between_commits, many(record.records_between_commits or 0, "record")
+    often = f"about every {duration_text(seconds)}" if seconds >= 1 else "more than once a second"
+    return f"commits {often}, each time {step} of a partition: a hard stop reads them twice"
 
 
 class RememberedGroupFacts:
@@ -112,6 +137,10 @@ class RememberedGroupFacts:
     def group_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
         """Return what the offsets topic holds of these groups."""
         return self._remembered(_RECORDS, groups, lambda: self._asked.group_records(groups))
+
+    def commit_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
+        """Return what the offsets topic holds of these groups' commits, a few earlier ones included."""
+        return self._remembered(_COMMIT_RECORDS, groups, lambda: self._asked.commit_records(groups))
 
     def compacted_topics(self, topics: Collection[str]) -> frozenset[str] | Failure:
         """Return those of these topics that are compacted."""

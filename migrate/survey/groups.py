@@ -28,8 +28,12 @@ def read_group_facts(
     target_states: States,
     priors: Mapping[str, Commits],
     timer: Timer,
+    commit_records: Records | None,
 ) -> GroupFacts:
-    """Ask both clusters; what neither tells stays a `Failure`. `syncs_topic` is None where there is none to ask."""
+    """Ask both clusters; what neither tells stays a `Failure`. `syncs_topic` is None where there is none to ask.
+
+    `commit_records` are being read already (`commit_records_ahead`).
+    """
     on_source, on_target = clusters.source_groups, clusters.target_groups
     kinds = read_kinds(clusters, timer)
     settings, records = read_expiry_facts(on_target, flow.target.alias, target_states, priors, timer)
@@ -37,7 +41,19 @@ def read_group_facts(
     if syncs_topic is not None:
         reader = on_source if flow.syncs_side is Side.SOURCE else on_target
         newest = reader.newest_record_ms(syncs_topic) if reader else NOT_ASKED
-    return GroupFacts(kinds, settings, records, newest)
+    committed: Mapping[str, GroupRecord] | Failure = NOT_ASKED
+    if commit_records is not None:
+        text = f"reading in {OFFSETS_TOPIC} on {flow.source.alias} when groups committed last"
+        committed = timer.run("records", text, commit_records.result)
+    return GroupFacts(kinds, settings, records, newest, source_records=committed)
+
+
+def commit_records_ahead(clusters: Clusters, groups: Collection[str]) -> Records | None:
+    """Begin to read when these groups committed on the source, and how often; None where nobody is to be asked."""
+    reader = clusters.source_groups
+    if reader is None or clusters.source is None or not groups:
+        return None
+    return in_background(lambda: reader.commit_records(groups), "commit-records")
 
 
 def read_kinds(clusters: Clusters, timer: Timer) -> Mapping[str, str] | Failure:

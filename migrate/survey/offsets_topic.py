@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
+from statistics import median
 from typing import NamedTuple
 
 from migrate.model import Failure, TopicPartition
@@ -50,6 +51,13 @@ class CommitGap(NamedTuple):
     offsets: int
 
 
+class CommitTopic(NamedTuple):
+    """The offset of a commit, and the id of the topic that it was made on, as Kafka prints it."""
+
+    source_offset: int
+    topic_id: str
+
+
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
     """What a group's own records say.
@@ -59,6 +67,7 @@ class GroupRecord:
     members and where its coordinator did not store it (before Kafka 2.1). `committed_ms` are the times of the group's
     present commits, by partition; `expires_ms` the ends of those that carry one, which brokers honour before anything
     else. `gaps` lie between successive commits, on a few partitions, newest commits only, where they were asked for.
+    `made_on` are the topics of those present commits that say so, which brokers from Kafka 4.1 on write.
     """
 
     kind: GroupKind
@@ -67,6 +76,28 @@ class GroupRecord:
     committed_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
     expires_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
     gaps: tuple[CommitGap, ...] = ()
+    made_on: Mapping[TopicPartition, CommitTopic] = field(default_factory=dict)
+
+    @property
+    def last_commit_ms(self) -> int | None:
+        """The time of the newest present commit (ms since 1970); None where no commit is there."""
+        return max(self.committed_ms.values(), default=None)
+
+    @property
+    def seconds_between_commits(self) -> float | None:
+        """The median time between successive commits on a partition; None where fewer than two are left."""
+        steps = self._steps()
+        return round(median(gap.ms for gap in steps) / 1000, 1) if steps else None
+
+    @property
+    def records_between_commits(self) -> int | None:
+        """The median of offsets between successive commits on a partition; None where fewer than two are left."""
+        steps = self._steps()
+        return round(median(gap.offsets for gap in steps)) if steps else None
+
+    def _steps(self) -> list[CommitGap]:
+        # A step back is somebody's reset, and no consumer's pace.
+        return [gap for gap in self.gaps if gap.ms >= 0 and gap.offsets >= 0]
 
 
 def newest_ms(records: Mapping[str, GroupRecord] | Failure) -> int:
@@ -135,22 +166,22 @@ class GroupLog:
 
 @dataclass
 class _Words:
-    """What the records of one group say: protocol type and empty since when, by kind; by place when its commit was made
-    and when that ends by itself.
-    """
+    """What the records of one group say: protocol type and empty since when, by kind; by place its present commit."""
 
     kinds: dict[str, tuple[str, int | None]] = field(default_factory=dict)
-    commits: dict[TopicPartition, tuple[int, int | None]] = field(default_factory=dict)
+    commits: dict[TopicPartition, CommitValue] = field(default_factory=dict)
     gaps: list[CommitGap] = field(default_factory=list)
 
     def record(self) -> GroupRecord | None:
-        committed = {place: made for place, (made, _) in self.commits.items()}
-        expires = {place: end for place, (_, end) in self.commits.items() if end is not None}
+        commits = self.commits.items()
+        committed = {place: commit.committed_ms for place, commit in commits}
+        expires = {place: commit.expires_ms for place, commit in commits if commit.expires_ms is not None}
+        made_on = {place: CommitTopic(c.offset, c.topic_id) for place, c in commits if c.topic_id is not None}
         gaps = tuple(self.gaps)
         for kind in (GroupKind.CONSUMER, GroupKind.SHARE, GroupKind.STREAMS, GroupKind.CLASSIC):
             if kind in self.kinds:
-                return GroupRecord(kind, *self.kinds[kind], committed, expires, gaps)
-        return GroupRecord(GroupKind.SIMPLE, "", None, committed, expires, gaps) if committed else None
+                return GroupRecord(kind, *self.kinds[kind], committed, expires, gaps, made_on)
+        return GroupRecord(GroupKind.SIMPLE, "", None, committed, expires, gaps, made_on) if committed else None
 
 
 def _understand(key: bytes, value: bytes, words_of: dict[str, _Words]) -> None:
@@ -163,10 +194,10 @@ def _understand(key: bytes, value: bytes, words_of: dict[str, _Words]) -> None:
         commit = decode_commit(value)
         if isinstance(commit, Fault):
             return
-        place, times = TopicPartition(about.topic, about.partition), (commit.committed_ms, commit.expires_ms)
+        place = TopicPartition(about.topic, about.partition)
         # Both types of key may name one partition, on a cluster that has been upgraded since Kafka 0.8.
-        if place not in words.commits or times[0] >= words.commits[place][0]:
-            words.commits[place] = times
+        if place not in words.commits or commit.committed_ms >= words.commits[place].committed_ms:
+            words.commits[place] = commit
     elif about.record_type == CLASSIC_TYPE:
         group = decode_group(CLASSIC_TYPE, value)
         # Left out, the group would be taken for one that never had a member, and given the full time.

@@ -1,16 +1,24 @@
-"""Commits that were made on another log than the one that is there now: what leader epochs prove. Pure.
+"""Commits that were made on another log than the one that is there now: what topic ids and leader epochs prove. Pure.
 
-A consumer commits an offset with the leader epoch of the record before it, and a log's leader epoch never falls. So a
-commit whose epoch is greater than that of the log's end was made on another log: that of a topic which was deleted
-since, or of another cluster, from where somebody carried it over. Nothing else follows: a new log reaches every epoch
-in time, and a commit need not carry any. So the answer is "yes" or "unknown", never "no".
+Brokers from Kafka 4.1 on store with a commit the id of the topic that it was made on (`OffsetCommitValue` version 4).
+No client reports it. The records of the offsets topic do, and tell both ways, of the commit whose offset they hold.
+
+Where they are not at hand, leader epochs may tell. A consumer commits an offset with the leader epoch of the record
+before it, and a log's leader epoch never falls. So a commit whose epoch is greater than that of the log's end was made
+on another log: that of a topic which was deleted since, or of another cluster, from where somebody carried it over.
+Nothing else follows: a new log reaches every epoch in time, and a commit need not carry any. So the answer of epochs is
+"yes" or "unknown", never "no".
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from migrate.commit_table import GroupCommits, has_epochs
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
+from migrate.survey.offsets_topic import CommitTopic
+
+# librdkafka prints ids in plain base64, Kafka in the form for addresses.
+_KAFKA_DIGITS = str.maketrans("+/", "-_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +28,49 @@ class OtherLog:
     commit_epoch: int
     log_epoch: int
 
+    def sentence(self, commit: str) -> str:
+        """Return what was seen of `commit`, which begins the sentence; without a full stop."""
+        return (
+            f"{commit} has leader epoch {self.commit_epoch}, and the log there has not come further than "
+            f"{self.log_epoch}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTopic:
+    """The two topic ids that give a commit away; `topic_id` is that of the topic which has the name now."""
+
+    commit_topic_id: str
+    topic_id: str
+
+    def sentence(self, commit: str) -> str:
+        """Return what was seen of `commit`, which begins the sentence; without a full stop."""
+        return (
+            f"{commit} was made on the topic with id {self.commit_topic_id}, and the topic there has id {self.topic_id}"
+        )
+
+
+@dataclass(frozen=True)
+class LogProofs:
+    """`others` are the commits that are proven to be of another log, `own` those proven to be of the one there."""
+
+    others: Mapping[GroupPartition, OtherLog | OtherTopic] = field(default_factory=dict)
+    own: frozenset[GroupPartition] = frozenset()
+
+
+def other_topic(commit: Commit, made_on: CommitTopic | None, topic_id: str | None) -> OtherTopic | bool | None:
+    """Return the proof that a commit was made on another topic than that of `topic_id`; False where it was made there.
+
+    None where nobody can tell: no record says so, the topic's id is not known, or the record is of a later commit.
+    """
+    if made_on is None or topic_id is None or made_on.source_offset != commit.offset:
+        return None
+    now = topic_id.translate(_KAFKA_DIGITS)
+    return OtherTopic(made_on.topic_id, now) if made_on.topic_id != now else False
+
 
 def other_log(commit: Commit | None, log: LogRange | Failure | None) -> OtherLog | None:
-    """Return the proof that a commit is of another log than `log`; None where there is none, which says nothing.
-
-    Topic ids would decide it both ways, and come first as soon as a client reports the one of a commit
-    (OffsetCommitValue version 4): compare it here with the id of the topic.
-    """
+    """Return the proof by epochs that a commit is of another log than `log`; None, which says nothing, without one."""
     if commit is None or commit.leader_epoch is None or not isinstance(log, LogRange):
         return None
     if log.end_leader_epoch is None or commit.leader_epoch <= log.end_leader_epoch:
@@ -34,11 +78,26 @@ def other_log(commit: Commit | None, log: LogRange | Failure | None) -> OtherLog
     return OtherLog(commit.leader_epoch, log.end_leader_epoch)
 
 
-def of_other_logs(
-    commits: Mapping[GroupPartition, Commit | None], logs: Mapping[TopicPartition, LogRange | Failure]
-) -> dict[GroupPartition, OtherLog]:
-    """Return the commits that are proven to be of another log."""
-    if isinstance(commits, GroupCommits) and not any(map(has_epochs, commits.groups().values())):
-        return {}
-    proofs = ((key, other_log(commit, logs.get(key.source_partition))) for key, commit in commits.items())
-    return {key: proof for key, proof in proofs if proof is not None}
+def log_proofs(
+    commits: Mapping[GroupPartition, Commit | None],
+    logs: Mapping[TopicPartition, LogRange | Failure],
+    made_on: Mapping[str, Mapping[TopicPartition, CommitTopic]],
+    topic_ids: Mapping[str, str],
+) -> LogProofs:
+    """Return what is proven of the commits; `made_on` are their topics, by group, as far as records tell."""
+    with_epochs = not isinstance(commits, GroupCommits) or any(map(has_epochs, commits.groups().values()))
+    if not with_epochs and not any(made_on.values()):
+        return LogProofs()
+    others: dict[GroupPartition, OtherLog | OtherTopic] = {}
+    own = set()
+    for key, commit in commits.items():
+        if commit is None:
+            continue
+        place = key.source_partition
+        by_id = other_topic(commit, made_on.get(key.group, {}).get(place), topic_ids.get(key.topic))
+        proof = by_id if isinstance(by_id, OtherTopic) else other_log(commit, logs.get(place))
+        if proof is not None:
+            others[key] = proof
+        elif by_id is False:
+            own.add(key)
+    return LogProofs(others, frozenset(own))

@@ -37,7 +37,7 @@ from migrate.progress import LOGS_AT_ONCE, QuietProgress, in_background
 from migrate.survey.commits import from_checkpoints, from_source, read_after, read_priors, with_uncommitted
 from migrate.survey.connect_topics import ConnectTopic, read_connect_topics
 from migrate.survey.group_facts import GroupFacts
-from migrate.survey.groups import commits_that_moved, read_group_facts, read_kinds
+from migrate.survey.groups import Records, commit_records_ahead, commits_that_moved, read_group_facts, read_kinds
 from migrate.survey.hidden_topics import hosted_ahead, with_hidden
 from migrate.survey.mm2_topics import checkpoints_ahead, read_checkpoints_topic, read_syncs_topic
 from migrate.survey.producers import Growth, growth_of
@@ -130,8 +130,9 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     if request.only_compares:
         group_facts = GroupFacts(source_kinds=read_kinds(clusters, by.timer))
     else:
+        records = commit_records_ahead(clusters, first.groups)
         source, target, growth = _second_look(by, first, pinned)
-        group_facts = _read_group_facts(by, first, source.states, target.states, mm2.syncs_topic)
+        group_facts = _read_group_facts(by, first, (source.states, target.states), mm2.syncs_topic, records)
     source, target = with_hidden(clusters, source, target, hosted, by.timer)
     if clusters.all_read is not None:
         clusters.all_read()
@@ -311,17 +312,17 @@ def _second_look(
 
 
 def _read_group_facts(
-    by: _Surveyor, first: _FirstLook, source_states: States, target_states: States, syncs_topic: Mm2Topic
+    by: _Surveyor, first: _FirstLook, states: tuple[States, States], syncs_topic: Mm2Topic, records: Records | None
 ) -> GroupFacts:
-    """Read commits again, of groups that have no member, and what decides when offsets expire."""
-    flow, clusters, timer = by.flow, by.clusters, by.timer
+    """Read commits again, of groups without members, and what decides when offsets expire; `states` are by side."""
+    (source_states, target_states), flow, clusters, timer = states, by.flow, by.clusters, by.timer
     reader, before = clusters.source_commits, first.selected.live
     on_source = commits_that_moved(reader, before, source_states, flow.source.alias, timer, by.request.filters)
     reader, alias = clusters.target_commits, flow.target.alias
     on_target = commits_that_moved(reader, first.priors, target_states, alias, timer)
     topic = syncs_topic.topic if syncs_topic.found else None
     return replace(
-        read_group_facts(clusters, flow, topic, target_states, first.priors, timer),
+        read_group_facts(clusters, flow, topic, target_states, first.priors, timer, records),
         moving_on_source=on_source[0],
         moving_on_target=on_target[0],
         unread_on_source=on_source[1],

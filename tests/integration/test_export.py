@@ -6,6 +6,7 @@ import re
 import stat
 import struct
 import subprocess
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -348,13 +349,12 @@ SECRET = "pssst-not-in-any-log"
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """The cluster of the JSON topic: compacted, so that it keeps the last line of every key."""
+    """The cluster of the JSON topics: compacted ones, which keep the last line of every key."""
     folder = tmp_path_factory.mktemp("elsewhere")
     cluster = Cluster("elsewhere", folder / "kafka")
     with ExitStack() as stack:
         stack.callback(cluster.kill)
         cluster.start()
-        create_topic(cluster.bootstrap, "consumer_offsets_json", 3, {"cleanup.policy": "compact"})
         yield cluster
 
 
@@ -372,12 +372,15 @@ def test_a_topic_of_another_cluster_gets_the_lines_under_the_keys_of_the_offsets
 ) -> None:
     history = ("--history", "--tombstones", "--kinds", "all")
     lines = scene.lines("beside.jsonl", *history)
-    ran = to_topic(scene, elsewhere.bootstrap, "consumer_offsets_json", *history).expect(1)
+    # One for each version of Kafka: what an earlier scene has written there is none of this one's.
+    topic = f"consumer_offsets_json_{time.monotonic_ns()}"
+    create_topic(elsewhere.bootstrap, topic, 3, {"cleanup.policy": "compact"})
+    ran = to_topic(scene, elsewhere.bootstrap, topic, *history).expect(1)
     assert HIDDEN in ran.stderr and not [line for line in said_by(ran) if line.startswith(MISSING)]
-    assert f"{len(lines)} records written to topic consumer_offsets_json on {elsewhere.bootstrap}" in ran.stderr
+    assert f"{len(lines)} records written to topic {topic} on {elsewhere.bootstrap}" in ran.stderr
     assert f"log ends moved by {len(lines)}: by what was written, nothing twice" in ran.stderr
     with topic_reader(elsewhere.bootstrap) as reader:
-        written = [m for n in range(3) for m in reader.records("consumer_offsets_json", n)]
+        written = [m for n in range(3) for m in reader.records(topic, n)]
     values = [json.loads(as_bytes(message.value()) or b"") for message in written]
     place = ("logPartition", "logOffset")
     assert sorted(values, key=lambda line: [line[n] for n in place]) == sorted(

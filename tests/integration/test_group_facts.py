@@ -17,17 +17,19 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from migrate.kafka import group_facts
 from migrate.kafka.client_config import client_settings
 from migrate.kafka.cluster_reader import ConfluentReader
 from migrate.kafka.group_facts import ConfluentGroupFacts
 from migrate.mm2.flow import Cluster as FlowCluster
-from migrate.model import Failure, GroupState, Side
+from migrate.model import Commit, Failure, GroupState, Side
 from migrate.model import TopicPartition as Partition
 from migrate.show.fence import fence
 from migrate.survey.connect_topics import read_connect_topics
 from migrate.survey.expiry import OffsetClocks, expiry_of
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupKind, GroupLog, GroupRecord
+from migrate.survey.other_log import other_topic
 from tests.builders import make_plan, make_row
 from tests.integration.clusters import CALL_SECONDS, admin, commit, create_topic
 from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
@@ -236,3 +238,31 @@ def test_what_is_forbidden_is_told_and_never_taken_for_nothing(cluster: Cluster,
         )
         for future in client.delete_acls([everything]).values():
             future.result(CALL_SECONDS)
+
+
+def test_the_topic_that_a_commit_was_made_on_is_told_by_its_id_in_whatever_digits(
+    cluster: Cluster, facts: ConfluentGroupFacts
+) -> None:
+    topics = [f"with-id-{n}" for n in range(12)]
+    for topic in topics:
+        create_topic(cluster.bootstrap, topic, 1)
+    commit(cluster.bootstrap, {"of-twelve": {(topic, 0): 0 for topic in topics}})
+    found = facts.commit_records(["of-twelve"])
+    assert not isinstance(found, Failure)
+    settings = client_settings(FlowCluster(Side.TARGET, "B", {"bootstrap.servers": cluster.bootstrap}))
+    reader = ConfluentReader(settings, CALL_SECONDS)
+    ids, made_on = reader.topic_ids(topics), found["of-twelve"].made_on
+    assert set(ids) == set(topics) and set(made_on) == {Partition(topic, 0) for topic in topics}
+    for topic in topics:
+        assert other_topic(Commit(0), made_on[Partition(topic, 0)], ids[topic]) is False, (topic, ids[topic])
+    assert len({made.topic_id for made in made_on.values()}) == len(topics)
+
+
+def test_more_records_than_a_plan_should_wait_for_are_not_read(
+    facts: ConfluentGroupFacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert facts.commit_records([]) == {}
+    monkeypatch.setattr(group_facts, "MOST_RECORDS", 0)
+    found = facts.commit_records(SIMPLE)
+    assert isinstance(found, Failure) and found.code == "TOO_MANY_RECORDS" and "--records" in found.message
+    assert not isinstance(facts.group_records(SIMPLE), Failure)

@@ -15,16 +15,25 @@ from tests.unit.planscene import SYNCS
 
 
 def looked(
-    source, target, mirror, comparer=None, settle=15.0, down="", policies=None, clock=None, filters=None, behind_ms=0
+    source,
+    target,
+    mirror,
+    comparer=None,
+    settle=15.0,
+    down="",
+    policies=None,
+    clock=None,
+    filters=None,
+    behind_ms=0,
+    source_groups=None,
 ):
     properties = {"bootstrap.servers": "x:1"}
     flow = client_flow(properties, properties, "A", "B")
     request = PlanRequest(flow, filters or Filters(), policies or Policies(), bool(down), settle, {})
     clock = clock or FakeClock()
     asked = None if down else source
-    survey = take_survey(
-        request, Clusters(asked, target, asked, target, mirror, comparer or FakeComparer()), clock, NoProgress()
-    )
+    clusters = Clusters(asked, target, asked, target, mirror, comparer or FakeComparer(), source_groups=source_groups)
+    survey = take_survey(request, clusters, clock, NoProgress())
     positions = Positions("p", mirror.last_copied_offset) if down else survey.mm2.positions
 
     def news(side, topic):

@@ -6,15 +6,16 @@ from migrate.cli.status import exit_code
 from migrate.errors import EXIT_DONE, EXIT_REFUSED
 from migrate.match.protocol import Tail
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
-from migrate.model import Level, LogRange, TopicPartition
+from migrate.model import Failure, Level, LogRange, TopicPartition
 from migrate.plan.status import ONLY_PLAN_TELLS
 from migrate.plan.watch import Watch
 from migrate.show.status import progress_line
 from migrate.show.status_document import status_document
 from migrate.survey.drain import Lag
 from migrate.survey.filters import Filters
+from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord
 from migrate.survey.policies import Policies, Waiver
-from tests.fakes import ALIVE, FakeClock, FakeComparer
+from tests.fakes import ALIVE, FakeClock, FakeComparer, FakeGroupFacts
 from tests.unit.planscene import planned, world
 from tests.unit.statusscene import looked, text
 
@@ -142,3 +143,54 @@ def test_a_glance_says_that_it_did_not_watch_producers_for_long_and_is_not_ready
     ]
     assert not status.is_ready and "two-looks" in {c.check for c in status.blocks}
     assert "not watched long enough" in text(status)
+
+
+def committed(ago_seconds: int, every_ms: int = 5_000) -> GroupRecord:
+    at_ms = FakeClock().now_ms() - 1000 * ago_seconds
+    return GroupRecord(
+        GroupKind.CLASSIC, "consumer", None, {TopicPartition("t", 0): at_ms}, gaps=(CommitGap(every_ms, 120),)
+    )
+
+
+def test_of_a_living_group_it_says_what_a_hard_stop_reads_twice_and_of_stopped_ones_when_they_committed_last():
+    source, target, mirror = world()
+    source.states["g"] = ALIVE
+    groups = FakeGroupFacts(commits={"g": committed(1), "h": committed(185)})
+    status = looked(source, target, mirror, source_groups=groups)
+    said = " ".join(text(status, 200).split())
+    assert (
+        "g: Stable on A, 1 member: app@10.0.0.7; commits about every 5 s, each time 120 records of a partition: a hard "
+        "stop reads them twice"
+    ) in said
+    assert "stopped groups on A committed last 3 min 20 s ago (h)" in said  # 185 s, and the settle time
+    (block,) = (c for c in status.blocks if c.check == "source-group-stopped")
+    assert block.seen.endswith(
+        "; it commits about every 5 s, each time 120 records of a partition: a hard stop reads them twice"
+    )
+    found = {g["group"]: g["commits_on_source"] for g in status_document(status)["groups"]}
+    last_ms = committed(185).last_commit_ms
+    assert found["h"] == {"last_commit_ms": last_ms, "seconds_between_commits": 5.0, "records_between_commits": 120}
+
+
+def test_a_group_that_commits_all_the_time_is_not_said_to_commit_every_0_s():
+    source, target, mirror = world()
+    source.states["g"] = ALIVE
+    groups = FakeGroupFacts(commits={"g": committed(1, every_ms=200)})
+    assert "commits more than once a second, each time 120" in text(
+        looked(source, target, mirror, source_groups=groups), 200
+    )
+
+
+def test_where_the_offsets_topic_is_not_to_be_read_nothing_is_said_of_commits_and_json_says_why():
+    source, target, mirror = world()
+    source.states["g"] = ALIVE
+    groups = FakeGroupFacts(commits=Failure("TOPIC_AUTHORIZATION_FAILED", "no"))
+    status = looked(source, target, mirror, source_groups=groups)
+    assert "commits about" not in text(status) and "committed last" not in text(status)
+    assert status_document(status)["groups"][0]["commits_on_source"] == {"error": "TOPIC_AUTHORIZATION_FAILED"}
+
+
+def test_a_stopped_group_whose_records_are_not_there_is_counted():
+    source, target, mirror = world()
+    status = looked(source, target, mirror, source_groups=FakeGroupFacts(commits={"h": committed(10)}))
+    assert "committed last 25 s ago (h); of 1 group not known" in " ".join(text(status, 200).split())

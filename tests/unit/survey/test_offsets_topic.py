@@ -11,6 +11,7 @@ from migrate.survey.offsets_topic import (
     PACE_COMMITS,
     PACE_PARTITIONS,
     CommitGap,
+    CommitTopic,
     GroupKind,
     GroupLog,
     GroupRecord,
@@ -47,7 +48,8 @@ def test_the_time_of_a_commit_is_read_from_every_version_of_its_record(version):
     found = log_of((COMMIT_KEY, bytes.fromhex(COMMITS[version])))
     place = TopicPartition("t1", 3)
     expires = {place: EXPIRES[version]} if version in EXPIRES else {}
-    assert found == {"g1": GroupRecord(GroupKind.SIMPLE, "", None, {place: AT_MS}, expires)}
+    made_on = {place: CommitTopic(258, "AAECAwQFBgcICQoLDA0ODw")} if version == "v4t" else {}
+    assert found == {"g1": GroupRecord(GroupKind.SIMPLE, "", None, {place: AT_MS}, expires, (), made_on)}
 
 
 def test_a_commit_of_version_1_without_an_expiry_of_its_own_has_none():
@@ -189,3 +191,11 @@ def test_a_commit_after_a_deletion_is_no_step_from_the_one_before():
 
 def test_without_being_asked_for_there_are_no_gaps():
     assert log_of(commit_record(0, 5, AT_MS), commit_record(0, 9, AT_MS + 1))["g1"].gaps == ()
+
+
+def test_how_often_a_group_commits_is_a_median_and_a_step_back_is_nobodys_pace():
+    steps = (CommitGap(1_000, 10), CommitGap(3_000, 40), CommitGap(5_000, 12), CommitGap(9_000, -500))
+    record = GroupRecord(GroupKind.SIMPLE, gaps=steps)
+    assert (record.seconds_between_commits, record.records_between_commits) == (3.0, 12)
+    none = GroupRecord(GroupKind.SIMPLE, gaps=(CommitGap(9_000, -500),))
+    assert (none.seconds_between_commits, none.records_between_commits, none.last_commit_ms) == (None, None, None)

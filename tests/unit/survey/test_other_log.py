@@ -1,11 +1,13 @@
-"""A commit of another log: a leader epoch that the log has never reached proves it, and nothing proves the contrary."""
+"""A commit of another log: a topic id tells both ways, a leader epoch that the log has never reached proves it."""
 
 import pytest
 
 from migrate.model import Commit, Decision, Failure, Level, LogRange, TopicPartition
 from migrate.show.plan_table import Page, table
-from migrate.survey.other_log import OtherLog, other_log
+from migrate.survey.offsets_topic import CommitTopic, GroupKind, GroupRecord
+from migrate.survey.other_log import OtherLog, OtherTopic, other_log, other_topic
 from migrate.survey.policies import Policies, Untranslatable, Waiver
+from tests.fakes import FakeGroupFacts
 from tests.unit.planscene import planned, rows_of, world
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -94,3 +96,59 @@ def test_an_offset_that_is_kept_on_the_target_must_not_be_of_another_log_either(
 def test_with_the_source_down_there_is_no_log_to_compare_with():
     plan = planned(*with_epochs(), down=True)
     assert (Level.BLOCK, Level.BLOCK) not in results(plan)
+
+
+def test_the_id_of_the_topic_that_a_commit_was_made_on_tells_both_ways():
+    commit, made_on = Commit(55), CommitTopic(55, "an-id_of-the-old-topic")
+    assert other_topic(commit, made_on, "an-id_of-the-new-topic") == OtherTopic(
+        made_on.topic_id, "an-id_of-the-new-topic"
+    )
+    assert other_topic(commit, made_on, "an-id_of-the-old-topic") is False
+
+
+def test_the_client_library_prints_ids_in_other_digits_than_kafka():
+    assert other_topic(Commit(55), CommitTopic(55, "a-b_c"), "a+b/c") is False
+
+
+@pytest.mark.parametrize(
+    ("made_on", "topic_id"), [(None, "x"), (CommitTopic(55, "x"), None), (CommitTopic(56, "y"), "x")]
+)
+def test_without_a_record_or_an_id_and_by_the_record_of_a_later_commit_nobody_can_tell(made_on, topic_id):
+    assert other_topic(Commit(55), made_on, topic_id) is None
+
+
+def told(**made_on: CommitTopic) -> FakeGroupFacts:
+    """What the offsets topic says of the topics that group g has committed on; keywords are partitions, as "t_0"."""
+    places = {TopicPartition(*key.split("_")[:1], int(key.split("_")[1])): topic for key, topic in made_on.items()}
+    return FakeGroupFacts(commits={"g": GroupRecord(GroupKind.CLASSIC, "consumer", made_on=places)})
+
+
+def test_a_commit_on_a_topic_that_was_deleted_since_blocks_by_its_id():
+    plan = planned(*world(), source_groups=told(t_0=CommitTopic(55, "gone"), t_1=CommitTopic(60, "id-of-source-t")))
+    assert rows_of(plan)["g", "t", 0] == (Decision.BLOCK, 51, "commit-of-another-log")
+    block = results(plan)[Level.BLOCK, Level.BLOCK]
+    assert block.subject == "g/t/0" and "with id gone, and the topic there has id id-of-source-t" in block.seen
+
+
+def test_what_ids_prove_passes_and_what_nothing_refutes_is_counted_beside_it():
+    plan = planned(*world(), source_groups=told(t_0=CommitTopic(55, "id-of-source-t"), t_1=CommitTopic(59, "gone")))
+    found = results(plan)
+    assert plan.is_clean() and {level for level, _ in found} == {Level.PASS, Level.NOT_VISIBLE}
+    (passed,) = (c for c in found.values() if c.level is Level.PASS)
+    (silent,) = (c for c in found.values() if c.level is Level.NOT_VISIBLE)
+    assert passed.subject == "1 commit" and "2 commits" in silent.seen
+
+
+def test_a_row_that_is_skipped_counts_neither_as_proven_nor_as_open():
+    source, target, mirror = world()
+    source.offsets["g"][T0] = Commit(500)
+    groups = told(t_0=CommitTopic(500, "id-of-source-t"), t_1=CommitTopic(60, "id-of-source-t"))
+    plan = planned(source, target, mirror, policies=Policies(untranslatable=Untranslatable.SKIP), source_groups=groups)
+    found = {c.level: c for c in plan.header.checks if c.check == "commit-of-another-log"}
+    assert found[Level.PASS].subject == "1 commit" and "1 commit," in found[Level.NOT_VISIBLE].seen
+
+
+def test_records_that_could_not_be_read_prove_nothing():
+    plan = planned(*world(), source_groups=FakeGroupFacts(commits=Failure("TOO_MANY_RECORDS", "9 records")))
+    (silent,) = results(plan).values()
+    assert "3 commits" in silent.seen and plan.is_clean()

@@ -23,6 +23,7 @@ QUESTIONS = {
     "group_kinds": (),
     "settings": (),
     "group_records": (("g",),),
+    "commit_records": (("g",),),
     "compacted_topics": (("t",),),
     "cleanup_policies": (("t",),),
 }
