@@ -161,7 +161,7 @@ def night(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Night:
     scene.commit({group("steady"): {(pool, 0): scene.source_ends()[pool, 0][1]}})
     lab.mirror.wait_checkpoints([group("steady")])
     commands = CommandLine.of(lab, tmp_path_factory.mktemp("night"))
-    chosen = ("--group", f".*{scene.suffix}")
+    chosen = ("--group", f".*{scene.suffix}", "--group", pending)
     with ExitStack() as troubles:
         lab.mirror.pause()
         troubles.callback(lab.mirror.resume)
