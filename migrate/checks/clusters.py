@@ -64,7 +64,8 @@ def listing_agrees(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Ite
     for group, places in witness.undecodable.items():
         yield checks.COMMIT_UNDECODABLE.blocks(
             group, f"commits in {OFFSETS_TOPIC} that can be decoded", f"newest records that cannot be: {some(places)}",
-            "Plan with --commits-from admin: the brokers know what their own records say.",
+            "Plan with --commits-from admin: the brokers know what their own records say. For a plan as of an earlier "
+            "time there is no other witness: leave the group out, --exclude-group.",
         )  # fmt: skip
     expected = f"every group with commits in {OFFSETS_TOPIC}, listed on {alias}"
     kinds = facts.groups.other_kinds

@@ -11,7 +11,7 @@ from enum import StrEnum
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import HEARTBEATS
 from migrate.model import Failure, Side
-from migrate.survey.offsets_topic import OFFSETS_TOPIC
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP
 from migrate.text import some
 
 CLUSTER_NAME = "kafka-cluster"
@@ -43,11 +43,13 @@ class Resources(StrEnum):
     CHECKPOINTS = "MM2's checkpoints topic"
     POSITIONS = "MM2's Connect offsets topic"
     OFFSETS = "`__consumer_offsets`"
+    READER = "the group `mm2-migrate`"
 
     @property
     def kind(self) -> ResourceKind:
         """What an ACL on one of them names."""
-        return {"CLUSTER": ResourceKind.CLUSTER, "GROUPS": ResourceKind.GROUP}.get(self.name, ResourceKind.TOPIC)
+        kinds = {"CLUSTER": ResourceKind.CLUSTER, "GROUPS": ResourceKind.GROUP, "READER": ResourceKind.GROUP}
+        return kinds.get(self.name, ResourceKind.TOPIC)
 
     @property
     def is_topic(self) -> bool:
@@ -81,7 +83,12 @@ RIGHTS: tuple[Right, ...] = (
     *_rights("plan", Side.SOURCE, *_BASE, _COMPARE, (_R, Resources.SYNCS, "")),
     *_rights("plan", Side.TARGET, *_BASE, _COMPARE),
     *_rights("plan", Side.TARGET, (_R, Resources.CHECKPOINTS, ""), (_R, Resources.POSITIONS, "MM2's own positions")),
-    *_rights("plan --commits-from consumer-offsets", Side.SOURCE, (_R, Resources.OFFSETS, "to read commits there")),
+    *_rights(
+        "plan --commits-from consumer-offsets",
+        Side.SOURCE,
+        (_R, Resources.OFFSETS, "to read commits there"),
+        (_D, Resources.READER, "under whose name Spark reads them"),
+    ),
     *_rights("apply", Side.SOURCE, (_D, Resources.GROUPS, ""), (_D, Resources.TOPICS, "")),
     *_rights("apply", Side.TARGET, *_WRITE),
     *_rights("verify", Side.TARGET, (_D, Resources.GROUPS, ""), (_D, Resources.TOPICS, "")),
@@ -149,7 +156,7 @@ def resources_of(
     # What MM2 keeps on its target lies, on a failback, on the side that the groups leave.
     mm2_target = Side.SOURCE if flow.failback else Side.TARGET
     if reads_offsets and side is Side.SOURCE:
-        named[Resources.OFFSETS] = [OFFSETS_TOPIC]
+        named |= {Resources.OFFSETS: [OFFSETS_TOPIC], Resources.READER: [READER_GROUP]}
     if flow.syncs_side is side:
         named[Resources.SYNCS] = [flow.offset_syncs_topic]
     if mm2_target is side and not flow.failback:

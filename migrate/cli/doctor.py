@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from migrate.checks.group_kinds import CONNECT_TODO, HIDDEN_TODO
-from migrate.checks.rights import Resources, is_infrastructure
+from migrate.checks.rights import ResourceKind, is_infrastructure
 from migrate.checks.rights_check import Examined, Health, Subjects, examine_rights, names_to_ask, subjects_of
 from migrate.cli.options import ClusterOptions, filters_of, resolve_flow
 from migrate.cli.wiring import Endpoint, endpoints, mm2_worker_of, parse_spark_conf
@@ -158,9 +158,11 @@ def _rights(flow: Flow, views: ClusterViews, options: Mapping[str, Any]) -> Iter
         known = shown if isinstance(hosted, Failure) else hosted
         resources = names_to_ask(flow, side, subjects, known, reads_offsets)
         client = views.clients[side]
-        rights = client.rights(
-            resources[Resources.GROUPS], [n for kind, names in resources.items() if kind.is_topic for n in names]
+        groups, topics = (
+            [name for kind, names in resources.items() if kind.kind is wanted for name in names]
+            for wanted in (ResourceKind.GROUP, ResourceKind.TOPIC)
         )
+        rights = client.rights(groups, topics)
         if not isinstance(hosted, Failure):
             hidden = (topic for topic in hosted - shown.keys() if not is_infrastructure(topic))
             rights = replace(rights, hidden=frozenset(hidden))

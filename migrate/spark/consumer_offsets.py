@@ -22,7 +22,7 @@ from migrate.spark.session_settings import SQL_SETTINGS
 from migrate.survey import offsets_export as export
 from migrate.survey import offsets_wire as wire
 from migrate.survey.offsets_export import Exported, ExportKinds, ExportRequest, OffsetsPin
-from migrate.survey.offsets_topic import OFFSETS_TOPIC
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,7 +34,7 @@ _OLDER_LISTING = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 _UNCOMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 # That listing asks for what its own group has committed, which takes DESCRIBE on it: one name can be granted, a
 # random one of Spark's cannot. Nothing is ever committed under it, and nobody joins it.
-_OF_ONE_GROUP = {"kafka.group.id": "mm2-migrate"}
+_OF_ONE_GROUP = {"kafka.group.id": READER_GROUP}
 # The driver holds the lines of a task at once.
 _OFFSETS_A_TASK = 100_000
 # More than one, for two partitions' lines may come to one task, by their hash.

@@ -7,7 +7,6 @@ second decodes the records there. What was found and is not there any more was c
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from migrate.errors import ClusterError
 from migrate.model import LogRange
 from migrate.spark import offset_columns as columns
 from migrate.spark.background import Session
@@ -17,7 +16,14 @@ from migrate.spark.java_settings import JavaSettings
 from migrate.spark.scanner import reading_topic
 from migrate.survey.offsets_export import OffsetsPin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
-from migrate.survey.topic_commits import NO_EPOCH, NewestOf, NewestRecord, TopicCommits, commits_of
+from migrate.survey.topic_commits import (
+    NO_EPOCH,
+    CompactedMeanwhileError,
+    NewestOf,
+    NewestRecord,
+    TopicCommits,
+    commits_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -79,8 +85,7 @@ def newest_commits(
         newest.unpersist()
     if len(answers) == sum(count for *_, count in ends):
         return commits_of(map(NewestRecord._make, answers), partitions, as_of_ms is not None)
-    # Not again with these ends: what was taken away has given place to a record beyond them, and its key would be lost.
-    raise ClusterError(f"{OFFSETS_TOPIC} was compacted while it was read.", "Run the command again.")
+    raise CompactedMeanwhileError
 
 
 def _decoded(records: "DataFrame", newest: "DataFrame") -> "DataFrame":

@@ -6,13 +6,13 @@ tells of groups that no listing shows.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache, partial
 from sys import intern
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from migrate.commit_table import CommitTable
 from migrate.errors import ClusterError, Refused
@@ -27,6 +27,8 @@ from migrate.survey.survey import AsOf, Clusters, PlanRequest, SelectedCommits, 
 from migrate.text import bytes_text, many
 
 NO_EPOCH = -1
+ATTEMPTS = 3
+T = TypeVar("T")
 BY_ADMIN = "Or ask the groups' coordinators instead: --commits-from admin."
 
 
@@ -46,6 +48,16 @@ class TopicCommits:
     then: Mapping[str, Commits] = field(default_factory=dict)
     gone: frozenset[GroupPartition] = frozenset()
     none_then: frozenset[GroupPartition] = frozenset()
+
+
+class CompactedMeanwhileError(ClusterError):
+    """Records of the topic were compacted away between two passes over it.
+
+    Not to be read again up to the same ends: what was taken away has given place to a record beyond them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(f"{OFFSETS_TOPIC} was compacted while it was read.", "Run the command again.")
 
 
 class NewestOf(IntEnum):
@@ -133,7 +145,7 @@ class OffsetsTopicReader(Protocol):
         """Return the newest commits of all groups in the pinned ranges; with those of an earlier time, if asked for.
 
         That time, in ms since 1970, is the brokers': a record of that moment is later.
-        Raises `ClusterError` if the topic cannot be read to its pinned end.
+        Raises `ClusterError` if the topic cannot be read to its pinned end, `CompactedMeanwhileError` among them.
         """
 
 
@@ -151,7 +163,8 @@ def from_offsets_topic(
     if clusters.records_ready is not None:
         timer.run("spark", "waiting for Spark", clusters.records_ready)
     filters, alias = request.filters, source.alias
-    with _naming_the_other_way():
+
+    def read_once() -> tuple[OffsetsPin, TopicCommits]:
         text = f"pinning {OFFSETS_TOPIC} of {alias}"
         pin = timer.run("commits", text, lambda: pin_offsets_topic(source, named_groups(filters)))
         _refuse_beyond(pin, request.limits.fetch_bytes)
@@ -160,7 +173,10 @@ def from_offsets_topic(
             f"{len(pin.logs)} of {many(pin.partitions, 'partition')}, {many(pin.offsets, 'offset')}, "
             f"about {bytes_text(pin.fetched_bytes)} in two passes"
         )
-        told = timer.run("commits", text, lambda: reader.commits(pin, request.as_of_ms))
+        return pin, timer.run("commits", text, lambda: reader.commits(pin, request.as_of_ms))
+
+    with _naming_the_other_way():
+        pin, told = _persistently(read_once)
     seen = frozenset(group for group, commits in told.commits.items() if commits) | told.undecodable.keys()
     witness = _witness(pin, told, listed, filters)
     if request.as_of_ms is not None:
@@ -171,6 +187,14 @@ def from_offsets_topic(
         return replace(selected, as_of=_as_of(told, listed, filters))
     commits = {group: told.commits[group] for group in sorted(listed & told.commits.keys())}
     return within_filters(commits, request, _unstable(pin, listed, filters), seen, witness)
+
+
+def _persistently(read: Callable[[], T]) -> T:
+    """Read anew, each time up to later ends, while the topic is compacted in between; the last failure is told."""
+    for _ in range(ATTEMPTS - 1):
+        with suppress(CompactedMeanwhileError):
+            return read()
+    return read()
 
 
 def with_missing(

@@ -21,6 +21,7 @@ from migrate.kafka import group_facts
 from migrate.kafka.client_config import client_settings
 from migrate.kafka.cluster_reader import ConfluentReader
 from migrate.kafka.group_facts import ConfluentGroupFacts
+from migrate.kafka.rights import ConfluentRights
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Commit, Failure, GroupState, Side
 from migrate.model import TopicPartition as Partition
@@ -28,7 +29,7 @@ from migrate.show.fence import fence
 from migrate.survey.connect_topics import read_connect_topics
 from migrate.survey.expiry import OffsetClocks, expiry_of
 from migrate.survey.group_facts import BrokerSettings
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupKind, GroupLog, GroupRecord
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP, GroupKind, GroupLog, GroupRecord
 from migrate.survey.other_log import other_topic
 from tests.builders import make_plan, make_row
 from tests.integration.clusters import CALL_SECONDS, admin, commit, create_topic
@@ -266,3 +267,10 @@ def test_more_records_than_a_plan_should_wait_for_are_not_read(
     found = facts.commit_records(SIMPLE)
     assert isinstance(found, Failure) and found.code == "TOO_MANY_RECORDS" and "--records" in found.message
     assert not isinstance(facts.group_records(SIMPLE), Failure)
+
+
+def test_of_a_group_that_nobody_has_made_yet_brokers_tell_the_rights_all_the_same(cluster: Cluster) -> None:
+    settings = client_settings(FlowCluster(Side.SOURCE, "A", {"bootstrap.servers": cluster.bootstrap}))
+    found = ConfluentRights(settings, CALL_SECONDS).rights([READER_GROUP], [])
+    operations = found.groups[READER_GROUP]
+    assert isinstance(operations, frozenset) and "DESCRIBE" in operations

@@ -1,6 +1,6 @@
 """A flow, and what a cluster grants on it."""
 
-from migrate.checks.rights import Resources, Seen
+from migrate.checks.rights import ResourceKind, Seen
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.model import Failure, Side
@@ -19,5 +19,8 @@ def seen(cluster=ALL, groups=None, topics=None, hidden=None):
 
 
 def granted(resources, operations=ALL):
-    names = [name for kind, found in resources.items() if kind.is_topic for name in found]
-    return seen(operations, dict.fromkeys(resources[Resources.GROUPS], operations), dict.fromkeys(names, operations))
+    groups, topics = (
+        dict.fromkeys([name for kind, found in resources.items() if kind.kind is wanted for name in found], operations)
+        for wanted in (ResourceKind.GROUP, ResourceKind.TOPIC)
+    )
+    return seen(operations, groups, topics)

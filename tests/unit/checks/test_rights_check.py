@@ -4,6 +4,7 @@ from migrate.checks.rights import CLUSTER_NAME, Resources, resources_of
 from migrate.checks.rights_check import examine_rights, names_to_ask, subjects_of
 from migrate.model import Commit, Failure, Side, TopicPartition
 from migrate.survey.filters import Filters
+from migrate.survey.offsets_topic import READER_GROUP
 from tests.unit.rightscene import FLOW, REFUSED, granted, seen
 
 
@@ -45,13 +46,15 @@ def test_subjects_are_the_groups_that_the_filters_leave_and_what_they_have_commi
 def test_the_offsets_topic_is_asked_about_only_where_commits_are_to_be_read_there():
     what = "rights for plan --commits-from consumer-offsets on source A"
 
-    def told(answer, reads_offsets=True):
+    def told(answer, reads_offsets=True, reader=frozenset({"DESCRIBE"})):
         resources = names_to_ask(FLOW, Side.SOURCE, subjects_of([], {}, Filters()), {}, reads_offsets)
         topics = dict.fromkeys([name for kind, names in resources.items() if kind.is_topic for name in names], answer)
-        return {line: health for health, line, _ in lines(Side.SOURCE, resources, seen(topics=topics))}
+        shown = seen(groups={READER_GROUP: reader}, topics=topics)
+        return {line: health for health, line, _ in lines(Side.SOURCE, resources, shown)}
 
     assert what not in told(frozenset({"READ"}), reads_offsets=False)
     assert told(frozenset({"READ"}))[what] == "ok"
+    assert told(frozenset({"READ"}), reader=frozenset())[what] == "FAIL"
     assert told(frozenset({"DESCRIBE"}))[what] == "FAIL"
     # Brokers say of a topic that they hide that it is not there, and every cluster with groups has this one.
     assert told(Failure("UNKNOWN_TOPIC_OR_PARTITION", "gone"))[what] == "FAIL"

@@ -16,7 +16,15 @@ from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
 from migrate.survey.policies import Policies, Untranslatable, Waiver
 from migrate.survey.survey import Clusters
 from migrate.survey.take import take_survey
-from migrate.survey.topic_commits import NO_EPOCH, NewestOf, NewestRecord, TopicCommits, commits_of
+from migrate.survey.topic_commits import (
+    ATTEMPTS,
+    NO_EPOCH,
+    CompactedMeanwhileError,
+    NewestOf,
+    NewestRecord,
+    TopicCommits,
+    commits_of,
+)
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress
 from tests.unit.planscene import rows_of, world
 from tests.unit.surveyscene import request
@@ -37,11 +45,19 @@ class FakeTopic:
     none_then: frozenset[GroupPartition] = frozenset()
     pins: list[OffsetsPin] = field(default_factory=list)
     failure: ClusterError | None = None
+    compactions: int = 0
 
     def commits(self, pin: OffsetsPin, as_of_ms: int | None = None) -> TopicCommits:
         self.pins.append(pin)
         if self.failure:
             raise self.failure
+        if self.compactions:
+            self.compactions -= 1
+            self.cluster.commit("g", "t", 0, 57)  # what was taken away stands further on
+            ranges = self.cluster.ranges
+            for place in [p for p in ranges if p.topic == OFFSETS_TOPIC]:
+                ranges[place] = LogRange(ranges[place].start, ranges[place].end + 1)
+            raise CompactedMeanwhileError
         everything = {**self.cluster.offsets, **self.others}
         read = {g: dict(c) for g, c in everything.items() if partition_of(g, pin.partitions) in pin.logs}
         for group, places in self.undecodable.items():
@@ -326,3 +342,17 @@ def test_filters_take_what_is_of_then_as_well():
     made, _ = from_topic(Filters.from_options(topics=["t"]), as_of_ms=1, then=THEN, gone=gone)
     assert {row.key for row in made.rows} == {("g", "t", 0), ("g", "t", 1)}
     assert made.header.counts["filtered:topic"] == 1
+
+
+def test_where_the_topic_is_compacted_while_it_is_read_it_is_pinned_anew_and_read_to_its_later_end():
+    made, topic = from_topic(compactions=ATTEMPTS - 1)
+    assert len(topic.pins) == ATTEMPTS
+    assert [pin.logs[partition_of("g", PARTITIONS)].end for pin in topic.pins] == [40, 41, 42]
+    assert {r.end for r in made.header.pinned if r.topic == OFFSETS_TOPIC} == {42}
+    assert {row.source_committed for row in made.rows if row.key == ("g", "t", 0)} == {57}
+
+
+def test_a_topic_that_is_compacted_time_and_again_ends_the_command():
+    with pytest.raises(ClusterError, match="compacted while it was read") as refused:
+        from_topic(compactions=ATTEMPTS)
+    assert "--commits-from admin" in refused.value.todo
