@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from scripts.benchmarks import apply, groups, match, plan, start
+from scripts.benchmarks import apply, groups, match, offsets, plan, start
 from scripts.benchmarks.read import Size, measure
 
 READ = "checkpoints topic to newest checkpoint per key: ours beside Kafka's RemoteClusterUtils.translateOffsets"
@@ -17,6 +17,8 @@ PLAN = "whole plans of several sizes: where the seconds and the memory go, besid
 START = "how soon each command answers on a small scene, beside kafka-consumer-groups, and another tree's commands"
 
 GROUPS = "all groups of a cluster listed and described: ours beside kafka-consumer-groups --describe --all-groups"
+
+OFFSETS = "the offsets topic to newest commit per key: ours beside one consumer that only reads it"
 
 
 def main() -> None:
@@ -45,6 +47,11 @@ def main() -> None:
     listed.add_argument("--groups", type=int, default=10_000, help="consumer groups (default: %(default)s)")
     listed.add_argument("--partitions", type=int, default=20, help="per group (default: %(default)s)")
     listed.add_argument("--rounds", type=int, default=3, help="measured rounds (default: %(default)s)")
+    newest = benches.add_parser("offsets", help=OFFSETS, description=OFFSETS)
+    newest.add_argument("--records", type=int, default=10_000_000, help="in the topic (default: %(default)s)")
+    newest.add_argument("--groups", type=int, default=10_000, help="consumer groups (default: %(default)s)")
+    newest.add_argument("--partitions", type=int, default=100, help="per group (default: %(default)s)")
+    newest.add_argument("--rounds", type=int, default=3, help="measured warm rounds (default: %(default)s)")
     for each in (planned, started):
         each.add_argument("--against", type=Path, metavar="TREE", help="a checkout to measure in the same run")
     chosen = parser.parse_args()
@@ -55,6 +62,7 @@ def main() -> None:
         print(f"scripts/bench plan    {PLAN}")
         print(f"scripts/bench start   {START}")
         print(f"scripts/bench groups  {GROUPS}")
+        print(f"scripts/bench offsets {OFFSETS}")
         return
     if chosen.bench == "apply":
         apply.measure(chosen.groups, chosen.partitions, chosen.rounds, chosen.tool_groups)
@@ -67,6 +75,9 @@ def main() -> None:
         return
     if chosen.bench == "groups":
         groups.measure(chosen.groups, chosen.partitions, chosen.rounds)
+        return
+    if chosen.bench == "offsets":
+        offsets.measure(Size(chosen.records, chosen.groups, chosen.partitions), chosen.rounds)
         return
     if chosen.bench == "match":
         match.measure(chosen.windows, chosen.workload or names)
