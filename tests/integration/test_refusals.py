@@ -137,9 +137,10 @@ def test_live_groups_are_blocked_on_either_side_and_so_is_a_commit_of_another_lo
             ("commit-of-another-log", f"{other}/{pool}/0"),
         }  # fmt: skip
 
-        # All else that a plan looks at, these clusters tell.
+        # All that a plan looks at, these clusters tell; brokers before 4.1 store no topic id that would prove a commit.
         unseen = {c["check"] for c in document["checks"] if c["level"] == "not-visible"}
-        assert unseen == {"commit-of-another-log"}
+        proven = [c for c in document["checks"] if c["check"] == "commit-of-another-log" and c["level"] == "pass"]
+        assert unseen == (set() if proven else {"commit-of-another-log"})
 
         waived = [(c["check"], c["subject"]) for c in document["checks"] if c["accepted"]]
         assert waived == [("source-group-stopped", accepted)]
