@@ -6,12 +6,12 @@ in hand, in a Spark that is up already. The consumer keeps nothing.
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import LogRange, Side
@@ -22,7 +22,7 @@ from migrate.spark.topic_commits import newest_commits
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
 from migrate.survey.offsets_wire import CommitValue
 from scripts.benchmarks.eve import START_SECONDS
-from scripts.benchmarks.read import Size
+from scripts.benchmarks.read import Size, write
 from tests.integration.clusters import commit
 from tests.lab.cluster import Cluster
 from tests.lab.jars import DEFAULT_VERSION
@@ -32,14 +32,7 @@ from tests.offsetsbytes import commit_key, commit_value
 PARTITIONS = 50
 AT_MS = 1_790_000_000_000
 # Brokers take records of internal topics from a client of this name alone (AdminUtils).
-WRITER = {
-    "client.id": "__admin_client",
-    "linger.ms": 50,
-    "batch.size": 1_000_000,
-    "batch.num.messages": 100_000,
-    "queue.buffering.max.messages": 500_000,
-    "queue.buffering.max.kbytes": 1 << 20,
-}
+WRITER = {"client.id": "__admin_client"}
 READER: dict[str, Any] = {
     "group.id": "bench",
     "enable.auto.commit": False,
@@ -78,21 +71,16 @@ def measure(size: Size, rounds: int) -> None:
 
 def fill(bootstrap: str, size: Size) -> None:
     """Write commits round by round over all keys, each where its group's coordinator would."""
-    producer = Producer({"bootstrap.servers": bootstrap, **WRITER})
     names = [f"group-{number:05d}" for number in range(size.groups)]
     homes = [partition_of(name, PARTITIONS) for name in names]
-    for number in range(size.records):
-        group, partition = divmod(number % size.keys, size.partitions)
-        key = commit_key(names[group], "orders", partition)
-        value = commit_value(CommitValue(3, number, None, "", AT_MS + number))
-        while True:
-            try:
-                producer.produce(OFFSETS_TOPIC, value, key, homes[group])
-                break
-            except BufferError:
-                producer.poll(0.1)
-    if producer.flush(120):
-        raise RuntimeError("the broker did not take all records in 120 s")
+
+    def records() -> Iterator[tuple[bytes, bytes, int]]:
+        for number in range(size.records):
+            group, partition = divmod(number % size.keys, size.partitions)
+            value = commit_value(CommitValue(3, number, None, "", AT_MS + number))
+            yield commit_key(names[group], "orders", partition), value, homes[group]
+
+    write(bootstrap, OFFSETS_TOPIC, records(), **WRITER)
 
 
 def _has_leaders(bootstrap: str) -> bool:

@@ -7,7 +7,7 @@ Python values in hand, Kafka's with Java's.
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -61,6 +61,23 @@ def measure(size: Size, rounds: int) -> None:
 
 def fill(bootstrap: str, size: Size) -> None:
     """Write the checkpoints round by round over all keys, as MM2 does."""
+
+    def records() -> Iterator[tuple[bytes, bytes, int]]:
+        for number in range(size.records):
+            group, partition = divmod(number % size.keys, size.partitions)
+            place = 1_000_000 + number
+            yield (
+                *encode_checkpoint(
+                    WireCheckpoint(f"group-{group:05d}", f"{ALIAS}.orders", partition, place, place - 7)
+                ),
+                0,
+            )
+
+    write(bootstrap, TOPIC, records())
+
+
+def write(bootstrap: str, topic: str, records: Iterable[tuple[bytes, bytes, int]], **settings: str) -> None:
+    """Write records (key, value, partition) in their order; raises where the broker does not take them all."""
     producer = Producer({
         "bootstrap.servers": bootstrap,
         "linger.ms": 50,
@@ -68,16 +85,12 @@ def fill(bootstrap: str, size: Size) -> None:
         "batch.num.messages": 100_000,
         "queue.buffering.max.messages": 500_000,
         "queue.buffering.max.kbytes": 1 << 20,
+        **settings,
     })  # fmt: skip
-    for number in range(size.records):
-        group, partition = divmod(number % size.keys, size.partitions)
-        place = 1_000_000 + number
-        key, value = encode_checkpoint(
-            WireCheckpoint(f"group-{group:05d}", f"{ALIAS}.orders", partition, place, place - 7)
-        )
+    for key, value, partition in records:
         while True:
             try:
-                producer.produce(TOPIC, value, key)
+                producer.produce(topic, value, key, partition)
                 break
             except BufferError:
                 producer.poll(0.1)
