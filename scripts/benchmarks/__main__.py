@@ -29,6 +29,7 @@ def main() -> None:
     read.add_argument("--groups", type=int, default=1000, help="consumer groups (default: %(default)s)")
     read.add_argument("--partitions", type=int, default=100, help="per group (default: %(default)s)")
     read.add_argument("--rounds", type=int, default=7, help="measured warm rounds (default: %(default)s)")
+    read.add_argument("--one-core", action="store_true", help="ours on one core of the machine, too")
     matched = benches.add_parser("match", help=MATCH, description=MATCH)
     names = [workload.name for workload in match.WORKLOADS]
     matched.add_argument("--windows", type=int, default=100_000, help="at most (default: %(default)s)")
@@ -82,7 +83,7 @@ def main() -> None:
     if chosen.bench == "match":
         match.measure(chosen.windows, chosen.workload or names)
         return
-    measure(Size(chosen.records, chosen.groups, chosen.partitions), chosen.rounds)
+    measure(Size(chosen.records, chosen.groups, chosen.partitions), chosen.rounds, chosen.one_core)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ Both read the same topic on the same broker in the same run, in turns, each with
 Python values in hand, Kafka's with Java's.
 """
 
+import os
 import subprocess
 import tempfile
 import time
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer
 
@@ -21,6 +23,9 @@ from migrate.spark.session import spark_session, stop_session
 from tests.lab.cluster import Cluster
 from tests.lab.jars import DEFAULT_VERSION, java_executable
 from tests.wirebytes import encode_checkpoint
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ALIAS = "A"
 TOPIC = f"{ALIAS}.checkpoints.internal"
@@ -43,8 +48,8 @@ class Size:
         return min(self.records, self.groups * self.partitions)
 
 
-def measure(size: Size, rounds: int) -> None:
-    """Start a broker, fill the topic, read it in turns, and print a table."""
+def measure(size: Size, rounds: int, one_core: bool) -> None:
+    """Start a broker, fill the topic, read it in turns, and print a table; `one_core`: ours on one core as well."""
     with tempfile.TemporaryDirectory(prefix="mm2-bench-") as folder:
         cluster = Cluster("bench", Path(folder))
         try:
@@ -54,7 +59,11 @@ def measure(size: Size, rounds: int) -> None:
             cluster.create_topic(TOPIC, 1, {"cleanup.policy": "delete", "segment.bytes": str(1 << 30)})
             fill(cluster.bootstrap, size)
             print(f"{TOPIC}: {size.records:,} checkpoints, {size.keys:,} keys ({size.groups} groups)", flush=True)
-            report(size, *alternate(cluster, size, rounds))
+            ours, theirs = alternate(cluster, size, rounds)
+            report(size, ours, theirs)
+            if one_core:
+                # The broker takes its share of either core, as it does above.
+                report_cores(ours, ours_on_one_core(cluster.bootstrap, size, rounds))
         finally:
             cluster.stop()
 
@@ -108,13 +117,7 @@ def alternate(cluster: Cluster, size: Size, rounds: int) -> tuple[list[float], l
         try:
 
             def our_turn() -> float:
-                start = time.perf_counter()
-                reading = read_checkpoints(
-                    spark, {"kafka.bootstrap.servers": cluster.bootstrap}, TOPIC, LogRange(0, size.records)
-                )
-                seconds = time.perf_counter() - start
-                check("ours", len(reading.latest), size)
-                return seconds
+                return read_by_us(spark, cluster.bootstrap, size)
 
             def their_turn() -> float:
                 assert theirs.stdin is not None and theirs.stdout is not None
@@ -137,6 +140,24 @@ def alternate(cluster: Cluster, size: Size, rounds: int) -> tuple[list[float], l
             stop_session(spark)
 
 
+def ours_on_one_core(bootstrap: str, size: Size, rounds: int) -> list[float]:
+    """Return seconds per reading of a Spark that may use one core only."""
+    spark = spark_session("local[1]")
+    try:
+        return [read_by_us(spark, bootstrap, size) for _ in range(WARM_UP + rounds)]
+    finally:
+        stop_session(spark)
+
+
+def read_by_us(spark: "SparkSession", bootstrap: str, size: Size) -> float:
+    """Return the seconds that one reading takes."""
+    start = time.perf_counter()
+    reading = read_checkpoints(spark, {"kafka.bootstrap.servers": bootstrap}, TOPIC, LogRange(0, size.records))
+    seconds = time.perf_counter() - start
+    check("ours", len(reading.latest), size)
+    return seconds
+
+
 def check(who: str, found: int, size: Size) -> None:
     if found != size.keys:
         raise RuntimeError(f"{who}: found {found} keys of {size.keys}")
@@ -151,3 +172,9 @@ def report(size: Size, ours: list[float], theirs: list[float]) -> None:
         print(f"{name:34}{seconds[0]:8.2f}{warm:8.2f}{min(seconds[WARM_UP:]):8.2f}{size.records / warm:17,.0f}")
     print(f"\nratio (Kafka's time / ours, medians): {median(theirs[WARM_UP:]) / median(ours[WARM_UP:]):.2f}")
     print(f"JVM start is left out on both sides; warm: after {WARM_UP} rounds.")
+
+
+def report_cores(all_cores: list[float], one_core: list[float]) -> None:
+    """Print how many times as fast ours is on all cores as on one (medians of the warm rounds)."""
+    on_all, on_one = median(all_cores[WARM_UP:]), median(one_core[WARM_UP:])
+    print(f"ours on one core: {on_one:.2f} s warm; on {os.cpu_count()}: {on_one / on_all:.2f} times as fast")

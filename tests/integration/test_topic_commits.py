@@ -249,6 +249,7 @@ def test_a_commit_that_may_have_been_compacted_away_blocks(compared: Compared, o
     assert {(row["decision"], row["target_offset"]) for row in document["rows"]} == {("set", 0)}
 
 
+@pytest.mark.long
 def test_the_rows_of_a_cutover_behind_a_killed_mm2_are_those_that_coordinators_make(
     lab: Lab, killed_scene: Scene, tmp_path: Path
 ) -> None:
