@@ -2,30 +2,25 @@
 
 import csv
 import json
-import re
 import stat
 import struct
 import subprocess
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclOperation,
     ResourcePatternType,
     ResourceType,
 )
 
-from tests.integration.cli import CommandLine, Ran
+from tests.integration.cli import Ran
 from tests.integration.clusters import (
     CALL_SECONDS,
-    QUIET,
     admin,
     commit,
     commits_on,
@@ -33,7 +28,21 @@ from tests.integration.clusters import (
     denied,
     partitions_of,
 )
-from tests.integration.formatters import Told, told
+from tests.integration.exportscene import (
+    COMMIT_NONE,
+    GROUP_NONE,
+    HIDDEN,
+    MISSING,
+    Line,
+    Scene,
+    by_key,
+    in_transaction,
+    partition_of,
+    said_by,
+    scene_of,
+    with_none,
+)
+from tests.integration.formatters import told
 from tests.integration.javajudge import JavaJudge
 from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
 from tests.integration.rawmember import commit_for
@@ -56,37 +65,6 @@ AUTHORIZER = {
 }
 HOUR_MS = 3_600_000
 RETENTION_MS = 4321 * 60_000
-Line = dict[str, Any]
-HIDDEN = "a transaction is open there, which hides what any group has committed after it began"
-MISSING = ("Not decodable", "Nothing is there", "Not there")
-
-
-@dataclass(frozen=True)
-class Scene:
-    """One cluster whose offsets topic holds all kinds of records, and a command line that has it on both sides."""
-
-    cluster: Cluster
-    command: CommandLine
-
-    def export(self, out: str, *options: str, form: str = "jsonl") -> Ran:
-        clusters = self.command.clusters
-        return self.command.run("groups", "export", *clusters, "--format", form, "--out", out, *options)
-
-    def whole(self, out: str, *options: str, form: str = "jsonl") -> Ran:
-        """An export that misses nothing but what the open transaction hides, if its partition is read."""
-        ran = self.export(out, *options, form=form)
-        assert not [line for line in said_by(ran) if line.startswith(MISSING)], str(ran)
-        return ran.expect(1 if HIDDEN in ran.stderr else 0)
-
-    def lines(self, out: str, *options: str) -> list[Line]:
-        """What is exported as JSON lines."""
-        self.whole(out, *options)
-        return [json.loads(line) for line in (self.command.folder / out).read_text().splitlines()]
-
-
-def said_by(ran: Ran) -> list[str]:
-    """The lines on stderr, without the time at which each was said."""
-    return [re.sub(r"^\[ *[\d.]+ s\] ", "", line) for line in ran.stderr.splitlines()]
 
 
 @contextmanager
@@ -99,10 +77,7 @@ def scene_on(version: str, folder: Path) -> Iterator[Scene]:
         create_topic(cluster.bootstrap, "t", 3)
         create_topic(cluster.bootstrap, "u", 2)
         populate(cluster, stack)
-        (folder / "client.properties").write_text(f"bootstrap.servers={cluster.bootstrap}\n")
-        file = str(folder / "client.properties")
-        options = ("--source-config", file, "--target-config", file, "--source", "A", "--target", "B")
-        yield Scene(cluster, CommandLine(folder, options))
+        yield scene_of(cluster, folder)
 
 
 def populate(cluster: Cluster, stack: ExitStack) -> None:
@@ -136,27 +111,6 @@ def tool(cluster: Cluster, *arguments: str) -> None:
     subprocess.run(words, check=True, capture_output=True, timeout=120)
 
 
-def in_transaction(bootstrap: str, outcome: str, stack: ExitStack) -> None:
-    """Commit in a transaction that is committed, aborted, or stays open, over a commit that stands."""
-    group = f"transaction-{outcome}"
-    commit(bootstrap, {group: {("t", 0): 1}})
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, **QUIET})
-    stack.callback(consumer.close)
-    lasting = {"transactional.id": f"id-{outcome}", "transaction.timeout.ms": 900_000}
-    producer = Producer({"bootstrap.servers": bootstrap, **lasting, **QUIET})
-    producer.init_transactions(CALL_SECONDS)
-    producer.begin_transaction()
-    place = [TopicPartition("t", 0, 99)]
-    producer.send_offsets_to_transaction(place, consumer.consumer_group_metadata(), CALL_SECONDS)
-    if outcome == "committed":
-        producer.commit_transaction(CALL_SECONDS)
-        wait_until(lambda: commits_on(bootstrap, [group]) == {group: {("t", 0): 99}}, CALL_SECONDS, "the commit")
-    elif outcome == "aborted":
-        producer.abort_transaction(CALL_SECONDS)
-    else:
-        stack.callback(producer.abort_transaction, CALL_SECONDS)
-
-
 OLDER = [pytest.param(version, marks=pytest.mark.long) for version in ("4.1.1", "3.9.2")]
 
 
@@ -164,39 +118,6 @@ OLDER = [pytest.param(version, marks=pytest.mark.long) for version in ("4.1.1", 
 def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with scene_on(request.param, tmp_path_factory.mktemp("export")) as made:
         yield made
-
-
-def by_key(lines: Sequence[Line], fields: Sequence[str]) -> dict[str, list[Any]]:
-    """What was exported, in the form that Kafka's formatters print."""
-    found: dict[str, list[Any]] = defaultdict(list)
-    for line in sorted(lines, key=lambda line: (line["logPartition"], line["logOffset"])):
-        names = [name for name in ("group", "topic", "partition") if name in line]
-        key = {"type": line["recordType"], "data": {name: line[name] for name in names}}
-        data = {name: line[name] for name in fields}
-        value = None if line["tombstone"] else {"version": line["version"], "data": data}
-        found[json.dumps(key, sort_keys=True)].append(value)
-    return dict(found)
-
-
-def with_none(said: Told, none: dict[str, Any]) -> Told:
-    """The formatters leave out what a version has not, and have words of their own for none."""
-    found: Told = {}
-    for key, values in said.items():
-        found[key] = []
-        for value in values:
-            if value is None:
-                found[key].append(None)
-                continue
-            data = {name: value["data"].get(name) for name in none}
-            data = {name: None if data[name] == none[name] else data[name] for name in data}
-            found[key].append({"version": value["version"], "data": data})
-    return found
-
-
-COMMIT_NONE = {"offset": None, "leaderEpoch": -1, "metadata": None, "commitTimestamp": None, "topicId": None}
-GROUP_NONE = {
-    "protocolType": None, "generation": None, "protocol": None, "leader": None, "currentStateTimestamp": -1,
-}  # fmt: skip
 
 
 def test_every_commit_that_ever_was_is_told_as_kafkas_formatter_tells_it(scene: Scene) -> None:
@@ -327,14 +248,6 @@ def test_what_an_open_transaction_hides_and_a_group_that_is_not_there_are_named_
     assert (scene.command.folder / "misspelt.jsonl").read_text() == ""
     other = next(f"simple-{n}" for n in range(20) if partition_of(f"simple-{n}", partitions) != partition)
     assert HIDDEN not in scene.export("whole.jsonl", "--group", other).expect(0).stderr
-
-
-def partition_of(group: str, partitions: int) -> int:
-    """The offsets topic's partition, as `Utils.abs(groupId.hashCode()) % n` has it; for names in ASCII."""
-    code = 0
-    for letter in group:
-        code = (31 * code + ord(letter)) % 2**32
-    return abs(code - 2**32 if code >= 2**31 else code) % partitions
 
 
 def key_bytes(line: Line) -> bytes:

@@ -8,13 +8,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from tests.integration.clusters import AnyLab, create_topic
 from tests.lab.fixtures import external_lab
 from tests.lab.lab import Lab
 from tests.lab.process import GuardedProcess
+from tests.lab.reading import Record, topic_reader
 from tests.lab.waiting import LabError, wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -68,6 +71,19 @@ def consume_and_commit(bootstrap: str, topic: str, group: str, count: int) -> No
         consumer.commit(asynchronous=False)
     finally:
         consumer.close()
+
+
+@pytest.mark.kafka
+def test_readers_see_records_without_a_value(lab: AnyLab) -> None:
+    bootstrap, topic = lab.source_bootstrap, f"without-values-{uuid4().hex[:8]}"
+    create_topic(bootstrap, topic, 1)
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
+    for value in (b"x", None, b"", None):
+        producer.produce(topic, value, b"k")
+    assert producer.flush(30) == 0
+    with topic_reader(bootstrap) as reader:
+        assert [message.value() for message in reader.records(topic, 0)] == [b"x", None, b"", None]
+        assert reader.last_record(topic, 0) == Record(3, b"k", None)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -73,9 +72,7 @@ class TopicReader:
         self._consumer.assign([TopicPartition(topic, partition, start)])
         try:
             while True:
-                message = wait_until(
-                    partial(self._consumer.poll, 0.2), READ_DEADLINE_SECONDS, f"records of {topic}-{partition}"
-                )
+                (message,) = wait_until(self._polled, READ_DEADLINE_SECONDS, f"records of {topic}-{partition}")
                 problem = message.error()
                 if problem is None:
                     yield message
@@ -85,6 +82,11 @@ class TopicReader:
                     raise LabError(f"reading {topic}-{partition}: {problem.str()}")
         finally:
             self._consumer.unassign()
+
+    def _polled(self) -> tuple[Message] | None:
+        """The next message or event; in a tuple, because a message without a value is false."""
+        message = self._consumer.poll(0.2)
+        return None if message is None else (message,)
 
     def last_record(self, topic: str, partition: int) -> Record | None:
         """The last record that readers see, however many markers, aborted or compacted ones follow it."""
