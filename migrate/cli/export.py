@@ -9,12 +9,12 @@ from typing import Any
 from migrate.cli.export_sinks import ExportSink, sink_of
 from migrate.cli.options import filters_of
 from migrate.cli.wiring import DAEMON, Endpoint, endpoint_of, parse_spark_conf
-from migrate.clock import SystemClock
-from migrate.errors import EXIT_DONE, EXIT_FAILED, Refused, UsageError
+from migrate.clock import Clock, SystemClock
+from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import MOST_HELD
 from migrate.model import Failure, LogRange
-from migrate.ports import ClusterAdmin
+from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import LineProgress
 from migrate.show.offsets_export import announcement, missing_lines, summary_lines
 from migrate.spark.background import BackgroundSpark, SparkPurpose, Wishes, background_spark
@@ -26,8 +26,9 @@ from migrate.survey.offsets_export import (
     named_groups,
     past_open_transactions,
     pin_offsets_topic,
+    refuse_beyond,
 )
-from migrate.text import bytes_text
+from migrate.text import many
 
 LATEST_MS = 2**63 - 1
 
@@ -96,7 +97,14 @@ class _Reading:
         return self.pinned.logs
 
     def _wait(self) -> None:
-        self.pinned = past_open_transactions(self.admin, self.pinned, SystemClock())
+        self.pinned = waited_for(self.admin, self.pinned, self.progress, SystemClock())
+
+
+def waited_for(admin: ClusterAdmin, pin: OffsetsPin, progress: Progress, clock: Clock) -> OffsetsPin:
+    """Return a pin after a little patience with the transactions that are open at it, which is said."""
+    if pin.open_ends:
+        progress.step(f"waiting for transactions that are open in {many(len(pin.open_ends), 'partition')}")
+    return past_open_transactions(admin, pin, clock)
 
 
 def request_of(options: Mapping[str, Any]) -> ExportRequest:
@@ -104,16 +112,6 @@ def request_of(options: Mapping[str, Any]) -> ExportRequest:
     since_ms, until_ms = period_of(options, "record")
     kinds, history = ExportKinds(options["kinds"]), not options["latest"]
     return ExportRequest(filters_of(options), kinds, history, options["tombstones"], since_ms, until_ms)
-
-
-def refuse_beyond(max_fetch: int | None, fetched_bytes: int, alias: str) -> None:
-    """Raise `Refused` if reading the offsets topic of a cluster would fetch more bytes than --max-fetch allows."""
-    if max_fetch is not None and fetched_bytes > max_fetch:
-        raise Refused(
-            f"About {bytes_text(fetched_bytes)} of {alias} would be fetched, and --max-fetch allows "
-            f"{bytes_text(max_fetch)}.",
-            "Name groups with --group or --groups-file, whose partitions alone are read, or allow more.",
-        )
 
 
 def period_of(options: Mapping[str, Any], what: str) -> tuple[int | None, int | None]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from migrate.cli.export import period_of, refuse_beyond
+from migrate.cli.export import period_of, waited_for
 from migrate.cli.options import filters_of
 from migrate.cli.wiring import DAEMON, Endpoint, endpoint_of, parse_spark_conf
 from migrate.clock import SystemClock
@@ -21,9 +21,9 @@ from migrate.progress import LineProgress
 from migrate.show.commit_history import announced, history_summary, history_table
 from migrate.show.table import wrapped
 from migrate.spark.background import SparkPurpose, Wishes, background_spark
-from migrate.survey.commit_history import HistoryRequest, ToldHistory, fetched_bytes, lookups_of
+from migrate.survey.commit_history import HistoryRequest, ToldHistory, lookups_of
 from migrate.survey.log_ends import PlaceTime, ends_at
-from migrate.survey.offsets_export import OffsetsPin, named_groups, pin_offsets_topic
+from migrate.survey.offsets_export import OffsetsPin, named_groups, pin_offsets_topic, refuse_beyond
 from migrate.text import many
 
 if TYPE_CHECKING:
@@ -45,9 +45,8 @@ def run_history(flow: Flow, progress: LineProgress, show: Print, **options: Any)
     of = endpoint_of(flow, options)
     wishes = Wishes(DAEMON, lambda: None, of.java.secrets, lambda: None)
     with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark:
-        pin = _pinned(of, request, options["max_fetch"], progress)
-        wishes.settle(SparkPurpose(is_small=pin.offsets <= MOST_HELD))
-        session = offsets_session(spark)
+        pin = _pinned(of, request, options["max_fetch"], progress, wishes)
+        session = offsets_session(spark, pin.offsets <= MOST_HELD)
         with _place(session, out, form, show) as write:
             progress.step(announced(pin))
             with (
@@ -88,13 +87,17 @@ def refuse_place(out: str, form: str) -> None:
         refuse_existing(Path(out))
 
 
-def _pinned(of: Endpoint, request: HistoryRequest, max_fetch: int | None, progress: LineProgress) -> OffsetsPin:
+def _pinned(
+    of: Endpoint, request: HistoryRequest, max_fetch: int | None, progress: LineProgress, wishes: Wishes
+) -> OffsetsPin:
+    """Pin the topic, and wait for transactions that were open then while Spark starts."""
     with closing(of.admin()) as admin:
         progress.step(f"reaching {admin.alias}")
         admin.facts()
         pin = pin_offsets_topic(admin, named_groups(request.filters))
-    refuse_beyond(max_fetch, fetched_bytes(pin), pin.alias)
-    return pin
+        refuse_beyond(max_fetch, pin.offsets_bytes, pin.alias)
+        wishes.settle(SparkPurpose(is_small=pin.offsets <= MOST_HELD))
+        return waited_for(admin, pin, progress, SystemClock())
 
 
 def _with_ends(

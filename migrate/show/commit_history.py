@@ -9,7 +9,7 @@ from typing import Any
 from migrate.clock import iso
 from migrate.show.offsets_export import counted_lines, missing_lines
 from migrate.show.table import Layout, columns, layout, number, wrapped
-from migrate.survey.commit_history import HistoryRequest, ToldHistory, fetched_bytes
+from migrate.survey.commit_history import HistoryRequest, ToldHistory
 from migrate.survey.log_ends import RECORDS_GONE
 from migrate.survey.offsets_export import OTHER_KIND, OUTSIDE_TIME, TOMBSTONE_UNASKED, OffsetsPin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
@@ -33,7 +33,7 @@ _COMPACTED = (
 def announced(pin: OffsetsPin) -> str:
     """Say what will be read, before it is."""
     partitions = f"{len(pin.logs)} of {many(pin.partitions, 'partition')}"
-    size = f"{many(pin.offsets, 'offset')}, about {bytes_text(fetched_bytes(pin))}"
+    size = f"{many(pin.offsets, 'offset')}, about {bytes_text(pin.offsets_bytes)}"
     return f"reading {OFFSETS_TOPIC} of {pin.alias}: {partitions}, {size}"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from migrate.model import Failure
 from migrate.survey.filters import Filters
 from migrate.survey.log_ends import RECORDS_GONE, PlaceTime
-from migrate.survey.offsets_export import BYTES_A_RECORD, Exported, ExportRequest, OffsetsPin
+from migrate.survey.offsets_export import Exported, ExportRequest
 
 # As many questions to brokers as nobody notices; each looks into an old segment of a log.
 MOST_LOOKUPS = 100_000
@@ -33,11 +33,6 @@ class HistoryRequest:
     def as_export(self) -> ExportRequest:
         """Return what of the offsets topic counts."""
         return ExportRequest(self.filters, history=True, since_ms=self.since_ms, until_ms=self.until_ms)
-
-
-def fetched_bytes(pin: OffsetsPin) -> int:
-    """About how much is fetched at most: the topic is read once."""
-    return pin.offsets * BYTES_A_RECORD
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ from enum import StrEnum
 from typing import TypeVar
 
 from migrate.clock import Backoff, Clock
-from migrate.errors import ClusterError
+from migrate.errors import ClusterError, Refused
 from migrate.model import Failure, LogRange, TopicPartition
 from migrate.ports import ClusterAdmin
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
+from migrate.text import bytes_text
 
 # About what is fetched of a record, headers of batches included: key and value of ordinary names, in a small batch.
 BYTES_A_RECORD = 110
@@ -88,9 +89,14 @@ class OffsetsPin:
         return sum(log.end - log.start for log in self.logs.values())
 
     @property
+    def offsets_bytes(self) -> int:
+        """About how much is fetched at most by one who reads the ranges once."""
+        return self.offsets * BYTES_A_RECORD
+
+    @property
     def fetched_bytes(self) -> int:
-        """About how much is fetched at most, over all passes."""
-        return self.offsets * BYTES_A_RECORD * PASSES
+        """About how much is fetched at most, over both passes."""
+        return self.offsets_bytes * PASSES
 
 
 @dataclass(frozen=True)
@@ -168,6 +174,16 @@ def past_open_transactions(
         logs = {**pin.logs, **{number: replace(pin.logs[number], end=end) for number, end in ended.items()}}
         pin = replace(pin, logs=logs, open_ends={n: end for n, end in pin.open_ends.items() if n not in ended})
     return pin
+
+
+def refuse_beyond(max_fetch: int | None, fetched_bytes: int, alias: str) -> None:
+    """Raise `Refused` if reading the offsets topic of a cluster would fetch more bytes than --max-fetch allows."""
+    if max_fetch is not None and fetched_bytes > max_fetch:
+        raise Refused(
+            f"About {bytes_text(fetched_bytes)} of {alias} would be fetched, and --max-fetch allows "
+            f"{bytes_text(max_fetch)}.",
+            "Name groups with --group or --groups-file, whose partitions alone are read, or allow more.",
+        )
 
 
 def _told(admin: ClusterAdmin, place: TopicPartition, answer: T | Failure) -> T:

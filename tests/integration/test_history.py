@@ -12,6 +12,8 @@ from confluent_kafka import Producer, TopicPartition
 
 from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import CALL_SECONDS, QUIET, admin, commit, create_topic
+from tests.integration.exportscene import HIDDEN, in_transaction, scene_of
+from tests.integration.running import started
 from tests.lab.cluster import Cluster
 from tests.lab.waiting import wait_until
 from tests.notebooks import Tables, outputs
@@ -55,10 +57,13 @@ def in_seconds_of_their_own(bootstrap: str, *offsets: int) -> None:
         wait_until(lambda done=done: time.time_ns() // 10**9 > done, 10, "the next second", poll_seconds=0.05)
 
 
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+OLDER = [pytest.param(version, marks=pytest.mark.long) for version in ("4.1.1", "3.9.2")]
+
+
+@pytest.fixture(scope="module", params=["4.3.1", *OLDER])
+def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("history")
-    cluster = Cluster("history", folder / "kafka")
+    cluster = Cluster("history", folder / "kafka", version=request.param)
     with ExitStack() as stack:
         stack.callback(cluster.kill)
         cluster.start()
@@ -74,10 +79,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         in_seconds_of_their_own(cluster.bootstrap, 10, 40, 20, 60)
         client.delete_topics(["gone"])["gone"].result(CALL_SECONDS)
         wait_until(lambda: "gone" not in client.list_topics(timeout=CALL_SECONDS).topics, CALL_SECONDS, "no topic")
-        (folder / "client.properties").write_text(f"bootstrap.servers={cluster.bootstrap}\n")
-        file = str(folder / "client.properties")
-        options = ("--source-config", file, "--target-config", file, "--source", "A", "--target", "B")
-        yield Scene(cluster, CommandLine(folder, options))
+        yield Scene(cluster, scene_of(cluster, folder).command)
 
 
 def test_a_group_is_told_bucket_by_bucket_with_the_ends_of_its_logs_then(scene: Scene) -> None:
@@ -122,6 +124,26 @@ def test_too_many_questions_are_refused_and_leave_no_file(scene: Scene) -> None:
     ran = scene.history("--bucket", "1s", "--max-lookups", "3", "--format", "csv", "--out", "x.csv").expect(3)
     assert "--max-lookups allows 3" in ran.complaint() and not list(scene.command.folder.glob("*x.csv*"))
     scene.history("--group", "stedy").expect(1)
+
+
+def test_a_transaction_that_ends_soon_is_waited_for(scene: Scene) -> None:
+    words = ("groups", "history", *scene.command.clusters, "--group", "transaction-open", "--format", "csv", "--no-lag")
+    with ExitStack() as stack:
+        producer = in_transaction(scene.cluster.bootstrap, "open", stack)
+        with started(scene.command, *words) as running:
+            running.wait_for("waiting for transactions that are open in 1 partition")
+            producer.commit_transaction(CALL_SECONDS)
+            ran = running.result().expect(0)
+    assert [row["offset"] for row in csv.DictReader(StringIO(ran.stdout))][-1:] == ["99"]
+
+
+def test_what_a_transaction_that_stays_open_hides_is_named_and_exits_1(scene: Scene) -> None:
+    with ExitStack() as stack:
+        in_transaction(scene.cluster.bootstrap, "open", stack)
+        ran = scene.history("--group", "transaction-open", "--format", "csv", "--no-lag").expect(1)
+    assert HIDDEN in ran.stderr
+    # Nobody waits where none is open.
+    assert "waiting for" not in scene.history("--group", "transaction-open", "--no-lag").expect(0).stderr
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -63,6 +63,14 @@ TELLING_HISTORY = (
         ("tests/unit/show/test_commit_history.py",),
     ),
     Mutant(
+        "open-transactions-not-waited-for",
+        "A transaction that is open at the pin is waited for, by exports and histories.",
+        "migrate/cli/export.py",
+        "    return past_open_transactions(admin, pin, clock)\n",
+        "    return pin\n",
+        ("tests/unit/cli/test_export.py",),
+    ),
+    Mutant(
         "history-silent-over-rows-not-shown",
         "A table says how many rows it does not show.",
         "migrate/show/commit_history.py",

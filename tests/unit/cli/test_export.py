@@ -2,8 +2,12 @@
 
 import pytest
 
-from migrate.cli.export import time_of
+from migrate.cli.export import time_of, waited_for
 from migrate.errors import UsageError
+from migrate.model import LogRange, TopicPartition
+from migrate.survey.offsets_export import OffsetsPin
+from migrate.survey.offsets_topic import OFFSETS_TOPIC
+from tests.fakes import FakeClock, FakeCluster, NoProgress
 from tests.unit.commands import clusters, run
 
 JSONL = ("--format", "jsonl", "--out", "x.jsonl")
@@ -73,3 +77,21 @@ def test_a_moment_has_a_zone_or_is_a_number():
     assert time_of("--since", None) is None
     with pytest.raises(UsageError, match="with its zone"):
         time_of("--since", "2023-11-14")
+
+
+def test_a_transaction_that_is_open_is_waited_for_and_that_is_said():
+    said, clock = [], FakeClock()
+    held = FakeCluster(ranges={TopicPartition(OFFSETS_TOPIC, 0): LogRange(0, 9)})
+    pin = OffsetsPin("A", 1, {0: LogRange(0, 5)}, {0: 9})
+    assert waited_for(held, pin, Said(said), clock) == OffsetsPin("A", 1, {0: LogRange(0, 9)}, {})
+    assert said == ["waiting for transactions that are open in 1 partition"]
+    done = OffsetsPin("A", 1, {0: LogRange(0, 9)}, {})
+    assert waited_for(held, done, Said(said), clock) == done and len(said) == 1
+
+
+class Said(NoProgress):
+    def __init__(self, said):
+        self.said = said
+
+    def step(self, text):
+        self.said.append(text)

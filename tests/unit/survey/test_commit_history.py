@@ -1,16 +1,15 @@
 """What a history asks for, and when it is whole."""
 
-from migrate.model import Failure, LogRange, TopicPartition
+from migrate.model import Failure, TopicPartition
 from migrate.survey.commit_history import (
     HistoryRequest,
     ToldHistory,
     end_rows,
-    fetched_bytes,
     lookups_of,
     reason_of,
 )
 from migrate.survey.log_ends import RECORDS_GONE
-from migrate.survey.offsets_export import Exported, OffsetsPin
+from migrate.survey.offsets_export import Exported
 
 COUNTED = Exported({"commit": 3}, {"commit": 3}, {})
 DENIED = Failure("TOPIC_AUTHORIZATION_FAILED", "no")
@@ -27,10 +26,6 @@ def test_of_the_topic_every_commit_counts_and_tombstones_are_left_out():
     assert (asked.history, asked.tombstones, asked.kinds, asked.since_ms, asked.until_ms) == (
         True, False, "commits", 3, 40,
     )  # fmt: skip
-
-
-def test_the_topic_is_read_once():
-    assert fetched_bytes(OffsetsPin("A", 1, {0: LogRange(5, 15)}, {})) == 10 * 110
 
 
 def test_what_retention_has_taken_is_not_there_and_what_nobody_told_is_missing():

@@ -25,7 +25,7 @@ def test_every_partition_is_pinned_at_its_last_stable_offset():
     pin = pin_offsets_topic(cluster(), None)
     assert pin.logs == {0: LogRange(5, 10), 1: LogRange(5, 20), 2: LogRange(5, 30)}
     assert (pin.partitions, pin.offsets, pin.open_ends) == (3, 45, {})
-    assert pin.fetched_bytes == 45 * 110 * 2
+    assert (pin.offsets_bytes, pin.fetched_bytes) == (45 * 110, 45 * 110 * 2)
 
 
 def test_of_groups_that_are_named_only_their_partitions_are_read():
