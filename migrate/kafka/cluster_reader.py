@@ -5,7 +5,7 @@ or an offset of -1001, and each of them reads as "fine" to code that does not as
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from operator import attrgetter
 from sys import intern
 from typing import Any, TypeVar
@@ -34,6 +34,11 @@ from migrate.model import (
 )
 
 MAX_IN_FLIGHT = 100
+# A broker takes the next request of a connection once it has answered the one before, and a group's commits are a
+# request each: one connection leaves both sides waiting for each other.
+SIDE_BY_SIDE = 3
+# Fewer are read before another client has reached the cluster.
+WORTH_A_CLIENT = 300
 DESCRIBE_BATCH = 500
 LOG_RANGE_BATCH = 5000
 MEMBERS_NAMED = 24
@@ -69,6 +74,9 @@ class ConfluentReader:
         self._deadline_seconds = deadline_seconds
         self._concurrency = max(1, min(concurrency, MAX_IN_FLIGHT))
         self._connection = Connection(settings, deadline_seconds)
+        # For many small requests; the others are made when they are first asked.
+        beside = (Connection(settings, deadline_seconds) for _ in range(SIDE_BY_SIDE - 1))
+        self._connections = (self._connection, *beside)
 
     def facts(self) -> ClusterFacts:
         """Return the cluster's id, its number of brokers, and whether we may DESCRIBE it."""
@@ -144,7 +152,7 @@ class ConfluentReader:
             return client.list_consumer_group_offsets(request, require_stable=require_stable, **LONGEST)[group]
 
         def ask(some: Sequence[str]) -> dict[str, Commits | Failure]:
-            answers = self._connection.gather(some, submit, self._concurrency)
+            answers = self._gathered(some, submit)
             return {group: _commits(answer) for group, answer in answers.items()}
 
         # All at once: the window of what is in flight never runs empty.
@@ -162,6 +170,17 @@ class ConfluentReader:
             return {p: told_offset(answer) for p, answer in self._listed(batch, latest, READ_UNCOMMITTED).items()}
 
         return self._of_logs(partitions, ask)
+
+    def _gathered(self, keys: Sequence[str], submit: Callable[[AdminClient, str], "Future[Any]"]) -> dict[str, Any]:
+        """Return what each read answers, over as many connections as so many keys are worth."""
+        used = self._connections[: max(1, min(len(keys) // WORTH_A_CLIENT, self._concurrency))]
+
+        def share(number: int) -> dict[str, Any]:
+            in_flight = len(range(number, self._concurrency, len(used)))
+            return used[number].gather(keys[number :: len(used)], submit, in_flight)
+
+        with ThreadPoolExecutor(len(used), "commits") as threads:
+            return {key: answer for part in threads.map(share, range(len(used))) for key, answer in part.items()}
 
     def _of_logs(
         self,
@@ -189,7 +208,8 @@ class ConfluentReader:
         answers = asked(sorted(set(keys)))
         backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, self._deadline_seconds)
         while (passing := [key for key, answer in answers.items() if _is_passing(answer)]) and not backoff.is_over:
-            self._connection.drop()
+            for connection in self._connections:
+                connection.drop()
             backoff.pause()
             answers |= asked(passing)
         return answers

@@ -4,25 +4,26 @@ Two passes. The first finds the newest position of each key with fixed-width has
 second decodes the records there. What was found and is not there any more was compacted away in between.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from migrate.model import LogRange
-from migrate.spark import offset_columns as columns
 from migrate.spark.background import Session
 from migrate.spark.consumer_offsets import Read, offsets_session, topic_reader
-from migrate.spark.dataframes import out_of_spark
 from migrate.spark.java_settings import JavaSettings
-from migrate.spark.scanner import reading_topic
+from migrate.spark.scanner import as_bytes, reading_topic
 from migrate.survey.offsets_export import OffsetsPin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from migrate.survey.topic_commits import (
-    NO_EPOCH,
+    GONE,
     CompactedMeanwhileError,
     NewestOf,
+    NewestOfTopic,
     NewestRecord,
     TopicCommits,
     commits_of,
+    newest_records,
 )
 
 if TYPE_CHECKING:
@@ -37,13 +38,11 @@ _ROLES = (
     f"array(named_struct('position', live, 'role', {NewestOf.LIVE:d}),"
     f" named_struct('position', earlier, 'role', {NewestOf.THEN:d}))"
 )
-# Arrays leave NULLs out.
-_ANSWER = (
-    "coalesce(`group`, '') as committed_by", "coalesce(topic, '') as topic",
-    "coalesce(topic_partition, 0) as topic_partition", "log_partition", "label",
-    "coalesce(committed_offset, 0) as committed_offset", "coalesce(metadata, '') as metadata",
-    f"coalesce(leader_epoch, {NO_EPOCH}) as leader_epoch", "role",
-)  # fmt: skip
+# Keys of a group and topic differ in what they end with.
+_HEAD = "substring(key, 1, greatest(length(key) - 4, 0))"
+# A text for each: a million values one by one would take longer than all the reading. Arrays leave NULLs out.
+_TAILS = "array_join(collect_list(coalesce(hex(substring(key, greatest(length(key) - 3, 1))), '')), ' ')"
+_VALUES = f"array_join(collect_list(coalesce(hex(value), '{GONE}')), ' ')"
 
 
 class SparkTopicCommits:
@@ -80,17 +79,26 @@ def newest_commits(
         of_each = newest.groupBy("partition").agg(expr("min(position)"), expr("max(position)"), expr("count(1)"))
         ends = of_each.collect()
         part = {partition: LogRange(first, last + 1) for partition, first, last, _ in ends}
-        answers = list(out_of_spark(_decoded(read(part), newest), "hash(committed_by, topic, topic_partition)"))
+        answers = _kept(read(part), newest).collect()
     finally:
         newest.unpersist()
-    if len(answers) == sum(count for *_, count in ends):
-        return commits_of(map(NewestRecord._make, answers), partitions, as_of_ms is not None)
+    if sum(count for *_, count in answers) == sum(count for *_, count in ends):
+        found = (_decoded(*answer) for answer in answers)
+        return commits_of(chain.from_iterable(found), partitions, as_of_ms is not None)
     raise CompactedMeanwhileError
 
 
-def _decoded(records: "DataFrame", newest: "DataFrame") -> "DataFrame":
-    places = newest.selectExpr("partition as log_partition", "position as log_offset", "role")
-    named = records.selectExpr("key", "value", "partition as log_partition", "offset as log_offset")
-    kept = named.join(places, ["log_partition", "log_offset"])
-    said = columns.with_commit_values(columns.labelled(columns.shaped(kept)))
-    return said.selectExpr(*_ANSWER)
+def _kept(records: "DataFrame", newest: "DataFrame") -> "DataFrame":
+    """Return the records at the newest positions, those of a group and topic in one row."""
+    from pyspark.sql.functions import expr
+
+    places = newest.selectExpr("partition", "position as offset", "role")
+    kept = records.select("key", "value", "partition", "offset").join(places, ["partition", "offset"])
+    by_topic = kept.groupBy("partition", "role", expr(_HEAD).alias("head"))
+    return by_topic.agg(expr(_TAILS), expr(_VALUES), expr("count(1)"))
+
+
+def _decoded(
+    partition: int, role: int, head: bytearray | None, tails: str, values: str, _count: int
+) -> Iterator[NewestRecord | NewestOfTopic]:
+    return newest_records(partition, as_bytes(head), tails, values, role)

@@ -11,12 +11,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache, partial
+from itertools import chain
+from struct import Struct
 from sys import intern
 from typing import NamedTuple, Protocol, TypeVar
 
 from migrate.commit_table import CommitTable
 from migrate.errors import ClusterError, Refused
-from migrate.model import Commit, Commits, GroupPartition, TopicPartition
+from migrate.model import Commit, Commits, GroupPartition, TopicPartition, partitions_of
 from migrate.survey import offsets_wire as wire
 from migrate.survey.commits import within_filters
 from migrate.survey.filters import Filters
@@ -27,6 +29,9 @@ from migrate.survey.survey import AsOf, Clusters, PlanRequest, SelectedCommits, 
 from migrate.text import bytes_text, many
 
 NO_EPOCH = -1
+# What stands for a value that is not there, among values in hex.
+GONE = "-"
+_INT32 = Struct(">i")
 ATTEMPTS = 3
 T = TypeVar("T")
 BY_ADMIN = "Or ask the groups' coordinators instead: --commits-from admin."
@@ -95,47 +100,157 @@ class NewestRecord(NamedTuple):
         return GroupPartition(self.group, *self.place)
 
 
-def commits_of(records: Iterable[NewestRecord], partitions: int, is_as_of: bool = False) -> TopicCommits:
+class TopicColumns(NamedTuple):
+    """What a group has committed on one topic, as columns; `epochs` has `NO_EPOCH` where the consumer sent none."""
+
+    topic: str
+    partitions: tuple[int, ...]
+    offsets: tuple[int, ...]
+    epochs: tuple[int, ...]
+
+
+class NewestOfTopic(NamedTuple):
+    """The newest records of a group on one topic that are commits without metadata, which nearly all are."""
+
+    group: str
+    log_partition: int
+    columns: TopicColumns
+    role: int = NewestOf.LIVE
+
+    def records(self) -> Iterator[NewestRecord]:
+        """Yield them one by one."""
+        topic, *columns = self.columns
+        for partition, offset, epoch in zip(*columns, strict=True):
+            yield NewestRecord(
+                self.group, topic, partition, self.log_partition, wire.COMMIT, offset, "", epoch, self.role
+            )
+
+
+def newest_record(log_partition: int, key: bytes | None, value: bytes | None, role: int) -> NewestRecord:
+    """Decode a record with the key of a commit, or with one that nobody can read."""
+    about = wire.decode_key(key)
+    if isinstance(about, wire.Fault):
+        return NewestRecord("", "", 0, log_partition, wire.BROKEN_KEY + about, 0, "", NO_EPOCH, role)
+    place = about.group, about.topic or "", about.partition or 0, log_partition
+    said = wire.decode_commit(value) if value is not None else None
+    if said is None or isinstance(said, wire.Fault):
+        label = wire.COMMIT_TOMBSTONE if said is None else wire.BROKEN_VALUE + said
+        return NewestRecord(*place, label, 0, "", NO_EPOCH, role)
+    label = wire.COMMIT_WITH_OTHER_TAGS if said.other_tags else wire.COMMIT
+    epoch = NO_EPOCH if said.leader_epoch is None else said.leader_epoch
+    return NewestRecord(*place, label, said.offset, said.metadata, epoch, role)
+
+
+def newest_records(
+    log_partition: int, head: bytes | None, tails: str, values: str, role: int
+) -> Iterator[NewestRecord | NewestOfTopic]:
+    """Decode records whose keys differ in their last four bytes only, a commit's partition.
+
+    `head` is what their keys begin with, None for none; `tails` and `values` are in hex, a blank between two, `GONE`
+    for what takes a commit away.
+    """
+    about = None if head is None else wire.decode_key(head + bytes(4))
+    columns = None
+    if isinstance(about, wire.OffsetsKey) and about.topic is not None:
+        columns = _plain_columns(about.topic, bytes.fromhex(tails), values)
+    if columns is not None and isinstance(about, wire.OffsetsKey):
+        yield NewestOfTopic(about.group, log_partition, columns, role)
+        return
+    for tail, value in zip(tails.split(" "), values.split(" "), strict=True):
+        key = None if head is None else head + bytes.fromhex(tail)
+        yield newest_record(log_partition, key, None if value == GONE else bytes.fromhex(value), role)
+
+
+# Values of one length, without metadata: version, offset, epoch, a length of nothing, time, and the tags of version 4.
+# Of each form the length's and the tags' bytes as they then are; a topic's id, which rows do not tell, is passed over.
+_FORMS = (
+    (3, Struct(">hqihq"), (0,)),
+    (4, Struct(">hqib8xb"), (1, 0)),
+    (4, Struct(">hqib8xbh16x"), (1, 1, 0x0010)),
+)
+
+
+def _plain_columns(topic: str, tails: bytes, values: str) -> TopicColumns | None:
+    """Return the columns of commits that are all of one form and say no more than columns hold, else None."""
+    partitions = tuple(each for (each,) in _INT32.iter_unpack(tails))
+    digits = values.find(" ") if len(partitions) > 1 else len(values)
+    # As many blanks as there are values less one, each where one of this length ends.
+    if GONE in values or values[digits :: digits + 1] != " " * (len(partitions) - 1) or digits % 2:
+        return None
+    if values.count(" ") != len(partitions) - 1 or (len(values) - digits) % (digits + 1):
+        return None
+    raw = bytes.fromhex(values)
+    for version, form, rest in _FORMS:
+        if form.size * 2 != digits or int.from_bytes(raw[:2], "big") != version:
+            continue
+        versions, offsets, epochs, *others = zip(*form.iter_unpack(raw), strict=True)
+        expected = [{version}, *({each} for each in rest)]
+        if [set(versions), *map(set, others[: len(rest)])] != expected or min(*offsets, *partitions) < 0:
+            continue
+        rows = sorted(zip(partitions, offsets, (max(epoch, NO_EPOCH) for epoch in epochs), strict=True))
+        return TopicColumns(intern(topic), *zip(*rows, strict=True))
+    return None
+
+
+def commits_of(
+    records: Iterable[NewestRecord | NewestOfTopic], partitions: int, is_as_of: bool = False
+) -> TopicCommits:
     """Sort the newest records of the offsets topic, which has so many partitions, by group.
 
     `is_as_of` says that there are those of an earlier time among them.
     A group counts in its own partition alone: what lies elsewhere is left from when the topic had fewer, and no
     coordinator reads it there.
     """
-    by_group: dict[int, dict[str, list[NewestRecord]]] = {role: defaultdict(list) for role in NewestOf}
+    by_group: dict[int, dict[str, _OfGroup]] = {role: defaultdict(_OfGroup) for role in NewestOf}
     undecodable: dict[str, dict[TopicPartition, str]] = defaultdict(dict)
     undecodable_keys = 0
     places: dict[int, set[GroupPartition]] = {role: set() for role in NewestOf}
     none_then: set[GroupPartition] = set()
     own = cache(partial(partition_of, partitions=partitions))
     for record in records:
-        if record.label.startswith(wire.BROKEN_KEY):
+        if isinstance(record, NewestRecord) and record.label.startswith(wire.BROKEN_KEY):
             undecodable_keys += 1
             continue
         if record.log_partition != own(record.group):
             continue
+        if isinstance(record, NewestOfTopic):
+            by_group[record.role][record.group].topics.append(record)
+            if is_as_of:
+                places[record.role].update(each.key for each in record.records())
+            continue
         if record.label in (wire.COMMIT, wire.COMMIT_WITH_OTHER_TAGS):
-            by_group[record.role][record.group].append(record)
+            by_group[record.role][record.group].records.append(record)
         elif record.label != wire.COMMIT_TOMBSTONE:
             undecodable[record.group][record.place] = record.label.removeprefix(wire.BROKEN_VALUE)
         elif record.role == NewestOf.THEN:
             none_then.add(record.key)
         if is_as_of:
             places[record.role].add(record.key)
-    commits, then = ({g: _table(of_group) for g, of_group in sorted(by_group[role].items())} for role in NewestOf)
+    commits, then = ({g: each.table() for g, each in sorted(by_group[role].items())} for role in NewestOf)
     gone = places[NewestOf.LIVE] - places[NewestOf.THEN] if is_as_of else set[GroupPartition]()
     return TopicCommits(commits, dict(undecodable), undecodable_keys, then, frozenset(gone), frozenset(none_then))
 
 
-def _table(records: list[NewestRecord]) -> CommitTable:
-    # In order, so that groups that have committed on the same partitions share them.
-    records.sort(key=lambda record: (record.topic, record.partition))
-    return CommitTable(
-        [record.place for record in records],
-        [record.offset for record in records],
-        [record.metadata for record in records],
-        [None if record.leader_epoch == NO_EPOCH else record.leader_epoch for record in records],
-    )
+@dataclass
+class _OfGroup:
+    """The commits of a group, by topic as far as they came so."""
+
+    records: list[NewestRecord] = field(default_factory=list)
+    topics: list[NewestOfTopic] = field(default_factory=list)
+
+    def table(self) -> CommitTable:
+        # In order, so that groups that have committed on the same partitions share them.
+        if not self.records and len(self.topics) == 1:
+            topic, partitions, offsets, epochs = self.topics[0].columns
+            return CommitTable(partitions_of((topic,) * len(partitions), partitions), offsets, (), epochs)
+        records = [*self.records, *chain.from_iterable(each.records() for each in self.topics)]
+        records.sort(key=lambda each: (each.topic, each.partition))
+        return CommitTable(
+            [record.place for record in records],
+            [record.offset for record in records],
+            [record.metadata for record in records],
+            [None if record.leader_epoch == NO_EPOCH else record.leader_epoch for record in records],
+        )
 
 
 class OffsetsTopicReader(Protocol):

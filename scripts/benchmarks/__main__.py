@@ -16,7 +16,10 @@ PLAN = "whole plans of several sizes: where the seconds and the memory go, besid
 
 START = "how soon each command answers on a small scene, beside kafka-consumer-groups, and another tree's commands"
 
-GROUPS = "all groups of a cluster listed and described: ours beside kafka-consumer-groups --describe --all-groups"
+GROUPS = (
+    "all groups of a cluster listed and described: ours beside kafka-consumer-groups --describe --all-groups (what the "
+    "offsets topic takes is `scripts/bench offsets`)"
+)
 
 OFFSETS = "the offsets topic to newest commit per key: ours beside one consumer that only reads it"
 

@@ -9,6 +9,30 @@ TOPIC_COMMITS = "tests/unit/survey/test_topic_commits.py"
 
 EXPORTING = (
     Mutant(
+        "commits-side-by-side-beyond-what-may-be-in-flight",
+        "No more requests for commits are in flight than were allowed, over however many connections.",
+        "migrate/kafka/cluster_reader.py",
+        "            in_flight = len(range(number, self._concurrency, len(used)))\n",
+        "            in_flight = self._concurrency\n",
+        ("tests/unit/kafka/test_cluster_reader.py",),
+    ),
+    Mutant(
+        "topic-commits-of-other-lengths-cut-alike",
+        "Commits are read as columns only where all are of one length: else one would be cut out of its neighbours.",
+        "migrate/survey/topic_commits.py",
+        '    if GONE in values or values[digits :: digits + 1] != " " * (len(partitions) - 1) or digits % 2:\n',
+        "    if GONE in values or digits % 2:\n",
+        (TOPIC_COMMITS,),
+    ),
+    Mutant(
+        "topic-commits-with-other-tags-as-plain-ones",
+        "Commits are read as columns only where each is of the form that it is taken for.",
+        "migrate/survey/topic_commits.py",
+        "        if [set(versions), *map(set, others[: len(rest)])] != expected or min(*offsets, *partitions) < 0:\n",
+        "        if set(versions) != {version} or min(*offsets, *partitions) < 0:\n",
+        (TOPIC_COMMITS,),
+    ),
+    Mutant(
         "topic-commits-in-no-listing-pass",
         "A group that has commits in the offsets topic, and that no listing shows, blocks by its name.",
         "migrate/checks/clusters.py",

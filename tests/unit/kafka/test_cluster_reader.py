@@ -6,8 +6,9 @@ from confluent_kafka import ConsumerGroupState, ConsumerGroupType
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
-from migrate.kafka.cluster_reader import _commits, _listed_group
-from migrate.model import UNREAD_METADATA, Commit, Failure, TopicPartition
+from migrate.kafka.cluster_reader import SIDE_BY_SIDE, WORTH_A_CLIENT, ConfluentReader, _commits, _listed_group
+from migrate.kafka.settings import ClientSettings
+from migrate.model import UNREAD_METADATA, Commit, Failure, Side, TopicPartition
 
 
 class Beyond:
@@ -60,3 +61,49 @@ def test_a_group_without_an_answer_or_a_coordinator_is_a_failure_and_not_an_empt
     denied = Failure("GROUP_AUTHORIZATION_FAILED", "not authorized")
     assert _listed_group(denied) == denied
     assert isinstance(described(coordinator=None), Failure)
+
+
+class FakeConnection:
+    """Answers for each group, and keeps who was asked and how many at once."""
+
+    def __init__(self):
+        self.asked, self.concurrency, self.drops = [], 0, 0
+
+    def gather(self, keys, submit, concurrency):
+        self.asked, self.concurrency = [*self.asked, *keys], concurrency
+        passing = Failure("NOT_COORDINATOR", "it has moved", retriable=True)
+        done = SimpleNamespace(topic_partitions=[])
+        return {key: passing if key == "moved" and not self.drops else done for key in keys}
+
+    def drop(self):
+        self.drops += 1
+
+
+def reader_over_fakes(concurrency=100):
+    reader = ConfluentReader(ClientSettings(Side.TARGET, "B", "target B", {}), concurrency=concurrency)
+    reader._connections = tuple(FakeConnection() for _ in reader._connections)
+    reader._connection = reader._connections[0]
+    return reader
+
+
+def test_commits_of_many_groups_are_read_over_several_connections_each_group_once():
+    groups = {f"g{number:04d}" for number in range(SIDE_BY_SIDE * WORTH_A_CLIENT)}
+    reader = reader_over_fakes()
+    assert reader.commits(groups) == dict.fromkeys(groups, {})
+    asked = [connection.asked for connection in reader._connections]
+    assert sorted(group for each in asked for group in each) == sorted(groups) and all(asked)
+    assert sum(connection.concurrency for connection in reader._connections) == 100
+
+
+def test_no_more_is_in_flight_over_several_connections_than_may_be():
+    groups = {f"g{number:04d}" for number in range(SIDE_BY_SIDE * WORTH_A_CLIENT)}
+    reader = reader_over_fakes(concurrency=2)
+    reader.commits(groups)
+    assert [connection.concurrency for connection in reader._connections] == [1, 1] + [0] * (SIDE_BY_SIDE - 2)
+
+
+def test_few_groups_take_one_connection_and_what_moves_is_asked_again_of_fresh_clients():
+    reader = reader_over_fakes()
+    assert reader.commits({"a", "moved"}) == {"a": {}, "moved": {}}
+    assert [connection.asked for connection in reader._connections[1:]] == [[]] * (SIDE_BY_SIDE - 1)
+    assert all(connection.drops == 1 for connection in reader._connections)

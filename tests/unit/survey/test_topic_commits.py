@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
@@ -13,19 +14,24 @@ from migrate.plan.plan import Plan
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_export import OffsetsPin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
+from migrate.survey.offsets_wire import CommitValue
 from migrate.survey.policies import Policies, Untranslatable, Waiver
 from migrate.survey.survey import Clusters
 from migrate.survey.take import take_survey
 from migrate.survey.topic_commits import (
     ATTEMPTS,
+    GONE,
     NO_EPOCH,
     CompactedMeanwhileError,
     NewestOf,
     NewestRecord,
     TopicCommits,
     commits_of,
+    newest_record,
+    newest_records,
 )
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress
+from tests.offsetsbytes import commit_key, commit_value
 from tests.unit.planscene import rows_of, world
 from tests.unit.surveyscene import request
 
@@ -356,3 +362,77 @@ def test_a_topic_that_is_compacted_time_and_again_ends_the_command():
     with pytest.raises(ClusterError, match="compacted while it was read") as refused:
         from_topic(compactions=ATTEMPTS)
     assert "--commits-from admin" in refused.value.todo
+
+
+def in_hex(raw: list[bytes | None]) -> str:
+    return " ".join(GONE if each is None else each.hex() for each in raw)
+
+
+def of_one_topic(said: Mapping[int, bytes | None], role: NewestOf = NewestOf.LIVE) -> TopicCommits:
+    """What the records of one group and topic say that are told as a whole: values by partition."""
+    tails = in_hex([partition.to_bytes(4, "big", signed=True) for partition in said])
+    home = partition_of("g", PARTITIONS)
+    return commits_of(newest_records(home, commit_key("g", "t", 0)[:-4], tails, in_hex(list(said.values())), role), 5)
+
+
+def one_by_one(said: Mapping[int, bytes | None]) -> TopicCommits:
+    home = partition_of("g", PARTITIONS)
+    keys = {commit_key("g", "t", 0)[:-4] + p.to_bytes(4, "big", signed=True): value for p, value in said.items()}
+    return commits_of((newest_record(home, key, value, NewestOf.LIVE) for key, value in keys.items()), PARTITIONS)
+
+
+def value(version: int = 3, offset: int = 7, epoch: int | None = None, metadata: str = "", **more: Any) -> bytes:
+    return commit_value(CommitValue(version, offset, epoch, metadata, 1_790_000_000_000, **more))
+
+
+PLAIN = value()
+WITH_ID = value(4, 9, 2, topic_id="AAECAwQFBgcICQoLDA0ODw")
+ODD = {
+    "metadata": value(metadata="m"),
+    "a tombstone": None,
+    "no bytes": b"",
+    "a version of its own": b"\0\5" + PLAIN[2:],
+    "one of before": value(2),
+    "a negative offset": PLAIN[:2] + b"\xff" * 8 + PLAIN[10:],
+    "a negative length": PLAIN[:14] + b"\xff\xff" + PLAIN[16:],
+    "a byte too many": PLAIN + b"x",
+    "a byte too few": PLAIN[:-1],
+    "an id that is a tag of another number": WITH_ID[:24] + b"\1" + WITH_ID[25:],
+    "two tags": WITH_ID[:23] + b"\2" + WITH_ID[24:],
+    "no tags": value(4),
+    "nothing odd": PLAIN,
+}
+
+
+@pytest.mark.parametrize("plain", [PLAIN, value(3, 8, 4), value(4, 8, 1), WITH_ID], ids=["3", "epoch", "4", "id"])
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("place", range(3))
+def test_records_told_as_a_whole_say_what_they_say_one_by_one(plain: bytes, odd: str, place: int) -> None:
+    """Whatever stands among them, and wherever; partitions come in no order."""
+    values = [plain, plain]
+    values.insert(place, ODD[odd])  # type: ignore[arg-type]
+    said = dict(zip((2, 0, 1), values, strict=True))
+    assert of_one_topic(said) == one_by_one(said)
+    assert list(of_one_topic(said).commits.get("g", {})) == sorted(of_one_topic(said).commits.get("g", {}))
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_so_does_a_record_by_itself_and_one_of_a_partition_below_zero(odd: str) -> None:
+    for said in ({3: ODD[odd]}, {-1: ODD[odd]}, {-1: ODD[odd], 0: PLAIN}):
+        assert of_one_topic(said) == one_by_one(said)
+
+
+def test_values_whose_lengths_only_add_up_are_not_cut_as_if_they_were_alike() -> None:
+    said = {0: PLAIN, 1: PLAIN[:-1], 2: PLAIN[-1:] + PLAIN}
+    assert of_one_topic(said) == one_by_one(said) and len(of_one_topic(said).undecodable["g"]) == 2
+
+
+def test_a_group_told_by_topics_and_by_records_is_one_group() -> None:
+    told = [
+        record
+        for topic, values in (("u", [PLAIN, PLAIN]), ("t", [PLAIN, PLAIN]), ("s", [PLAIN, None]))
+        for record in newest_records(
+            partition_of("g", 5), commit_key("g", topic, 0)[:-4], "00000001 00000000", in_hex(values), NewestOf.LIVE
+        )
+    ]
+    assert list(commits_of(told, 5).commits["g"]) == [("s", 1), ("t", 0), ("t", 1), ("u", 0), ("u", 1)]
