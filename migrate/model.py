@@ -173,6 +173,8 @@ class Decision(StrEnum):
     KEEP = "keep"
     SKIP = "skip"
     BLOCK = "block"
+    # Of a position outside Kafka: nothing that writes knows this word, its owner sets it.
+    MANUAL = "manual"
 
 
 class Method(StrEnum):
@@ -211,6 +213,25 @@ class Scope(StrEnum):
     TOPIC = "topic"
     GROUP = "group"
     ROW = "row"
+    HOLDER = "holder"
+
+
+# What a row is of: a consumer group, whose commit is in Kafka, or a holder of positions that are kept elsewhere.
+GROUP_KIND = "group"
+
+
+class HolderKind(StrEnum):
+    """Where the positions of a holder were read: in a file of its owner's, or in a Spark checkpoint folder."""
+
+    FILE = "file"
+    SPARK_CHECKPOINT = "spark-checkpoint"
+
+
+class Meaning(StrEnum):
+    """What a holder means by its position: the next record that it wants, or the last that it has processed."""
+
+    NEXT = "next"
+    LAST = "last"
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +275,10 @@ class Row(NamedTuple):
     byte; "" where the commit shall have none. In a plan of commits as of an earlier time, `source_committed` is that of
     then, and `live_source_offset` what is committed on the source when the plan is made; None for nothing, and in any
     other plan.
+
+    `holder_kind` is `GROUP_KIND`, or a `HolderKind`: then `group` is the holder's name, `source_committed` the next
+    record that it wants, and `position_meaning` what it means by the number that it keeps (`Meaning`). Such a row is in
+    `Plan.positions`, never among the groups' rows, and never has the decision `set`.
     """
 
     group: str
@@ -288,6 +313,8 @@ class Row(NamedTuple):
     missing_on_target: int | None = None
     target_metadata: str = ""
     live_source_offset: int | None = None
+    holder_kind: str = GROUP_KIND
+    position_meaning: str = Meaning.NEXT.value
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -316,8 +343,10 @@ class Row(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """The row's name in checks and waivers: "group/topic/partition"."""
-        return f"{self.group}/{self.source_topic}/{self.partition}"
+        """The row's name in checks and waivers: "group/topic/partition", or "holder/topic/partition/position"."""
+        # What ends in a number is a group's: a waiver for one of the two must not cover the other.
+        tail = "" if self.holder_kind == GROUP_KIND else "/position"
+        return f"{self.group}/{self.source_topic}/{self.partition}{tail}"
 
 
 Commits = Mapping[TopicPartition, Commit]
@@ -353,7 +382,7 @@ def may_skip(row: Row) -> bool:
     return (
         row.decision is Decision.SKIP
         or (row.decision is Decision.KEEP and row.reason == "ahead-kept")
-        or (row.decision is Decision.SET and row.lower_kind == "log-latest")
+        or (row.decision in (Decision.SET, Decision.MANUAL) and row.lower_kind == "log-latest")
     )
 
 

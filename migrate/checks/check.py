@@ -127,6 +127,33 @@ class Mm2Facts:
     positions_unknown: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class OpenBatch:
+    """A batch that a Spark query has begun and not finished, after the one that it finished last."""
+
+    begun: int
+    finished: int
+
+
+@dataclass(frozen=True)
+class PositionFacts:
+    """The holders of positions outside Kafka, by name.
+
+    `open_batches` are those of Spark checkpoints. `moved` say where a second look found something else, or why there
+    was none. `sinks` say whether the folder that a holder writes to remembers batch numbers; `of_spark` are those whose
+    sink matters. `stateful` keep a state. `differing` are the partitions on which the group of a holder's name has
+    committed something else. `missing` are partitions of its topics that a holder has no position for.
+    """
+
+    open_batches: Mapping[str, OpenBatch] = field(default_factory=dict)
+    moved: Mapping[str, str] = field(default_factory=dict)
+    sinks: Mapping[str, bool] = field(default_factory=dict)
+    of_spark: frozenset[str] = frozenset()
+    stateful: frozenset[str] = frozenset()
+    differing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class CheckFacts:
     """What the checks look at, beside the rows. `now_ms` is the time of the plan.
@@ -143,6 +170,7 @@ class CheckFacts:
     source_down: bool
     failback: bool
     now_ms: int
+    positions: PositionFacts = field(default_factory=PositionFacts)
 
     @property
     def up(self) -> tuple[ClusterSide, ...]:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from migrate.checks import clusters, group_kinds, groups, mm2, topics
+from migrate.checks import clusters, group_kinds, groups, mm2, positions, topics
 from migrate.checks import rows as row_checks
 from migrate.checks.check import CheckFacts, Judged
-from migrate.checks.registry import CHECKS, NEVER_ACCEPTABLE
+from migrate.checks.registry import CHECKS, CONNECT_INTERNAL_TOPICS, ESTIMATED_ROWS, NEVER_ACCEPTABLE
 from migrate.model import CheckResult, Level, Scope
 from migrate.row_table import PlanRows
 from migrate.survey.policies import Policies
@@ -16,7 +16,7 @@ JUDGES: tuple[Judged, ...] = tuple(
     sorted(
         (
             value
-            for module in (clusters, groups, group_kinds, mm2, row_checks, topics)
+            for module in (clusters, groups, group_kinds, mm2, row_checks, topics, positions)
             for value in vars(module).values()
             if isinstance(value, Judged)
         ),
@@ -26,20 +26,48 @@ JUDGES: tuple[Judged, ...] = tuple(
 
 
 def run(facts: CheckFacts, rows: PlanRows, policies: Policies) -> tuple[CheckResult, ...]:
-    """Run all checks, and turn blocks that a waiver covers into accepted warnings."""
-    return tuple(_waived(result, policies) for judged in JUDGES for result in judged.judge(facts, rows, policies))
+    """Run all checks on groups, and turn blocks that a waiver covers into accepted warnings."""
+    of_groups = (judged for judged in JUDGES if judged.checks[0].scope is not Scope.HOLDER)
+    return tuple(_waived(result, policies) for judged in of_groups for result in judged.judge(facts, rows, policies))
 
 
-def blocked_groups(results: Iterable[CheckResult], rows: PlanRows) -> dict[str, tuple[str, str]]:
+def _is_of_positions(judged: Judged) -> bool:
+    """True if a judge looks at rows or topics alone, of whomever they are, or at holders."""
+    if CONNECT_INTERNAL_TOPICS in judged.checks:
+        return False
+    return all(c.scope in (Scope.ROW, Scope.TOPIC, Scope.HOLDER) or c is ESTIMATED_ROWS for c in judged.checks)
+
+
+def run_on_positions(
+    facts: CheckFacts, held: PlanRows, policies: Policies, of_groups: Iterable[CheckResult]
+) -> tuple[CheckResult, ...]:
+    """Return what the checks say of positions, beside what they have said of groups; `facts` are of these alone.
+
+    What is known already of a topic or a cluster is not said again.
+    """
+    said = {(c.check, c.scope, c.subject) for c in of_groups if c.level is not Level.PASS}
+    results = []
+    for judged in filter(_is_of_positions, JUDGES) if held else ():
+        for result in judged.judge(facts, held, policies):
+            if result.level is Level.PASS and result.scope is not Scope.HOLDER:
+                results.append(replace(result, subject=f"{result.subject} of positions"))
+            elif (result.check, result.scope, result.subject) not in said:
+                results.append(_waived(result, policies))
+    return tuple(results)
+
+
+def blocked_groups(
+    results: Iterable[CheckResult], rows: PlanRows, scope: Scope = Scope.GROUP
+) -> dict[str, tuple[str, str]]:
     """Return the groups that blocking results touch, each with the first such (check, sentence).
 
-    A cluster's block touches every group, a topic's the groups with a row on it, a group's itself; for a row's see
-    `blocked_rows`.
+    With the `scope` of holders and their rows, the holders. A cluster's block touches every group, a topic's the groups
+    with a row on it, a group's itself; for a row's see `blocked_rows`.
     """
     blocking = [r for r in results if r.counts_as is Level.BLOCK and r.scope is not Scope.ROW]
     of_cluster = [r for r in blocking if r.scope is Scope.CLUSTER]
     of_topic = {r.subject: r for r in reversed(blocking) if r.scope is Scope.TOPIC}
-    of_group = {r.subject: r for r in reversed(blocking) if r.scope is Scope.GROUP}
+    of_group = {r.subject: r for r in reversed(blocking) if r.scope is scope}
     blocked: dict[str, tuple[str, str]] = {}
     for group, own_rows in rows.groups().items():
         on_topics = (of_topic[topic] for topic in own_rows.column("source_topic") if topic in of_topic)

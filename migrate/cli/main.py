@@ -42,6 +42,7 @@ from migrate.cli.options import (
     topic_options,
     writing_options,
 )
+from migrate.cli.position_options import position_options
 from migrate.cli.utf8 import escape_what_output_lacks, print_in_utf8, take_utf8
 from migrate.errors import EXIT_REFUSED
 from migrate.kafka.core_dumps import forbid_core_dumps
@@ -85,6 +86,7 @@ def cli() -> None:
         help="Translate the commits as they stood at this time, from __consumer_offsets: 2026-11-23T22:00:00Z, or ms "
              "since 1970. For a group that somebody reset by mistake; name it with --group.")  # fmt: skip
 @filter_options
+@position_options
 @policy_options
 @matching_options
 @option("--settle", type=click.FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",

@@ -1,12 +1,14 @@
 """The `plan` command: wire the edges, make the plan, write it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.cli.export import time_of
 from migrate.cli.options import filters_of
+from migrate.cli.position_options import positions_of
 from migrate.cli.wiring import plan_edges
 from migrate.clock import SystemClock, iso
 from migrate.errors import UsageError
@@ -28,6 +30,7 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
     Raises before anything is read if `out` cannot be written, or holds a plan that was applied, or no plan at all.
     """
     refuse_out(out)
+    positions = positions_of(options)
     if options["failback"]:
         if options["source_down"]:
             raise UsageError(
@@ -47,17 +50,19 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
         )
     request = PlanRequest(
         flow=flow,
-        filters=filters_of(options),
+        filters=replace(filters_of(options), no_groups=options["no_groups"]),
         policies=policies,
         source_down=options["source_down"],
         settle_seconds=options["settle"],
         settings=_settings(policies, options),
         limits=Limits(0 if options["no_match"] else options["match_limit"], options["max_fetch"]),
         as_of_ms=as_of_ms,
+        positions=positions,
     )
     with plan_edges(flow, request.source_down, progress, options) as clusters:
         survey = take_survey(request, clusters, clock, progress)
-        progress.step(f"deciding {many(len(survey.keys), 'row')}")
+        held = f" and {many(len(survey.held.commits), 'position')}" if survey.held.commits else ""
+        progress.step(f"deciding {many(len(survey.keys), 'row')}{held}")
         plan = plan_of(request, survey, clock.now_ms())
         progress.step(f"writing {out}")
         # Before Spark ends: that may take ten seconds the first time, and Ctrl-C then must not cost the plan.
@@ -83,6 +88,9 @@ def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
         ),
         "max-rereads": str(policies.max_rereads),
         "settle": f"{options['settle']:g}",
+        "no-groups": "yes" if options["no_groups"] else "",
+        "sink": ", ".join(options["sinks"]),
+        "stateful": ", ".join(options["stateful"]),
         "commits-from": "" if options["commits_from"] == CommitsFrom.ADMIN else options["commits_from"],
         AS_OF_SETTING: options["commits_as_of"] or "",
         "source-down": "yes" if options["source_down"] else "",

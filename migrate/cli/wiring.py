@@ -139,6 +139,10 @@ def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mappi
             from migrate.spark.topic_commits import SparkTopicCommits
 
             clusters = replace(clusters, offsets_topic=SparkTopicCommits(spark, sides[0].java))
+        if options.get("position_files") or options.get("spark_checkpoints"):
+            from migrate.holders.reader import HolderReader
+
+            clusters = replace(clusters, held_positions=HolderReader(spark))
         yield clusters
 
 

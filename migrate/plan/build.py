@@ -16,9 +16,21 @@ from migrate.match.protocol import Matched, Unmatched
 from migrate.mm2.chain import NO_WINDOW
 from migrate.mm2.checkpoint_table import newest_ms, topics_with_checkpoints
 from migrate.mm2.flow import Cluster, Flow
-from migrate.mm2.topics import CheckpointKey
-from migrate.model import CheckResult, Commit, Failure, GroupPartition, GroupState, LogRange, Row, Side, TopicPartition
+from migrate.mm2.topics import CheckpointKey, CheckpointRecord
+from migrate.model import (
+    CheckResult,
+    Commit,
+    Failure,
+    GroupPartition,
+    GroupState,
+    LogRange,
+    Row,
+    Scope,
+    Side,
+    TopicPartition,
+)
 from migrate.plan.header import flow_names, pinned_ranges, planned_states, reading_cost
+from migrate.plan.held import facts_of_positions, origins, partition_counts, position_row
 from migrate.plan.plan import FORMAT_VERSION, Header, Plan
 from migrate.plan.rows import build_row, uncommitted_row, with_blocks
 from migrate.plan.totals import sums_of
@@ -35,7 +47,9 @@ from migrate.survey.survey import ClusterSurvey, Mm2Records, PlanRequest, Survey
 def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
     """Translate every commit of the survey, run the checks, and lay their blocks over the rows."""
     flow = request.flow
-    facts, rows, results = judged(request, survey, now_ms)
+    facts, rows, of_groups = judged(request, survey, now_ms)
+    held, of_holders = _judged_positions(request, survey, facts, of_groups)
+    results = (*of_groups, *of_holders)
     keys = survey.keys
     committed = len(keys) if isinstance(keys, GroupCommits) else sum(commit is not None for commit in keys.values())
     header = Header(
@@ -70,8 +84,14 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
         failback=flow.failback,
         comparison=reading_cost(survey.comparison) if request.limits.match_records else {},
         sums=sums_of(rows),
+        positions=origins(survey.held),
     )
-    return Plan(header, with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results)))
+    blocked_rows = checklist.blocked_rows(results)
+    return Plan(
+        header,
+        with_blocks(rows, checklist.blocked_groups(results, rows), blocked_rows),
+        with_blocks(held, checklist.blocked_groups(results, held, Scope.HOLDER), blocked_rows),
+    )
 
 
 def judged(request: PlanRequest, survey: Survey, now_ms: int) -> tuple[CheckFacts, PlanRows, tuple[CheckResult, ...]]:
@@ -82,15 +102,24 @@ def judged(request: PlanRequest, survey: Survey, now_ms: int) -> tuple[CheckFact
     return facts, rows, checklist.run(facts, rows, request.policies)
 
 
+def _judged_positions(
+    request: PlanRequest, survey: Survey, facts: CheckFacts, of_groups: tuple[CheckResult, ...]
+) -> tuple[PlanRows, tuple[CheckResult, ...]]:
+    """Return the positions before blocks are laid over them, and what the checks say beside what they say of groups."""
+    made, held = _Rows(request, survey), survey.held
+    rows = PlanRows.of(position_row(made.position(key, commit), held) for key, commit in held.commits.items())
+    own = facts_of_positions(facts, request.flow, survey)
+    return rows, checklist.run_on_positions(own, rows, request.policies, of_groups)
+
+
 def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFacts:
     flow, down = request.flow, request.source_down
-    copies = {topic: flow.policy.target_topic(topic) for topic in {p.topic for p in partitions_of_keys(survey.keys)}}
-    on_source, on_target = survey.source.topics, survey.target.topics
+    topics = {partition.topic for partition in partitions_of_keys(survey.keys)}
     return CheckFacts(
         source=_side(request, flow.source, survey.source, LogProofs() if down else _logs_on_source(survey)),
         target=_side(request, flow.target, survey.target, _logs_on_target(flow, survey)),
         topics=TopicFacts(
-            partitions={topic: (on_source.get(topic), copy, on_target.get(copy)) for topic, copy in copies.items()},
+            partitions=partition_counts(flow, survey, topics),
             drains={} if down or flow.failback else _drains(flow, survey),
             growth=survey.growth,
             foreign_records={} if flow.failback else _foreign_records(survey),
@@ -287,11 +316,28 @@ class _Rows:
 
     def row(self, key: GroupPartition, commit: Commit | None) -> Row:
         """Return the row of one place."""
-        request, survey, shared = self._request, self._survey, self._shared(key.source_partition)
+        request, survey, target = self._request, self._survey, self._shared(key.source_partition).target
+        prior = survey.priors.get(key.group, {}).get(target)
+        facts = self._facts(key, commit, prior, survey.mm2.checkpoints.latest.get(CheckpointKey(key.group, *target)))
+        if as_of := survey.selected.as_of:
+            missing = as_of.missing.get(key, "")
+            facts = facts._replace(live_source_offset=as_of.offset(key), missing_then=missing)
+        if commit is None and not request.source_down and not facts.missing_then:
+            return uncommitted_row(facts, request.policies)
+        return build_row(facts, request.policies, request.source_down)
+
+    def position(self, key: GroupPartition, commit: Commit) -> Row:
+        """Return the row of a position outside Kafka: what a group of the holder's name has does not count."""
+        return build_row(self._facts(key, commit, None, None), self._request.policies, self._request.source_down)
+
+    def _facts(
+        self, key: GroupPartition, commit: Commit | None, prior: Commit | None, checkpoint: CheckpointRecord | None
+    ) -> RowFacts:
+        shared = self._shared(key.source_partition)
         # Where records place every commit no window was asked for.
-        windows = survey.mm2.syncs.windows
+        windows = self._survey.mm2.syncs.windows
         question = self._question(key, commit) if windows else None
-        facts = RowFacts(
+        return RowFacts(
             key=key,
             target_topic=shared.target.topic,
             commit=commit,
@@ -299,19 +345,13 @@ class _Rows:
             target_log=shared.target_log,
             target_partitions=shared.target_partitions,
             not_replicated=shared.not_replicated,
-            prior=survey.priors.get(key.group, {}).get(shared.target),
+            prior=prior,
             around=windows.get(question, NO_WINDOW) if question else NO_WINDOW,
-            checkpoint=survey.mm2.checkpoints.latest.get(CheckpointKey(key.group, *shared.target)),
+            checkpoint=checkpoint,
             syncs_read=self._syncs_read,
             answer=shared.places.get(commit.offset) if commit else None,
             equality=shared.equality,
         )
-        if as_of := survey.selected.as_of:
-            missing = as_of.missing.get(key, "")
-            facts = facts._replace(live_source_offset=as_of.offset(key), missing_then=missing)
-        if commit is None and not request.source_down and not facts.missing_then:
-            return uncommitted_row(facts, request.policies)
-        return build_row(facts, request.policies, request.source_down)
 
     def _of_partition(self, source: TopicPartition) -> _Shared:
         flow, survey, compared = self._request.flow, self._survey, self._survey.comparison

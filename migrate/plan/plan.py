@@ -2,6 +2,8 @@
 
 Invariants:
 - Rows are sorted by (group, source topic, partition), and no two have the same key.
+- `rows` are of groups, `positions` of holders outside Kafka: apart, so that no holder's name is ever taken for a
+  group's. A position never has the decision `set`.
 - rows + filtered = commits read + rows added by `--uncommitted` (promise 3).
 - The fingerprint is SHA-256 over every header field and every row; nothing in a plan is outside it. It covers values,
   not bytes of the file: it depends on no version of an Avro library.
@@ -15,17 +17,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from migrate.model import CheckResult, Decision, Level, Row, Scope, may_skip, rewinds
+from migrate.model import GROUP_KIND, CheckResult, Decision, HolderKind, Level, Row, Scope, may_skip, rewinds
 from migrate.row_table import GroupRows, PlanRows, row_document
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 # Plans of these formats can be read; what a later one added is empty there. Only the newest is applied.
-READABLE_FORMATS = (3, 4, 5, 6)
+READABLE_FORMATS = (3, 4, 5, 6, 7)
 # From this one on, file and fingerprint hold a table for each group; before, a document for each row.
 TABLES_SINCE = 5
-ADDED_IN = {"source_topic_ids": 4, "undoes_events": 4, "undoes_digest": 4}
+ADDED_IN = {"source_topic_ids": 4, "undoes_events": 4, "undoes_digest": 4, "positions": 7}
 # The same of rows.
-ROW_FIELDS_ADDED_IN = {"live_source_offset": 6}
+ROW_FIELDS_ADDED_IN = {"live_source_offset": 6, "holder_kind": 7, "position_meaning": 7}
+# What becomes of a position: its owner sets it, or it is left as it is.
+_OF_POSITIONS = frozenset({Decision.MANUAL, Decision.BLOCK, Decision.SKIP})
 # Names the time whose commits a plan translates, where these are not those of now.
 AS_OF_SETTING = "commits-as-of"
 MIN_APPROVAL_DIGITS = 32
@@ -41,6 +45,24 @@ class PinnedRange:
     partition: int
     start: int
     end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PositionOrigin:
+    """Where positions outside Kafka were read: a file, or the folder of one holder.
+
+    `kind` is a `HolderKind`. `holder` is "" for a file, which may be of several. `sha256` is over what was read.
+    `batch` is that of a Spark checkpoint that was translated, None for a file; `content` is the text of that batch's
+    file, which a rewritten one is made from, "" for a file. `rows` counts the positions.
+    """
+
+    origin: str
+    kind: str
+    holder: str
+    sha256: str
+    batch: int | None
+    rows: int
+    content: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +90,8 @@ class Header:
     `undoes` is the fingerprint of the plan that an undo undoes, `undoes_events` and `undoes_digest` are the state of
     that plan's journal that it was made from (`migrate.apply.undo.refuse_stale`); "", 0 and "" in any other plan.
     `source_topic_ids` and `target_topic_ids` are those of the topics, as far as the clusters report them: a topic that
-    is deleted and created anew under a plan has another id. A field that `ADDED_IN` names belongs to plans from that
-    `format_version` on.
+    is deleted and created anew under a plan has another id. `positions` say where
+    positions outside Kafka were read. A field that `ADDED_IN` names belongs to plans from that `format_version` on.
     """
 
     format_version: int
@@ -98,19 +120,25 @@ class Header:
     source_topic_ids: Mapping[str, str] = field(default_factory=dict)
     undoes_events: int = 0
     undoes_digest: str = ""
+    positions: tuple[PositionOrigin, ...] = ()
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A header and its rows, with the fingerprint computed from them."""
+    """A header, the rows of groups and the positions of holders, with the fingerprint computed from them.
+
+    Raises ValueError for a holder's position among the rows of groups, or the other way round.
+    """
 
     header: Header
     rows: PlanRows
+    positions: PlanRows = field(default_factory=lambda: PlanRows(()))
     fingerprint: str = field(init=False)
     _accepted: frozenset[tuple[str, str]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fingerprint", fingerprint(self.header, self.rows))
+        refuse_mixed(self.rows, self.positions)
+        object.__setattr__(self, "fingerprint", fingerprint(self.header, self.rows, self.positions))
         accepted = frozenset((c.check, c.subject) for c in self.header.checks if c.accepted)
         object.__setattr__(self, "_accepted", accepted)
 
@@ -134,16 +162,24 @@ class Plan:
         """Return rows by group, in the plan's order."""
         return self.rows.groups()
 
+    def holders(self) -> Mapping[str, GroupRows]:
+        """Return positions by holder, in the plan's order; no command writes them."""
+        return self.positions.groups()
+
     def blocked_groups(self) -> frozenset[str]:
         """Return the groups that `apply` will not touch: a group is set whole or not at all."""
-        return frozenset(group for group, rows in self.groups().items() if Decision.BLOCK in rows.column("decision"))
+        return _blocked(self.groups())
+
+    def blocked_holders(self) -> frozenset[str]:
+        """Return the holders whose positions nobody should set."""
+        return _blocked(self.holders())
 
     def skipping(self) -> Iterator[Row]:
-        """Yield the rows that may skip records, in their order."""
-        for rows in self.groups().values():
+        """Yield the rows that may skip records, in their order, those of groups first."""
+        for rows in (*self.groups().values(), *self.holders().values()):
             # Most groups' columns rule it out, without a look at each of a million rows.
             decisions = set(rows.column("decision"))
-            if "log-latest" in rows.column("lower_kind") or decisions - {Decision.SET, Decision.BLOCK}:
+            if "log-latest" in rows.column("lower_kind") or decisions - {Decision.SET, Decision.BLOCK, Decision.MANUAL}:
                 yield from filter(may_skip, rows)
 
     def rewinding(self) -> Iterator[Row]:
@@ -157,24 +193,42 @@ class Plan:
         return tuple(c for c in self.header.checks if c.counts_as is Level.BLOCK and not c.accepted)
 
     def blocks_without_rows(self) -> tuple[CheckResult, ...]:
-        """Return the blocks, but those of a whole cluster, that no blocked row shows.
+        """Return the blocks, but those of a whole cluster or of a holder, that no blocked row shows.
 
         A name in the groups file that no group has, a share group: `apply` would leave them out without a word.
         """
-        blocked = self.blocked_groups()
-        in_blocked = [row for group in blocked for row in self.groups()[group]]
+        blocked, groups, holders = self.blocked_groups(), self.groups(), self.holders()
+        in_blocked = [row for group in blocked for row in groups[group]]
+        in_blocked += [row for holder in self.blocked_holders() for row in holders[holder]]
         rows = {row.subject for row in in_blocked}
         topics = {t for row in in_blocked for t in (row.source_topic, row.target_topic)}
-        shown = {Scope.GROUP: blocked, Scope.TOPIC: topics, Scope.ROW: rows}
+        shown = {Scope.GROUP: blocked, Scope.TOPIC: topics, Scope.ROW: rows, Scope.HOLDER: holders.keys()}
         return tuple(c for c in self.blocks() if c.scope is not Scope.CLUSTER and c.subject not in shown[c.scope])
 
     def is_clean(self) -> bool:
         """True if `plan` exits 0: no row is blocked, and no check blocks."""
-        return not self.blocked_groups() and not self.blocks()
+        return not self.blocked_groups() and not self.blocked_holders() and not self.blocks()
+
+    def is_clean_to_apply(self) -> bool:
+        """True if nothing keeps `apply` from any group: what blocks holders alone is no matter of its."""
+        return not (self.blocked_groups() or self.cluster_blocks() or self.blocks_without_rows())
 
     def cluster_blocks(self) -> tuple[CheckResult, ...]:
         """Return the blocks of a cluster as a whole: each blocks everything."""
         return tuple(c for c in self.blocks() if c.scope is Scope.CLUSTER)
+
+
+def refuse_mixed(rows: PlanRows, positions: PlanRows) -> None:
+    """Raise ValueError if a holder's position stands among the rows of groups, or a group's among the positions."""
+    if set(rows.tally("holder_kind")) - {GROUP_KIND} or rows.tally("decision")[Decision.MANUAL]:
+        raise ValueError("a position outside Kafka among the rows of groups")
+    kinds = {kind for table in positions.groups().values() for kind in table.column("holder_kind")}
+    if kinds.difference(HolderKind) or set(positions.tally("decision")) - _OF_POSITIONS:
+        raise ValueError("a row of another sort among the positions outside Kafka")
+
+
+def _blocked(tables: Mapping[str, GroupRows]) -> frozenset[str]:
+    return frozenset(name for name, rows in tables.items() if Decision.BLOCK in rows.column("decision"))
 
 
 def header_document(header: Header) -> dict[str, Any]:
@@ -194,11 +248,12 @@ def canonical(document: Mapping[str, Any]) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def fingerprint(header: Header, rows: PlanRows) -> str:
-    """Return the SHA-256, in hex, over every header field and row, in the form of the header's format."""
+def fingerprint(header: Header, rows: PlanRows, positions: PlanRows | None = None) -> str:
+    """Return the SHA-256, in hex, over every header field, row and position, in the form of the header's format."""
     digest = hashlib.sha256(canonical(header_document(header)))
     without = row_fields_after(header.format_version)
-    tables = (table.document(without) for table in rows.groups().values())
+    of_holders = () if positions is None else positions.groups().values()
+    tables = (table.document(without) for table in (*rows.groups().values(), *of_holders))
     of_rows = (row_document(row, without) for row in rows)
     for document in tables if header.format_version >= TABLES_SINCE else of_rows:
         digest.update(b"\n")

@@ -7,13 +7,14 @@ that come from checks on groups, topics and clusters are laid over the rows afte
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from migrate.model import Decision, Failure, LogRange, Method, Row
+from migrate.model import GROUP_KIND, Decision, Failure, LogRange, Method, Row
 from migrate.plan.translate import Nowhere, Place, RowFacts, not_visible, place, sync_pair
 from migrate.row_table import GroupRows, Known, PlanRows
 from migrate.survey.policies import PARTITION_MISSING, Policies, Rewind, Untranslatable
 
 METADATA_CARRIED = "metadata-carried"
 GROUP_BLOCKED = "group-blocked"
+HOLDER_BLOCKED = "holder-blocked"
 
 
 def build_row(facts: RowFacts, policies: Policies, source_down: bool) -> Row:
@@ -169,6 +170,11 @@ def with_blocks(
 
 def _because_of(row: Row) -> tuple[str, str]:
     """Return the block that a blocked row is for the others of its group."""
+    if row.holder_kind != GROUP_KIND:
+        return HOLDER_BLOCKED, (
+            f"{row.source_topic}-{row.partition} of this holder is blocked ({row.reason}), "
+            "and its positions are taken over whole or not at all."
+        )
     return GROUP_BLOCKED, (
         f"{row.source_topic}-{row.partition} of this group is blocked ({row.reason}), "
         "and a group is set whole or not at all."

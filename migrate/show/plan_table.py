@@ -12,7 +12,7 @@ from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.forecast import forecast
 from migrate.plan.plan import AS_OF_SETTING, FORMAT_VERSION, Header, Plan
-from migrate.plan.totals import Mm2Comparison, Totals, totals
+from migrate.plan.totals import Mm2Comparison, PositionTotals, Totals, totals
 from migrate.show.group_table import group_lines
 from migrate.show.table import aligned, headed, tally, wrapped
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
@@ -70,17 +70,23 @@ def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
     """Return the plan's one-line verdict and its colour."""
     undo = "FAILBACK: " if plan.header.failback else ""
     undo += "UNDO: " if plan.header.kind == "undo" else ""
-    writes = counted.decisions.get(Decision.SET, 0) + counted.decisions.get(Decision.REMOVE, 0)
+    writes, held = counted.decisions.get(Decision.SET, 0) + counted.decisions.get(Decision.REMOVE, 0), counted.positions
     if plan.cluster_blocks():
         checks = ", ".join(dict.fromkeys(c.check for c in plan.blocks() if c.scope is Scope.CLUSTER))
         return f"{undo}BLOCKED: everything, by {checks}", Colour.RED
-    if counted.groups_blocked or not plan.is_clean():
+    if not plan.is_clean_to_apply():
         what, noun = f"{many(len(plan.blocks()), 'check')}, see below", "group"
         if counted.groups_blocked:
             what, noun = f"{counted.groups_blocked} of {many(counted.groups, 'group')}", "other"
         rest = many(counted.groups_to_write, noun)
         tail = f"; {rest} can be applied with --allow-partial" if counted.groups_to_write else ""
         return f"{undo}BLOCKED: {what}{tail}", Colour.RED
+    if held.holders_blocked:
+        what = f"{held.holders_blocked} of {many(held.holders, 'holder')} of positions"
+        rest = f"; {many(counted.groups_to_write, 'group')} can be applied" if counted.groups_to_write else ""
+        return f"{undo}BLOCKED: {what}{rest}", Colour.RED
+    if not plan.rows and plan.positions:
+        return f"{undo}READY: {many(held.positions, 'position')} of {many(held.holders, 'holder')} to set", Colour.GREEN
     if not plan.rows:
         return f"{undo}NOTHING TO DO: no commit is inside the filters", Colour.YELLOW
     if not writes:
@@ -148,6 +154,8 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     yield "Rows", tally(t.decisions, Decision) or "none"
     left = t.groups - t.groups_to_write - t.groups_blocked
     yield "Groups", f"{t.groups_to_write} to write, {t.groups_blocked} blocked, {left} left as they are"
+    if t.positions.holders:
+        yield "Positions", "; ".join(_positions(t.positions))
     if not t.rows:
         return
     untranslated = t.grades.get(None, 0)
@@ -162,6 +170,22 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
             yield "Expiry", f"{safe(check.subject)}: {safe(check.seen)}"
     if t.grades.get(Grade.ESTIMATED):
         yield "Estimated", WHY_ESTIMATED
+
+
+def _positions(held: PositionTotals) -> Iterator[str]:
+    yield (
+        f"{held.positions} of {many(held.holders, 'holder')} outside Kafka: for you to set, see `positions`; apply "
+        "writes none"
+    )
+    if held.holders_blocked:
+        yield f"{many(held.holders_blocked, 'holder')} blocked"
+    untranslated = held.grades.get(None, 0)
+    graded = [f"{held.grades[g]} {g}" for g in Grade if held.grades.get(g)]
+    yield ", ".join(graded + [f"{untranslated} without a grade"] * bool(untranslated))
+    if held.positions > held.unbounded:
+        yield f"at most {held.rereads_bounded} records read twice"
+    if held.unbounded:
+        yield f"no bound on {many(held.unbounded, 'position')}"
 
 
 def _compared(header: Header) -> Iterator[str]:
@@ -255,13 +279,16 @@ def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...
     """Return the commands to type next; `path` is the plan file's, the options those of `plan`, where known."""
     if not t.groups_to_write or plan.cluster_blocks():
         clean = plan.is_clean()
+        if clean and plan.positions:
+            command = f"mm2-migrate positions {shell_word(path)} --format csv"
+            return NextSteps((f"There is nothing to apply. What each holder is to be set to: {command}",))
         return NextSteps(("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",))
     if plan.header.format_version != FORMAT_VERSION:
         earlier, anew = plan.header.format_version, "make a new plan"
         if plan.header.kind == "undo":
             anew = "make the undo anew, with `mm2-migrate rollback PLAN --out ANOTHER.plan`"
         return NextSteps((f"This version does not apply plans of format {earlier}: {anew}.",))
-    lines, partial = [], "" if plan.is_clean() else " --allow-partial"
+    lines, partial = [], "" if plan.is_clean_to_apply() else " --allow-partial"
     if partial:
         lines.append("Fix what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")
     if not cluster_options:

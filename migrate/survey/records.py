@@ -6,8 +6,9 @@ a transaction that opens in between still shows.
 """
 
 from collections.abc import Collection, Mapping
+from itertools import chain
 
-from migrate.commit_table import committed_offsets
+from migrate.commit_table import GroupCommits, committed_offsets
 from migrate.errors import ClusterError
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.protocol import Work
@@ -17,6 +18,7 @@ from migrate.mm2.flow import Flow, Mm2Home
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
 from migrate.ports import ClusterAdmin
 from migrate.progress import LOGS_AT_ONCE
+from migrate.survey.producers import Growth, growth_of
 from migrate.survey.survey import Clusters, Logs, Timer, Watermarks, copy_of
 from migrate.text import bytes_text, many
 
@@ -81,13 +83,14 @@ def works_of(
     watermarks: Watermarks,
     last_copied_offset: Mapping[TopicPartition, int],
     compacted: Collection[str] = (),
+    positions: GroupCommits | None = None,
 ) -> tuple[Work, ...]:
     """Return one work per partition that has a commit which the laws translate, in order of the source's names.
 
-    `compacted` are the target's topics that a cleaner works on.
+    `compacted` are the target's topics that a cleaner works on; `positions` are those of holders outside Kafka.
     """
     committed: dict[TopicPartition, set[int]] = {}
-    for _, partition, offset in committed_offsets(keys):
+    for _, partition, offset in chain(committed_offsets(keys), committed_offsets(positions or {})):
         log = logs.source.get(partition)
         if isinstance(log, LogRange) and offset <= log.end:
             committed.setdefault(partition, set()).add(offset)
@@ -122,6 +125,31 @@ def compare(clusters: Clusters, flow: Flow, works: Collection[Work], limits: Lim
 
     listener = Listener(announce, timer.progress.advance)
     return timer.run("compare", text, lambda: comparer.compare(works, limits, listener, flow.failback))
+
+
+def compacted_topics(clusters: Clusters, logs: Logs, timer: Timer) -> frozenset[str]:
+    """Return the target's topics whose superseded records a cleaner may take; where nobody tells, none is known."""
+    topics = sorted({partition.topic for partition in logs.target})
+    if clusters.target_groups is None or not topics:
+        return frozenset()
+    asked, text = clusters.target_groups, f"asking {clusters.target.alias} which topics are compacted"
+    compacted = timer.run("pin", text, lambda: asked.compacted_topics(topics))
+    return frozenset() if isinstance(compacted, Failure) else compacted
+
+
+def watch_ends(
+    source: ClusterAdmin, before: Mapping[TopicPartition, int | Failure], at: float, timer: Timer
+) -> Mapping[TopicPartition, Growth | Failure]:
+    """Read the source's log ends again, as far as a reader of uncommitted records sees: does anybody write.
+
+    `before` are those of the time `at`, in seconds of the clock.
+    """
+    if not before:
+        return {}
+    text = f"looking for producers on {many(len(before), 'log')} of {source.alias}"
+    seconds = timer.clock.monotonic() - at
+    later = timer.run("pin", text, lambda: source.high_watermarks(sorted(before)))
+    return growth_of(before, later, seconds)
 
 
 def estimate_text(estimate: FetchEstimate, source_alias: str, target_alias: str) -> str:

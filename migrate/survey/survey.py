@@ -31,6 +31,7 @@ from migrate.survey.filters import Filters
 from migrate.survey.group_facts import GroupFacts, GroupFactsReader
 from migrate.survey.offsets_export import OffsetsPin
 from migrate.survey.policies import Policies
+from migrate.survey.positions import HeldPositions, PositionReader, PositionsAsked
 from migrate.survey.producers import Growth
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class PlanRequest:
     clusters have committed is to be compared: then the target's commits are those of its own groups too, the source's
     are read once more after them, and what only a cutover asks is not asked (a second look at groups and log ends,
     expiry, MM2's tasks). `as_of_ms` is the time, in ms since 1970, whose commits are to be translated; None for now.
+    `positions` are those kept outside Kafka that are to be translated beside the groups' commits.
     """
 
     flow: Flow
@@ -61,6 +63,7 @@ class PlanRequest:
     limits: Limits = Limits(match_records=1_000_000, fetch_bytes=None)
     only_compares: bool = False
     as_of_ms: int | None = None
+    positions: PositionsAsked = PositionsAsked()
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class Clusters:
     per side which topics a cluster has, shown to us or not; a side that nobody can ask is not in it.
     `source_groups` and `target_groups` tell of groups what an admin client does not; None where nobody is to be asked.
     `offsets_topic` reads the source's commits from its offsets topic; None where coordinators are asked for them.
+    `held_positions` reads positions outside Kafka; None where none are asked for.
     `begin` is called once both clusters have answered, by a plan: what takes long to start may ask them then how much
     there is to read. `commits_ready` returns once it can read commits, `records_ready` once it can read records;
     `records_read` is called after the last record was read, `all_read` after everything was. None where nothing takes
@@ -88,6 +92,7 @@ class Clusters:
     source_groups: GroupFactsReader | None = None
     target_groups: GroupFactsReader | None = None
     offsets_topic: "OffsetsTopicReader | None" = None
+    held_positions: PositionReader | None = None
     begin: Callable[[], None] | None = None
     commits_ready: Callable[[], object] | None = None
     records_ready: Callable[[], object] | None = None
@@ -230,7 +235,7 @@ class Survey:
     readings. `connect_topics` are those on the source that are a Connect worker's own, or Debezium's. `timings` are
     seconds by step. The windows in `mm2.syncs` are those of the commits that comparing has not placed. For a request
     that `only_compares`, `commits_after` are the source's commits as they were after the target's had been read, and
-    `priors` has the groups too that only the target lists.
+    `priors` has the groups too that only the target lists. `held` are the positions that are kept outside Kafka.
     """
 
     source: ClusterSurvey
@@ -249,6 +254,7 @@ class Survey:
     connect_topics: tuple[ConnectTopic, ...]
     timings: Mapping[str, float]
     commits_after: Mapping[str, Commits | Failure] = field(default_factory=dict)
+    held: HeldPositions = field(default_factory=HeldPositions)
 
     @property
     def answers(self) -> Mapping[TopicPartition, PartitionAnswer]:

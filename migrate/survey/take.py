@@ -40,8 +40,10 @@ from migrate.survey.group_facts import GroupFacts
 from migrate.survey.groups import Records, commit_records_ahead, commits_that_moved, read_group_facts, read_kinds
 from migrate.survey.hidden_topics import hosted_ahead, with_hidden
 from migrate.survey.mm2_topics import checkpoints_ahead, read_checkpoints_topic, read_syncs_topic
-from migrate.survey.producers import Growth, growth_of
-from migrate.survey.records import compare, read_positions, read_watermarks, works_of
+from migrate.survey.positions import HeldPositions
+from migrate.survey.producers import Growth
+from migrate.survey.read_held import look_again, read_held
+from migrate.survey.records import compacted_topics, compare, read_positions, read_watermarks, watch_ends, works_of
 from migrate.survey.survey import (
     Clusters,
     ClusterSurvey,
@@ -106,6 +108,7 @@ class _Pinned:
     """The places of the plan, and the log ends that bound what is read from here on; `at` is when, in seconds."""
 
     keys: Mapping[GroupPartition, Commit | None]
+    held: HeldPositions
     target_ids: Mapping[str, str]
     positions: Positions
     logs: Logs
@@ -122,7 +125,8 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     first = _first_look(by)
     pinned = _pin(by, first)
     mm2, comparison = _read_records(by, first, pinned)
-    if clusters.records_read is not None:
+    # What reads positions a second time needs it still.
+    if clusters.records_read is not None and not request.positions:
         clusters.records_read()
     hosted = hosted_ahead(clusters)
     source, target, group_facts = first.source, first.target, GroupFacts()
@@ -133,11 +137,12 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         records = commit_records_ahead(clusters, first.groups)
         source, target, growth = _second_look(by, first, pinned)
         group_facts = _read_group_facts(by, first, (source.states, target.states), mm2.syncs_topic, records)
+    held = look_again(pinned.held, request, clusters, by.timer)
     source, target = with_hidden(clusters, source, target, hosted, by.timer)
     if clusters.all_read is not None:
         clusters.all_read()
     timings = dict(by.timer.timings)
-    topics = {partition.topic for partition in partitions_of_keys(pinned.keys)}
+    topics = {partition.topic for partition in partitions_of_keys(pinned.keys) | held.commits.partitions()}
     return Survey(
         source=replace(source, topic_ids={t: i for t, i in sorted(source.topic_ids.items()) if t in topics}),
         target=replace(target, topic_ids=pinned.target_ids),
@@ -155,6 +160,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         connect_topics=_connect_topics(by, source),
         timings=timings,
         commits_after=first.commits_after,
+        held=held,
     )
 
 
@@ -225,7 +231,7 @@ def _positions_ahead(
 
     None where they do not matter: without a source or a commit, and on a failback.
     """
-    if by.clusters.source is None or by.flow.failback or not selected.commits:
+    if by.clusters.source is None or by.flow.failback or not (selected.commits or by.request.positions):
         return None
     timer = Timer(by.timer.clock, QuietProgress())
     return in_background(lambda: read_positions(by.clusters, by.flow, target_topics, timer), "positions")
@@ -236,7 +242,10 @@ def _pin(by: _Surveyor, first: _FirstLook) -> _Pinned:
     clusters, flow, timer = by.clusters, by.flow, by.timer
     keys = with_uncommitted(first.selected.commits, first.source.topics, first.target.topics, by.request)
     keys = with_missing(keys, first.selected.as_of)
-    topics = {partition.topic for partition in partitions_of_keys(keys)}
+    if by.request.positions:
+        _wait_for_records(by)
+    held = read_held(by.request, clusters, timer)
+    topics = {partition.topic for partition in partitions_of_keys(keys) | held.commits.partitions()}
     copies = set(map(flow.policy.target_topic, topics)) & first.target.topics.keys()
     # Before the logs are pinned: of a topic that is created anew from here on, `apply` sees another id.
     text = f"asking {clusters.target.alias} for topic ids"
@@ -246,8 +255,8 @@ def _pin(by: _Surveyor, first: _FirstLook) -> _Pinned:
     ahead, positions = first.positions, Positions()
     if ahead is not None:
         positions = timer.run("positions", "reading MM2's own positions", ahead.result)
-    logs = _pin_logs(by, keys, first)
-    return _Pinned(keys, target_ids, positions, logs, read_watermarks(clusters, logs, timer), by.now())
+    logs = _pin_logs(by, partitions_of_keys(keys) | held.commits.partitions(), first)
+    return _Pinned(keys, held, target_ids, positions, logs, read_watermarks(clusters, logs, timer), by.now())
 
 
 def _read_records(by: _Surveyor, first: _FirstLook, pinned: _Pinned) -> tuple[Mm2Records, Comparison | None]:
@@ -259,7 +268,9 @@ def _read_records(by: _Surveyor, first: _FirstLook, pinned: _Pinned) -> tuple[Mm
     # Windows are asked for last, of commits that no records place: to find a million takes longer than to compare.
     syncs, syncs_topic = read_syncs_topic(clusters, flow, (), listed.topics, by.timer)
     comparison = _compare(by, pinned)
-    questions = _of_unmatched(pinned.keys, comparison.answers if comparison else {}, window_questions(flow, logs))
+    answers, question_of = comparison.answers if comparison else {}, window_questions(flow, logs)
+    questions = _of_unmatched(pinned.keys, answers, question_of)
+    questions |= _of_unmatched(pinned.held.commits, answers, question_of)
     if syncs_topic.pinned is not None and questions:
         text = f"finding the syncs around {many(len(questions), 'commit')} that no records place"
         side, topic, log = syncs_topic.side, syncs_topic.topic, syncs_topic.pinned
@@ -285,8 +296,9 @@ def _compare(by: _Surveyor, pinned: _Pinned) -> Comparison | None:
     """Compare the records around every commit."""
     flow, clusters, logs = by.flow, by.clusters, pinned.logs
     compares = clusters.comparer is not None and by.request.limits.match_records > 0 and not flow.failback
-    compacted = _compacted(clusters, logs, by.timer) if compares else frozenset[str]()
-    works = works_of(flow, pinned.keys, logs, pinned.watermarks, pinned.positions.last_copied_offset, compacted)
+    compacted = compacted_topics(clusters, logs, by.timer) if compares else frozenset[str]()
+    copied = pinned.positions.last_copied_offset
+    works = works_of(flow, pinned.keys, logs, pinned.watermarks, copied, compacted, pinned.held.commits)
     return compare(clusters, flow, works, by.request.limits, by.timer)
 
 
@@ -295,12 +307,15 @@ def _second_look(
 ) -> tuple[ClusterSurvey, ClusterSurvey, Mapping[TopicPartition, Growth | Failure]]:
     """Look again a settle time later, if there is a group: the livelier states, and how far the source's ends moved."""
     source, timer, groups = by.clusters.source, by.timer, first.groups
-    if not groups:
+    if not groups and not pinned.held.reads:
         return first.source, first.target, {}
     left = max(first.target_listed_at, pinned.at) + by.request.settle_seconds - by.now()
     if left > 0:
         text = f"waiting {left:.0f} s for a second look at groups and log ends"
         timer.run("settle", text, lambda: timer.clock.wait(left))
+    ends = {} if source is None else watch_ends(source, pinned.watermarks.source, pinned.at, timer)
+    if not groups:
+        return first.source, first.target, ends
     target = by.clusters.target
     on_target = list_again(target, first.target_listed_at, timer)
     on_source = None if source is None else list_again(source, first.source_listed_at, timer)
@@ -308,7 +323,7 @@ def _second_look(
     after = both_looks(first.target, on_target, target_states, groups)
     if source is None or on_source is None:
         return first.source, after, {}
-    return both_looks(first.source, on_source, source_states, groups), after, _watch_ends(source, pinned, timer)
+    return both_looks(first.source, on_source, source_states, groups), after, ends
 
 
 def _read_group_facts(
@@ -348,16 +363,6 @@ def _mm2_tasks(by: _Surveyor) -> Mm2Tasks:
     return by.timer.run("tasks", f"asking {worker.where} whether MM2's tasks run", worker.tasks)
 
 
-def _compacted(clusters: Clusters, logs: Logs, timer: Timer) -> frozenset[str]:
-    """Return the target's topics whose superseded records a cleaner may take; where nobody tells, none is known."""
-    topics = sorted({partition.topic for partition in logs.target})
-    if clusters.target_groups is None or not topics:
-        return frozenset()
-    asked, text = clusters.target_groups, f"asking {clusters.target.alias} which topics are compacted"
-    compacted = timer.run("pin", text, lambda: asked.compacted_topics(topics))
-    return frozenset() if isinstance(compacted, Failure) else compacted
-
-
 def _facts_of_source(source: ClusterAdmin, flow: Flow) -> ClusterFacts:
     try:
         return source.facts()
@@ -368,20 +373,8 @@ def _facts_of_source(source: ClusterAdmin, flow: Flow) -> ClusterFacts:
         raise ClusterError(error.problem, f"{error.todo} {hint}") from error
 
 
-def _watch_ends(source: ClusterAdmin, pinned: _Pinned, timer: Timer) -> Mapping[TopicPartition, Growth | Failure]:
-    """Read the source's log ends again, as far as a reader of uncommitted records sees: does anybody write."""
-    before = pinned.watermarks.source
-    if not before:
-        return {}
-    text = f"looking for producers on {many(len(before), 'log')} of {source.alias}"
-    seconds = timer.clock.monotonic() - pinned.at
-    later = timer.run("pin", text, lambda: source.high_watermarks(sorted(before)))
-    return growth_of(before, later, seconds)
-
-
-def _pin_logs(by: _Surveyor, keys: Mapping[GroupPartition, object], first: _FirstLook) -> Logs:
+def _pin_logs(by: _Surveyor, places: Collection[TopicPartition], first: _FirstLook) -> Logs:
     """Pin the log ranges of all partitions of the plan: the target's first, then the source's."""
-    places = partitions_of_keys(keys)
     copies = {copy_of(by.flow, tp) for tp in places}
 
     def pin(

@@ -3,9 +3,20 @@
 from tests.mutants.comparing import COMPARING
 from tests.mutants.exporting import EXPORTING
 from tests.mutants.history import TELLING_HISTORY
+from tests.mutants.holding import HOLDING
 from tests.mutants.matching import MATCHING, TABLES, WORLDS
 from tests.mutants.mutant import Mutant
 from tests.mutants.saying import SAYING
 from tests.mutants.writing import WRITING
 
-MUTANTS: tuple[Mutant, ...] = (*WORLDS, *MATCHING, *TABLES, *WRITING, *SAYING, *COMPARING, *EXPORTING, *TELLING_HISTORY)
+MUTANTS: tuple[Mutant, ...] = (
+    *WORLDS,
+    *MATCHING,
+    *TABLES,
+    *WRITING,
+    *SAYING,
+    *COMPARING,
+    *EXPORTING,
+    *TELLING_HISTORY,
+    *HOLDING,
+)

@@ -11,6 +11,7 @@ from migrate.plan.build import plan_of
 from migrate.plan.plan import Plan
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies
+from migrate.survey.positions import PositionsAsked
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
 from tests.fakes import FakeClock, FakeCluster, NoProgress
@@ -81,6 +82,8 @@ def planned(
     source_groups=None,
     target_groups=None,
     worker=None,
+    held=None,
+    positions=None,
 ) -> Plan:
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(
@@ -90,11 +93,12 @@ def planned(
         source_down=down,
         settle_seconds=settle,
         settings={},
+        positions=positions or PositionsAsked(),
     )
     reader = None if down else source
     clusters = Clusters(
         reader, target, reader, target, mirror, comparer, source_groups=source_groups, target_groups=target_groups,
-        worker=worker,
+        worker=worker, held_positions=held,
     )  # fmt: skip
     clock = clock or FakeClock()
     survey = take_survey(request, clusters, clock, progress or NoProgress())

@@ -16,7 +16,7 @@ TESTS = Path(__file__).parents[1]
 MODULES = sorted(PACKAGE.rglob("*.py"))
 # A wing imports itself and what stands before it. Only the last plugs the two adapters in, and nothing imports it.
 WINGS = ("hall", "match", "mm2", "survey", "checks", "plan", "inventory", "apply", "show", "cli")
-ADAPTERS = ("kafka", "spark")
+ADAPTERS = ("kafka", "spark", "holders")
 HALL = {
     "__init__", "__main__", "clock", "commit_table", "described_group", "errors", "model", "ports", "progress",
     "row_table", "text", "write_outcome",
@@ -90,6 +90,9 @@ HELD_ELSEWHERE = {
     "match/protocol": ("unit/match/test_matcher.py", "values that the matcher exchanges"),
     "mm2/topics": ("unit/mm2/test_topic_reader.py", "values and a port: the reader returns them"),
     "survey/group_facts": ("unit/survey/test_remembered_facts.py", "values and a port"),
+    "checks/positions": ("unit/plan/test_held.py", "plans with positions show each check, and what it blocks"),
+    "survey/read_held": ("unit/plan/test_held.py", "plans with positions show what two looks give"),
+    "holders/reader": ("spark/test_position_reader.py", "reads through Spark's own file systems"),
     "spark/exact_client": ("integration/test_dying_jvm.py", "only a JVM that really dies shows it"),
     "spark/java_client": ("integration/test_exact.py", "maps what only brokers answer"),
     "spark/java_commits": ("integration/test_exact_bytes.py", "reads what only brokers store"),

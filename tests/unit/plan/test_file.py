@@ -31,7 +31,7 @@ from tests.unit.goldenplan import golden_plan
 # One plan and its journal of each earlier format, as the version of its day wrote them.
 KEPT = Path(__file__).parents[2] / "golden" / "plans"
 OFFSETS = [field["name"] for field in ROW_SCHEMA_FIELDS if field["type"] == ["null", "long"]]
-SCHEMA_SHA256 = "4c8a0cffa8ab282b16cb922f2dc1306aa599ff017d08e3222d41a92412ff9a4e"
+SCHEMA_SHA256 = "ea162034301ae4955c4c71cdcce1499ff7fa95f4e858c22036dbc5e83d3571d4"
 
 
 @pytest.fixture
@@ -154,9 +154,10 @@ def test_any_avro_reader_can_read_a_plan(written):
         reader = fastavro.reader(file)
         tables = list(reader)
     plan = golden_plan()
-    assert [t["group"] for t in tables for _ in t["partition"]] == [row.group for row in plan.rows]
-    assert offsets_in(tables, "source_committed") == [row.source_committed for row in plan.rows]
-    assert offsets_in(tables, "target_offset") == [row.target_offset for row in plan.rows]
+    rows = [*plan.rows, *plan.positions]
+    assert [t["group"] for t in tables for _ in t["partition"]] == [row.group for row in rows]
+    assert offsets_in(tables, "source_committed") == [row.source_committed for row in rows]
+    assert offsets_in(tables, "target_offset") == [row.target_offset for row in rows]
     assert reader.metadata[FORMAT_KEY] == str(FORMAT_VERSION)
     assert reader.metadata[FINGERPRINT_KEY] == plan.fingerprint
     assert json.loads(reader.metadata[HEADER_KEY])["source_alias"] == "A"
@@ -210,7 +211,13 @@ def rewrite(path: Path, plan: Plan, **metadata: str) -> None:
         schema = reader.writer_schema
     with path.open("wb") as file:
         metadata = {k: v for k, v in entries.items() if v}
-        fastavro.writer(file, schema, map(stored, plan.groups().values()), metadata=metadata, codec="deflate")
+        fastavro.writer(
+            file,
+            schema,
+            map(stored, (*plan.groups().values(), *plan.holders().values())),
+            metadata=metadata,
+            codec="deflate",
+        )
 
 
 def stored(rows: GroupRows) -> dict:

@@ -111,8 +111,10 @@ def test_json_lines_are_the_header_then_a_row_per_line_and_say_the_same_as_json(
     document = json.loads(text(plan, "json"))
     assert header.pop("type") == "header"
     assert header["checks"] == document["checks"]
-    assert [{k: v for k, v in row.items() if k != "type"} for row in rows] == document["rows"]
-    assert {row["type"] for row in rows} == {"row"}
+    for kind in ("row", "position"):
+        of_kind = [{k: v for k, v in row.items() if k != "type"} for row in rows if row["type"] == kind]
+        assert of_kind == document[f"{kind}s"] and of_kind
+    assert {row["type"] for row in rows} == {"row", "position"}
 
 
 def test_csv_parses_back_with_the_numbers_of_json():
@@ -548,7 +550,8 @@ def test_a_selection_is_the_same_in_every_format_and_the_verdict_stays_the_plans
 
 
 def test_the_golden_plan_has_every_decision_and_every_grade():
-    assert set(golden_plan().decisions()) == set(Decision)
+    plan = golden_plan()
+    assert set(plan.decisions()) | {row.decision for row in plan.positions} == set(Decision)
     assert {row.grade for row in golden_plan().rows} == {*Grade, None}
 
 

@@ -1,0 +1,65 @@
+"""The options of `plan` that are about positions outside Kafka, and what they mean together."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from migrate.cli.options import option, together
+from migrate.errors import UsageError
+from migrate.survey.positions import CheckpointAsked, PositionsAsked
+
+# Positions that are kept outside Kafka, to be translated beside the groups' commits.
+position_options = together(
+    option("--positions", "position_files", multiple=True, metavar="FILE",
+           help="Translate the positions in this file too (holder,topic,partition,offset[,meaning]): a path or URL "
+                "that ends in .csv, .jsonl or .parquet, read through Spark; repeatable."),
+    option("--spark-checkpoint", "spark_checkpoints", multiple=True, metavar="NAME=URL",
+           help="Translate the positions in this checkpoint folder of a Structured Streaming query; repeatable."),
+    option("--sink", "sinks", multiple=True, metavar="HOLDER=URL",
+           help="The folder that a query writes to: does it remember batch numbers? Repeatable."),
+    option("--stateful", "stateful", multiple=True, metavar="HOLDER",
+           help="This holder keeps a state (sums, joins), so that nothing may be read twice; repeatable."),
+    option("--no-groups", is_flag=True, help="Leave all groups out: a plan of positions alone."),
+)  # fmt: skip
+
+
+def positions_of(options: Mapping[str, Any]) -> PositionsAsked:
+    """Return what was asked of positions; raises `UsageError` for a wrong pair, suffix or combination."""
+    from migrate.holders.reader import refuse_suffix
+
+    for origin in options["position_files"]:
+        refuse_suffix(origin)
+    given = options["position_files"]
+    if doubled := next((g for g in given if given.count(g) > 1), ""):
+        raise UsageError(f"--positions {doubled} is given twice.", "Name each file once.")
+    checkpoints = _pairs("--spark-checkpoint", options["spark_checkpoints"], "NAME=URL")
+    asked = PositionsAsked(
+        tuple(options["position_files"]),
+        tuple(CheckpointAsked(holder, url) for holder, url in checkpoints.items()),
+        _pairs("--sink", options["sinks"], "HOLDER=URL"),
+        frozenset(options["stateful"]),
+    )
+    if not asked and (asked.sinks or asked.stateful or options["no_groups"]):
+        raise UsageError(
+            "--sink, --stateful and --no-groups are about positions outside Kafka, and none are given.",
+            "Add --positions FILE or --spark-checkpoint NAME=URL.",
+        )
+    if asked and options["source_down"]:
+        raise UsageError(
+            "--source-down and positions outside Kafka exclude each other: nothing on the target stands in for them.",
+            "Omit one of them.",
+        )
+    if options["no_groups"] and (options["groups"] or options["groups_file"]):
+        raise UsageError("--no-groups excludes --group and --groups-file.", "Omit one of them.")
+    return asked
+
+
+def _pairs(option_name: str, given: Sequence[str], form: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in given:
+        holder, equals, url = text.partition("=")
+        if not equals or not holder.strip() or not url.strip() or not holder.isprintable():
+            raise UsageError(f"{option_name} {text}: expected {form}.", "For example orders=s3a://jobs/orders")
+        if holder in pairs:
+            raise UsageError(f"{option_name} names {holder} twice.", "Name each holder once.")
+        pairs[holder] = url.rstrip("/")
+    return pairs

@@ -1,0 +1,164 @@
+"""Reads positions through Spark, so that every file system that Spark knows will do: s3a, abfss, hdfs, a path."""
+
+import hashlib
+import io
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from migrate.errors import ClusterError, UsageError
+from migrate.holders.spark_offsets import batches, kafka_offsets
+from migrate.model import HolderKind
+from migrate.survey.positions import CheckpointAsked, HeldPosition, PositionsRead, parse_csv, parse_json_lines
+from migrate.text import name
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PARQUET = ".parquet"
+JSON_LINES = (".jsonl", ".ndjson", ".json")
+SUFFIXES = (".csv", *JSON_LINES, PARQUET)
+# Written by Spark's file sink: which files belong to which batch.
+SINK_LOG = "_spark_metadata"
+
+
+def refuse_suffix(origin: str) -> None:
+    """Raise `UsageError` for a file whose suffix tells no format."""
+    if not origin.lower().endswith(SUFFIXES):
+        raise UsageError(
+            f"--positions {name(origin)}: its suffix tells no format.",
+            f"Name a file that ends in {', '.join(SUFFIXES)}.",
+        )
+
+
+class HolderReader:
+    """Reads files and checkpoint folders with Spark's own file systems; `spark` waits for its session.
+
+    The file systems are instances of this reader's own, which do not look at the checksums beside local files: whoever
+    edits a file of a checkpoint by hand leaves the old one there, and Spark reads such a file too.
+    """
+
+    def __init__(self, spark: "Callable[[], SparkSession]") -> None:
+        self._spark = spark
+
+    def file(self, origin: str) -> PositionsRead:
+        """Read a file of positions by its suffix; raises `UsageError` for what is malformed."""
+        refuse_suffix(origin)
+        with reporting_java(origin):
+            if origin.lower().endswith(PARQUET):
+                positions, digest = self._parquet(origin)
+            else:
+                positions, digest = self._text(origin)
+        if not positions:
+            raise UsageError(f"{name(origin)} holds no position.", "Leave it out, or write the positions into it.")
+        return PositionsRead(origin, HolderKind.FILE, positions, digest)
+
+    def checkpoint(self, asked: CheckpointAsked) -> PositionsRead:
+        """Read the last finished batch of a checkpoint folder."""
+        with reporting_java(asked.url):
+            begun, finished = self._names(f"{asked.url}/offsets"), self._names(f"{asked.url}/commits")
+            found = batches(begun, finished, name(asked.url))
+            where = f"{asked.url}/offsets/{found.finished}"
+            content = _decoded(self._content(where), where)
+            stateful = bool(self._names(f"{asked.url}/state"))
+        offsets = kafka_offsets(content, name(where))
+        positions = tuple(
+            HeldPosition(asked.holder, topic, partition, offset)
+            for topic, partitions in sorted(offsets.items())
+            for partition, offset in sorted(partitions.items())
+        )
+        digest = hashlib.sha256(f"{found.finished} {found.begun}\n{content}".encode()).hexdigest()
+        return PositionsRead(
+            asked.url, HolderKind.SPARK_CHECKPOINT, positions, digest, asked.holder, found.finished, content,
+            found.begun, stateful,
+        )  # fmt: skip
+
+    def remembers_batches(self, sink: str) -> bool:
+        """Return whether Spark's file sink keeps its log of batches in a folder; one that is not there has none."""
+        with reporting_java(sink):
+            return bool(self._names(f"{sink}/{SINK_LOG}"))
+
+    def _text(self, origin: str) -> tuple[tuple[HeldPosition, ...], str]:
+        raw = self._content(origin)
+        text = _decoded(raw, origin)
+        if origin.lower().endswith(JSON_LINES):
+            # Not at what else Unicode takes for the end of a line: a name may hold it.
+            positions = parse_json_lines(text.split("\n"), name(origin))
+        else:
+            positions = parse_csv(io.StringIO(text, newline=""), name(origin))
+        return tuple(positions), hashlib.sha256(raw).hexdigest()
+
+    def _parquet(self, origin: str) -> tuple[tuple[HeldPosition, ...], str]:
+        # As JSON lines: what is wrong with a value is found by the same code, and its type is Parquet's own.
+        # A name that a field lacks is its row's fault, as in the other formats.
+        frame = self._spark().read.parquet(origin)
+        rows = [row[0] for row in frame.selectExpr("to_json(struct(*))").toLocalIterator(prefetchPartitions=True)]
+        digest = hashlib.sha256()
+        for row in sorted(rows):
+            digest.update(row.encode() + b"\n")
+        return tuple(parse_json_lines(rows, name(origin), "row")), digest.hexdigest()
+
+    @contextmanager
+    def _at(self, url: str) -> Iterator[tuple[Any, Any]]:
+        """Yield a path, and the file system that it is in."""
+        session = self._spark()
+        jvm, conf = session._jvm, session._jsc.hadoopConfiguration()
+        path = jvm.org.apache.hadoop.fs.Path(url)
+        default = jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(conf)
+        files = jvm.org.apache.hadoop.fs.FileSystem.newInstance(
+            path.toUri() if path.toUri().getScheme() else default, conf
+        )
+        try:
+            files.setVerifyChecksum(False)
+            yield files, path
+        finally:
+            files.close()
+
+    def _names(self, url: str) -> list[str]:
+        """Return the names in a folder; none where there is no such folder."""
+        with self._at(url) as (files, path):
+            if not files.exists(path):
+                return []
+            return [status.getPath().getName() for status in files.listStatus(path)]
+
+    def _content(self, url: str) -> bytes:
+        with self._at(url) as (files, path), tempfile.TemporaryDirectory(prefix="mm2-migrate-") as folder:
+            copy = Path(folder) / "copy"
+            target = self._spark()._jvm.org.apache.hadoop.fs.Path(copy.as_uri())
+            # Through a file: py4j would hold the whole of it three times, as text.
+            files.copyToLocalFile(False, path, target, True)
+            return copy.read_bytes()
+
+
+def _decoded(raw: bytes, origin: str) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise UsageError(
+            f"{name(origin)}, line {line}: no UTF-8 text; expected UTF-8.", "Nothing of the file was used."
+        ) from None
+
+
+@contextmanager
+def reporting_java(origin: str) -> Iterator[None]:
+    """Raise what Spark and its file systems say as an error of ours, in a line."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except Py4JJavaError as error:
+        java = error.java_exception
+        kind, said = java.getClass().getSimpleName(), str(java.getMessage()).split("\n")[0]
+        if kind in ("FileNotFoundException", "NoSuchFileException", "UnsupportedFileSystemException"):
+            raise UsageError(f"{name(origin)} cannot be read: {kind}: {said}.", "Check the path.") from error
+        raise ClusterError(
+            f"{name(origin)} cannot be read: {kind}: {said}.",
+            "Check the path, and what Spark needs for that file system (--spark-conf).",
+        ) from error
+    except PySparkException as error:
+        said = str(error).split("\n")[0]
+        raise UsageError(f"{name(origin)} cannot be read: {said}", "Check the path, and that it is Parquet.") from error

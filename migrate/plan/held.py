@@ -1,0 +1,106 @@
+"""What a plan says of positions outside Kafka: their rows, where they were read, and facts for their checks. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from migrate.checks.check import CheckFacts, OpenBatch, PositionFacts
+from migrate.commit_table import CommitTable
+from migrate.mm2.flow import Flow
+from migrate.model import Commits, Decision, HolderKind, Row
+from migrate.plan.plan import PositionOrigin
+from migrate.survey.other_log import LogProofs
+from migrate.survey.positions import HeldPositions, partitions_without
+from migrate.survey.survey import Survey
+
+
+def position_row(row: Row, held: HeldPositions) -> Row:
+    """Return a translated row as a holder's: whatever would have been set is for its owner to set."""
+    read, sentence = held.origin_of(row.group), row.sentence
+    if read is not None and read.open_batch is not None:
+        sentence += f" Batch {read.open_batch} was begun and not finished: this is where it begins."
+    return row._replace(
+        decision=Decision.MANUAL if row.decision is Decision.SET else row.decision,
+        sentence=sentence,
+        holder_kind=str(held.kinds[row.group]),
+        position_meaning=str(held.meaning(row.group, row.source_topic, row.partition)),
+    )
+
+
+def origins(held: HeldPositions) -> tuple[PositionOrigin, ...]:
+    """Return where positions were read, as the header has it."""
+    return tuple(
+        PositionOrigin(r.origin, str(r.kind), r.holder, r.sha256, r.batch, len(r.positions), r.content)
+        for r in held.reads
+    )
+
+
+def partition_counts(
+    flow: Flow, survey: Survey, topics: Iterable[str]
+) -> dict[str, tuple[int | None, str, int | None]]:
+    """Return how many partitions topics have on the source, their copies' names, and how many these have."""
+    copies = {topic: flow.policy.target_topic(topic) for topic in topics}
+    on_source, on_target = survey.source.topics, survey.target.topics
+    return {topic: (on_source.get(topic), copy, on_target.get(copy)) for topic, copy in copies.items()}
+
+
+def facts_of_positions(facts: CheckFacts, flow: Flow, survey: Survey) -> CheckFacts:
+    """Return the facts of a plan as the checks of its positions look at them: of their own topics alone."""
+    topics = {partition.topic for partition in survey.held.commits.partitions()}
+    return replace(
+        facts,
+        topics=replace(
+            facts.topics,
+            partitions=partition_counts(flow, survey, topics),
+            foreign_records={t: n for t, n in facts.topics.foreign_records.items() if t in topics},
+        ),
+        # What is proven of a group's commits says nothing of a holder that has its name.
+        source=replace(facts.source, logs=LogProofs()),
+        target=replace(facts.target, logs=LogProofs()),
+        positions=position_facts(survey),
+    )
+
+
+def position_facts(survey: Survey) -> PositionFacts:
+    """Return what the checks of holders look at."""
+    held, open_batches = survey.held, {}
+    for read in held.reads:
+        if read.open_batch is not None and read.batch is not None:
+            open_batches[read.holder] = OpenBatch(read.open_batch, read.batch)
+    return PositionFacts(
+        open_batches=open_batches,
+        moved=_moved(held),
+        sinks=held.sinks,
+        of_spark=frozenset(h for h, kind in held.kinds.items() if kind is HolderKind.SPARK_CHECKPOINT),
+        stateful=held.stateful,
+        differing=_differing(held, survey),
+        missing=partitions_without(held.commits, survey.source.topics),
+    )
+
+
+def _moved(held: HeldPositions) -> dict[str, str]:
+    moved: dict[str, str] = {}
+    for read in held.reads:
+        if read.origin in held.moved:
+            why = f"a second look failed: {held.unread}" if held.unread else "it had changed at a second look"
+            moved |= dict.fromkeys((position.holder for position in read.positions), f"{read.origin}: {why}")
+    return moved
+
+
+def _differing(held: HeldPositions, survey: Survey) -> dict[str, tuple[str, ...]]:
+    """Return, by holder, where the group of its name has committed something else, or nothing."""
+    differing = {}
+    for holder, table in held.commits.groups().items():
+        commits = survey.selected.live.get(holder)
+        if commits is not None and (places := _differences(table, commits)):
+            differing[holder] = places
+    return differing
+
+
+def _differences(positions: CommitTable, commits: Commits) -> tuple[str, ...]:
+    places = []
+    for place, position in positions.items():
+        commit = commits.get(place)
+        if commit is None or commit.offset != position.offset:
+            has = "nothing" if commit is None else str(commit.offset)
+            places.append(f"{place}: {position.offset}, the group has {has}")
+    return tuple(places)

@@ -1,0 +1,280 @@
+"""Positions that readers keep outside Kafka: what is given to `plan`, what was read, and what is wrong with a line.
+
+A *holder* is whoever keeps a position: a Spark query, a Flink job, a table of offsets. What it keeps means the next
+record that it wants, or the last that it has processed (`Meaning`); from here on a position is always the next one.
+"""
+
+import csv
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn, Protocol
+
+from migrate.commit_table import GroupCommits
+from migrate.errors import UsageError
+from migrate.model import Commit, HolderKind, Meaning, TopicPartition
+from migrate.text import name
+
+COLUMNS = ("holder", "topic", "partition", "offset")
+MEANING = "meaning"
+LARGEST_PARTITION, LARGEST_OFFSET = 2**31 - 1, 2**63 - 1
+# Spark's words for "from the end" and "from the beginning".
+_NOT_STARTED = {-1: "latest", -2: "earliest"}
+_LONGEST_TOPIC = 249
+EXPECTED = "holder,topic,partition,offset[,meaning]"
+
+
+class HeldPosition(NamedTuple):
+    """The next record that a holder wants of a partition of the source; `meaning` is that of the number it keeps."""
+
+    holder: str
+    topic: str
+    partition: int
+    source_next: int
+    meaning: Meaning = Meaning.NEXT
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointAsked:
+    """A Spark checkpoint folder, and the name that its holder goes by."""
+
+    holder: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class PositionsAsked:
+    """What was given of positions: files and checkpoint folders, sinks to look at, and holders that keep a state."""
+
+    files: tuple[str, ...] = ()
+    checkpoints: tuple[CheckpointAsked, ...] = ()
+    sinks: Mapping[str, str] = field(default_factory=dict)
+    stateful: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.checkpoints)
+
+
+@dataclass(frozen=True, slots=True)
+class PositionsRead:
+    """What one file or folder held.
+
+    `holder` is "" for a file. `sha256` is over its content, and is what tells whether it has changed. `batch` is the
+    number of the batch whose offsets these are, and `content` the text of its file; None and "" for a file.
+    `open_batch` is the number of a batch that was begun after it and not finished, None where there is none.
+    `is_stateful` is True where the folder holds a state.
+    """
+
+    origin: str
+    kind: HolderKind
+    positions: tuple[HeldPosition, ...]
+    sha256: str
+    holder: str = ""
+    batch: int | None = None
+    content: str = ""
+    open_batch: int | None = None
+    is_stateful: bool = False
+
+
+class PositionReader(Protocol):
+    """Reads positions where their holders keep them; never writes there.
+
+    Raises `UsageError` for what is malformed or not there, `ClusterError` for what cannot be read.
+    """
+
+    def file(self, origin: str) -> PositionsRead:
+        """Read a file of positions."""
+
+    def checkpoint(self, asked: CheckpointAsked) -> PositionsRead:
+        """Read a Spark checkpoint folder."""
+
+    def remembers_batches(self, sink: str) -> bool:
+        """Return whether a folder that a query writes to remembers batch numbers."""
+
+
+@dataclass(frozen=True)
+class HeldPositions:
+    """All positions of a plan, by holder. `commits` are what `GroupCommits` is of groups: next records wanted.
+
+    `moved` names the origins that were another at a second look; `unread` says why that look failed, "" where it did
+    not. `sinks` say of holders whether their sink remembers batch numbers.
+    """
+
+    reads: tuple[PositionsRead, ...] = ()
+    commits: GroupCommits = field(default_factory=lambda: GroupCommits({}))
+    kinds: Mapping[str, HolderKind] = field(default_factory=dict)
+    last_meant: frozenset[tuple[str, str, int]] = frozenset()
+    moved: tuple[str, ...] = ()
+    unread: str = ""
+    sinks: Mapping[str, bool] = field(default_factory=dict)
+    stateful: frozenset[str] = frozenset()
+
+    def meaning(self, holder: str, topic: str, partition: int) -> Meaning:
+        """Return what a holder means by the number that it keeps of a partition."""
+        return Meaning.LAST if (holder, topic, partition) in self.last_meant else Meaning.NEXT
+
+    def origin_of(self, holder: str) -> PositionsRead | None:
+        """Return the checkpoint folder of a holder; None for one from a file."""
+        return next((read for read in self.reads if read.holder == holder), None)
+
+
+def held(reads: Sequence[PositionsRead], asked: PositionsAsked, sinks: Mapping[str, bool]) -> HeldPositions:
+    """Put together what was read; raises `UsageError` where two places are of one holder."""
+    by_holder: dict[str, dict[TopicPartition, Commit]] = {}
+    kinds: dict[str, HolderKind] = {}
+    origins: dict[str, str] = {}
+    last = set()
+    for read in reads:
+        for holder in dict.fromkeys(position.holder for position in read.positions):
+            if holder in origins:
+                raise UsageError(
+                    f"Holder {name(holder)} is in {read.origin} and in {origins[holder]}: expected each in one place.",
+                    "Give one of the two another name.",
+                )
+            origins[holder], kinds[holder] = read.origin, read.kind
+        for holder, topic, partition, source_next, meaning in read.positions:
+            by_holder.setdefault(holder, {})[TopicPartition(topic, partition)] = Commit(source_next)
+            if meaning is Meaning.LAST:
+                last.add((holder, topic, partition))
+    for option, named in (("--sink", asked.sinks), ("--stateful", asked.stateful)):
+        if unknown := sorted(set(named) - kinds.keys()):
+            raise UsageError(
+                f"{option} {name(unknown[0])}: no holder of that name has a position.",
+                f"Holders: {', '.join(map(name, sorted(kinds)[:5])) or 'none'}.",
+            )
+    stateful = asked.stateful | {read.holder for read in reads if read.is_stateful}
+    return HeldPositions(tuple(reads), GroupCommits(by_holder), kinds, frozenset(last), (), "", sinks, stateful)
+
+
+def parse_csv(lines: Iterable[str], origin: str) -> Iterator[HeldPosition]:
+    """Yield the positions of a CSV file with a heading (RFC 4180); raises `UsageError` with the line that is wrong."""
+    reader = csv.reader(lines, strict=True)
+    place = _Place(origin)
+    try:
+        heading = next(reader, None)
+        if heading is None:
+            _wrong(origin, 1, "the file is empty", f"a heading {EXPECTED}")
+        columns = _columns(heading, origin)
+        for cells in reader:
+            if not cells:
+                continue  # an empty line at the end is no position
+            line = reader.line_num
+            if len(cells) != len(heading):
+                _wrong(origin, line, f"{len(cells)} cells", f"{len(heading)}, as the heading has")
+            yield place.position({column: cells[at] for column, at in columns.items()}, line)
+    except csv.Error as error:
+        _wrong(origin, reader.line_num, f"no CSV ({error})", "quotes that are closed, as RFC 4180 says")
+
+
+def parse_json_lines(lines: Iterable[str], origin: str, unit: str = "line") -> Iterator[HeldPosition]:
+    """Yield the positions of JSON lines, one object each; raises `UsageError` with the line that is wrong."""
+    place = _Place(origin, unit)
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            _wrong(origin, number, f"no JSON ({str(error)[:80]})", "one object on each line", unit)
+        if not isinstance(document, dict):
+            _wrong(origin, number, f"{type(document).__name__}, no object", '{"holder":...,"topic":...}', unit)
+        if unknown := sorted(document.keys() - {*COLUMNS, MEANING}):
+            _wrong(origin, number, f"a field {name(unknown[0])}", EXPECTED, unit)
+        yield place.position(document, number)
+
+
+def _columns(heading: Sequence[str], origin: str) -> dict[str, int]:
+    names = [cell.strip().lstrip("\ufeff").lower() for cell in heading]
+    for column in COLUMNS:
+        if column not in names:
+            _wrong(origin, 1, f"no column {column}", f"the heading {EXPECTED}")
+    for cell in names:
+        if cell not in (*COLUMNS, MEANING):
+            _wrong(origin, 1, f"a column {name(cell)}", f"the heading {EXPECTED}")
+        if names.count(cell) > 1:
+            _wrong(origin, 1, f"two columns {cell}", f"the heading {EXPECTED}")
+    return {column: names.index(column) for column in names}
+
+
+class _Place:
+    """Makes positions of one origin, and knows which it has had."""
+
+    def __init__(self, origin: str, unit: str = "line") -> None:
+        self._origin, self._unit = origin, unit
+        self._seen: dict[tuple[str, str, int], int] = {}
+
+    def position(self, values: Mapping[str, Any], line: int) -> HeldPosition:
+        """Return the position of a line; raises `UsageError` where it is none."""
+
+        def wrong(seen: str, expected: str) -> NoReturn:
+            _wrong(self._origin, line, seen, expected, self._unit)
+
+        for column in COLUMNS:
+            if values.get(column) in (None, ""):
+                wrong(f"no {column}", f"{EXPECTED}, all of them filled in")
+        holder, topic = values["holder"], values["topic"]
+        for column in ("holder", "topic"):
+            if not isinstance(values[column], str):
+                wrong(f"{column} {values[column]!r}", "a text")
+        if not holder.isprintable():
+            wrong("a control character in the holder's name", "a name that can be printed")
+        if len(topic) > _LONGEST_TOPIC or topic in (".", "..") or not _is_topic(topic):
+            wrong(f"topic {name(topic[:60])}", "a topic's name: letters, digits, dots, _ and -, at most 249 of them")
+        partition = _number(values["partition"], lambda seen: wrong(f"partition {seen}", "a whole number"))
+        offset = _number(values["offset"], lambda seen: wrong(f"offset {seen}", "a whole number"))
+        if not 0 <= partition <= LARGEST_PARTITION:
+            wrong(f"partition {partition}", f"0 to {LARGEST_PARTITION}")
+        if offset in _NOT_STARTED:
+            wrong(f"offset {offset}, which is {_NOT_STARTED[offset]} to Spark", "the offset of a reader that has run")
+        meaning = _meaning(values.get(MEANING), wrong)
+        source_next = offset + (meaning is Meaning.LAST)
+        if offset < 0 or source_next > LARGEST_OFFSET:
+            wrong(f"offset {offset}", f"0 to {LARGEST_OFFSET}")
+        key = (holder, topic, partition)
+        if (before := self._seen.setdefault(key, line)) != line:
+            wrong(f"{name(holder)} has a position on {topic}-{partition} in {self._unit} {before} too", "one of each")
+        return HeldPosition(holder, topic, partition, source_next, meaning)
+
+
+def _meaning(text: object, wrong: Callable[[str, str], NoReturn]) -> Meaning:
+    if text in (None, ""):
+        return Meaning.NEXT
+    if not isinstance(text, str) or text not in set(Meaning):
+        wrong(f"meaning {text!r}", "next (the record wanted next) or last (the last one processed)")
+    return Meaning(text)
+
+
+def _is_topic(text: str) -> bool:
+    return all(c.isascii() and (c.isalnum() or c in "._-") for c in text)
+
+
+def _number(value: object, wrong: Callable[[str], NoReturn]) -> int:
+    """Return a whole number that a cell or a field has: what Python alone takes for one is none."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    digits = value.removeprefix("-") if isinstance(value, str) else ""
+    if not isinstance(value, str) or not digits.isdecimal() or not digits.isascii() or len(digits) > 19:
+        wrong(repr(value)[:60])
+    return int(value)
+
+
+def _wrong(origin: str, line: int, seen: str, expected: str, unit: str = "line") -> NoReturn:
+    raise UsageError(f"{origin}, {unit} {line}: {seen}; expected {expected}.", "Nothing of the file was used.")
+
+
+def partitions_without(
+    commits: GroupCommits, partitions: Mapping[str, int], holders: Collection[str] | None = None
+) -> dict[str, tuple[str, ...]]:
+    """Return, by holder, the partitions of its topics that it has no position for; `partitions` are the topics'."""
+    missing = {}
+    for holder, table in commits.groups().items():
+        topics = sorted({place.topic for place in table.partitions})
+        absent = tuple(
+            f"{topic}-{partition}"
+            for topic in topics
+            for partition in range(partitions.get(topic, 0))
+            if TopicPartition(topic, partition) not in table
+        )
+        if absent and (holders is None or holder in holders):
+            missing[holder] = absent
+    return missing

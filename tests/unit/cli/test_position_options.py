@@ -1,0 +1,33 @@
+"""The options of positions outside Kafka: what they mean together, and what is wrong use."""
+
+import pytest
+
+from tests.unit.commands import clusters, run
+
+
+def refused(tmp_path, *options: str) -> str:
+    made = run("plan", *clusters(tmp_path), "--out", str(tmp_path / "c.plan"), *options)
+    assert made.exit_code == 2, made.output
+    return " ".join(made.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--positions", "jobs.xlsx"), "its suffix tells no format"),
+        (("--positions", "jobs"), "its suffix tells no format"),
+        (("--positions", "a.csv", "--positions", "a.csv"), "--positions a.csv is given twice"),
+        (("--spark-checkpoint", "s3a://jobs/orders"), "expected NAME=URL"),
+        (("--spark-checkpoint", "=s3a://jobs/orders"), "expected NAME=URL"),
+        (("--spark-checkpoint", "a="), "expected NAME=URL"),
+        (("--spark-checkpoint", "a=x", "--spark-checkpoint", "a=y"), "--spark-checkpoint names a twice"),
+        (("--positions", "a.csv", "--sink", "a"), "expected HOLDER=URL"),
+        (("--no-groups",), "none are given"),
+        (("--stateful", "job"), "none are given"),
+        (("--sink", "job=x"), "none are given"),
+        (("--positions", "a.csv", "--source-down"), "--source-down and positions outside Kafka exclude each other"),
+        (("--positions", "a.csv", "--no-groups", "--group", "g"), "--no-groups excludes --group"),
+    ],
+)
+def test_what_does_not_go_together_is_wrong_use_before_anything_is_read(tmp_path, options, said):
+    assert said in refused(tmp_path, *options)
