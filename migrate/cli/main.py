@@ -43,6 +43,7 @@ from migrate.cli.options import (
     writing_options,
 )
 from migrate.cli.position_options import position_options
+from migrate.cli.positions import positions
 from migrate.cli.utf8 import escape_what_output_lacks, print_in_utf8, take_utf8
 from migrate.errors import EXIT_REFUSED
 from migrate.kafka.core_dumps import forbid_core_dumps
@@ -359,6 +360,7 @@ def offsets(**options: Any) -> int:
 
 
 cli.add_command(groups)
+cli.add_command(positions)
 
 
 def main() -> None:

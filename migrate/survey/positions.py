@@ -17,6 +17,9 @@ from migrate.text import name
 
 COLUMNS = ("holder", "topic", "partition", "offset")
 MEANING = "meaning"
+# What `positions --format csv` prints beside them, so that its own output can be read again.
+PRINTED_BESIDE = ("grade", "rereads_at_most")
+_KNOWN = frozenset({*COLUMNS, MEANING, *PRINTED_BESIDE})
 LARGEST_PARTITION, LARGEST_OFFSET = 2**31 - 1, 2**63 - 1
 # Spark's words for "from the end" and "from the beginning".
 _NOT_STARTED = {-1: "latest", -2: "earliest"}
@@ -178,7 +181,7 @@ def parse_json_lines(lines: Iterable[str], origin: str, unit: str = "line") -> I
             _wrong(origin, number, f"no JSON ({str(error)[:80]})", "one object on each line", unit)
         if not isinstance(document, dict):
             _wrong(origin, number, f"{type(document).__name__}, no object", '{"holder":...,"topic":...}', unit)
-        if unknown := sorted(document.keys() - {*COLUMNS, MEANING}):
+        if unknown := sorted(document.keys() - _KNOWN):
             _wrong(origin, number, f"a field {name(unknown[0])}", EXPECTED, unit)
         yield place.position(document, number)
 
@@ -189,7 +192,7 @@ def _columns(heading: Sequence[str], origin: str) -> dict[str, int]:
         if column not in names:
             _wrong(origin, 1, f"no column {column}", f"the heading {EXPECTED}")
     for cell in names:
-        if cell not in (*COLUMNS, MEANING):
+        if cell not in _KNOWN:
             _wrong(origin, 1, f"a column {name(cell)}", f"the heading {EXPECTED}")
         if names.count(cell) > 1:
             _wrong(origin, 1, f"two columns {cell}", f"the heading {EXPECTED}")

@@ -3,7 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 HELD, READ = "tests/unit/plan/test_held.py", "tests/unit/survey/test_positions.py"
-OFFSETS = "tests/unit/holders/test_spark_offsets.py"
+OFFSETS = "tests/unit/survey/test_spark_offsets.py"
 
 HOLDING = (
     Mutant(
@@ -49,7 +49,7 @@ HOLDING = (
     Mutant(
         "open-batch-taken-for-finished",
         "The offsets of a batch that was begun and not finished are no position.",
-        "migrate/holders/spark_offsets.py",
+        "migrate/survey/spark_offsets.py",
         "    return Batches(done, newest if newest > done else None)\n",
         "    return Batches(newest, None)\n",
         (OFFSETS,),
@@ -69,5 +69,29 @@ HOLDING = (
         "            if decision is not Decision.SKIP and (grade is not Grade.EXACT or at_most != 0)\n",
         "            if False\n",
         (HELD,),
+    ),
+    Mutant(
+        "minus-one-printed",
+        "Before the first record there is no last one: -1 would be latest to Spark.",
+        "migrate/show/positions.py",
+        "    offset: str | int = wanted if not last else wanted - 1 if wanted else NONE\n",
+        "    offset: str | int = wanted if not last else wanted - 1\n",
+        ("tests/unit/show/test_positions.py",),
+    ),
+    Mutant(
+        "batch-rewritten-with-a-partition-missing",
+        "A rewritten batch has every partition that the query has, or is not written.",
+        "migrate/show/positions.py",
+        "or row.target_offset is None:\n                    raise",
+        "or row.target_offset is None:\n                    continue\n                    raise",
+        ("tests/unit/show/test_positions.py",),
+    ),
+    Mutant(
+        "blocked-holders-printed",
+        "Nobody is told to set a holder that the plan blocks.",
+        "migrate/show/positions.py",
+        "    if blocked := sorted(plan.blocked_holders() & chosen.keys()):\n",
+        "    if blocked := []:\n",
+        ("tests/unit/show/test_positions.py",),
     ),
 )

@@ -1,0 +1,134 @@
+"""The `positions` command: what the holders in a plan are to be set to, in the form that each takes."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+import click
+
+from migrate.cli.console import print_lines
+from migrate.cli.options import FILE, command_options, option
+from migrate.cli.utf8 import print_in_utf8
+from migrate.errors import Refused, UsageError
+from migrate.inventory.new_file import new_file
+from migrate.model import Row, Side
+from migrate.plan.file import read_plan
+from migrate.plan.plan import Plan
+from migrate.show.positions import (
+    FORMATS_OF_POSITIONS,
+    OF_ONE_HOLDER,
+    SPARK_CHECKPOINT,
+    beside,
+    by_holder,
+    csv_of_positions,
+    json_lines_of_positions,
+    kcg,
+    rewritten_batch,
+    selected,
+)
+from migrate.text import many, name, some
+
+
+@click.command(short_help="Print what jobs that keep their own offsets are to be set to.")
+@click.argument("plan", type=FILE)
+@option("--holder", "holders", multiple=True, metavar="REGEX", help="Only holders that match in full; repeatable.")
+@option("--format", "form", type=click.Choice(FORMATS_OF_POSITIONS), default="csv", show_default=True,
+        help="What the job takes. csv and jsonl have every holder, the others are for one each.")  # fmt: skip
+@option("--side", type=click.Choice([str(s) for s in Side]), default=str(Side.TARGET), show_default=True,
+        help="Where they are to be on the target, or where they were on the source, to compare.")  # fmt: skip
+@option("--out", type=FILE, metavar="FILE|FOLDER",
+        help="A file; a folder for several holders, with a file for each, and for spark-checkpoint. What exists is "
+             "refused (exit 3).")  # fmt: skip
+@command_options
+def positions(plan: Path, holders: tuple[str, ...], form: str, side: str, out: Path | None, log_format: str) -> int:
+    """Print what each holder of positions outside Kafka is to be set to on the target, and what changes with it.
+
+    Reads the plan alone. No command sets these positions: the job's own tools do. A holder that the plan blocks is
+    refused (exit 3). What has to be known beside the text goes to stderr.
+    """
+    made = read_plan(plan)
+    rows = selected(made, _matching(made, holders))
+    if form == SPARK_CHECKPOINT:
+        _write_checkpoints(made, rows, Side(side), out)
+    else:
+        _print(rows, form, Side(side), out)
+    for line in beside(made, form, rows):
+        click.echo(line, err=True)
+    return 0
+
+
+def _matching(plan: Plan, patterns: Sequence[str]) -> list[str]:
+    chosen: dict[str, None] = {}
+    for text in patterns:
+        try:
+            found = [holder for holder in plan.holders() if re.fullmatch(text, holder)]
+        except re.error as error:
+            raise UsageError(f"--holder {name(text)} is no regular expression: {error}.", "Quote it.") from error
+        if not found:
+            raise UsageError(
+                f"--holder {name(text)} matches none of this plan's {many(len(plan.holders()), 'holder')}.",
+                f"Holders: {some(map(name, plan.holders()), 5) or 'none'}.",
+            )
+        chosen |= dict.fromkeys(found)
+    return [holder for holder in plan.holders() if holder in chosen]
+
+
+def _print(rows: Sequence[Row], form: str, side: Side, out: Path | None) -> None:
+    held = by_holder(rows, side)
+    if form in OF_ONE_HOLDER and len(held) > 1:
+        if out is None:
+            raise UsageError(
+                f"--format {form} is for one holder, and these are {len(held)}.",
+                f"Name one with --holder ({some((name(h.holder) for h in held), 5)}), or give a folder with --out.",
+            )
+        _make_folder(out)
+        for one in held:
+            with new_file(out / f"{_file_name(one.holder)}.txt") as file:
+                file.writelines(f"{line}\n" for line in OF_ONE_HOLDER[form](one))
+        return
+    if form in OF_ONE_HOLDER:
+        lines = list(OF_ONE_HOLDER[form](held[0])) if held else []
+    elif form == "kcg":
+        lines = [line for one in held for line in kcg(one)]
+    else:
+        lines = list((csv_of_positions if form == "csv" else json_lines_of_positions)(rows, side))
+    if out is None:
+        print_in_utf8()
+        print_lines(lines)
+        return
+    with new_file(out) as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _write_checkpoints(plan: Plan, rows: Sequence[Row], side: Side, out: Path | None) -> None:
+    if out is None or side is not Side.TARGET:
+        raise UsageError(
+            f"--format {SPARK_CHECKPOINT} writes files for the target: it needs --out FOLDER, and no --side.",
+            "Name a folder that does not exist yet; the query's own folder is never written.",
+        )
+    holders = list(dict.fromkeys(row.group for row in rows))
+    batches = {holder: rewritten_batch(plan, holder, [r for r in rows if r.group == holder]) for holder in holders}
+    _make_folder(out)
+    for holder, (number, content) in batches.items():
+        folder = out / "offsets" if len(batches) == 1 else out / _file_name(holder) / "offsets"
+        folder.mkdir(parents=True)
+        with new_file(folder / str(number)) as file:
+            file.write(content)
+        click.echo(f"{name(holder)}: wrote {folder / str(number)}", err=True)
+
+
+def _make_folder(out: Path) -> None:
+    if "://" in str(out) or re.match(r"[a-z0-9]+:/", str(out)):
+        raise UsageError(f"--out {out}: expected a folder of this machine.", "Copy what is written there afterwards.")
+    try:
+        out.mkdir()
+    except FileExistsError:
+        # Whatever is there may be the folder of a query.
+        raise Refused(f"{out} exists: nothing is written into it.", "Choose another --out, or move it away.") from None
+    except OSError as error:
+        raise UsageError(f"{out} cannot be made: {error.strerror}.", "Choose another --out.") from error
+
+
+def _file_name(holder: str) -> str:
+    return quote(holder, safe=" ").replace(".", "%2E") if holder.startswith(".") else quote(holder, safe=" ")

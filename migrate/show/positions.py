@@ -1,0 +1,291 @@
+"""`positions`: what each holder of positions outside Kafka is to be set to, in the form that it takes. Pure.
+
+All forms have the target's names of topics, and the next record wanted; `csv` and `jsonl` have the number in the
+holder's own meaning. What is printed beside a form says which setting has to change with it.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from migrate.errors import Refused, UsageError
+from migrate.model import Decision, HolderKind, Meaning, Row, Side
+from migrate.plan.plan import Plan, PositionOrigin
+from migrate.show.plan_export import csv_line
+from migrate.survey.spark_offsets import kafka_line, lines_of
+from migrate.text import many, name, safe, some
+
+CSV_COLUMNS = ("holder", "topic", "partition", "offset", "meaning", "grade", "rereads_at_most")
+# A holder that keeps the last record done has none to keep before the first one.
+NONE = "none"
+SPARK_CHECKPOINT = "spark-checkpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class HolderPositions:
+    """The positions of one holder on one side, sorted: `places` are (topic, partition, next record wanted)."""
+
+    holder: str
+    places: tuple[tuple[str, int, int], ...]
+
+    def by_topic(self) -> Iterator[tuple[str, dict[int, int]]]:
+        """Yield each topic with the next record wanted of each of its partitions."""
+        for topic, places in groupby(self.places, key=lambda place: place[0]):
+            yield topic, {partition: offset for _, partition, offset in places}
+
+
+def selected(plan: Plan, holders: Sequence[str]) -> Sequence[Row]:
+    """Return the positions of these holders, all for none named, that have a place on the target.
+
+    Raises `UsageError` where there is none, `Refused` where one of the holders is blocked: what blocks it may be a
+    record lost, or counted twice.
+    """
+    if not plan.positions:
+        raise UsageError(
+            "This plan holds no positions outside Kafka.",
+            "Make one with `plan --positions FILE` or `plan --spark-checkpoint NAME=URL`.",
+        )
+    chosen = plan.holders() if not holders else {h: plan.holders()[h] for h in holders}
+    if blocked := sorted(plan.blocked_holders() & chosen.keys()):
+        reasons = {f"{name(h)}: {_why(chosen[h])}" for h in blocked}
+        raise Refused(
+            f"{many(len(blocked), 'holder')} blocked: {some(sorted(reasons), 5, '; ')}.",
+            "Fix what is blocked and make a new plan, accept it there by name, or leave the holder out with --holder.",
+        )
+    return [row for table in chosen.values() for row in table if row.target_offset is not None]
+
+
+def _why(rows: Sequence[Row]) -> str:
+    """Return why a holder is blocked: the reason of a row that does not point to another."""
+    reasons = [row.reason for row in rows if row.decision is Decision.BLOCK]
+    return next((reason for reason in reasons if reason != "holder-blocked"), reasons[0])
+
+
+def by_holder(rows: Sequence[Row], side: Side) -> list[HolderPositions]:
+    """Return the positions of each holder, as they are on the source or are to be on the target."""
+    return [
+        HolderPositions(holder, tuple(sorted(_place(row, side) for row in of_holder)))
+        for holder, of_holder in groupby(rows, key=lambda row: row.group)
+    ]
+
+
+def csv_of_positions(rows: Sequence[Row], side: Side) -> Iterator[str]:
+    """Yield a heading and a line for each position: what `plan --positions` reads, with grade and re-reads."""
+    yield csv_line(CSV_COLUMNS)
+    for row in rows:
+        yield csv_line(["" if value is None else value for value in _document(row, side).values()])
+
+
+def json_lines_of_positions(rows: Sequence[Row], side: Side) -> Iterator[str]:
+    """Yield an object for each position, with the columns of the CSV."""
+    for row in rows:
+        yield json.dumps(_document(row, side))
+
+
+def spark(of: HolderPositions) -> Iterator[str]:
+    """Yield the `startingOffsets` of a query with a new checkpoint."""
+    yield json.dumps({topic: _keyed(offsets) for topic, offsets in of.by_topic()}, separators=(",", ":"))
+
+
+def flink(of: HolderPositions) -> Iterator[str]:
+    """Yield `topic,partition,offset` lines: the map that `OffsetsInitializer.offsets` takes."""
+    for place in of.places:
+        yield csv_line(place)
+
+
+def flink_sql(of: HolderPositions) -> Iterator[str]:
+    """Yield the options of a table for each topic."""
+    for topic, offsets in of.by_topic():
+        listed = ";".join(f"partition:{partition},offset:{offset}" for partition, offset in offsets.items())
+        yield f"'topic'='{topic}', 'scan.startup.mode'='specific-offsets', 'scan.startup.specific-offsets'='{listed}'"
+
+
+def hudi(of: HolderPositions) -> Iterator[str]:
+    """Yield the `--checkpoint` of Hudi Streamer, for each topic."""
+    for topic, offsets in of.by_topic():
+        yield ",".join([topic, *(f"{partition}:{offset}" for partition, offset in offsets.items())])
+
+
+def druid(of: HolderPositions) -> Iterator[str]:
+    """Yield the body of `POST /druid/indexer/v1/supervisor/ID/resetOffsets`, for each topic."""
+    for topic, offsets in of.by_topic():
+        partitions = {"type": "end", "stream": topic, "partitionOffsetMap": _keyed(offsets)}
+        yield json.dumps({"type": "kafka", "partitions": partitions}, separators=(",", ":"))
+
+
+def routine_load(of: HolderPositions) -> Iterator[str]:
+    """Yield the statement that sets a Routine Load job of Doris or StarRocks, for each topic."""
+    # A plain name may be one of a database's; what is none is quoted whole.
+    job = of.holder if re.fullmatch(r"[A-Za-z_][\w.]*", of.holder) else "`" + of.holder.replace("`", "``") + "`"
+    for _, offsets in of.by_topic():
+        listed = ",".join(map(str, offsets)), ",".join(map(str, offsets.values()))
+        yield (
+            f'ALTER ROUTINE LOAD FOR {job} FROM KAFKA("kafka_partitions"="{listed[0]}","kafka_offsets"="{listed[1]}");'
+        )
+
+
+def connect(of: HolderPositions) -> Iterator[str]:
+    """Yield the body of `PATCH /connectors/NAME/offsets` for a sink connector (KIP-875)."""
+    yield json.dumps(
+        {
+            "offsets": [
+                {
+                    "partition": {"kafka_topic": topic, "kafka_partition": partition},
+                    "offset": {"kafka_offset": offset},
+                }
+                for topic, partition, offset in of.places
+            ]
+        },
+        separators=(",", ":"),
+    )
+
+
+def kcg(of: HolderPositions) -> Iterator[str]:
+    """Yield what `kafka-consumer-groups --reset-offsets --from-file` reads, with the holder as the group."""
+    for topic, partition, offset in of.places:
+        yield csv_line((of.holder, topic, partition, offset))
+
+
+# One text for a holder.
+OF_ONE_HOLDER: Mapping[str, Callable[[HolderPositions], Iterator[str]]] = {
+    "spark": spark, "flink": flink, "flink-sql": flink_sql, "hudi": hudi, "druid": druid,
+    "routine-load": routine_load, "connect": connect,
+}  # fmt: skip
+FORMATS_OF_POSITIONS = ("csv", "jsonl", "spark", SPARK_CHECKPOINT, *list(OF_ONE_HOLDER)[1:], "kcg")
+
+
+def rewritten_batch(plan: Plan, holder: str, rows: Sequence[Row]) -> tuple[int, str]:
+    """Return the number of a checkpoint's batch, and its file as it is on the target: Kafka's lines alone are others.
+
+    Raises `UsageError` for a holder that is no Spark checkpoint, `Refused` for a position without a place.
+    """
+    origin = _checkpoint_of(plan, holder)
+    places = {(row.source_topic, row.partition): row for row in rows}
+    lines = lines_of(origin.content, name(origin.origin))
+    written = lines[:2]
+    for line in lines[2:]:
+        offsets = kafka_line(line)
+        if offsets is None:
+            written.append(line)
+            continue
+        moved: dict[str, dict[str, int]] = {}
+        for topic, partitions in offsets.items():
+            for partition in partitions:
+                row = places.get((topic, partition))
+                if row is None or row.target_offset is None:
+                    raise Refused(
+                        f"{name(holder)} has no place on the target for {topic}-{partition}: expected one for "
+                        "each of its partitions.",
+                        "A batch's file without it would let the query read that partition from its beginning.",
+                    )
+                moved.setdefault(row.target_topic, {})[str(partition)] = row.target_offset
+        written.append(json.dumps(moved, separators=(",", ":")))
+    return origin.batch or 0, "\n".join(written)
+
+
+def _checkpoint_of(plan: Plan, holder: str) -> PositionOrigin:
+    for origin in plan.header.positions:
+        if origin.holder == holder and origin.kind == HolderKind.SPARK_CHECKPOINT:
+            return origin
+    raise UsageError(
+        f"{name(holder)} is from a file: only a holder that was read by --spark-checkpoint has a batch to rewrite.",
+        "Choose another --format, or name the folder when the plan is made.",
+    )
+
+
+def _place(row: Row, side: Side) -> tuple[str, int, int]:
+    if side is Side.SOURCE:
+        return row.source_topic, row.partition, row.source_committed or 0
+    return row.target_topic, row.partition, row.target_offset or 0
+
+
+def _document(row: Row, side: Side) -> dict[str, str | int | None]:
+    topic, partition, wanted = _place(row, side)
+    last = row.position_meaning == Meaning.LAST
+    # -1 would be "latest" to Spark, and the record before the first to nobody.
+    offset: str | int = wanted if not last else wanted - 1 if wanted else NONE
+    told = (row.group, topic, partition, offset, row.position_meaning, str(row.grade or ""), row.rereads_at_most)
+    return dict(zip(CSV_COLUMNS, told, strict=True))
+
+
+def _keyed(offsets: Mapping[int, int]) -> dict[str, int]:
+    return {str(partition): offset for partition, offset in offsets.items()}
+
+
+BESIDE: Mapping[str, str] = {
+    "csv": (
+        "A consumer assigns these partitions and seeks to `offset` where meaning is next, to `offset` + 1 "
+        "where it is last. Its bootstrap.servers become the target's."
+    ),
+    "jsonl": (
+        "A consumer assigns these partitions and seeks to `offset` where meaning is next, to `offset` + 1 "
+        "where it is last. Its bootstrap.servers become the target's."
+    ),
+    "spark": (
+        "Start the query with this as `startingOffsets`, `subscribe` with the target's topics, its brokers, "
+        "and a NEW checkpointLocation: the option counts only there. Batch numbers begin at 0 again: a sink "
+        "that remembers them (Spark's file sink by its _spark_metadata, a foreachBatch that skips batches "
+        "which it has had) drops the first batches in silence, so give it a new output folder too, or use "
+        "--format spark-checkpoint. For stateless queries. Spark wants every partition of each topic: add "
+        "those that it misses with -2 (earliest)."
+    ),
+    SPARK_CHECKPOINT: (
+        "Copy the query's checkpoint folder, replace offsets/N in the copy by the one written here (and "
+        "delete offsets/N+1, if there is one, with the file .N.crc), let `subscribe` name the target's topics "
+        "and its brokers, and start the query from the copy: it keeps its state, its other sources and its "
+        "batch numbers."
+    ),
+    "flink": (
+        "Stop the job with a savepoint; give the source OffsetsInitializer.offsets(this map), the target's "
+        "topics and brokers, and a NEW uid; start from the savepoint with --allowNonRestoredState: with the "
+        "old uid Flink would take the source's offsets of the savepoint."
+    ),
+    "flink-sql": (
+        "One table for each topic. Start the statement without the source's state: a savepoint's offsets win "
+        "over scan.startup.mode."
+    ),
+    "hudi": (
+        "Pass it as --checkpoint, with hoodie.streamer.source.kafka.topic and the brokers of the target. One "
+        "topic for each streamer."
+    ),
+    "druid": (
+        "POST it to /druid/indexer/v1/supervisor/ID/resetOffsets. Where the topic's name changes, submit the "
+        "supervisor's spec with the new topic and brokers first; it forgets offsets of another stream."
+    ),
+    "routine-load": (
+        "PAUSE ROUTINE LOAD first, RESUME afterwards. Where the topic's name or the brokers change, alter "
+        "kafka_topic and kafka_broker_list before (Doris), or make the job anew with these partitions and "
+        "offsets (StarRocks)."
+    ),
+    "connect": (
+        "PATCH it to /connectors/NAME/offsets while the connector is STOPPED, with `topics` changed to the "
+        "target's names. It has the same effect as `apply` of the group connect-NAME: do one of the two."
+    ),
+    "kcg": (
+        "The holder's name is taken for the group's. Change the job's bootstrap.servers, and its start to the "
+        "committed offsets of that group (Flink: OffsetsInitializer.committedOffsets)."
+    ),
+}
+
+
+def beside(plan: Plan, form: str, rows: Sequence[Row]) -> list[str]:
+    """Return what has to be known beside a form: the setting that changes with it, and what is not in it."""
+    lines = [BESIDE[form]]
+    holders = {row.group for row in rows}
+    chosen = [row for holder in sorted(holders) for row in plan.holders()[holder]]
+    if left := sum(row.target_offset is None for row in chosen):
+        lines.append(f"LEFT OUT: {many(left, 'position')} without a place on the target, as --untranslatable says.")
+    missing = [c for c in plan.header.checks if c.check == "holder-partitions" and c.subject in holders]
+    lines += [f"{name(c.subject)}: no position on some partitions ({safe(c.seen)})." for c in missing]
+    inexact = [row for row in rows if row.rereads_at_most != 0]
+    if inexact:
+        lines.append(
+            f"{many(len(inexact), 'position')} may read records twice: column rereads_at_most of --format csv."
+        )
+    if form in ("csv", "jsonl") and any(r.position_meaning == Meaning.LAST and not r.target_offset for r in rows):
+        lines.append(
+            f"WARNING: `{NONE}` stands where no record is done yet: start there from the beginning, not from -1."
+        )
+    return lines

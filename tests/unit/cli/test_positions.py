@@ -1,0 +1,106 @@
+"""The command `positions`: texts to stdout or files, what changes beside them to stderr, and nothing overwritten."""
+
+import json
+
+import pytest
+
+from migrate.model import Decision
+from migrate.plan.file import write_plan
+from migrate.plan.plan import PositionOrigin
+from migrate.show.positions import FORMATS_OF_POSITIONS
+from tests.builders import make_plan, make_position, make_row
+from tests.unit.commands import run
+
+BATCH = 'v1\n{}\n{"orders":{"0":700}}\n7'
+
+
+@pytest.fixture
+def plan(tmp_path):
+    """A group, and two holders: a query, and a job of a file."""
+    origin = PositionOrigin(str(tmp_path / "jobs/query"), "spark-checkpoint", "a/query", "a" * 64, 17, 1, BATCH)
+    rows = [
+        make_row("job"),
+        make_position("a/query", "orders", 0, target_offset=5, holder_kind="spark-checkpoint"),
+        make_position("job", "orders", 0, target_offset=6),
+    ]
+    write_plan(make_plan(rows, positions=(origin,)), tmp_path / "c.plan")
+    return tmp_path / "c.plan"
+
+
+def positions(plan, *options):
+    return run("positions", str(plan), *options)
+
+
+def test_all_holders_are_in_one_csv_by_default_and_no_group_is(plan):
+    shown = positions(plan)
+    assert shown.exit_code == 0
+    lines = shown.stdout.splitlines()
+    assert lines[0].startswith("holder,topic,partition,offset,meaning") and len(lines) == 3
+    assert "bootstrap.servers" in shown.stderr
+
+
+@pytest.mark.parametrize("form", [f for f in FORMATS_OF_POSITIONS if f != "spark-checkpoint"])
+def test_each_form_is_printed_for_one_holder(plan, form):
+    shown = positions(plan, "--format", form, "--holder", "job")
+    assert shown.exit_code == 0 and "6" in shown.stdout and shown.stderr.strip()
+
+
+def test_a_form_of_one_holder_asks_which(plan):
+    shown = positions(plan, "--format", "spark")
+    assert shown.exit_code == 2 and "a/query, job" in " ".join(shown.stderr.split())
+
+
+def test_several_holders_get_a_file_each(plan, tmp_path):
+    out = tmp_path / "texts"
+    assert positions(plan, "--format", "spark", "--out", str(out)).exit_code == 0
+    assert {p.name: json.loads(p.read_text()) for p in out.iterdir()} == {
+        "a%2Fquery.txt": {"A.orders": {"0": 5}}, "job.txt": {"A.orders": {"0": 6}},
+    }  # fmt: skip
+
+
+def test_a_rewritten_checkpoint_goes_to_a_folder_that_was_not_there(plan, tmp_path):
+    out = tmp_path / "moved"
+    shown = positions(plan, "--format", "spark-checkpoint", "--holder", "a/query", "--out", str(out))
+    assert shown.exit_code == 0, shown.stderr
+    assert [p.relative_to(out).as_posix() for p in out.rglob("*")] == ["offsets", "offsets/17"]
+    assert (out / "offsets" / "17").read_text() == BATCH.replace('{"orders":{"0":700}}', '{"A.orders":{"0":5}}')
+
+
+def test_the_querys_own_folder_is_never_written(plan, tmp_path):
+    folder = tmp_path / "jobs" / "query"
+    (folder / "offsets").mkdir(parents=True)
+    (folder / "offsets" / "17").write_text(BATCH)
+    shown = positions(plan, "--format", "spark-checkpoint", "--holder", "a/query", "--out", str(folder))
+    assert shown.exit_code == 3 and (folder / "offsets" / "17").read_text() == BATCH
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--format", "spark-checkpoint"), 2),
+        (("--format", "spark-checkpoint", "--holder", "job", "--out", "x"), 2),
+        (("--format", "spark-checkpoint", "--holder", "a/query", "--side", "source", "--out", "x"), 2),
+        (("--format", "spark-checkpoint", "--holder", "a/query", "--out", "s3a://jobs/moved"), 2),
+        (("--holder", "nobody"), 2),
+        (("--holder", "("), 2),
+        (("--format", "avro"), 2),
+    ],
+)
+def test_wrong_use_is_said_and_writes_nothing(plan, tmp_path, monkeypatch, options, code):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    assert positions(plan, *options).exit_code == code
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_file_that_exists_is_not_overwritten(plan, tmp_path):
+    out = tmp_path / "jobs.csv"
+    assert positions(plan, "--out", str(out)).exit_code == 0
+    before = out.read_text()
+    assert positions(plan, "--out", str(out)).exit_code == 3 and out.read_text() == before
+
+
+def test_a_blocked_holder_is_refused(tmp_path):
+    write_plan(make_plan([make_position(decision=Decision.BLOCK, reason="spark-batch-open")]), tmp_path / "c.plan")
+    shown = positions(tmp_path / "c.plan")
+    assert shown.exit_code == 3 and "spark-batch-open" in shown.stderr and not shown.stdout

@@ -1,0 +1,198 @@
+"""What holders are to be set to, in each form: read back by what reads it, where that can be done without it."""
+
+import csv
+import json
+import re
+from io import StringIO
+
+import pytest
+
+from migrate.errors import Refused, UsageError
+from migrate.model import Decision, Side
+from migrate.plan.plan import PositionOrigin
+from migrate.show.positions import (
+    BESIDE,
+    FORMATS_OF_POSITIONS,
+    OF_ONE_HOLDER,
+    beside,
+    by_holder,
+    csv_of_positions,
+    json_lines_of_positions,
+    kcg,
+    rewritten_batch,
+    selected,
+)
+from migrate.survey.positions import parse_csv, parse_json_lines
+from tests.builders import make_check, make_plan, make_position, make_row, make_untranslated
+
+EXACT = {"rereads_at_most": 0, "rereads_estimate": None}
+JOB = [
+    make_position("job", "orders", 0, target_offset=1112, **EXACT),
+    make_position("job", "orders", 1, target_offset=4720, **EXACT),
+]
+TWO_TOPICS = [*JOB, make_position("job", "views", 0, target_offset=5, **EXACT)]
+BATCH = 'v1\n{"batchWatermarkMs":0, "conf":{}}\n{"orders":{"1":700,"0":700}}\n-\n{"logOffset":3}'
+
+
+def printed(form: str, *rows, side: Side = Side.TARGET) -> list[str]:
+    return [line for of in by_holder(rows, side) for line in OF_ONE_HOLDER[form](of)]
+
+
+def checkpointed(*rows, content: str = BATCH, batch: int = 17):
+    rows = tuple(row._replace(holder_kind="spark-checkpoint") for row in rows)
+    origin = PositionOrigin("file:///job", "spark-checkpoint", "job", "a" * 64, batch, len(rows), content)
+    return make_plan(rows, positions=(origin,))
+
+
+@pytest.mark.parametrize(
+    ("form", "lines"),
+    [
+        ("spark", ['{"A.orders":{"0":1112,"1":4720},"A.views":{"0":5}}']),
+        ("flink", ["A.orders,0,1112", "A.orders,1,4720", "A.views,0,5"]),
+        (
+            "flink-sql",
+            [
+                "'topic'='A.orders', 'scan.startup.mode'='specific-offsets', "
+                "'scan.startup.specific-offsets'='partition:0,offset:1112;partition:1,offset:4720'",
+                "'topic'='A.views', 'scan.startup.mode'='specific-offsets', "
+                "'scan.startup.specific-offsets'='partition:0,offset:5'",
+            ],
+        ),
+        ("hudi", ["A.orders,0:1112,1:4720", "A.views,0:5"]),
+        (
+            "druid",
+            [
+                '{"type":"kafka","partitions":{"type":"end","stream":"A.orders",'
+                '"partitionOffsetMap":{"0":1112,"1":4720}}}',
+                '{"type":"kafka","partitions":{"type":"end","stream":"A.views","partitionOffsetMap":{"0":5}}}',
+            ],
+        ),
+        (
+            "routine-load",
+            [
+                'ALTER ROUTINE LOAD FOR job FROM KAFKA("kafka_partitions"="0,1","kafka_offsets"="1112,4720");',
+                'ALTER ROUTINE LOAD FOR job FROM KAFKA("kafka_partitions"="0","kafka_offsets"="5");',
+            ],
+        ),
+        (
+            "connect",
+            [
+                '{"offsets":['
+                '{"partition":{"kafka_topic":"A.orders","kafka_partition":0},"offset":{"kafka_offset":1112}},'
+                '{"partition":{"kafka_topic":"A.orders","kafka_partition":1},"offset":{"kafka_offset":4720}},'
+                '{"partition":{"kafka_topic":"A.views","kafka_partition":0},"offset":{"kafka_offset":5}}]}'
+            ],
+        ),
+    ],
+)
+def test_each_form_has_its_own_grammar(form, lines):
+    assert printed(form, *TWO_TOPICS) == lines
+
+
+def test_partitions_are_in_the_order_of_their_numbers_and_not_of_their_texts():
+    rows = [make_position("job", "orders", p, target_offset=100 + p) for p in range(12)]
+    assert list(json.loads(printed("spark", *reversed(rows))[0])["A.orders"]) == [str(p) for p in range(12)]
+
+
+def test_a_group_takes_the_holders_name_for_kafkas_own_tool():
+    (of,) = by_holder(JOB, Side.TARGET)
+    assert list(kcg(of)) == ["job,A.orders,0,1112", "job,A.orders,1,4720"]
+
+
+def test_a_job_with_a_name_that_is_no_identifier_is_quoted():
+    rows = [make_position("my `job`; drop", "orders", 0, target_offset=1)]
+    assert printed("routine-load", *rows)[0].startswith("ALTER ROUTINE LOAD FOR `my ``job``; drop` FROM KAFKA(")
+
+
+def test_the_sources_side_has_its_own_names_and_numbers():
+    assert printed("spark", *JOB, side=Side.SOURCE) == ['{"orders":{"0":700,"1":700}}']
+
+
+def test_csv_and_json_lines_are_read_again_by_plan():
+    rows = [*TWO_TOPICS, make_position("other", "orders", 0, position_meaning="last", target_offset=9)]
+    lines = [f"{line}\n" for line in csv_of_positions(rows, Side.TARGET)]
+    read = list(parse_csv(lines, "jobs.csv"))
+    assert [(p.holder, p.topic, p.partition, p.source_next) for p in read] == [
+        (row.group, row.target_topic, row.partition, row.target_offset) for row in rows
+    ]
+    assert read == list(parse_json_lines(json_lines_of_positions(rows, Side.TARGET), "jobs.jsonl"))
+
+
+def test_a_holder_that_keeps_the_last_record_done_is_told_the_last_record_done():
+    rows = [make_position(position_meaning="last", target_offset=9), make_position("z", target_offset=9)]
+    told = list(csv.DictReader(StringIO("\n".join(csv_of_positions(rows, Side.TARGET)))))
+    assert [(row["offset"], row["meaning"]) for row in told] == [("8", "last"), ("9", "next")]
+
+
+def test_before_the_first_record_there_is_no_last_one_and_minus_one_is_never_printed():
+    rows = [make_position(position_meaning="last", target_offset=0)]
+    for line in (*csv_of_positions(rows, Side.TARGET), *json_lines_of_positions(rows, Side.TARGET)):
+        assert "-1" not in line
+    assert "none" in list(csv_of_positions(rows, Side.TARGET))[1]
+    assert any(line.startswith("WARNING") for line in beside(make_plan(rows), "csv", rows))
+
+
+def test_what_is_selected_is_what_has_a_place_and_the_rest_is_said_to_be_left_out():
+    left = make_untranslated(Decision.SKIP, "target-topic-missing", "job", "gone", 0, holder_kind="file")
+    plan = make_plan([*JOB, left])
+    rows = selected(plan, [])
+    assert rows == JOB
+    assert any("LEFT OUT: 1 position " in line for line in beside(plan, "spark", rows))
+
+
+def test_a_blocked_holder_is_refused_with_its_reason_and_the_others_are_printed():
+    blocked = [
+        make_position("stuck", "orders", 0, decision=Decision.BLOCK, reason="holder-blocked"),
+        make_position("stuck", "orders", 1, decision=Decision.BLOCK, reason="missing-on-target"),
+    ]
+    plan = make_plan([*JOB, *blocked])
+    with pytest.raises(Refused, match="1 holder blocked: stuck: missing-on-target"):
+        selected(plan, [])
+    assert selected(plan, ["job"]) == JOB
+
+
+def test_a_plan_without_positions_says_how_to_make_one():
+    with pytest.raises(UsageError, match="holds no positions") as error:
+        selected(make_plan([make_row()]), [])
+    assert "--spark-checkpoint" in error.value.todo
+
+
+def test_a_rewritten_batch_is_the_old_one_but_for_kafkas_lines():
+    number, content = rewritten_batch(checkpointed(*JOB), "job", JOB)
+    assert number == 17
+    assert content == BATCH.replace('{"orders":{"1":700,"0":700}}', '{"A.orders":{"1":4720,"0":1112}}')
+
+
+def test_two_kafka_sources_of_a_query_are_rewritten_each_in_its_line():
+    content = 'v1\n{}\n{"orders":{"0":700,"1":700}}\n12\n{"views":{"0":700},"orders":{"1":700}}'
+    _, rewritten = rewritten_batch(checkpointed(*TWO_TOPICS, content=content), "job", TWO_TOPICS)
+    assert rewritten.split("\n")[2:] == [
+        '{"A.orders":{"0":1112,"1":4720}}', "12", '{"A.views":{"0":5},"A.orders":{"1":4720}}',
+    ]  # fmt: skip
+
+
+def test_a_batch_is_not_rewritten_with_a_partition_missing():
+    with pytest.raises(Refused, match="job has no place on the target for orders-1"):
+        rewritten_batch(checkpointed(*JOB), "job", JOB[:1])
+
+
+def test_a_holder_from_a_file_has_no_batch_to_rewrite():
+    with pytest.raises(UsageError, match="job is from a file"):
+        rewritten_batch(make_plan(JOB), "job", JOB)
+
+
+def test_every_form_says_what_changes_beside_it():
+    assert set(BESIDE) == set(FORMATS_OF_POSITIONS)
+    for form, word in (("spark", "NEW checkpointLocation"), ("spark", "_spark_metadata"), ("flink", "NEW uid"),
+                       ("hudi", "--checkpoint"), ("druid", "resetOffsets"), ("connect", "STOPPED"),
+                       ("routine-load", "PAUSE"),
+                       ("spark-checkpoint", "Copy the query's checkpoint folder")):  # fmt: skip
+        assert word in BESIDE[form]
+    assert all(re.fullmatch(r"[ -~]+", text) for text in BESIDE.values())
+
+
+def test_partitions_without_a_position_and_re_reads_are_said_beside_the_text():
+    rows = [make_position("job", "orders", 0)]
+    plan = make_plan(rows, checks=(make_check("holder-partitions", "job", seen="none on orders-1"),))
+    said = "\n".join(beside(plan, "spark", rows))
+    assert "none on orders-1" in said and "1 position may read records twice" in said
