@@ -90,6 +90,11 @@ class CommitTable(Mapping[TopicPartition, Commit]):
         """The committed offsets, in the order of the partitions."""
         return self._offsets
 
+    @property
+    def metadata(self) -> Sequence[str]:
+        """The commits' metadata, in the order of the partitions; empty where no commit has any."""
+        return self._metadata
+
     def commits(self) -> Iterator[Commit]:
         """Yield the commits, in their order."""
         epochs = (None if epoch == _NO_EPOCH else epoch for epoch in self._epochs) if self._epochs else repeat(None)

@@ -146,8 +146,21 @@ class GroupRows(_MadeRows):
         # Rows beyond a shorter column would have the first one's item.
         if columns.keys() - _PLACES.keys() or any(len(column) not in (1, len(self)) for column in columns.values()):
             raise ValueError(f"columns that do not fit {len(self)} rows: {sorted(columns)}")
-        mine = zip(ROW_FIELDS, self._columns, strict=True)
-        return GroupRows([columns.get(name, column) for name, column in mine], known)
+        # What stays as it is, is packed already.
+        return self._with(
+            _compact(name, columns[name], known) if name in columns else column
+            for name, column in zip(ROW_FIELDS, self._columns, strict=True)
+        )
+
+    def shared(self, known: Known) -> "GroupRows":
+        """Return the same rows, with what `known` holds already in place of what is equal to it."""
+        named = zip(ROW_FIELDS, self._columns, strict=True)
+        return self._with(column if name in _CODES else _known(column, known) for name, column in named)
+
+    def _with(self, columns: Iterable[Sequence[Any]]) -> "GroupRows":
+        rows = GroupRows.__new__(GroupRows)
+        rows._columns, rows._count = tuple(columns), self._count
+        return rows
 
     def document(self, without: Collection[str] = ()) -> dict[str, Any]:
         """Return the table as plain values, but for the columns `without`."""
@@ -241,12 +254,18 @@ def _compact(name: str, column: Sequence[Any], known: Known) -> Sequence[Any]:
     first = column[0]
     if name != ROW_COUNTING and (len(column) == 1 or column.count(first) == len(column)):
         column = (first,)
-    elif set(map(type, column)) == {int}:
-        numbers = array("q", column)
-        shared = known.setdefault(hash(numbers.tobytes()), numbers)
-        return shared if shared == numbers else numbers
+    elif isinstance(column, array) or set(map(type, column)) == {int}:
+        return _known(array("q", column), known)
     if name in _CODES:
         # Not shared: "set" the reason equals Decision.SET, and would take its place.
         return tuple(column)
+    return _known(tuple(column), known)
+
+
+def _known(column: Sequence[Any], known: Known) -> Sequence[Any]:
+    """Return the column that is held already and equals a packed one; else this one, which is held from now on."""
+    if isinstance(column, array):
+        shared = known.setdefault(hash(column.tobytes()), column)
+        return shared if isinstance(shared, array) and shared == column else column
     texts = tuple([known.setdefault(item, item) if isinstance(item, str) else item for item in column])
     return known.setdefault(texts, texts)  # type: ignore[no-any-return]

@@ -50,7 +50,7 @@ def run_compare(flow: Flow, progress: LineProgress, show: Print, **options: Any)
     with compare_edges(flow, clock, progress, options) as edges:
         survey = take_survey(request, edges.clusters, clock, progress)
         progress.step(f"deciding {many(len(survey.keys), 'row')}")
-        translated = translated_commits(request, survey, now_ms)
+        translated = translated_commits(request, survey, now_ms, edges.decider)
         records = _records(edges, survey, set(translated.stretches()), limits, progress)
         seen = comparison_of(request, survey, translated, records, now_ms)
         view = CompareView(options["within"], options["no_match"], edges.unread_syncs())

@@ -16,8 +16,8 @@ from migrate.survey.survey import Timer
 def run_mm2_offsets(flow: Flow, progress: Progress, **options: Any) -> tuple[list[str], int]:
     """Return the report and the exit code: 1 where MM2's own positions could not be read."""
     filters = Filters.from_options(topics=options["topics"], exclude_topics=options["exclude_topics"])
-    with plan_edges(flow, options["source_down"], progress, options) as clusters:
-        stores = read_stores(flow, clusters, filters, Timer(SystemClock(), progress))
+    with plan_edges(flow, options["source_down"], progress, options) as edges:
+        stores = read_stores(flow, edges.clusters, filters, Timer(SystemClock(), progress))
     if options["form"] == "json":
         lines = list(stores_document(stores, flow))
     else:

@@ -59,11 +59,11 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
         as_of_ms=as_of_ms,
         positions=positions,
     )
-    with plan_edges(flow, request.source_down, progress, options) as clusters:
-        survey = take_survey(request, clusters, clock, progress)
+    with plan_edges(flow, request.source_down, progress, options) as edges:
+        survey = take_survey(request, edges.clusters, clock, progress)
         held = f" and {many(len(survey.held.commits), 'position')}" if survey.held.commits else ""
         progress.step(f"deciding {many(len(survey.keys), 'row')}{held}")
-        plan = plan_of(request, survey, clock.now_ms())
+        plan = plan_of(request, survey, clock.now_ms(), edges.decider)
         progress.step(f"writing {out}")
         # Before Spark ends: that may take ten seconds the first time, and Ctrl-C then must not cost the plan.
         write_plan(plan, out)

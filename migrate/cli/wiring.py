@@ -26,8 +26,10 @@ from migrate.mm2.secrets import secret_values
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.mm2.topics import MOST_HELD
 from migrate.model import LogRange, Side
+from migrate.plan.decide import RowDecider
 from migrate.ports import ClusterAdmin, Progress
 from migrate.spark.background import BackgroundSpark, SparkPurpose, Wishes, background_spark
+from migrate.spark.decider import SparkDecider
 from migrate.spark.exact_client import JavaExactClient, JavaMachine
 from migrate.spark.java_client import JavaClient
 from migrate.spark.java_settings import JavaSettings, java_settings
@@ -110,8 +112,16 @@ def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
     return conf
 
 
+@dataclass(frozen=True)
+class PlanEdges:
+    """What `plan` reads through, and what decides its rows."""
+
+    clusters: Clusters
+    decider: RowDecider
+
+
 @contextmanager
-def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mapping[str, Any]) -> Iterator[Clusters]:
+def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mapping[str, Any]) -> Iterator[PlanEdges]:
     """Yield what `plan` reads through; Spark starts in the background meanwhile, and is stopped at the end.
 
     `options` are those of the command: `request_timeout`, `master`, `spark_conf` and, if it has it, `commits_from`.
@@ -134,7 +144,8 @@ def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mappi
         wishes.settle(SparkPurpose(is_small, compares))
 
     with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark:
-        clusters = replace(_plan_clusters(flow, *sides, source, target, spark), begin=begin)
+        decider = SparkDecider(spark, spark.end)
+        clusters = replace(_plan_clusters(flow, *sides, source, target, spark, decider), begin=begin)
         if reads_topic:
             from migrate.spark.topic_commits import SparkTopicCommits
 
@@ -143,7 +154,7 @@ def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mappi
             from migrate.holders.reader import HolderReader
 
             clusters = replace(clusters, held_positions=HolderReader(spark))
-        yield clusters
+        yield PlanEdges(clusters, decider)
 
 
 def _is_small(flow: Flow, source: ClusterAdmin | None, target: ClusterAdmin) -> bool:
@@ -170,7 +181,7 @@ def _has_long_offsets_topic(source: ClusterAdmin | None) -> bool:
 
 def _plan_clusters(
     flow: Flow, source: Endpoint, target: Endpoint, source_admin: ClusterAdmin | None, target_admin: ClusterAdmin,
-    spark: BackgroundSpark,
+    spark: BackgroundSpark, decider: SparkDecider,
 ) -> Clusters:  # fmt: skip
     from migrate.spark.comparer import SparkComparer
     from migrate.spark.hosted_topics import hosted_topics
@@ -184,12 +195,17 @@ def _plan_clusters(
         readers = KafkaReaders(source.kafka, target.kafka, deadline, flow.target_isolation_level)
         return SparkComparer(spark, lambda: mirror.chains, readers)
 
+    def records_read(rows: int) -> None:
+        if not decider.takes(rows):
+            spark.end_session()
+
     def all_read() -> None:
         for reader in (source_commits, target_commits):
             if reader is not None:
                 with suppress(Exception):  # a JVM that is gone has nothing to close, and we have all its answers
                     reader.close()
-        spark.end()
+        if not decider.is_awaited:
+            spark.end()
 
     deadline = target.deadline_seconds
     source_down = source_admin is None
@@ -212,7 +228,7 @@ def _plan_clusters(
         target_groups=target.group_facts(),
         commits_ready=spark.machine,
         records_ready=spark,
-        records_read=spark.end_session,
+        records_read=records_read,
         all_read=all_read,
     )
 
@@ -281,12 +297,14 @@ def status_edges(flow: Flow, clock: Clock, options: Mapping[str, Any]) -> Iterat
 class CompareEdges:
     """What `groups compare` looks through; `records` reads the target's log, and is None where none are to be read.
 
-    `unread_syncs` tells how many offset syncs at the beginning of a long topic were left unread.
+    `unread_syncs` tells how many offset syncs at the beginning of a long topic were left unread. `decider` decides the
+    rows; None for this process.
     """
 
     clusters: Clusters
     records: LogReader | None
     unread_syncs: Callable[[], int]
+    decider: RowDecider | None = None
 
 
 @contextmanager
@@ -301,10 +319,10 @@ def compare_edges(flow: Flow, clock: Clock, progress: Progress, options: Mapping
         return
     target = endpoints(flow, options["request_timeout"])[1]
     with (
-        plan_edges(flow, False, progress, options) as clusters,
+        plan_edges(flow, False, progress, options) as edges,
         closing(RecordReader(target.kafka, target.deadline_seconds, flow.target_isolation_level)) as records,
     ):
-        yield CompareEdges(clusters, records, lambda: 0)
+        yield CompareEdges(edges.clusters, records, lambda: 0, edges.decider)
 
 
 @dataclass(frozen=True)

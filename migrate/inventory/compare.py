@@ -22,6 +22,7 @@ from migrate.inventory.compared import ComparedRow, CompareVerdict, GroupCompari
 from migrate.inventory.only_on_target import committed_after, only_on_target
 from migrate.model import CheckResult, Failure, Grade, GroupPartition, GroupState, Level, Row, Scope
 from migrate.plan.build import judged
+from migrate.plan.decide import RowDecider
 from migrate.row_table import PlanRows
 from migrate.survey.other_log import OtherLog, OtherTopic
 from migrate.survey.policies import Policies
@@ -59,9 +60,11 @@ class TranslatedCommits:
                 yield Stretch(row.target_partition, start, end)
 
 
-def translated_commits(request: PlanRequest, survey: Survey, now_ms: int) -> TranslatedCommits:
-    """Translate every commit of a survey, with policies that choose nothing."""
-    return TranslatedCommits(*judged(replace(request, policies=Policies()), survey, now_ms))
+def translated_commits(
+    request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecider | None = None
+) -> TranslatedCommits:
+    """Translate every commit of a survey, with policies that choose nothing; without a `decider`, in this process."""
+    return TranslatedCommits(*judged(replace(request, policies=Policies()), survey, now_ms, decider))
 
 
 def comparison_of(

@@ -5,29 +5,54 @@ A dictionary of them takes several times the memory, and each of its values is p
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
-from typing import TypeVar, overload
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import repeat
+from operator import itemgetter
+from typing import NamedTuple, TypeVar, overload
 
 from migrate.match.protocol import Matched, Unmatched, Why
 
 T = TypeVar("T")
-_WHYS = tuple(Why)
-_CODES = {why: code for code, why in enumerate(_WHYS)}
+WHYS = tuple(Why)
+_CODES = {why: code for code, why in enumerate(WHYS)}
 # In a packed column alone, for a pair that is not there: offsets are never negative.
-_NO_PAIR = (-1, -1)
+NO_OFFSET = -1
+_NO_PAIR = (NO_OFFSET, NO_OFFSET)
+
+
+class MatchedColumns(NamedTuple):
+    """What records have placed: item n of a column is of the n-th smallest of `committed`, which are distinct.
+
+    `codes` are indices of `WHYS`. The offsets of a sync that is not there are `NO_OFFSET`. The other columns are those
+    of `Matched`.
+    """
+
+    committed: Sequence[int]
+    codes: Sequence[int]
+    target_offsets: Sequence[int]
+    rereads_at_most: Sequence[int]
+    missing_on_target: Sequence[int]
+    lower_source: Sequence[int]
+    lower_target: Sequence[int]
+    upper_source: Sequence[int]
+    upper_target: Sequence[int]
+
+
+# Of the array that holds each of them.
+_TYPES = "qbqqqqqqq"
 
 
 class PlaceTable(Mapping[int, Matched | Unmatched]):
     """The place of each committed offset, in their order; one is made when it is asked for."""
 
-    __slots__ = ("_codes", "_committed", "_numbers", "_unmatched")
+    __slots__ = ("_matched", "_unmatched")
 
     def __init__(self, places: Mapping[int, Matched | Unmatched]) -> None:
         matched = {committed: place for committed, place in sorted(places.items()) if isinstance(place, Matched)}
-        self._committed = array("q", matched)
-        self._codes = array("b", [_CODES[place.why] for place in matched.values()])
-        columns = zip(*map(_numbers, matched.values()), strict=True)
-        self._numbers = tuple(array("q", column) for column in columns)
+        # Without one, there are empty columns all the same.
+        columns = list(zip(*map(_numbers, matched.values()), strict=True)) or [()] * 7
+        codes = [_CODES[place.why] for place in matched.values()]
+        self._matched = MatchedColumns(*map(array, _TYPES, (tuple(matched), codes, *columns)))
         self._unmatched = {committed: place for committed, place in places.items() if isinstance(place, Unmatched)}
 
     @classmethod
@@ -35,10 +60,30 @@ class PlaceTable(Mapping[int, Matched | Unmatched]):
         """Return places as a table; one that is a table already is returned as it is."""
         return places if isinstance(places, cls) else cls(places)
 
+    @property
+    def matched(self) -> MatchedColumns:
+        """What the records place."""
+        return self._matched
+
+    def of_commits(self, committed: Collection[int]) -> "PlaceTable":
+        """Return the places of these committed offsets alone; of those that have none, nothing."""
+        mine, wanted = self._matched, sorted(committed)
+        places = list(map(bisect_left, repeat(mine.committed), wanted))
+        found = [
+            at
+            for at, offset in zip(places, wanted, strict=True)
+            if at < len(mine.committed) and mine.committed[at] == offset
+        ]
+        part = PlaceTable({offset: self._unmatched[offset] for offset in wanted if offset in self._unmatched})
+        if found:
+            part._matched = MatchedColumns(*map(array, _TYPES, (_items(column, found) for column in mine)))
+        return part
+
     def is_matched(self, committed: int) -> bool:
         """True if the records place this committed offset."""
-        at = bisect_left(self._committed, committed)
-        return at < len(self._committed) and self._committed[at] == committed
+        offsets = self._matched.committed
+        at = bisect_left(offsets, committed)
+        return at < len(offsets) and offsets[at] == committed
 
     @overload
     def get(self, committed: int) -> Matched | Unmatched | None: ...
@@ -46,13 +91,13 @@ class PlaceTable(Mapping[int, Matched | Unmatched]):
     def get(self, committed: int, default: T) -> Matched | Unmatched | T: ...
     def get(self, committed: int, default: object = None) -> object:
         """Return the place of a committed offset; without a second call for each, as a mapping's own way has."""
-        at = bisect_left(self._committed, committed)
-        if at == len(self._committed) or self._committed[at] != committed:
+        offsets, codes, targets, rereads, missing, lower, lower_target, upper, upper_target = self._matched
+        at = bisect_left(offsets, committed)
+        if at == len(offsets) or offsets[at] != committed:
             return self._unmatched.get(committed, default)
-        targets, rereads, missing, lower, lower_target, upper, upper_target = self._numbers
-        below = None if lower[at] == _NO_PAIR[0] else (lower[at], lower_target[at])
-        above = None if upper[at] == _NO_PAIR[0] else (upper[at], upper_target[at])
-        return Matched(targets[at], _WHYS[self._codes[at]], rereads[at], missing[at], below, above)
+        below = None if lower[at] == NO_OFFSET else (lower[at], lower_target[at])
+        above = None if upper[at] == NO_OFFSET else (upper[at], upper_target[at])
+        return Matched(targets[at], WHYS[codes[at]], rereads[at], missing[at], below, above)
 
     def __getitem__(self, committed: int) -> Matched | Unmatched:
         place = self.get(committed)
@@ -61,10 +106,10 @@ class PlaceTable(Mapping[int, Matched | Unmatched]):
         return place
 
     def __iter__(self) -> Iterator[int]:
-        return iter(sorted([*self._committed, *self._unmatched]))
+        return iter(sorted([*self._matched.committed, *self._unmatched]))
 
     def __len__(self) -> int:
-        return len(self._committed) + len(self._unmatched)
+        return len(self._matched.committed) + len(self._unmatched)
 
     def __repr__(self) -> str:
         return f"PlaceTable({dict(self)!r})"
@@ -80,3 +125,8 @@ def is_matched(places: Mapping[int, Matched | Unmatched], committed: int) -> boo
 def _numbers(place: Matched) -> tuple[int, ...]:
     lower, upper = place.lower or _NO_PAIR, place.upper or _NO_PAIR
     return (place.target_offset, place.rereads_at_most, place.missing_on_target, *lower, *upper)
+
+
+def _items(column: Sequence[int], places: Sequence[int]) -> Sequence[int]:
+    # One place alone gives no tuple.
+    return itemgetter(*places)(column) if len(places) > 1 else (column[places[0]],)

@@ -75,6 +75,26 @@ class CheckpointTable(Mapping[CheckpointKey, CheckpointRecord]):
             columns.timestamps[at],
         )
 
+    def of_topics(self, topics: Iterable[tuple[str, str]]) -> "CheckpointTable":
+        """Return the checkpoints of these groups with these topics (the target's names) alone; nothing is copied."""
+        part = CheckpointTable(())
+        part._topics = {place: self._topics[place] for place in topics if place in self._topics}
+        part._count = sum(len(columns.at) for columns in part._topics.values())
+        return part
+
+    def offsets(
+        self, group: str, target_topic: str, partitions: Sequence[int]
+    ) -> tuple[Sequence[int | None], Sequence[int | None]]:
+        """Return the source and the target offset of a group's checkpoint on each partition; None where it has none."""
+        columns = self._topics.get((group, target_topic))
+        if columns is None:
+            return [None] * len(partitions), [None] * len(partitions)
+        places = [columns.at.get(partition) for partition in partitions]
+        sources, targets = columns.source_offsets, columns.target_offsets
+        return [at if at is None else sources[at] for at in places], [
+            at if at is None else targets[at] for at in places
+        ]
+
     def __getitem__(self, key: CheckpointKey) -> CheckpointRecord:
         record = self.get(key)
         if record is None:
@@ -93,6 +113,26 @@ def topics_with_checkpoints(latest: Mapping[CheckpointKey, CheckpointRecord]) ->
     if isinstance(latest, CheckpointTable):
         return latest.topics()
     return {(key.group, key.target_topic) for key in latest}
+
+
+def of_topics(
+    latest: Mapping[CheckpointKey, CheckpointRecord], topics: Iterable[tuple[str, str]]
+) -> CheckpointTable | Mapping[CheckpointKey, CheckpointRecord]:
+    """Return the checkpoints of these groups with these topics (the target's names) alone."""
+    if isinstance(latest, CheckpointTable):
+        return latest.of_topics(topics)
+    wanted = set(topics)
+    return {key: record for key, record in latest.items() if (key.group, key.target_topic) in wanted}
+
+
+def checkpoint_offsets(
+    latest: Mapping[CheckpointKey, CheckpointRecord], group: str, target_topic: str, partitions: Sequence[int]
+) -> tuple[Sequence[int | None], Sequence[int | None]]:
+    """Return the source and the target offset of a group's checkpoint on each partition; None where it has none."""
+    if isinstance(latest, CheckpointTable):
+        return latest.offsets(group, target_topic, partitions)
+    found = [latest.get(CheckpointKey(group, target_topic, partition)) for partition in partitions]
+    return [each and each.source_offset for each in found], [each and each.target_offset for each in found]
 
 
 def newest_ms(latest: Mapping[CheckpointKey, CheckpointRecord]) -> int | None:
@@ -116,3 +156,7 @@ def _columns(written: WrittenCheckpoints) -> _Columns:
     sources, targets, positions, times = (array("q", [each[place] for place in kept.values()]) for each in numbers)
     metadata = tuple(written.metadata[place] for place in kept.values()) if any(written.metadata) else ()
     return _Columns(_places(tuple(kept)), sources, targets, positions, times, metadata)
+
+
+def _items(column: Sequence[int], places: Sequence[int | None]) -> list[int | None]:
+    return [None if place is None else column[place] for place in places]

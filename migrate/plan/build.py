@@ -1,53 +1,39 @@
 """From a survey to a plan: rows, checks, header. Pure: the same survey and time give the same bytes."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
-from itertools import starmap
+from itertools import chain
 
 from migrate import __version__
 from migrate.checks import checklist
 from migrate.checks.check import CheckFacts, ClusterSide, GroupNames, HiddenTopics, Mm2Facts, TopicFacts, TopicShape
 from migrate.checks.rights import is_infrastructure
 from migrate.commit_table import GroupCommits, has_epochs, partitions_by_group, partitions_of_keys
-from migrate.match.equality import Equality
-from migrate.match.protocol import Matched, Unmatched
-from migrate.mm2.chain import NO_WINDOW
 from migrate.mm2.checkpoint_table import newest_ms, topics_with_checkpoints
 from migrate.mm2.flow import Cluster, Flow
-from migrate.mm2.topics import CheckpointKey, CheckpointRecord
-from migrate.model import (
-    CheckResult,
-    Commit,
-    Failure,
-    GroupPartition,
-    GroupState,
-    LogRange,
-    Row,
-    Scope,
-    Side,
-    TopicPartition,
-)
+from migrate.model import CheckResult, Failure, GroupState, LogRange, Scope, Side, TopicPartition
+from migrate.plan.decide import DecidedHere, RowDecider, decide, undecided, undecided_positions
 from migrate.plan.header import flow_names, pinned_ranges, planned_states, reading_cost
 from migrate.plan.held import facts_of_positions, origins, partition_counts, position_row
 from migrate.plan.plan import FORMAT_VERSION, Header, Plan
-from migrate.plan.rows import build_row, uncommitted_row, with_blocks
+from migrate.plan.rows import with_blocks
 from migrate.plan.totals import sums_of
-from migrate.plan.translate import RowFacts
 from migrate.row_table import PlanRows
 from migrate.survey.connect_topics import ConnectTopic, without_copy
 from migrate.survey.drain import Drained, DrainFacts, drained
 from migrate.survey.groups import other_kinds
 from migrate.survey.other_log import LogProofs, log_proofs, other_log
 from migrate.survey.streams import INTERNAL, Application, application, internal_topics
-from migrate.survey.survey import ClusterSurvey, Mm2Records, PlanRequest, Survey, copy_of, window_questions
+from migrate.survey.survey import ClusterSurvey, Mm2Records, PlanRequest, Survey, copy_of
 
 
-def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
-    """Translate every commit of the survey, run the checks, and lay their blocks over the rows."""
+def plan_of(request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecider | None = None) -> Plan:
+    """Translate every commit of the survey, run the checks, and lay their blocks over the rows.
+
+    Without a `decider` the rows are decided in this process; the rows are the same with any.
+    """
     flow = request.flow
-    facts, rows, of_groups = judged(request, survey, now_ms)
+    facts, rows, of_groups = judged(request, survey, now_ms, decider)
     held, of_holders = _judged_positions(request, survey, facts, of_groups)
     results = (*of_groups, *of_holders)
     keys = survey.keys
@@ -94,10 +80,12 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
     )
 
 
-def judged(request: PlanRequest, survey: Survey, now_ms: int) -> tuple[CheckFacts, PlanRows, tuple[CheckResult, ...]]:
+def judged(
+    request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecider | None = None
+) -> tuple[CheckFacts, PlanRows, tuple[CheckResult, ...]]:
     """Return the facts for the checks, the rows before blocks are laid over them, and what the checks say."""
-    # Each group becomes a table as soon as it is decided: a million rows need not be there at once.
-    rows = PlanRows.of(starmap(_Rows(request, survey).row, survey.keys.items()))
+    # Each group is a table as soon as it is decided: a million rows need not be there at once.
+    rows = PlanRows((decider or DecidedHere()).decide(undecided(request, survey), len(survey.keys)))
     facts = _check_facts(request, survey, now_ms)
     return facts, rows, checklist.run(facts, rows, request.policies)
 
@@ -106,8 +94,8 @@ def _judged_positions(
     request: PlanRequest, survey: Survey, facts: CheckFacts, of_groups: tuple[CheckResult, ...]
 ) -> tuple[PlanRows, tuple[CheckResult, ...]]:
     """Return the positions before blocks are laid over them, and what the checks say beside what they say of groups."""
-    made, held = _Rows(request, survey), survey.held
-    rows = PlanRows.of(position_row(made.position(key, commit), held) for key, commit in held.commits.items())
+    translated = chain.from_iterable(decide(undecided_positions(request, survey)))
+    rows = PlanRows.of(position_row(row, survey.held) for row in translated)
     own = facts_of_positions(facts, request.flow, survey)
     return rows, checklist.run_on_positions(own, rows, request.policies, of_groups)
 
@@ -290,81 +278,6 @@ def _shapes(flow: Flow, mm2: Mm2Records) -> tuple[TopicShape, ...]:
         # Checkpoints say nothing of the way back.
         for read, kind, counts in ((syncs,) if flow.failback else (checkpoints, syncs))
     )
-
-
-@dataclass(frozen=True)
-class _Shared:
-    """What the rows of one partition share."""
-
-    target: TopicPartition
-    source_log: LogRange | Failure | None
-    target_log: LogRange | Failure | None
-    target_partitions: int | None
-    not_replicated: str
-    places: Mapping[int, Matched | Unmatched]
-    equality: Equality | None
-
-
-class _Rows:
-    """Makes rows. What those of one partition share is found out once: thousands of groups may read it."""
-
-    def __init__(self, request: PlanRequest, survey: Survey) -> None:
-        self._request, self._survey = request, survey
-        self._question = window_questions(request.flow, survey.logs)
-        self._shared = cache(self._of_partition)
-        self._syncs_read = survey.mm2.syncs.counts.get("offset-sync", 0) > 0
-
-    def row(self, key: GroupPartition, commit: Commit | None) -> Row:
-        """Return the row of one place."""
-        request, survey, target = self._request, self._survey, self._shared(key.source_partition).target
-        prior = survey.priors.get(key.group, {}).get(target)
-        facts = self._facts(key, commit, prior, survey.mm2.checkpoints.latest.get(CheckpointKey(key.group, *target)))
-        if as_of := survey.selected.as_of:
-            missing = as_of.missing.get(key, "")
-            facts = facts._replace(live_source_offset=as_of.offset(key), missing_then=missing)
-        if commit is None and not request.source_down and not facts.missing_then:
-            return uncommitted_row(facts, request.policies)
-        return build_row(facts, request.policies, request.source_down)
-
-    def position(self, key: GroupPartition, commit: Commit) -> Row:
-        """Return the row of a position outside Kafka: what a group of the holder's name has does not count."""
-        return build_row(self._facts(key, commit, None, None), self._request.policies, self._request.source_down)
-
-    def _facts(
-        self, key: GroupPartition, commit: Commit | None, prior: Commit | None, checkpoint: CheckpointRecord | None
-    ) -> RowFacts:
-        shared = self._shared(key.source_partition)
-        # Where records place every commit no window was asked for.
-        windows = self._survey.mm2.syncs.windows
-        question = self._question(key, commit) if windows else None
-        return RowFacts(
-            key=key,
-            target_topic=shared.target.topic,
-            commit=commit,
-            source_log=shared.source_log,
-            target_log=shared.target_log,
-            target_partitions=shared.target_partitions,
-            not_replicated=shared.not_replicated,
-            prior=prior,
-            around=windows.get(question, NO_WINDOW) if question else NO_WINDOW,
-            checkpoint=checkpoint,
-            syncs_read=self._syncs_read,
-            answer=shared.places.get(commit.offset) if commit else None,
-            equality=shared.equality,
-        )
-
-    def _of_partition(self, source: TopicPartition) -> _Shared:
-        flow, survey, compared = self._request.flow, self._survey, self._survey.comparison
-        target, answer = copy_of(flow, source), survey.answers.get(source)
-        return _Shared(
-            target=target,
-            source_log=survey.logs.source.get(source),
-            target_log=survey.logs.target.get(target),
-            target_partitions=survey.target.topics.get(target.topic),
-            not_replicated=flow.why_not_replicated(source.topic),
-            places=answer.places if answer else {},
-            equality=compared.equalities.get(source.topic) if compared else None,
-        )
 
 
 def _never_committed(survey: Survey) -> dict[str, tuple[str, ...]]:

@@ -5,15 +5,27 @@ timestamps as a guard (Law 2); with the source gone, MM2's newest checkpoint. Wh
 is `migrate.plan.rows`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from migrate.match.equality import Equality
+from migrate.match.place_table import PlaceTable
 from migrate.match.protocol import Matched, OffsetPair, Unmatched, Why
 from migrate.mm2.chain import Window, lower_end, rereads_estimate
 from migrate.mm2.topics import CheckpointRecord
-from migrate.model import PROVEN_SYNC, Commit, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
+from migrate.model import (
+    PROVEN_SYNC,
+    Commit,
+    Failure,
+    Grade,
+    GroupPartition,
+    LogRange,
+    Method,
+    OffsetSync,
+    TopicPartition,
+)
 from migrate.survey.policies import (
     AS_OF_GONE,
     AS_OF_NONE,
@@ -58,6 +70,24 @@ class RowFacts(NamedTuple):
     equality: Equality | None = None
     live_source_offset: int | None = None
     missing_then: str = ""
+
+
+@dataclass(frozen=True)
+class PartitionFacts:
+    """What the rows of one partition share: thousands of groups may read it.
+
+    `window_at` gives the window around a committed offset that no records place, `NO_WINDOW` where none was asked for.
+    The other fields are those of `RowFacts`.
+    """
+
+    target: TopicPartition
+    source_log: LogRange | Failure | None
+    target_log: LogRange | Failure | None
+    target_partitions: int | None
+    not_replicated: str
+    places: PlaceTable
+    window_at: Callable[[int], Window]
+    equality: Equality | None
 
 
 class Place(NamedTuple):
@@ -154,7 +184,7 @@ def _by_records(answer: Matched, source_committed: int, target_log: LogRange) ->
         method,
         Grade.EXACT if answer.exact else Grade.BOUNDED,
         str(answer.why),
-        _sentence(answer.why, answer.exact, answer.rereads_at_most, answer.missing_on_target),
+        matched_sentence(answer.why, answer.exact, answer.rereads_at_most, answer.missing_on_target),
         PROVEN_SYNC if answer.lower else "log-start",
         answer.lower,
         answer.upper,
@@ -165,7 +195,8 @@ def _by_records(answer: Matched, source_committed: int, target_log: LogRange) ->
 
 
 @lru_cache(maxsize=4096)
-def _sentence(why: Why, is_exact: bool, rereads_at_most: int, missing: int) -> str:
+def matched_sentence(why: Why, is_exact: bool, rereads_at_most: int, missing: int) -> str:
+    """Return what is said of a commit that the records place."""
     parts, are = [_WHY[why]], "is" if rereads_at_most == 1 else "are"
     if missing:
         parts.append(f"{many(missing, 'record')} of those owed {'has' if missing == 1 else 'have'} no copy there.")

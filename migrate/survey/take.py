@@ -127,7 +127,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     mm2, comparison = _read_records(by, first, pinned)
     # What reads positions a second time needs it still.
     if clusters.records_read is not None and not request.positions:
-        clusters.records_read()
+        clusters.records_read(len(pinned.keys))
     hosted = hosted_ahead(clusters)
     source, target, group_facts = first.source, first.target, GroupFacts()
     growth: Mapping[TopicPartition, Growth | Failure] = {}

@@ -5,8 +5,10 @@ from contextlib import contextmanager, nullcontext
 import pytest
 
 from migrate.cli import plan as command
+from migrate.cli.wiring import PlanEdges
 from migrate.errors import Refused, UsageError
 from migrate.mm2.config_file import client_flow
+from migrate.plan.decide import DecidedHere
 from migrate.plan.file import read_plan
 from migrate.survey.policies import Policies, Untranslatable
 from migrate.survey.survey import Clusters
@@ -28,7 +30,9 @@ def flows(monkeypatch):
     source, target, mirror = world()
     asked = []
     clusters = Clusters(source, target, source, target, mirror)
-    monkeypatch.setattr(command, "plan_edges", lambda flow, *_: asked.append(flow) or nullcontext(clusters))
+    monkeypatch.setattr(
+        command, "plan_edges", lambda flow, *_: asked.append(flow) or nullcontext(PlanEdges(clusters, DecidedHere()))
+    )
     monkeypatch.setattr(command, "SystemClock", FakeClock)
     return asked
 
@@ -49,7 +53,7 @@ def test_ctrl_c_while_spark_ends_leaves_the_plan(flows, tmp_path, monkeypatch):
     @contextmanager
     def slow_to_end(flow, *_):
         source, target, mirror = world()
-        yield Clusters(source, target, source, target, mirror)
+        yield PlanEdges(Clusters(source, target, source, target, mirror), DecidedHere())
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "plan_edges", slow_to_end)

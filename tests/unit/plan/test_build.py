@@ -359,7 +359,8 @@ def test_what_reads_is_told_when_no_record_is_to_be_read_any_more_and_when_nothi
     mirror.on_call = lambda call: order.append(call)
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 0.0, {})
-    told = {name: lambda name=name: order.append(name) for name in ("records_read", "all_read")}
+    rows = []
+    told = {"records_read": lambda count: (order.append("records_read"), rows.append(count))}
 
     def hosted():
         # As late as can be: only who waits for it has it before all is called read.
@@ -373,6 +374,7 @@ def test_what_reads_is_told_when_no_record_is_to_be_read_any_more_and_when_nothi
     take_survey(request, clusters, FakeClock(), NoProgress())
     assert order.index("A commits") < order.index("positions"), "no older than what they are compared with"
     assert order.count("positions") == 1
+    assert rows == [3], "how many rows will be decided"
     of_records = {"checkpoints", "windows", "positions"}
     before, after = set(order[: order.index("records_read")]), set(order[order.index("records_read") :])
     assert of_records <= before and not of_records & after

@@ -1,0 +1,247 @@
+"""What the rows of a plan are decided by, group by group, and the port through which others may decide. Pure.
+
+What is asked refers to the tables of a survey as they are; `Undecided.of_groups` takes the part that some groups need,
+which is what travels where another process decides. No settings of a cluster are in it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import groupby
+from typing import Protocol
+
+from migrate.commit_table import CommitTable, GroupCommits, partitions_of_keys
+from migrate.match.place_table import PlaceTable
+from migrate.mm2.chain import NO_WINDOW, Window
+from migrate.mm2.checkpoint_table import of_topics
+from migrate.mm2.flow import Flow
+from migrate.mm2.topics import CheckpointKey, CheckpointRecord
+from migrate.model import Commit, Commits, GroupPartition, Row, TopicPartition
+from migrate.plan.rows import build_row, uncommitted_row
+from migrate.plan.translate import PartitionFacts, RowFacts
+from migrate.plan.usual_rows import Commonplace, usual_rows
+from migrate.row_table import GroupRows, Known
+from migrate.survey.policies import Policies
+from migrate.survey.survey import PlanRequest, Survey, copy_of, window_questions
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What holds for every row of a plan. `syncs_read` is False where no offset sync could be read."""
+
+    policies: Policies
+    source_down: bool
+    syncs_read: bool
+
+
+@dataclass(frozen=True)
+class GroupCase:
+    """One group whose rows are to be decided; `commits` has an item for each row, None where nothing is committed.
+
+    `priors` are its commits on the target. In a plan of commits as of an earlier time, `live` are those of now, None
+    in any other; `missing` says why there is no commit of then.
+    """
+
+    group: str
+    commits: Mapping[TopicPartition, Commit | None]
+    priors: Commits
+    live: Commits | None = None
+    missing: Mapping[TopicPartition, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """Groups in the plan's order, and all that decides on their rows.
+
+    `partitions` are by the source's names. `groups` may be walked through once.
+    """
+
+    rules: Rules
+    partitions: Mapping[TopicPartition, PartitionFacts]
+    checkpoints: Mapping[CheckpointKey, CheckpointRecord]
+    groups: Iterable[GroupCase]
+
+    def of_groups(self, cases: tuple[GroupCase, ...]) -> "Undecided":
+        """Return what these groups need, and no more."""
+        committed: dict[TopicPartition, set[int]] = {}
+        topics: set[tuple[str, str]] = set()
+        for case in cases:
+            for place, offset in _offsets(case.commits):
+                committed.setdefault(place, set()).update(() if offset is None else (offset,))
+            copies = {place.topic: self.partitions[place].target.topic for place in case.commits}
+            topics.update((case.group, copy) for copy in copies.values())
+        parts = {
+            place: replace(
+                facts,
+                places=facts.places.of_commits(offsets),
+                window_at=_held({at: window for at in offsets if (window := facts.window_at(at)) is not NO_WINDOW}),
+            )
+            for place, offsets in committed.items()
+            for facts in [self.partitions[place]]
+        }
+        return Undecided(self.rules, parts, of_topics(self.checkpoints, topics), cases)
+
+
+def _offsets(commits: Mapping[TopicPartition, Commit | None]) -> Iterable[tuple[TopicPartition, int | None]]:
+    if isinstance(commits, CommitTable):
+        return zip(commits.partitions, commits.offsets, strict=True)
+    return ((place, None if commit is None else commit.offset) for place, commit in commits.items())
+
+
+def _held(windows: Mapping[int, Window]) -> Callable[[int], Window]:
+    """Return what gives a window that is held; it travels."""
+    return partial(_window_of, windows)
+
+
+def _window_of(windows: Mapping[int, Window], committed: int) -> Window:
+    return windows.get(committed, NO_WINDOW)
+
+
+class RowDecider(Protocol):
+    """Decides the rows of many groups."""
+
+    def decide(self, asked: Undecided, count: int) -> Iterable[GroupRows]:
+        """Return each group's rows, in their order, as `decide` does; `count` is how many rows there are in all."""
+
+
+class DecidedHere:
+    """Decides in this process."""
+
+    def decide(self, asked: Undecided, count: int) -> Iterable[GroupRows]:
+        """Return each group's rows."""
+        return decide(asked)
+
+
+def decide(asked: Undecided) -> Iterator[GroupRows]:
+    """Yield each group's rows; of groups that have any."""
+    known: Known = {}
+    by_columns = deciding_by_columns(asked, known)
+    for case in asked.groups:
+        yield by_columns(case) or rows_by_rules(asked, case, known)
+
+
+def deciding_by_columns(asked: Undecided, known: Known) -> Callable[[GroupCase], GroupRows | None]:
+    """Return what gives the rows of a group of which all is usual; None where the rules have to look at each row."""
+    commonplace, source_down = Commonplace(asked.partitions, asked.checkpoints), asked.rules.source_down
+
+    def rows(case: GroupCase) -> GroupRows | None:
+        if source_down or case.live is not None:
+            return None
+        return usual_rows(case.group, case.commits, case.priors, commonplace, known)
+
+    return rows
+
+
+def rows_by_rules(asked: Undecided, case: GroupCase, known: Known) -> GroupRows:
+    """Return a group's rows, each by the rules: what all others are held to."""
+    return GroupRows.of_rows((_row(asked, case, *item) for item in case.commits.items()), known)
+
+
+def _row(asked: Undecided, case: GroupCase, source: TopicPartition, commit: Commit | None) -> Row:
+    rules, shared = asked.rules, asked.partitions[source]
+    facts = RowFacts(
+        key=GroupPartition(case.group, *source),
+        target_topic=shared.target.topic,
+        commit=commit,
+        source_log=shared.source_log,
+        target_log=shared.target_log,
+        target_partitions=shared.target_partitions,
+        not_replicated=shared.not_replicated,
+        prior=case.priors.get(shared.target),
+        around=NO_WINDOW if commit is None else shared.window_at(commit.offset),
+        checkpoint=asked.checkpoints.get(CheckpointKey(case.group, *shared.target)),
+        syncs_read=rules.syncs_read,
+        answer=shared.places.get(commit.offset) if commit else None,
+        equality=shared.equality,
+    )
+    if case.live is not None:
+        now = case.live.get(source)
+        facts = facts._replace(
+            live_source_offset=None if now is None else now.offset, missing_then=case.missing.get(source, "")
+        )
+    if commit is None and not rules.source_down and not facts.missing_then:
+        return uncommitted_row(facts, rules.policies)
+    return build_row(facts, rules.policies, rules.source_down)
+
+
+def undecided(request: PlanRequest, survey: Survey) -> Undecided:
+    """Return all groups of a survey, and what decides on their rows."""
+    checkpoints = survey.mm2.checkpoints.latest
+    return _undecided(request, survey, partitions_of_keys(survey.keys), checkpoints, _cases(survey))
+
+
+def undecided_positions(request: PlanRequest, survey: Survey) -> Undecided:
+    """Return the holders of positions outside Kafka, each as a group that is nowhere on the target."""
+    # What a group of a holder's name has, commits or checkpoints, is not the holder's.
+    held = survey.held.commits
+    cases = (GroupCase(holder, commits, {}) for holder, commits in held.groups().items())
+    return _undecided(request, survey, held.partitions(), {}, cases)
+
+
+def _undecided(
+    request: PlanRequest,
+    survey: Survey,
+    partitions: Iterable[TopicPartition],
+    checkpoints: Mapping[CheckpointKey, CheckpointRecord],
+    cases: Iterable[GroupCase],
+) -> Undecided:
+    rules = Rules(request.policies, request.source_down, survey.mm2.syncs.counts.get("offset-sync", 0) > 0)
+    facts_of = _facts_of_partitions(request.flow, survey)
+    return Undecided(rules, {place: facts_of(place) for place in partitions}, checkpoints, cases)
+
+
+def _cases(survey: Survey) -> Iterator[GroupCase]:
+    as_of = survey.selected.as_of
+    missing: dict[str, dict[TopicPartition, str]] = {}
+    for key, why in as_of.missing.items() if as_of else ():
+        missing.setdefault(key.group, {})[key.source_partition] = why
+    for group, commits in _commits_by_group(survey.keys):
+        live = None if as_of is None else as_of.live.get(group, {})
+        yield GroupCase(group, commits, survey.priors.get(group, {}), live, missing.get(group, {}))
+
+
+def _commits_by_group(
+    keys: Mapping[GroupPartition, Commit | None],
+) -> Iterable[tuple[str, Mapping[TopicPartition, Commit | None]]]:
+    if isinstance(keys, GroupCommits):
+        return keys.groups().items()
+    by_group = groupby(keys.items(), lambda item: item[0].group)
+    return ((group, _table({key.source_partition: commit for key, commit in items})) for group, items in by_group)
+
+
+def _table(commits: dict[TopicPartition, Commit | None]) -> Mapping[TopicPartition, Commit | None]:
+    made = {place: commit for place, commit in commits.items() if commit is not None}
+    return CommitTable.of(made) if len(made) == len(commits) else commits
+
+
+def _facts_of_partitions(flow: Flow, survey: Survey) -> Callable[[TopicPartition], PartitionFacts]:
+    compared, windows = survey.comparison, survey.mm2.syncs.windows
+    question_of = window_questions(flow, survey.logs)
+    why_not_replicated = cache(flow.why_not_replicated)
+
+    def window_at(source: TopicPartition) -> Callable[[int], Window]:
+        # Where records place every commit no window was asked for.
+        if not windows:
+            return _held({})
+        place = GroupPartition("", *source)
+
+        def of_commit(committed: int) -> Window:
+            question = question_of(place, Commit(committed))
+            return windows.get(question, NO_WINDOW) if question else NO_WINDOW
+
+        return of_commit
+
+    def facts(source: TopicPartition) -> PartitionFacts:
+        target, answer = copy_of(flow, source), survey.answers.get(source)
+        return PartitionFacts(
+            target=target,
+            source_log=survey.logs.source.get(source),
+            target_log=survey.logs.target.get(target),
+            target_partitions=survey.target.topics.get(target.topic),
+            not_replicated=why_not_replicated(source.topic),
+            places=PlaceTable.of(answer.places if answer else {}),
+            window_at=window_at(source),
+            equality=compared.equalities.get(source.topic) if compared else None,
+        )
+
+    return facts

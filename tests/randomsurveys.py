@@ -1,0 +1,213 @@
+"""Random surveys: all that decides rows, usual and not, without a cluster that it was read from."""
+
+import random
+from dataclasses import replace
+
+from migrate.commit_table import CommitTable, GroupCommits
+from migrate.match.comparison import Comparison, FetchEstimate
+from migrate.match.equality import Equality
+from migrate.match.place_table import PlaceTable
+from migrate.match.protocol import Matched, PartitionAnswer, Tail, Unmatched, Why
+from migrate.mm2.chain import Window
+from migrate.mm2.checkpoint_table import CheckpointTable, WrittenCheckpoints
+from migrate.mm2.config_file import client_flow
+from migrate.mm2.connect_offsets import Positions
+from migrate.mm2.flow import Flow
+from migrate.mm2.topics import CheckpointReading, SyncReading
+from migrate.model import (
+    ClusterFacts,
+    Commit,
+    Failure,
+    GroupPartition,
+    GroupState,
+    LogRange,
+    OffsetSync,
+    Side,
+    TopicPartition,
+)
+from migrate.survey.commits import with_uncommitted
+from migrate.survey.filters import Filters
+from migrate.survey.group_facts import GroupFacts
+from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE, Policies, Rewind, Uncommitted, Untranslatable
+from migrate.survey.survey import (
+    AsOf,
+    ClusterSurvey,
+    Logs,
+    Mm2Records,
+    Mm2Topic,
+    PlanRequest,
+    SelectedCommits,
+    Survey,
+    Watermarks,
+    copy_of,
+    window_questions,
+)
+from migrate.survey.topic_commits import with_missing
+
+PASSWORD = "hidden-from-everybody"
+PROPERTIES = {"bootstrap.servers": "x:1", "sasl.jaas.config": f'x.PlainLoginModule required password="{PASSWORD}";'}
+FLOW = client_flow(PROPERTIES, PROPERTIES, "A", "B")
+TOPICS = ("orders", "orders-1", "名前", "__consumer_offsets")
+LENGTH = 1_000
+# What a plan can be: each takes other ways through the rules.
+KINDS = ("usual", "mixed", "failback", "source-down", "as-of", "uncommitted", "no-match")
+
+
+def random_survey(seed: int, kind: str, groups: int = 12) -> tuple[PlanRequest, Survey]:
+    """Return a request and what was read for it. Of kind "usual", almost every group has nothing special."""
+    return _Maker(random.Random(f"{kind}-{seed}"), kind).made(groups)
+
+
+class _Maker:
+    def __init__(self, rnd: random.Random, kind: str) -> None:
+        self.rnd, self.kind = rnd, kind
+        self.rare = 0.005 if kind == "usual" else 0.03
+        self.topics = [f"A.{topic}" for topic in TOPICS] if kind == "failback" else list(TOPICS)
+        self.places = [
+            TopicPartition(topic, n) for topic in self.topics[: 3 if kind == "usual" else 4] for n in range(6)
+        ]
+        self.flow: Flow = FLOW.reversed() if kind == "failback" else FLOW
+
+    def rarely(self) -> bool:
+        return self.rnd.random() < self.rare
+
+    def made(self, groups: int) -> tuple[PlanRequest, Survey]:
+        rnd, flow, down = self.rnd, self.flow, self.kind == "source-down"
+        request = PlanRequest(flow, Filters(), self._policies(), down, 0.0, {})
+        logs = Logs(
+            {} if down else {place: self._log() for place in self.places if not self.rarely()},
+            {copy_of(flow, place): self._log() for place in self.places if not self.rarely()},
+        )
+        source_topics = dict.fromkeys(self.topics, 6)
+        copied = sorted({place.topic for place in self.places if self.kind == "usual" or rnd.random() < 0.9})
+        target_topics = {flow.policy.target_topic(topic): 4 if self.rarely() else 6 for topic in copied}
+        applications = [tuple(sorted(rnd.sample(self.places, rnd.randrange(1, 9)))) for _ in range(3)]
+        # One that has committed on every partition of its topics.
+        applications.append(tuple(self.places[:6]))
+        commits = {f"group-{n}": self._commits(rnd.choice(applications), metadata=self.rarely()) for n in range(groups)}
+        selected = SelectedCommits(
+            GroupCommits(commits), sum(map(len, commits.values())), {}, frozenset(), frozenset(commits),
+            as_of=self._as_of(commits) if self.kind == "as-of" else None,
+        )  # fmt: skip
+        keys = with_uncommitted(selected.commits, source_topics, target_topics, request)
+        keys = with_missing(keys, selected.as_of)
+        answers = {} if self.kind in ("no-match", "source-down") else self._answers(keys, logs)
+        survey = Survey(
+            source=ClusterSurvey(ClusterFacts("id-a", 1, True), source_topics, frozenset(commits)),
+            target=ClusterSurvey(ClusterFacts("id-b", 1, True), target_topics, frozenset(commits)),
+            selected=selected,
+            groups=tuple(sorted(selected.groups)),
+            unstable=frozenset(),
+            priors={group: self._priors(table) for group, table in commits.items() if rnd.random() < 0.5},
+            keys=keys,
+            logs=logs,
+            watermarks=Watermarks({}, {}),
+            growth={},
+            mm2=self._mm2(commits, keys, logs, answers),
+            comparison=Comparison(answers, self._equalities(), FetchEstimate(0, 0, 0, 0, 0, 0), 0, 0)
+            if answers
+            else None,
+            group_facts=GroupFacts(),
+            connect_topics=(),
+            timings={},
+        )
+        return request, _with_states(survey)
+
+    def _policies(self) -> Policies:
+        rnd = self.rnd
+        return Policies(
+            untranslatable=rnd.choice([Untranslatable.BLOCK, Untranslatable.SKIP, Untranslatable.EARLIEST]),
+            rewind=rnd.choice(list(Rewind)),
+            uncommitted=Uncommitted.EARLIEST if self.kind == "uncommitted" else Uncommitted.IGNORE,
+        )
+
+    def _log(self) -> LogRange | Failure:
+        if self.rarely():
+            return Failure("LEADER_NOT_AVAILABLE", "no leader")
+        return LogRange(self.rnd.choice([0, 0, 100]), LENGTH - self.rnd.choice([0, 0, 200]))
+
+    def _commits(self, places: tuple[TopicPartition, ...], metadata: bool) -> CommitTable:
+        rnd = self.rnd
+        top = LENGTH + 50 if self.rarely() else LENGTH - 250
+        # A few offsets, so that groups meet at some of them.
+        offsets = [rnd.choice([120, 500, rnd.randrange(110, top)]) for _ in places]
+        return CommitTable(places, offsets, ["streams" if metadata and rnd.random() < 0.5 else "" for _ in places])
+
+    def _priors(self, commits: CommitTable) -> dict[TopicPartition, Commit] | CommitTable:
+        rnd, usual = self.rnd, self.rnd.random() < 0.7
+        offsets = [rnd.randrange(0, 100) if usual else rnd.choice([offset, 100, LENGTH]) for offset in commits.offsets]
+        priors = {
+            copy_of(self.flow, place): Commit(offset, "old" if self.rarely() else "")
+            for place, offset in zip(commits.partitions, offsets, strict=True)
+            if rnd.random() < 0.9
+        }
+        return CommitTable.of(priors) if rnd.random() < 0.5 else priors
+
+    def _as_of(self, commits: dict[str, CommitTable]) -> AsOf:
+        live = {group: {place: Commit(700) for place in table.partitions[1:]} for group, table in commits.items()}
+        missing = {
+            GroupPartition(group, *place): self.rnd.choice([AS_OF_GONE, AS_OF_NONE])
+            for group, table in commits.items()
+            for place in self.rnd.sample(self.places, 2)
+            if place not in table
+        }
+        return AsOf(live, missing)
+
+    def _answers(self, keys: object, logs: Logs) -> dict[TopicPartition, PartitionAnswer]:
+        committed: dict[TopicPartition, set[int]] = {}
+        for key, commit in keys.items():  # type: ignore[attr-defined]
+            if commit is not None and not self.rarely():
+                committed.setdefault(key.source_partition, set()).add(commit.offset)
+        return {
+            place: PartitionAnswer(self._places(place, offsets, logs), Tail(0), 10, 10)
+            for place, offsets in committed.items()
+        }
+
+    def _places(self, place: TopicPartition, offsets: set[int], logs: Logs) -> object:
+        log = logs.target.get(copy_of(self.flow, place))
+        end = log.end if isinstance(log, LogRange) else LENGTH
+        places = {offset: self._place(offset, end) for offset in offsets}
+        return PlaceTable(places) if self.rnd.random() < 0.7 else places
+
+    def _place(self, offset: int, end: int) -> Matched | Unmatched:
+        rnd = self.rnd
+        if self.rarely():
+            return Unmatched(
+                rnd.choice(["match-limit", "not-readable: X"]), rnd.choice([None, 50]), rnd.choice([None, (90, 95)])
+            )
+        target = LENGTH * 2 if self.rarely() else min(end, rnd.choice([offset, offset + 5, end]))
+        lower = rnd.choice([(offset, target), (offset - 10, target - 10), (offset - 10, target - 10), None])
+        why = Why.PROVEN if rnd.random() < 0.7 else rnd.choice(list(Why))
+        return Matched(target, why, rnd.choice([0, 0, 3]), rnd.choice([0, 0, 1]), lower, rnd.choice([None, (990, 995)]))
+
+    def _equalities(self) -> dict[str, Equality | None]:
+        return {topic: self.rnd.choice([*Equality, None]) for topic in self.topics}
+
+    def _mm2(self, commits: dict[str, CommitTable], keys: object, logs: Logs, answers: object) -> Mm2Records:
+        rnd, asks, windows = self.rnd, window_questions(self.flow, logs), {}
+        for key, commit in keys.items():  # type: ignore[attr-defined]
+            question = asks(key, commit)
+            if question is not None and rnd.random() < (0.1 if answers else 0.9):
+                at = commit.offset
+                lower, upper = OffsetSync(1, at - 50, at - 40), OffsetSync(2, at + 50, at + 60)
+                windows[question] = Window(rnd.choice([None, lower, lower]), rnd.choice([None, upper]))
+        written = [
+            WrittenCheckpoints(group, copy, rnd.sample(range(6), 5), range(5), [0] * 5, *offsets, [1] * 5)
+            for group, table in commits.items()
+            for offsets in [[rnd.choices(range(LENGTH), k=5) for _ in "st"]]
+            for copy in {copy_of(self.flow, place).topic for place in table.partitions}
+            if rnd.random() < 0.8
+        ]
+        table = CheckpointTable(written)
+        latest = table if rnd.random() < 0.5 else dict(table)
+        syncs = SyncReading(windows, {"offset-sync": rnd.choice([0, 7])})
+        topics = [
+            Mm2Topic(side, name, True, LogRange(0, 9))
+            for side, name in ((Side.TARGET, "A.checkpoints.internal"), (Side.SOURCE, "mm2-offset-syncs.B.internal"))
+        ]
+        return Mm2Records(CheckpointReading(latest, {"checkpoint": 7}), topics[0], syncs, topics[1], Positions())
+
+
+def _with_states(survey: Survey) -> Survey:
+    states = {group: GroupState("Empty") for group in survey.groups}
+    return replace(survey, source=replace(survey.source, states=states), target=replace(survey.target, states=states))
