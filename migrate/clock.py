@@ -3,6 +3,7 @@
 import math
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 # Synchronised clocks differ by seconds. Beyond this, a time of one machine says nothing about the age by another's.
@@ -60,8 +61,13 @@ class Backoff:
 
 def iso(time_ms: int) -> str:
     """Return a time of day as "2026-11-21T06:39:24.123Z"."""
-    moment = datetime.fromtimestamp(time_ms // 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
+    return f"{_second(time_ms // 1000)}.{time_ms % 1000:03d}Z"
+
+
+# The lines of a journal come by the thousand a second, and all bear the time.
+@lru_cache(maxsize=64)
+def _second(time_seconds: int) -> str:
+    return f"{datetime.fromtimestamp(time_seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def minute(time_ms: int) -> str:
