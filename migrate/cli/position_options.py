@@ -1,5 +1,6 @@
 """The options of `plan` that are about positions outside Kafka, and what they mean together."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,9 +27,10 @@ def positions_of(options: Mapping[str, Any]) -> PositionsAsked:
     """Return what was asked of positions; raises `UsageError` for a wrong pair, suffix or combination."""
     from migrate.holders.reader import refuse_suffix
 
-    for origin in options["position_files"]:
-        refuse_suffix(origin)
     given = options["position_files"]
+    for origin in given:
+        refuse_suffix(origin)
+        _refuse_password("--positions", origin)
     if doubled := next((g for g in given if given.count(g) > 1), ""):
         raise UsageError(f"--positions {doubled} is given twice.", "Name each file once.")
     checkpoints = _pairs("--spark-checkpoint", options["spark_checkpoints"], "NAME=URL")
@@ -61,5 +63,15 @@ def _pairs(option_name: str, given: Sequence[str], form: str) -> dict[str, str]:
             raise UsageError(f"{option_name} {text}: expected {form}.", "For example orders=s3a://jobs/orders")
         if holder in pairs:
             raise UsageError(f"{option_name} names {holder} twice.", "Name each holder once.")
+        _refuse_password(option_name, url)
         pairs[holder] = url.rstrip("/")
     return pairs
+
+
+def _refuse_password(option_name: str, url: str) -> None:
+    # A plan names its origins, and a process list shows its options.
+    if re.match(r"[a-zA-Z0-9.+-]+://[^/@]*:[^/@]*@", url):
+        raise UsageError(
+            f"{option_name}: a URL holds a password, which the plan would show to whoever reads it.",
+            "Give it to Spark's file system in spark-defaults.conf, or by a provider of credentials.",
+        )

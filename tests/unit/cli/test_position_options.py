@@ -27,7 +27,12 @@ def refused(tmp_path, *options: str) -> str:
         (("--sink", "job=x"), "none are given"),
         (("--positions", "a.csv", "--source-down"), "--source-down and positions outside Kafka exclude each other"),
         (("--positions", "a.csv", "--no-groups", "--group", "g"), "--no-groups excludes --group"),
+        (("--positions", "s3a://key:hidden@jobs/a.csv"), "--positions: a URL holds a password"),
+        (("--spark-checkpoint", "a=hdfs://me:hidden@host/jobs"), "--spark-checkpoint: a URL holds a password"),
+        (("--positions", "a.csv", "--sink", "a=s3a://key:hidden@jobs/out"), "--sink: a URL holds a password"),
     ],
 )
 def test_what_does_not_go_together_is_wrong_use_before_anything_is_read(tmp_path, options, said):
-    assert said in refused(tmp_path, *options)
+    complaint = refused(tmp_path, *options)
+    assert said in complaint
+    assert "hidden" not in complaint
