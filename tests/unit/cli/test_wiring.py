@@ -122,9 +122,9 @@ class Logs:
 @pytest.mark.parametrize(
     ("source", "target", "small"),
     [
-        (MOST_HELD, MOST_HELD, True),
-        (MOST_HELD + 1, 0, False),
-        (0, MOST_HELD + 1, False),
+        (wiring.MOST_FOR_SMALL, wiring.MOST_FOR_SMALL, True),
+        (wiring.MOST_FOR_SMALL + 1, 0, False),
+        (0, wiring.MOST_FOR_SMALL + 1, False),
         (0, -1, False),
         (None, 0, True),
     ],
