@@ -18,9 +18,11 @@ from migrate.apply.run import ApplyClusters, ApplyOptions, refuse_earlier_format
 from migrate.apply.signatures import Signature, signatures_beside
 from migrate.apply.undo import undo_plan
 from migrate.apply.verify import Known, joint_exit_code, verify, with_members
+from migrate.apply.verify_positions import PositionFinding, exit_code_of, verify_positions
 from migrate.apply.write import Interruption
+from migrate.cli.position_options import checkpoints_of
 from migrate.cli.sign import refusal
-from migrate.cli.wiring import apply_edges
+from migrate.cli.wiring import apply_edges, held_positions
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
 from migrate.kafka.hosted import get_ready
@@ -34,7 +36,8 @@ from migrate.row_table import PlanRows
 from migrate.show.apply import Typed, apply_lines, elsewhere_lines
 from migrate.show.formats import select
 from migrate.show.verify import proof_lines, verify_document, verify_lines
-from migrate.text import shell_word
+from migrate.show.verify_positions import position_lines
+from migrate.text import many, shell_word
 
 Printed = tuple[list[str], int]
 
@@ -229,15 +232,28 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
                 LogSide(target, edges.target.next_records(flow.target_isolation_level)),
             )
             proof = prove(rows, verification.findings, *sides, progress, options["limit"])
-    code = joint_exit_code(verification.exit_code, proof.exit_code if proof else EXIT_DONE)
+    held = _verified_positions(plan, progress, options)
+    code = joint_exit_code(verification.exit_code, proof.exit_code if proof else EXIT_DONE, exit_code_of(held or ()))
     if options["form"] == "json":
-        return list(verify_document(verification, plan, proof)), code
+        return list(verify_document(verification, plan, proof, held)), code
     lines = list(verify_lines(verification, plan, options["width"], options["colour"]))
     if len(rows) != len(plan.rows):
         lines.append(f"{len(rows)} of {len(plan.rows)} rows were looked at, as --group and --only say.")
     if proof is not None:
         lines += ["", *proof_lines(proof, plan, options["width"], options["colour"])]
+    if held is not None:
+        lines += ["", *position_lines(held, options["width"], options["colour"])]
     return lines, code
+
+
+def _verified_positions(plan: Plan, progress: Progress, options: Mapping[str, Any]) -> Sequence[PositionFinding] | None:
+    """Compare the checkpoint folders that were named with the plan's positions; None where none were."""
+    checkpoints = checkpoints_of(options["spark_checkpoints"])
+    if not checkpoints:
+        return None
+    with held_positions(options) as reader:
+        progress.step(f"reading {many(len(checkpoints), 'checkpoint')}")
+        return verify_positions(plan, [reader.checkpoint(asked) for asked in checkpoints])
 
 
 def _roles(flow: Flow, plan: Plan) -> Flow:

@@ -42,7 +42,7 @@ from migrate.cli.options import (
     topic_options,
     writing_options,
 )
-from migrate.cli.position_options import position_options
+from migrate.cli.position_options import position_options, verified_checkpoint_option
 from migrate.cli.positions import positions
 from migrate.cli.utf8 import escape_what_output_lacks, print_in_utf8, take_utf8
 from migrate.errors import EXIT_REFUSED
@@ -296,9 +296,11 @@ def rollback(plan: Path, **options: Any) -> int:
         help="Also read, per row, the next record on the source and the next one on the target, and show them "
              "side by side: offset, time, size, fingerprints equal or not. Never the payload.")  # fmt: skip
 @option("--limit", type=click.IntRange(min=1), metavar="N", help="With --records: only the first N rows.")
+@verified_checkpoint_option
 @row_options
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
         help="json: one document with every row.")  # fmt: skip
+@spark_options
 @command_options
 def verify(plan: Path, **options: Any) -> int:
     """Read the target afresh, and report whether each planned offset is there or consumers have moved on.

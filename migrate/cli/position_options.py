@@ -22,6 +22,12 @@ position_options = together(
     option("--no-groups", is_flag=True, help="Leave all groups out: a plan of positions alone."),
 )  # fmt: skip
 
+verified_checkpoint_option = option(
+    "--spark-checkpoint", "spark_checkpoints", multiple=True, metavar="NAME=URL",
+    help="Also read this checkpoint folder of a query on the target: does it stand where the plan says, or beyond? "
+         "Repeatable; needs Java.",
+)  # fmt: skip
+
 
 def positions_of(options: Mapping[str, Any]) -> PositionsAsked:
     """Return what was asked of positions; raises `UsageError` for a wrong pair, suffix or combination."""
@@ -33,10 +39,9 @@ def positions_of(options: Mapping[str, Any]) -> PositionsAsked:
         _refuse_password("--positions", origin)
     if doubled := next((g for g in given if given.count(g) > 1), ""):
         raise UsageError(f"--positions {doubled} is given twice.", "Name each file once.")
-    checkpoints = _pairs("--spark-checkpoint", options["spark_checkpoints"], "NAME=URL")
     asked = PositionsAsked(
         tuple(options["position_files"]),
-        tuple(CheckpointAsked(holder, url) for holder, url in checkpoints.items()),
+        checkpoints_of(options["spark_checkpoints"]),
         _pairs("--sink", options["sinks"], "HOLDER=URL"),
         frozenset(options["stateful"]),
     )
@@ -53,6 +58,12 @@ def positions_of(options: Mapping[str, Any]) -> PositionsAsked:
     if options["no_groups"] and (options["groups"] or options["groups_file"]):
         raise UsageError("--no-groups excludes --group and --groups-file.", "Omit one of them.")
     return asked
+
+
+def checkpoints_of(given: Sequence[str]) -> tuple[CheckpointAsked, ...]:
+    """Return the checkpoint folders that were named; raises `UsageError` for a wrong pair."""
+    pairs = _pairs("--spark-checkpoint", given, "NAME=URL")
+    return tuple(CheckpointAsked(holder, url) for holder, url in pairs.items())
 
 
 def _pairs(option_name: str, given: Sequence[str], form: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from migrate.apply.exact_admin import ExactAdmin
 from migrate.clock import Clock
 from migrate.errors import MigrateError, UsageError
+from migrate.holders.reader import HolderReader
 from migrate.inventory.read import InventoryReaders
 from migrate.kafka.client_config import client_settings
 from migrate.kafka.hosted import HostedAdmin
@@ -37,6 +38,7 @@ from migrate.survey.group_facts import GroupFactsReader, RememberedGroupFacts
 from migrate.survey.mm2_topics import pinned_log
 from migrate.survey.offsets_export import pin_offsets_topic
 from migrate.survey.policies import CommitsFrom
+from migrate.survey.positions import PositionReader
 from migrate.survey.survey import Clusters
 
 if TYPE_CHECKING:
@@ -154,10 +156,15 @@ def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mappi
 
             clusters = replace(clusters, offsets_topic=SparkTopicCommits(spark, sides[0].java))
         if options.get("position_files") or options.get("spark_checkpoints"):
-            from migrate.holders.reader import HolderReader
-
             clusters = replace(clusters, held_positions=HolderReader(spark))
         yield PlanEdges(clusters, decider)
+
+
+@contextmanager
+def held_positions(options: Mapping[str, Any]) -> Iterator[PositionReader]:
+    """Yield what reads positions outside Kafka, through a Spark of its own; `options` are `master` and `spark_conf`."""
+    with background_spark(options["master"], parse_spark_conf(options["spark_conf"])) as spark:
+        yield HolderReader(spark)
 
 
 def _is_small(flow: Flow, source: ClusterAdmin | None, target: ClusterAdmin) -> bool:

@@ -8,6 +8,7 @@ from migrate.mm2.chain import Window, lower_end
 from migrate.mm2.commands import COMMAND, Mm2Site, resetting, stopping
 from migrate.mm2.flow import RuntimeWord
 from migrate.model import (
+    GROUP_KIND,
     PROVEN_SYNC,
     CheckResult,
     Decision,
@@ -25,6 +26,7 @@ from migrate.model import (
 from migrate.plan.plan import AS_OF_SETTING, Header, Plan
 from migrate.plan.totals import is_proven_best
 from migrate.plan.translate import why_text
+from migrate.show.own_stores import kept_elsewhere
 from migrate.show.table import aligned, headed, wrapped
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE, UNTRANSLATABLE_REASONS
 from migrate.text import Colour, many, name, paint, safe, some
@@ -90,7 +92,8 @@ def _paragraph(sentences: Iterable[Labelled], width: int, colour: bool) -> Itera
 
 def _chosen_rows(plan: Plan, group: str, place: str | None) -> Sequence[Row]:
     groups = plan.groups()
-    rows = groups.get(group)
+    # Of a name that a group and a holder share, the group is told; the holder's rows are in `positions`.
+    rows = groups.get(group) or plan.holders().get(group)
     if not rows:
         near = [g for g in groups if group.lower() in g.lower()][:5] or list(groups)[:5]
         raise UsageError(
@@ -120,21 +123,25 @@ def _group_told(plan: Plan, chosen: Sequence[Row]) -> Iterator[Labelled]:
     """
     group, header = chosen[0].group, plan.header
     topics = {topic for row in chosen for topic in (row.source_topic, row.target_topic)}
-    subjects = {Scope.GROUP: {group}, Scope.TOPIC: topics}
+    own = Scope.GROUP if chosen[0].holder_kind == GROUP_KIND else Scope.HOLDER
+    subjects = {own: {group}, Scope.TOPIC: topics}
     alias = {"source": header.source_alias, "target": header.target_alias}
     states = [
         f"{safe(s.state)} on {name(alias.get(s.side, s.side))}"
         + (f" ({many(s.member_count, 'member')})" if s.member_count else "")
         for s in header.group_states
-        if s.group == group
+        if s.group == group and own is Scope.GROUP
     ]
     if states:
         yield "Group", f"{', '.join(states)} when the plan was made."
-    blocked = [r for r in plan.groups()[group] if r.decision is Decision.BLOCK]
+    is_group = chosen[0].holder_kind == GROUP_KIND
+    blocked = [r for r in (plan.groups() if is_group else plan.holders())[group] if r.decision is Decision.BLOCK]
     if blocked:
-        blocking = [r for r in blocked if r.reason != "group-blocked"]
+        blocking = [r for r in blocked if r.reason not in ("group-blocked", "holder-blocked")]
         which = some((f"{name(r.source_topic)}:{r.partition} ({safe(r.reason)})" for r in blocking), 5)
         yield "Blocked", f"By {which or 'its checks'}; a group is set whole or not at all."
+    for text in kept_elsewhere(group, chosen) if is_group else ():
+        yield "Elsewhere", text
     yield from _checks(c for c in header.checks if c.scope is Scope.CLUSTER or c.subject in subjects.get(c.scope, ()))
 
 
@@ -255,6 +262,8 @@ def _applying(row: Row, header: Header) -> str:
             if row.target_log_start is not None and row.target_log_end is not None:
                 text += f" and the log was [{row.target_log_start}, {row.target_log_end})"
             return f"{text}. {_rereads(row)}"
+        case Decision.MANUAL:
+            return f"Writes nothing: the holder's owner sets {row.target_offset}, see `positions`. {_rereads(row)}"
         case Decision.REMOVE:
             return f"Deletes the offset on {target}: the group had none there before."
         case Decision.KEEP:

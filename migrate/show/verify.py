@@ -4,12 +4,13 @@ The verdict comes first, then what is not as planned, what moved on, what was no
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from migrate.apply.not_written import NotWritten, WhyNotWritten
 from migrate.apply.record_proof import FAILED, Next, RecordProof, RecordVerdict, RowProof
 from migrate.apply.verify import Standing, Verification, VerifyFinding, joint_exit_code
+from migrate.apply.verify_positions import PositionFinding, exit_code_of
 from migrate.clock import iso
 from migrate.errors import EXIT_DONE
 from migrate.match.equality import Part
@@ -18,6 +19,7 @@ from migrate.model import Failure
 from migrate.plan.plan import Plan
 from migrate.show.streamed_json import document_lines, fields_of
 from migrate.show.table import Column, Layout, at_most, columns, layout, names, tally, wrapped
+from migrate.show.verify_positions import position_document
 from migrate.text import Colour, cells, many, name, paint, safe
 
 ROWS_SHOWN = 200
@@ -161,16 +163,23 @@ def proof_lines(proof: RecordProof, plan: Plan, width: int, colour: bool) -> Ite
             yield from wrapped(f"{differing}{safe(row.sentence)}", width, "    ", "      ")
 
 
-def verify_document(verification: Verification, plan: Plan, proof: RecordProof | None) -> Iterator[str]:
+def verify_document(
+    verification: Verification,
+    plan: Plan,
+    proof: RecordProof | None,
+    positions: Sequence[PositionFinding] | None = None,
+) -> Iterator[str]:
     """Return one JSON document in lines: what is committed beside what was planned, and the records if they were read.
 
     `left_out` are the rows that were not written, by the plan or by apply, `blocks` the open blocks without a row.
+    `positions` are those of checkpoints that were read, None where none was.
     """
+    codes = verification.exit_code, proof.exit_code if proof else EXIT_DONE, exit_code_of(positions or ())
     head: dict[str, Any] = {
         "fingerprint": plan.fingerprint,
         "source": plan.header.source_alias,
         "target": plan.header.target_alias,
-        "exit_code": joint_exit_code(verification.exit_code, proof.exit_code if proof else EXIT_DONE),
+        "exit_code": joint_exit_code(*codes),
         "rolled_back": verification.spent,
         "counts": verification.counts(),
         "moving": sorted(verification.moving),
@@ -183,6 +192,8 @@ def verify_document(verification: Verification, plan: Plan, proof: RecordProof |
     if proof is not None:
         head |= {"record_counts": proof.counts(), "record_rows_left_out": proof.left_out}
         lists["records"] = map(_document, proof.rows)
+    if positions is not None:
+        lists["positions"] = map(position_document, positions)
     return document_lines(head, lists)
 
 

@@ -94,4 +94,12 @@ HOLDING = (
         "    if blocked := []:\n",
         ("tests/unit/show/test_positions.py",),
     ),
+    Mutant(
+        "query-that-is-behind-verified",
+        "A query that stands before the planned offset reads again what it has done.",
+        "migrate/apply/verify_positions.py",
+        "        return self.standing in (PositionStanding.EQUAL, PositionStanding.MOVED_ON)\n",
+        "        return self.standing is not PositionStanding.ABSENT\n",
+        ("tests/unit/apply/test_verify_positions.py",),
+    ),
 )

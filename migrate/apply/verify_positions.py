@@ -1,0 +1,91 @@
+"""Whether a Spark query on the target goes on from where the plan says: its checkpoint folder beside the plan's rows.
+
+The folder is read by `migrate.survey.positions.PositionReader`; what it says is compared here. Pure.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
+from migrate.model import Row
+from migrate.plan.plan import Plan
+from migrate.survey.positions import PositionsRead
+from migrate.text import many, name, some
+
+
+class PositionStanding(StrEnum):
+    """Where a checkpoint stands against the plan: at its offset, beyond it, before it, or without the partition."""
+
+    EQUAL = "equal"
+    MOVED_ON = "moved-on"
+    BEHIND = "behind"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class PositionFinding:
+    """One planned position and what a folder has in its place; `seen` is None where it has none."""
+
+    row: Row
+    origin: str
+    batch: int | None
+    seen: int | None
+
+    @property
+    def standing(self) -> PositionStanding:
+        """How the two compare."""
+        if self.seen is None:
+            return PositionStanding.ABSENT
+        planned = self.row.target_offset or 0
+        if self.seen == planned:
+            return PositionStanding.EQUAL
+        return PositionStanding.MOVED_ON if self.seen > planned else PositionStanding.BEHIND
+
+    @property
+    def sentence(self) -> str:
+        """What is seen, in a sentence."""
+        planned, where = self.row.target_offset or 0, f"batch {self.batch}"
+        match self.standing:
+            case PositionStanding.EQUAL:
+                return f"{where} stands at {planned}, as planned"
+            case PositionStanding.MOVED_ON:
+                return f"{where} stands at {self.seen}, moved on by {many((self.seen or 0) - planned, 'offset')}"
+            case PositionStanding.BEHIND:
+                return f"{where} stands at {self.seen}, {planned - (self.seen or 0)} before the planned {planned}"
+            case _:
+                return f"{where} has no such partition: Spark would read it from its beginning; planned is {planned}"
+
+    @property
+    def is_good(self) -> bool:
+        """True if nothing is read that the plan says is done: a query only ever moves on."""
+        return self.standing in (PositionStanding.EQUAL, PositionStanding.MOVED_ON)
+
+
+def verify_positions(plan: Plan, reads: Iterable[PositionsRead]) -> tuple[PositionFinding, ...]:
+    """Compare folders with the positions of the holders of their names; raises `UsageError` for a name of no holder."""
+    found: list[PositionFinding] = []
+    for read in reads:
+        if read.holder not in plan.holders():
+            raise UsageError(
+                f"--spark-checkpoint {name(read.holder)}: the plan has no holder of that name.",
+                f"Holders: {some(map(name, plan.holders()), 5) or 'none'}.",
+            )
+        seen = {(p.topic, p.partition): p.source_next for p in read.positions}
+        found += [
+            PositionFinding(row, read.origin, read.batch, seen.get((row.target_topic, row.partition)))
+            for row in plan.holders()[read.holder]
+            if row.target_offset is not None
+        ]
+    return tuple(found)
+
+
+def exit_code_of(findings: Iterable[PositionFinding]) -> int:
+    """Return 1 if a position is behind or absent, else 0."""
+    return EXIT_DONE if all(finding.is_good for finding in findings) else EXIT_FAILED
+
+
+def counted(findings: Iterable[PositionFinding]) -> Counter[PositionStanding]:
+    """Count findings by how they stand."""
+    return Counter(finding.standing for finding in findings)

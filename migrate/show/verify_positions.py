@@ -1,0 +1,45 @@
+"""Checkpoints beside a plan's positions, as text and as plain values for JSON. Pure."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from migrate.apply.verify_positions import PositionFinding, PositionStanding, counted
+from migrate.show.table import at_most, wrapped
+from migrate.text import Colour, many, name, paint
+
+SHOWN = 200
+
+
+def position_lines(findings: Sequence[PositionFinding], width: int, colour: bool) -> Iterator[str]:
+    """Yield how checkpoints stand: a verdict, then what is not as planned and what has moved on."""
+    bad = [finding for finding in findings if not finding.is_good]
+    total = many(len(findings), "position")
+    text = f"POSITIONS NOT AS PLANNED: {len(bad)} of {total}" if bad else f"POSITIONS VERIFIED: {total}"
+    yield from wrapped(paint(text, Colour.RED if bad else Colour.GREEN, colour), width)
+    counts = counted(findings)
+    yield from wrapped(", ".join(f"{counts[s]} {s}" for s in PositionStanding if counts[s]) or "none", width)
+    moved = [finding for finding in findings if finding.standing is PositionStanding.MOVED_ON]
+    yield from at_most(
+        [_told(finding) for finding in (*bad, *moved)], SHOWN, width, "more; --format json has every one"
+    )
+
+
+def position_document(finding: PositionFinding) -> dict[str, Any]:
+    """Return a finding as plain values."""
+    row = finding.row
+    return {
+        "holder": row.group,
+        "origin": finding.origin,
+        "batch": finding.batch,
+        "target_topic": row.target_topic,
+        "partition": row.partition,
+        "expected": row.target_offset,
+        "seen": finding.seen,
+        "standing": str(finding.standing),
+        "sentence": finding.sentence,
+    }
+
+
+def _told(finding: PositionFinding) -> str:
+    row = finding.row
+    return f"{name(row.group)} {name(row.target_topic)}:{row.partition}: {finding.sentence}"

@@ -1,0 +1,33 @@
+"""Connectors whose sinks keep positions of their own are told by their usual names, and others are not."""
+
+import pytest
+
+from migrate.show.explain import explanation
+from migrate.show.own_stores import kept_elsewhere
+from tests.builders import make_plan, make_position, make_row
+
+
+@pytest.mark.parametrize(
+    ("group", "topic", "word"),
+    [
+        ("cg-control-orders", "orders", "apache/iceberg#16360"),
+        ("anything", "control-iceberg", "new control topic"),
+        ("connect-my-Snowflake-sink", "orders", "offset token for each channel"),
+    ],
+)
+def test_a_store_of_its_own_is_named_with_what_to_do(group, topic, word):
+    rows = [make_row(group, topic)]
+    (said,) = kept_elsewhere(group, rows)
+    assert word in said and said.startswith(group)
+    assert word in " ".join(" ".join(explanation(make_plan(rows), group, width=100)).split())
+
+
+@pytest.mark.parametrize("group", ["billing", "connect-jdbc", "snowflake", "control", "my-cg-control"])
+def test_other_groups_are_left_alone(group):
+    assert not list(kept_elsewhere(group, [make_row(group, "orders")]))
+
+
+def test_a_holder_is_explained_and_what_applying_does_to_it():
+    plan = make_plan([make_position("job", "orders", 0)])
+    said = " ".join(" ".join(explanation(plan, "job", width=100)).split())
+    assert "Writes nothing: the holder's owner sets 650" in said

@@ -1,0 +1,35 @@
+"""What is said of checkpoints beside a plan: the verdict first, then whatever is not equal."""
+
+import json
+
+from migrate.apply.verify_positions import verify_positions
+from migrate.show.verify_positions import position_document, position_lines
+from tests.builders import make_plan, make_position
+from tests.unit.heldscene import checkpoint
+
+PLAN = make_plan([make_position("query", "t", p, target_topic="A.t", target_offset=100) for p in range(3)])
+
+
+def told(*offsets):
+    return list(position_lines(verify_positions(PLAN, [checkpoint("query", offsets)]), 100, False))
+
+
+def test_the_verdict_comes_first_and_what_is_wrong_next():
+    lines = told(("A.t", 0, 100), ("A.t", 1, 99))
+    assert lines[0] == "POSITIONS NOT AS PLANNED: 2 of 3 positions"
+    assert lines[1] == "1 equal, 1 behind, 1 absent"
+    assert "query A.t:1: batch 7 stands at 99" in "\n".join(lines) and "A.t:2" in "\n".join(lines)
+    assert "A.t:0" not in "\n".join(lines)
+
+
+def test_what_moved_on_is_named_and_is_no_trouble():
+    lines = told(("A.t", 0, 100), ("A.t", 1, 100), ("A.t", 2, 130))
+    assert lines[0] == "POSITIONS VERIFIED: 3 positions" and "moved on by 30 offsets" in "\n".join(lines)
+
+
+def test_a_finding_is_plain_values_for_json():
+    finding = verify_positions(PLAN, [checkpoint("query", [("A.t", 0, 100)])])[0]
+    document = json.loads(json.dumps(position_document(finding)))
+    assert (document["holder"], document["standing"], document["expected"], document["batch"]) == (
+        "query", "equal", 100, 7,
+    )  # fmt: skip
