@@ -8,20 +8,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
-from migrate.model import Row
+from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, UsageError
+from migrate.model import Decision, Row
 from migrate.plan.plan import Plan
 from migrate.survey.positions import PositionsRead
 from migrate.text import many, name, some
 
 
 class PositionStanding(StrEnum):
-    """Where a checkpoint stands against the plan: at its offset, beyond it, before it, or without the partition."""
+    """Where a checkpoint stands against the plan: at its offset, beyond it, before it, or without the partition.
+
+    `LEFT_OUT` is what the plan gives no offset to set, so that nothing can be said of it.
+    """
 
     EQUAL = "equal"
     MOVED_ON = "moved-on"
     BEHIND = "behind"
     ABSENT = "absent"
+    LEFT_OUT = "left-out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class PositionFinding:
     @property
     def standing(self) -> PositionStanding:
         """How the two compare."""
+        if self.row.decision is not Decision.MANUAL or self.row.target_offset is None:
+            return PositionStanding.LEFT_OUT
         if self.seen is None:
             return PositionStanding.ABSENT
         planned = self.row.target_offset or 0
@@ -54,7 +60,9 @@ class PositionFinding:
                 return f"{where} stands at {self.seen}, moved on by {many((self.seen or 0) - planned, 'offset')}"
             case PositionStanding.BEHIND:
                 return f"{where} stands at {self.seen}, {planned - (self.seen or 0)} before the planned {planned}"
-            case _:
+            case PositionStanding.LEFT_OUT:
+                return f"the plan gives it no offset to set ({self.row.decision}, {self.row.reason})"
+            case PositionStanding.ABSENT:
                 return f"{where} has no such partition: Spark would read it from its beginning; planned is {planned}"
 
     @property
@@ -76,14 +84,16 @@ def verify_positions(plan: Plan, reads: Iterable[PositionsRead]) -> tuple[Positi
         found += [
             PositionFinding(row, read.origin, read.batch, seen.get((row.target_topic, row.partition)))
             for row in plan.holders()[read.holder]
-            if row.target_offset is not None
         ]
     return tuple(found)
 
 
 def exit_code_of(findings: Iterable[PositionFinding]) -> int:
-    """Return 1 if a position is behind or absent, else 0."""
-    return EXIT_DONE if all(finding.is_good for finding in findings) else EXIT_FAILED
+    """Return 1 if a position is behind or absent, 4 if the plan gave some no offset, else 0."""
+    standings = {finding.standing for finding in findings}
+    if standings & {PositionStanding.BEHIND, PositionStanding.ABSENT}:
+        return EXIT_FAILED
+    return EXIT_PARTLY if PositionStanding.LEFT_OUT in standings else EXIT_DONE
 
 
 def counted(findings: Iterable[PositionFinding]) -> Counter[PositionStanding]:

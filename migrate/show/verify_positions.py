@@ -13,9 +13,15 @@ SHOWN = 200
 def position_lines(findings: Sequence[PositionFinding], width: int, colour: bool) -> Iterator[str]:
     """Yield how checkpoints stand: a verdict, then what is not as planned and what has moved on."""
     bad = [finding for finding in findings if not finding.is_good]
-    total = many(len(findings), "position")
-    text = f"POSITIONS NOT AS PLANNED: {len(bad)} of {total}" if bad else f"POSITIONS VERIFIED: {total}"
-    yield from wrapped(paint(text, Colour.RED if bad else Colour.GREEN, colour), width)
+    wrong = [finding for finding in bad if finding.standing is not PositionStanding.LEFT_OUT]
+    good, total = len(findings) - len(bad), many(len(findings), "position")
+    if wrong:
+        text, tone = f"POSITIONS NOT AS PLANNED: {len(wrong)} of {total}", Colour.RED
+    elif bad:
+        text, tone = f"POSITIONS VERIFIED IN PART: {good} of {total}", Colour.YELLOW
+    else:
+        text, tone = f"POSITIONS VERIFIED: {total}", Colour.GREEN
+    yield from wrapped(paint(text, tone, colour), width)
     counts = counted(findings)
     yield from wrapped(", ".join(f"{counts[s]} {s}" for s in PositionStanding if counts[s]) or "none", width)
     moved = [finding for finding in findings if finding.standing is PositionStanding.MOVED_ON]

@@ -38,5 +38,15 @@ def test_a_holder_that_the_plan_has_not_is_wrong_use():
         found(("A.t", 0, 100), holder="other")
 
 
+def test_a_position_that_the_plan_blocks_is_left_out_and_never_a_success():
+    blocked = make_position(
+        "query", "t", 1, target_topic="A.t", target_offset=None, decision="block", holder_kind="spark-checkpoint"
+    )
+    plan = make_plan([next(iter(PLAN.positions)), blocked])
+    seen = verify_positions(plan, [checkpoint("query", [("A.t", 0, 100), ("A.t", 1, 100)])])
+    assert [f.standing for f in seen] == [PositionStanding.EQUAL, PositionStanding.LEFT_OUT]
+    assert exit_code_of(seen) == 4 and "no offset to set" in seen[1].sentence
+
+
 def test_one_position_behind_is_enough_to_fail():
     assert exit_code_of(found(("A.t", 0, 100), ("A.t", 1, 99))) == 1

@@ -27,6 +27,12 @@ def test_what_moved_on_is_named_and_is_no_trouble():
     assert lines[0] == "POSITIONS VERIFIED: 3 positions" and "moved on by 30 offsets" in "\n".join(lines)
 
 
+def test_what_the_plan_blocks_is_no_success():
+    plan = make_plan([make_position("query", "t", 0, target_topic="A.t", target_offset=None, decision="block")])
+    lines = list(position_lines(verify_positions(plan, [checkpoint("query", [("A.t", 0, 1)])]), 100, False))
+    assert lines[0] == "POSITIONS VERIFIED IN PART: 0 of 1 position" and "no offset to set" in "\n".join(lines)
+
+
 def test_a_finding_is_plain_values_for_json():
     finding = verify_positions(PLAN, [checkpoint("query", [("A.t", 0, 100)])])[0]
     document = json.loads(json.dumps(position_document(finding)))
