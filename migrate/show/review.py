@@ -64,6 +64,7 @@ def open_plan(path: str | Path) -> Plan:
 def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
     """Return what a plan is, as `show` says at its top: verdict, fingerprint, clusters, totals."""
     counted, h = totals(plan), plan.header
+    held = counted.positions
     filtered = ", ".join(f"{name} {n}" for name, n in counted.filtered.items())
     facts = {
         "verdict": verdict(plan, counted)[0],
@@ -85,6 +86,7 @@ def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
         "MM2 would re-read more": f"{counted.mm2.behind_records} on {counted.mm2.behind_rows} rows",
         "MM2 would skip": f"{counted.mm2.skipping_records} on {counted.mm2.skipping_rows} rows",
         "MM2 has no checkpoint": f"{counted.mm2.absent_rows} rows",
+        "positions outside Kafka": f"{held.positions} of {held.holders} holders, {held.holders_blocked} blocked",
         "settings": "; ".join(f"{k}={v}" for k, v in sorted(h.settings.items())),
         "waivers": ", ".join(h.waivers) or "none",
         "signatures": _signed(plan, path),
@@ -135,6 +137,24 @@ def groups_table(plan: Plan) -> "pd.DataFrame":
     names = ["group", "rows", *map(str, Decision), "blocked", *numbers, "without_checkpoint", "on_source", "on_target",
              "reasons"]  # fmt: skip
     return data_frame(lines, names, numbers).set_index("group")
+
+
+def positions_table(plan: Plan) -> "pd.DataFrame":
+    """Return one line per holder of positions outside Kafka: how many, by decision, re-reads, and what blocks it."""
+    blocked = plan.blocked_holders()
+    lines = [
+        {
+            "holder": holder,
+            "kind": rows[0].holder_kind,
+            "positions": len(rows),
+            "manual": group_totals(rows).decisions.get(Decision.MANUAL, 0),
+            "blocked": holder in blocked,
+            "rereads": group_totals(rows).rereads,
+            "reasons": ", ".join(sorted({row.reason for row in rows})),
+        }
+        for holder, rows in plan.holders().items()
+    ]
+    return data_frame(lines, ["holder", "kind", "positions", "manual", "blocked", "rereads", "reasons"], ["rereads"])
 
 
 def grades_table(plan: Plan) -> "pd.DataFrame":

@@ -102,4 +102,12 @@ HOLDING = (
         "        return self.standing is not PositionStanding.ABSENT\n",
         ("tests/unit/apply/test_verify_positions.py",),
     ),
+    Mutant(
+        "groups-held-up-by-holders",
+        "What blocks a holder alone keeps no group from being applied.",
+        "migrate/plan/plan.py",
+        "        in_blocked += [row for holder in self.blocked_holders() for row in holders[holder]]\n",
+        "",
+        ("tests/unit/apply/test_positions_untouched.py",),
+    ),
 )

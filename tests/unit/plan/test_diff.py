@@ -15,7 +15,7 @@ from migrate.plan.diff import diff
 from migrate.plan.file import write_plan
 from migrate.row_table import row_document
 from migrate.show.diff import diff_document, diff_lines
-from tests.builders import make_check, make_plan, make_row
+from tests.builders import make_check, make_plan, make_position, make_row
 from tests.unit.goldenplan import golden_plan
 
 
@@ -161,3 +161,14 @@ def test_diff_has_a_json_form_and_no_other(files):
     assert [row["group"] for row in told["gone"]] == ["gone"]
     for form in ("csv", "jsonl", "kcg"):
         assert show(tonight, "--diff", rehearsal, "--format", form).exit_code == 2
+
+
+def test_positions_that_differ_are_told_apart_from_the_rows_of_groups():
+    before = make_plan([make_row(), make_position("job", "orders", 0), make_position("job", "orders", 1)])
+    now = make_plan([make_row(), make_position("job", "orders", 0, target_offset=1), make_position("new", "orders", 0)])
+    told = diff(before, now)
+    (setting,) = told.settings
+    assert (setting.name, setting.before) == ("positions outside Kafka", "2 of 1 holders")
+    assert setting.now == "2 of 2 holders, 3 differ"
+    assert not (told.judged or told.moved or told.new or told.gone) and not told.is_empty
+    assert diff(before, before).is_empty

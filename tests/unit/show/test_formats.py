@@ -20,7 +20,7 @@ from migrate.show.formats import FORMATS, select
 from migrate.show.plan_export import kcg_companion, refuse_unprintable
 from migrate.show.plan_table import Page, table
 from migrate.text import cells
-from tests.builders import make_check, make_plan, make_row, make_untranslated
+from tests.builders import make_check, make_plan, make_position, make_row, make_untranslated
 from tests.unit.goldenfiles import compare_with_golden
 from tests.unit.goldenplan import golden_plan
 from tests.unit.pages import render
@@ -256,6 +256,10 @@ def first(plan):
         (make_plan([make_row(target_prior=900, reason="rewound")]),
          "READY TO APPLY: 1 offset of 1 group; but 1 row rewinds, see below"),
         (make_plan([make_row(decision=Decision.REMOVE)], kind="undo"), "UNDO: READY TO APPLY: 1 offset of 1 group"),
+        (make_plan([make_row(), make_position()]), "READY TO APPLY: 1 offset of 1 group"),
+        (make_plan([make_position(), make_position("other")]), "READY: 2 positions of 2 holders to set"),
+        (make_plan([make_row(), make_position(decision=Decision.BLOCK, reason="rewind")]),
+         "BLOCKED: 1 of 1 holder of positions; 1 group can be applied"),
     ],
 )  # fmt: skip
 def test_the_first_line_is_the_verdict(plan, verdict):

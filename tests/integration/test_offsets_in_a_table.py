@@ -1,0 +1,99 @@
+"""The worked example of docs/positions.md: a loader with its offsets in MariaDB, in one transaction with its rows.
+
+It reads on A, is stopped, its table is exported, planned and set anew, and it goes on from B: every record once.
+"""
+
+import csv
+from collections import Counter
+from contextlib import closing
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from tests.integration.cli import CommandLine
+from tests.integration.clusters import QUIET, READ_SECONDS, drain
+from tests.integration.mariadb import Database, database
+from tests.integration.scene import Scene
+from tests.lab.lab import Lab
+from tests.lab.waiting import wait_until
+from tests.seeds import new_seed
+
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
+
+TABLES = """
+CREATE TABLE offsets (topic VARCHAR(249), partition_id INT, next_offset BIGINT, PRIMARY KEY (topic, partition_id));
+CREATE TABLE loaded (id VARCHAR(200));
+"""
+# As docs/positions.md has it.
+EXPORT = "SELECT 'loader' holder, topic, partition_id `partition`, next_offset `offset` FROM offsets"
+
+
+class Loader:
+    """Reads on from where its table says, and writes rows and offsets in one transaction."""
+
+    def __init__(self, tables: Database, bootstrap: str) -> None:
+        self.tables, self.bootstrap = tables, bootstrap
+
+    def load(self, most: int | None = None) -> None:
+        """Load all that there is; or some, so many at least."""
+        table = csv.DictReader(StringIO(self.tables.run("SELECT * FROM offsets")), delimiter="\t")
+        at = {(row["topic"], int(row["partition_id"])): int(row["next_offset"]) for row in table}
+        taken: list[Any] = []
+        settings = {"bootstrap.servers": self.bootstrap, "group.id": "loader-never-commits",
+                    "enable.auto.commit": False, "enable.partition.eof": most is None, **QUIET}  # fmt: skip
+        with closing(Consumer(settings)) as consumer:
+            consumer.assign([TopicPartition(topic, p, offset) for (topic, p), offset in at.items()])
+            if most is None:
+                drain(consumer, set(at), taken.append)
+            else:
+                wait_until(
+                    lambda: taken.extend(consumer.consume(100, 0.05)) or len(taken) >= most, READ_SECONDS, "records"
+                )
+        statements = ["START TRANSACTION;"]
+        for message in taken:
+            assert message.error() is None
+            (mine,) = [value.decode() for name, value in message.headers() if name == "id"]
+            statements += [
+                f"INSERT INTO loaded VALUES ('{mine}');",
+                f"UPDATE offsets SET next_offset={message.offset() + 1} "
+                f"WHERE topic='{message.topic()}' AND partition_id={message.partition()};",
+            ]
+        self.tables.run("\n".join([*statements, "COMMIT;"]))
+
+    def loaded(self) -> Counter[str]:
+        """The identities of all records that were loaded."""
+        return Counter(self.tables.run("SELECT id FROM loaded").split("\n")[1:-1])
+
+
+def test_a_loader_with_offsets_in_mariadb_goes_on_from_b_with_every_record_exactly_once(
+    lab: Lab, tmp_path: Path
+) -> None:
+    scene, commands = Scene(lab, "table", new_seed()), CommandLine.of(lab, tmp_path)
+    topic = scene.create("loaded", 3)
+    scene.write(scene.partitions, 2000)
+    with database(tmp_path) as tables:
+        tables.run(TABLES + "".join(f"INSERT INTO offsets VALUES ('{topic}', {p}, 0);" for p in range(3)))
+        Loader(tables, lab.source_bootstrap).load(most=700)
+        before = tables.run(EXPORT)
+        (tmp_path / "offsets.csv").write_text(before.replace("\t", ","))
+        scene.write(scene.partitions, 1000)
+        scene.wait_replicated()
+        commands.plan("jobs.plan", "--no-groups", "--positions", "offsets.csv").expect(0)
+        commands.run("positions", "jobs.plan", "--format", "csv", "--out", "on-b.csv").expect(0)
+        rows = list(csv.DictReader((tmp_path / "on-b.csv").open()))
+        assert {row["topic"] for row in rows} == {scene.copy(topic)} and {row["grade"] for row in rows} == {"exact"}
+        assert {row["rereads_at_most"] for row in rows} == {"0"}
+        tables.run(
+            "START TRANSACTION; DELETE FROM offsets;"
+            + "".join(f"INSERT INTO offsets VALUES ('{r['topic']}', {r['partition']}, {r['offset']});" for r in rows)
+            + "COMMIT;"
+        )
+        some = Loader(tables, lab.target_bootstrap).loaded()
+        assert 700 <= some.total() < 3000
+        Loader(tables, lab.target_bootstrap).load()
+        loaded = Loader(tables, lab.target_bootstrap).loaded()
+    written = [record.identity for place in scene.partitions for record in scene.written[place]]
+    assert loaded == Counter(written) and len(written) == 3000

@@ -1,0 +1,404 @@
+"""Jobs that keep their own offsets move too: real Structured Streaming queries, stopped on A and continued on B.
+
+MM2 is killed while it copies, and producers write in transactions; a topic is compacted. Queries write the identity of
+every record that they read, so that what was lost, and what was read twice, is counted.
+"""
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from migrate.spark.session import spark_session, stop_session
+from tests.integration import oracle
+from tests.integration.cli import CommandLine, Ran
+from tests.integration.clusters import QUIET, READ_SECONDS, AnyLab, Partition, drain
+from tests.integration.killedscene import kill_mid_stream, wait_cleaned
+from tests.integration.scene import COMPACTED, Scene
+from tests.lab.fixtures import own_clusters_only
+from tests.lab.lab import Lab
+from tests.lab.options import MirrorOptions
+from tests.lab.waiting import wait_until
+from tests.seeds import new_seed
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+# A copy that the target's cleaner took while the source's did not is missing, and no offset can bring it.
+ACCEPTED = ("--accept", "missing-on-target")
+IDENTITY = "cast(filter(headers, h -> h.key = 'id')[0].value as string) id"
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    session = spark_session("local[2]", {"spark.sql.shuffle.partitions": "2"})
+    yield session
+    stop_session(session)
+
+
+@dataclass(frozen=True, repr=False)
+class Queries:
+    """Streaming queries over Kafka in a folder; each runs until it has read all there is, and stops between batches."""
+
+    spark: Any
+    folder: Path
+
+    def source(self, bootstrap: str, topics: list[str], **options: str) -> Any:
+        reading = {
+            "kafka.bootstrap.servers": bootstrap, "subscribe": ",".join(topics), "startingOffsets": "earliest",
+            "kafka.isolation.level": "read_committed", "includeHeaders": "true", "maxOffsetsPerTrigger": "800",
+        }  # fmt: skip
+        return self.spark.readStream.format("kafka").options(**(reading | options)).load()
+
+    def copy(self, source: Any, checkpoint: str, out: str) -> None:
+        """Write where each record stands, and which it is."""
+        writing = source.selectExpr("topic", "partition", "offset", IDENTITY).writeStream.format("json")
+        self.finish(writing.option("path", str(self.folder / out)), checkpoint)
+
+    def count(self, source: Any, checkpoint: str) -> dict[str, int]:
+        """Count the records of each key, in a state that the checkpoint keeps; return the counts in the end."""
+        counts: dict[str, int] = {}
+
+        def take(batch: Any, number: int) -> None:
+            counts.update({row["key"]: row["count"] for row in batch.collect()})
+
+        counting = source.groupBy(source["key"].cast("string").alias("key")).count()
+        self.finish(counting.writeStream.outputMode("complete").foreachBatch(take), checkpoint)
+        return counts
+
+    def finish(self, writing: Any, checkpoint: str) -> None:
+        query = writing.option("checkpointLocation", str(self.folder / checkpoint)).trigger(availableNow=True).start()
+        assert query.awaitTermination(READ_SECONDS), "the query has not read all there is"
+
+    def written(self, out: str) -> list[Any]:
+        """What readers of a folder see: Spark goes by the log of its batches."""
+        if not (self.folder / out).exists():
+            return []
+        return list(self.spark.read.schema("topic string, partition int, offset long, id string")
+                    .json(str(self.folder / out)).collect())  # fmt: skip
+
+
+@dataclass(repr=False)
+class Moved:
+    """A scene whose queries were stopped on A amid it, the plan of their positions, and where each was."""
+
+    scene: Scene
+    queries: Queries
+    commands: CommandLine
+    at: Mapping[Partition, int] = field(default_factory=dict)
+
+    @property
+    def amid(self) -> dict[Partition, int]:
+        """Where a reader was that had come half as far."""
+        return {place: offset // 2 for place, offset in self.at.items()}
+
+    @property
+    def topics(self) -> list[str]:
+        return sorted(self.scene.topics)
+
+    @property
+    def countable(self) -> list[str]:
+        """The topics of which B has what A has: no cleaner works on them, and no transaction was aborted."""
+        return [topic for topic in self.topics if topic.startswith("plain")]
+
+    def copies(self, topics: list[str]) -> list[str]:
+        return [self.scene.copy(topic) for topic in topics]
+
+    def folder(self, name: str) -> str:
+        return str(self.queries.folder / name)
+
+    def plan(self, name: str, *options: str) -> Ran:
+        return self.commands.plan(name, "--no-groups", *ACCEPTED, *options)
+
+    def positions(self, name: str, form: str, *options: str) -> Ran:
+        return self.commands.run("positions", name, "--format", form, *options)
+
+    def rows(self, name: str) -> dict[tuple[str, str, int], dict[str, Any]]:
+        rows = self.commands.document(name)["positions"]
+        return {(row["group"], row["source_topic"], row["partition"]): row for row in rows}
+
+
+def position_in(checkpoint: Path) -> dict[Partition, int]:
+    newest = max(int(p.name) for p in (checkpoint / "offsets").iterdir() if p.name.isdecimal())
+    line = json.loads((checkpoint / "offsets" / str(newest)).read_text().split("\n")[2])
+    return {(topic, int(p)): offset for topic, places in line.items() for p, offset in places.items()}
+
+
+@pytest.fixture(scope="module", params=["default", pytest.param("identity", marks=pytest.mark.long)])
+def flow_lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AnyLab]:
+    """The lab of the run, and one whose topics keep their names."""
+    if request.param == "default":
+        yield request.getfixturevalue("lab")
+        return
+    own_clusters_only()
+    with Lab(tmp_path_factory.mktemp("identity"), mirror=MirrorOptions(policy="identity")) as own:
+        yield own
+
+
+@pytest.fixture(scope="module")
+def moved(flow_lab: AnyLab, spark: Any, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Moved:
+    lab = flow_lab
+    scene = Scene(lab, "held", new_seed())
+    plain, tx = scene.create("plain", 3), scene.create("tx", 2)
+    # Waiting for cleaners takes most of a minute.
+    compacted = scene.create("compacted", 1, COMPACTED) if pytestconfig.getoption("--long") else ""
+
+    def write() -> None:
+        for _ in range(3):
+            scene.write([(plain, p) for p in range(3)], 700)
+            scene.write_transactions([(tx, p) for p in range(2)], 400)
+            if compacted:
+                scene.write_compacted([(compacted, 0)], 400)
+
+    kill_mid_stream(scene, write)
+    lab.mirror.start()
+    write()
+    folder = tmp_path_factory.mktemp("held")
+    made = Moved(scene, Queries(spark, folder), CommandLine.of(lab, folder))
+    source = lab.source_bootstrap
+    made.queries.copy(made.queries.source(source, made.topics), "copying", "out")
+    made.queries.count(made.queries.source(source, made.countable), "counting")
+    made.at = position_in(folder / "copying")
+    write()
+    scene.wait_replicated()
+    if compacted:
+        wait_cleaned(scene, [compacted])
+    return made
+
+
+@pytest.fixture(scope="module")
+def planned(moved: Moved) -> Moved:
+    """The plan of the two queries, and of a loader whose table keeps the last record that it has done."""
+    with (moved.queries.folder / "table.csv").open("w") as file:
+        file.write("holder,topic,partition,offset,meaning\n")
+        file.writelines(f"loader,{t},{p},{offset - 1},last\n" for (t, p), offset in moved.at.items() if offset)
+        # Amid what MM2 was copying when it was killed.
+        file.writelines(f"early,{t},{p},{offset},next\n" for (t, p), offset in moved.amid.items())
+    ran = moved.plan(
+        "held.plan", "--positions", "table.csv", "--spark-checkpoint", f"copying={moved.folder('copying')}",
+        "--spark-checkpoint", f"counting={moved.folder('counting')}", "--sink", f"copying={moved.folder('out')}",
+        "--accept", "sink-remembers-batches:copying",
+    )  # fmt: skip
+    ran.expect(0)
+    accepted = {(c["check"], c["subject"]) for c in moved.commands.document("held.plan")["checks"] if c["accepted"]
+                if c["check"] != "missing-on-target"}  # fmt: skip
+    assert accepted == {("sink-remembers-batches", "copying")}, str(ran)
+    return moved
+
+
+def judge(moved: Moved, holder: str, read: Mapping[Partition, list[str]]) -> Counter[str]:
+    """Every owed record that is there was read, exact rows read each once, and no row reads more than it states."""
+    truth, rows = moved.scene.truth(), moved.rows("held.plan")
+    counted: Counter[str] = Counter()
+    for place, at in (moved.amid if holder == "early" else moved.at).items():
+        row, seen = rows[holder, *place], Counter(read.get(place, []))
+        owed = oracle.owed(truth[place], at) - oracle.missing(truth[place], at)
+        assert not owed - seen.keys(), f"{place}: lost {sorted(owed - seen.keys())[:5]}"
+        # MM2 copies aborted records too, and those that A's cleaner has taken since: they are nobody's second time.
+        done = {record.identity for record in truth[place].written if record.offset < at}
+        more = sum(count if identity in done else count - 1 for identity, count in seen.items())
+        assert row["rereads_at_most"] is not None and more <= row["rereads_at_most"], (place, more, row)
+        if row["grade"] == "exact" and row["rereads_at_most"] == 0:
+            assert all(seen[identity] == 1 for identity in owed), place
+            counted["exact, once each"] += len(owed)
+        counted["owed"] += len(owed)
+        counted["twice"] += more
+    print(f"{holder}: {dict(counted)}, lost 0")
+    return counted
+
+
+def by_place(moved: Moved, rows: list[Any]) -> dict[Partition, list[str]]:
+    source = {moved.scene.copy(topic): topic for topic in moved.topics}
+    read: dict[Partition, list[str]] = {}
+    for row in rows:
+        read.setdefault((source[row["topic"]], row["partition"]), []).append(row["id"])
+    return read
+
+
+def test_a_query_with_a_new_checkpoint_and_a_new_folder_reads_every_owed_record_on_b(planned: Moved) -> None:
+    lab = planned.scene.lab
+    ran = planned.positions("held.plan", "spark", "--holder", "copying").expect(0)
+    assert "NEW checkpointLocation" in " ".join(ran.stderr.split()) and "_spark_metadata" in ran.stderr
+    queries = planned.queries
+    source = queries.source(lab.target_bootstrap, planned.copies(planned.topics), startingOffsets=ran.stdout.strip())
+    queries.copy(source, "copying-on-b", "out-of-b")
+    counted = judge(planned, "copying", by_place(planned, queries.written("out-of-b")))
+    verified = planned.commands.verify("held.plan", "--spark-checkpoint", f"copying={planned.folder('copying-on-b')}")
+    verified.expect(0)
+    assert f"POSITIONS VERIFIED: {len(planned.at)} positions" in verified.stdout and "moved on by" in verified.stdout
+    if planned.copies(planned.topics) != planned.topics:
+        behind = planned.commands.verify("held.plan", "--spark-checkpoint", f"copying={planned.folder('copying')}")
+        assert f"POSITIONS NOT AS PLANNED: {len(planned.at)} of" in behind.expect(1).stdout, "that is A's own folder"
+    assert counted["exact, once each"] > 0.5 * counted["owed"] > 0
+
+
+def test_a_new_checkpoint_with_the_old_folder_drops_batches_in_silence_and_the_rewritten_one_does_not(
+    planned: Moved,
+) -> None:
+    lab = planned.scene.lab
+    queries, folder = planned.queries, planned.queries.folder
+    starting = planned.positions("held.plan", "spark", "--holder", "copying").expect(0).stdout.strip()
+    shutil.copytree(folder / "out", folder / "trap")
+    before = len(queries.written("trap"))
+    source = queries.source(lab.target_bootstrap, planned.copies(planned.topics), startingOffsets=starting)
+    queries.copy(source, "trapped", "trap")
+    trapped = len(queries.written("trap")) - before
+    planned.positions("held.plan", "spark-checkpoint", "--holder", "copying", "--out", "rewritten").expect(0)
+    shutil.copytree(folder / "out", folder / "kept")
+    shutil.copytree(folder / "copying", folder / "continued")
+    overlay(folder / "rewritten", folder / "continued")
+    queries.copy(queries.source(lab.target_bootstrap, planned.copies(planned.topics)), "continued", "kept")
+    on_b = Counter(queries.written("kept")) - Counter(queries.written("out"))
+    counted = judge(planned, "copying", by_place(planned, list(on_b.elements())))
+    assert trapped < counted["owed"], "the sink should have dropped what it takes for batches that it has had"
+    print(f"trap: {trapped} of {counted['owed']} owed records written with a new checkpoint and the old folder")
+
+
+def test_a_state_goes_on_from_a_rewritten_checkpoint_and_counts_what_a_batch_over_a_counts(
+    planned: Moved,
+) -> None:
+    lab = planned.scene.lab
+    queries, folder = planned.queries, planned.queries.folder
+    planned.positions("held.plan", "spark-checkpoint", "--holder", "counting", "--out", "counted").expect(0)
+    shutil.copytree(folder / "counting", folder / "counting-on-b")
+    overlay(folder / "counted", folder / "counting-on-b")
+    before = {p: p.read_bytes() for p in (folder / "counting").rglob("*") if p.is_file()}
+    source = queries.source(lab.target_bootstrap, planned.copies(planned.countable))
+    counts = queries.count(source, "counting-on-b")
+    whole = (
+        planned.queries.spark.read.format("kafka").option("kafka.bootstrap.servers", lab.source_bootstrap)
+        .option("subscribe", ",".join(planned.countable)).option("kafka.isolation.level", "read_committed").load()
+    )  # fmt: skip
+    expected = {row["key"]: row["count"] for row in whole.groupBy(whole["key"].cast("string").alias("key")).count()
+                .collect()}  # fmt: skip
+    assert counts == expected and sum(counts.values()) > 0
+    assert {p: p.read_bytes() for p in (folder / "counting").rglob("*") if p.is_file()} == before, "A's folder"
+
+
+def overlay(rewritten: Path, checkpoint: Path) -> None:
+    """Put a rewritten batch into a copy of the checkpoint, as docs/positions.md says."""
+    for file in (rewritten / "offsets").iterdir():
+        shutil.copyfile(file, checkpoint / "offsets" / file.name)
+        (checkpoint / "offsets" / f".{file.name}.crc").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(("holder", "meaning"), [("loader", "last"), ("early", "next")])
+def test_a_loader_seeks_to_what_csv_says_in_its_own_meaning(planned: Moved, holder: str, meaning: str) -> None:
+    lab = planned.scene.lab
+    ran = planned.positions("held.plan", "csv", "--holder", holder).expect(0)
+    listed = list(csv.DictReader(StringIO(ran.stdout)))
+    assert {row["meaning"] for row in listed} == {meaning}
+    beyond = meaning == "last"
+    places = {(row["topic"], int(row["partition"])): int(row["offset"]) + beyond for row in listed}
+    read: dict[Partition, list[str]] = {}
+    settings = {"bootstrap.servers": lab.target_bootstrap, "group.id": "loader-never-commits",
+                "enable.auto.commit": False, "enable.partition.eof": True,
+                "isolation.level": "read_committed", **QUIET}  # fmt: skip
+    source = {planned.scene.copy(topic): topic for topic in planned.topics}
+    with closing(Consumer(settings)) as consumer:
+        consumer.assign([TopicPartition(topic, p, offset) for (topic, p), offset in places.items()])
+
+        def take(message: Any) -> None:
+            (mine,) = [value for name, value in message.headers() if name == "id"]
+            read.setdefault((source[message.topic()], message.partition()), []).append(mine.decode())
+
+        drain(consumer, set(places), take)
+    assert judge(planned, holder, read)["owed"] > 0
+
+
+def test_kafkas_own_tool_takes_the_holders_that_shall_become_groups(planned: Moved) -> None:
+    lab = planned.scene.lab
+    planned.positions("held.plan", "kcg", "--holder", "copying", "--out", "held.kcg").expect(0)
+    file = planned.queries.folder / "held.kcg"
+    tool = lab.kafka_tool(
+        "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--bootstrap-server", lab.target_bootstrap,
+        "--group", "copying", "--reset-offsets", "--from-file", str(file), "--dry-run",
+    )  # fmt: skip
+    assert tool.returncode == 0, tool.stdout + tool.stderr
+    taken = {tuple(line.split()[1:4]) for line in tool.stdout.splitlines() if line.startswith("copying ")}
+    rows = planned.rows("held.plan").values()
+    wanted = [row for row in rows if row["group"] == "copying"]
+    assert taken == {(r["target_topic"], str(r["partition"]), str(r["target_offset"])) for r in wanted}, tool.stdout
+
+
+KILLED_QUERY = """
+import sys, time
+from pathlib import Path
+from migrate.spark.session import spark_session
+bootstrap, topics, folder = sys.argv[1:4]
+spark = spark_session("local[1]")
+def take(batch, number):
+    if number == 2:
+        Path(folder, "in-batch-2").touch()
+        time.sleep(3600)
+(spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topics)
+ .option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", "400").load()
+ .writeStream.foreachBatch(take).option("checkpointLocation", folder + "/killed").start().awaitTermination())
+"""
+
+
+@pytest.mark.long
+def test_a_query_that_was_killed_in_mid_batch_is_blocked_and_the_way_out_works(planned: Moved) -> None:
+    lab = planned.scene.lab
+    folder, topics = planned.queries.folder, planned.countable
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED_QUERY, lab.source_bootstrap, ",".join(topics), str(folder)],
+        env=environment, start_new_session=True,
+    )  # fmt: skip
+    try:
+        wait_until(lambda: (folder / "in-batch-2").exists(), READ_SECONDS, "the query to be in its third batch")
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(READ_SECONDS)
+    killed = ("--spark-checkpoint", f"killed={folder / 'killed'}")
+    ran = planned.plan("killed.plan", *killed).expect(3)
+    document = planned.commands.document("killed.plan")
+    blocks = {(c["check"], c["subject"]) for c in document["checks"] if c["counts_as"] == "block" and not c["accepted"]}
+    assert blocks == {("spark-batch-open", "killed")}, str(ran)
+    planned.positions("killed.plan", "spark").expect(3)
+    source = planned.queries.source(lab.source_bootstrap, topics)
+    planned.queries.finish(source.writeStream.foreachBatch(lambda batch, number: None), "killed")
+    planned.plan("mended.plan", *killed).expect(0)
+    planned.positions("mended.plan", "spark").expect(0)
+
+
+@pytest.mark.long
+def test_two_kafka_sources_and_another_in_one_query_are_rewritten_each_in_its_line(planned: Moved) -> None:
+    lab = planned.scene.lab
+    queries, folder = planned.queries, planned.queries.folder
+    plain, tx = (next(t for t in planned.topics if t.startswith(name)) for name in ("plain", "tx"))
+
+    def united(bootstrap: str, one: str, other: str) -> Any:
+        rate = queries.spark.readStream.format("rate").load().selectExpr("'rate' topic", "0 partition", "value offset")
+        sources = [queries.source(bootstrap, [t]).selectExpr("topic", "partition", "offset") for t in (one, other)]
+        return sources[0].union(rate).union(sources[1])
+
+    def run(frame: Any, checkpoint: str) -> None:
+        queries.finish(frame.writeStream.foreachBatch(lambda batch, number: None), checkpoint)
+
+    run(united(lab.source_bootstrap, plain, tx), "united")
+    planned.plan("united.plan", "--spark-checkpoint", f"united={folder / 'united'}").expect(0)
+    planned.positions("united.plan", "spark-checkpoint", "--out", "united-rewritten").expect(0)
+    (batch,) = (folder / "united-rewritten" / "offsets").iterdir()
+    before = (folder / "united" / "offsets" / batch.name).read_text().split("\n")
+    after = batch.read_text().split("\n")
+    kafka = [number for number, line in enumerate(before) if line.startswith('{"plain') or line.startswith('{"tx')]
+    assert len(kafka) == 2 and [a for n, a in enumerate(after) if n not in kafka] == [
+        b for n, b in enumerate(before) if n not in kafka
+    ]
+    shutil.copytree(folder / "united", folder / "united-on-b")
+    overlay(folder / "united-rewritten", folder / "united-on-b")
+    run(united(lab.target_bootstrap, planned.scene.copy(plain), planned.scene.copy(tx)), "united-on-b")
