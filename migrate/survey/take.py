@@ -313,8 +313,8 @@ def _second_look(
     if left > 0:
         text = f"waiting {left:.0f} s for a second look at groups and log ends"
         timer.run("settle", text, lambda: timer.clock.wait(left))
-    ends = {} if source is None else watch_ends(source, pinned.watermarks.source, pinned.at, timer)
     if not groups:
+        ends = {} if source is None else watch_ends(source, pinned.watermarks.source, pinned.at, timer)
         return first.source, first.target, ends
     target = by.clusters.target
     on_target = list_again(target, first.target_listed_at, timer)
@@ -323,6 +323,7 @@ def _second_look(
     after = both_looks(first.target, on_target, target_states, groups)
     if source is None or on_source is None:
         return first.source, after, {}
+    ends = watch_ends(source, pinned.watermarks.source, pinned.at, timer)
     return both_looks(first.source, on_source, source_states, groups), after, ends
 
 

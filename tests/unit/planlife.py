@@ -254,6 +254,7 @@ class Life:
             "typed": (), "width": 100,
             "colour": False, "request_timeout": 1.0, "concurrency": 1, "group_timeout": 0.0, "execute": False,
             "allow_partial": False, "groups": (), "only": (), "consumers_ran": False, "settle": 0.0, "records": False,
+            "spark_checkpoints": (),
             "form": "table", "out": None, "moved": "refuse", **options,
         }  # fmt: skip
         run = {"rollback": commands.run_rollback, "save undo": commands.run_rollback, "verify": commands.run_verify}
