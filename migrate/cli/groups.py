@@ -27,7 +27,7 @@ from migrate.cli.options import (
 from migrate.cli.utf8 import print_in_utf8
 from migrate.errors import UsageError
 from migrate.model import Side
-from migrate.text import parse_duration
+from migrate.text import parse_bytes, parse_duration
 
 _side_option = option(
     "--side", type=click.Choice([str(side) for side in Side]), default=str(Side.SOURCE), show_default=True,
@@ -61,7 +61,8 @@ _look_options = together(
 def groups() -> None:
     """Look at consumer groups: what is there, how far it lags, what belongs together, what both clusters have.
 
-    Changes no group on any cluster. Only `compare`, `export` and `history` need Spark and Java.
+    Changes no group on any cluster. Only `compare`, `export` and `history` need Spark and Java, and `list --records`
+    where __consumer_offsets is long.
     """
 
 
@@ -73,12 +74,20 @@ def groups() -> None:
 @option(
     "--records",
     is_flag=True,
-    help="Read __consumer_offsets too: last commit, empty since when, when offsets expire, how often it commits.",
+    help="Read __consumer_offsets too: last commit, empty since when, when offsets expire, how often it commits. With "
+    "more than 2,000,000 records to read, Spark reads them, which needs Java.",
 )
 @option("--idle", callback=parsed_by(parse_duration), metavar="DURATION",
         help="Only groups that nobody has used for so long (3d, 12h), or of which it cannot tell. Implies "
              "--records.")  # fmt: skip
+@option(
+    "--max-fetch",
+    callback=parsed_by(parse_bytes),
+    metavar="BYTES",
+    help="With --records: refuse (exit 3) to fetch more than about this: 500M, 2G.  [default: no limit]",
+)
 @_look_options
+@spark_options
 @command_options
 def list_groups(**options: Any) -> int:
     """Show a line for every group of a cluster, of every kind, and what they add up to.

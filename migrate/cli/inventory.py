@@ -95,7 +95,7 @@ def run_waves(flow: Flow, progress: Progress, **options: Any) -> tuple[list[str]
     pack = packing(options["by"], options["max_groups"])
     folder: Path = options["out_dir"]
     refuse_waves_in(folder)
-    with inventory_edges(flow, options) as edges:
+    with inventory_edges(flow, progress, options) as edges:
         read = read_groups(edges.readers, filters, Timer(SystemClock(), progress), with_ends=False)
     moved = groups_to_move(read)
     packed = pack(moved)
@@ -150,7 +150,7 @@ def _look(
 ) -> T:
     """Look once, or again and again, and print what was seen; return the last of it."""
     clock = SystemClock()
-    with inventory_edges(flow, options) as edges:
+    with inventory_edges(flow, progress, options) as edges:
         if not options["watch"]:
             seen = look(edges, Timer(clock, progress))
         else:

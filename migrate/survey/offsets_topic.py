@@ -116,7 +116,7 @@ class GroupLog:
     """
 
     def __init__(self, groups: Collection[str] | None = None, with_gaps: bool = False) -> None:
-        self._names = None if groups is None else frozenset(map(_encoded, groups))
+        self._names = None if groups is None else frozenset(map(key_part, groups))
         self._last: dict[bytes, bytes | None] = {}
         self._with_gaps = with_gaps
         self._newest: dict[bytes, deque[bytes]] = {}
@@ -157,7 +157,8 @@ class GroupLog:
         for key, value in self._last.items():
             if value is not None:
                 _understand(key, value, words)
-        for key, values in self._newest.items():
+        # In an order that does not depend on who came first: the records may be those that another reader has found.
+        for key, values in sorted(self._newest.items()):
             place, commits = decode_key(key), [_made(decode_commit(value)) for value in values]
             if isinstance(place, OffsetsKey) and (word := words.get(place.group)) is not None:
                 pairs = pairwise(commit for commit in commits if commit is not None)
@@ -218,7 +219,7 @@ def _made(commit: CommitValue | Fault) -> tuple[int, int] | None:
     return None if isinstance(commit, Fault) else (commit.committed_ms, commit.offset)
 
 
-def _encoded(group: str) -> bytes:
+def key_part(group: str) -> bytes:
     """Return a group's name as it is in a key, behind its length."""
     name = group.encode("utf-8", "surrogateescape")
     return len(name).to_bytes(2, "big") + name

@@ -291,7 +291,7 @@ def from_offsets_topic(
         return pin, timer.run("commits", text, lambda: reader.commits(pin, request.as_of_ms))
 
     with _naming_the_other_way():
-        pin, told = _persistently(read_once)
+        pin, told = persistently(read_once)
     seen = frozenset(group for group, commits in told.commits.items() if commits) | told.undecodable.keys()
     witness = _witness(pin, told, listed, filters)
     if request.as_of_ms is not None:
@@ -304,7 +304,7 @@ def from_offsets_topic(
     return within_filters(commits, request, _unstable(pin, listed, filters), seen, witness)
 
 
-def _persistently(read: Callable[[], T]) -> T:
+def persistently(read: Callable[[], T]) -> T:
     """Read anew, each time up to later ends, while the topic is compacted in between; the last failure is told."""
     for _ in range(ATTEMPTS - 1):
         with suppress(CompactedMeanwhileError):

@@ -33,7 +33,7 @@ def cluster(monkeypatch):
     )
 
     @contextmanager
-    def edges(flow, options):
+    def edges(flow, progress, options):
         yield InventoryEdges(InventoryReaders(made, made, made))
 
     monkeypatch.setattr(inventory, "inventory_edges", edges)

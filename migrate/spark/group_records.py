@@ -1,0 +1,102 @@
+"""The records of groups in an offsets topic that is too long for one consumer, through Spark.
+
+Spark finds the few records that say something, by keys and positions alone: values are not sorted. These are read in a
+second pass, and `migrate.survey.offsets_topic.GroupLog` takes them as it takes the whole of a shorter topic, so that
+the answer is the same.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from migrate.model import LogRange
+from migrate.spark.background import Session
+from migrate.spark.columns import uint16
+from migrate.spark.consumer_offsets import Read, offsets_session, topic_reader
+from migrate.spark.dataframes import into_spark, out_of_spark
+from migrate.spark.java_settings import JavaSettings
+from migrate.spark.scanner import reading_topic
+from migrate.survey.offsets_export import OffsetsPin
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, PACE_COMMITS, PACE_PARTITIONS, GroupLog, GroupRecord, key_part
+from migrate.survey.topic_commits import CompactedMeanwhileError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_IN_ORDER = "over (partition by log_partition, key order by log_offset)"
+_OF_KEY = "over (partition by log_partition, key)"
+# With its length, as in a key.
+_NAMED = f"substring(key, 3, 2 + coalesce({uint16('key', 3)}, 0))"
+# From one commit to the next, with no deletion in between.
+_IS_STEP = "substring(key, 1, 2) = X'0001' and not is_gone and not coalesce(gone_before, true)"
+
+
+class SparkGroupRecords:
+    """Behind `migrate.inventory.group_records.LongTopicReader`: one cluster's offsets topic, read_committed."""
+
+    def __init__(self, session: Session, settings: JavaSettings) -> None:
+        self._session = session
+        self._settings = settings
+
+    def records(self, pin: OffsetsPin, groups: Collection[str]) -> Mapping[str, GroupRecord]:
+        """Return what the pinned ranges hold of these groups."""
+        spark = offsets_session(self._session)
+        with reading_topic(self._settings, OFFSETS_TOPIC):
+            return records_in(topic_reader(spark, self._settings), pin.logs, groups)
+
+
+def records_in(read: Read, logs: Mapping[int, LogRange], groups: Collection[str]) -> Mapping[str, GroupRecord]:
+    """As `SparkGroupRecords.records`, from wherever `read` reads.
+
+    Raises `CompactedMeanwhileError` if the topic was compacted between the passes.
+    """
+    from pyspark.sql.functions import expr
+
+    places = _places(read(logs), groups).persist()
+    try:
+        of_each = places.groupBy("log_partition").agg(
+            expr("min(log_offset)"), expr("max(log_offset)"), expr("count(1)")
+        )
+        ends = of_each.collect()
+        part = {partition: LogRange(first, last + 1) for partition, first, last, _ in ends}
+        named = read(part).selectExpr("partition as log_partition", "offset as log_offset", "key", "value")
+        kept = named.join(places, ["log_partition", "log_offset"], "left_semi")
+        # Arrays leave NULLs out.
+        said = kept.selectExpr(
+            "log_partition", "log_offset", "key", "coalesce(value, X'') as value", "value is null as gone"
+        )
+        found = sorted(out_of_spark(said, "log_offset"), key=lambda row: row[:2])
+    finally:
+        places.unpersist()
+    if len(found) != sum(count for *_, count in ends):
+        raise CompactedMeanwhileError
+    log = GroupLog(groups, with_gaps=True)
+    log.take((bytes(row[2]) for row in found), (None if row[4] else bytes(row[3]) for row in found))
+    return log.groups()
+
+
+def _places(records: "DataFrame", groups: Collection[str]) -> "DataFrame":
+    """The places (`log_partition`, `log_offset`) of what `GroupLog` keeps in the end.
+
+    Of every key the last record. Of the first keys of a group that were committed twice in a row also the newest
+    commits, as far as no deletion follows them.
+    """
+    from pyspark.sql.functions import broadcast
+
+    keys = records.where("key is not null").selectExpr(
+        f"{_NAMED} as named", "key", "value is null as is_gone", "partition as log_partition", "offset as log_offset"
+    )
+    names = into_spark(keys.sparkSession, [(key_part(group).hex(),) for group in groups], "hex string")
+    keys = keys.join(broadcast(names.selectExpr("unhex(hex) as named")), "named", "left_semi")
+    seen = keys.selectExpr(
+        "*",
+        f"lag(is_gone) {_IN_ORDER} as gone_before",
+        f"lead(log_offset, {PACE_COMMITS}) {_IN_ORDER} as beyond",
+        f"max(if(is_gone, log_offset, null)) {_OF_KEY} as last_gone",
+        f"max(log_offset) {_OF_KEY} as last",
+    )
+    begun = seen.selectExpr("*", f"min(if({_IS_STEP}, log_offset, null)) {_OF_KEY} as began")
+    is_pace = "began is not null and beyond is null and log_offset > coalesce(last_gone, -1)"
+    few = begun.selectExpr("*", f"{is_pace} as is_pace").where("is_pace or log_offset = last")
+    turn = "dense_rank() over (partition by named order by began nulls last, log_partition) as turn"
+    wanted = few.selectExpr("*", turn).where(f"log_offset = last or (is_pace and turn <= {PACE_PARTITIONS})")
+    return wanted.select("log_partition", "log_offset")
