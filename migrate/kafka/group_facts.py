@@ -29,7 +29,7 @@ from migrate.kafka.old_listing import classic_group
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure
 from migrate.survey.expiry import MINUTE_MS
-from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.group_facts import TOO_MANY_RECORDS, BrokerSettings
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupLog, GroupRecord, partition_of
 from migrate.text import some
 
@@ -215,7 +215,7 @@ class ConfluentGroupFacts:
             held += end - start
         if held <= most:
             return None
-        return Failure("TOO_MANY_RECORDS", f"up to {held:,} records to read: groups list --records reads them all")
+        return Failure(TOO_MANY_RECORDS, f"up to {held:,} records to read: groups list --records reads them all")
 
     def _ends(
         self, places: Collection[KafkaPartition], level: IsolationLevel, spec: OffsetSpec | None = None

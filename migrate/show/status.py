@@ -12,7 +12,7 @@ from migrate.plan.watch import CopyProgress, Sight
 from migrate.show.plan_table import LABELS, Page, attention_lines
 from migrate.show.table import Layout, aligned, at_most, columns, layout, number, wrapped
 from migrate.survey.drain import Lag
-from migrate.survey.group_facts import cadence_text
+from migrate.survey.group_facts import TOO_MANY_RECORDS, cadence_text
 from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.producers import rate_text
 from migrate.text import Colour, duration_text, many, name, paint, safe
@@ -179,19 +179,26 @@ def _producers(status: Status) -> str:
 
 
 def _last_commit(status: Status) -> str:
-    """Return when the last of the stopped groups committed; "" where nobody can tell.
+    """Return when the last of the stopped groups committed, or that there was too much to read, else "".
 
     Of a group that is alive a watch may remember less than it has committed by now.
     """
     stopped = [(g.source_record, g.group) for g in status.groups if g.is_stopped_on_source]
     told = [(r.last_commit_ms, group) for r, group in stopped if isinstance(r, GroupRecord) and r.last_commit_ms]
     if not told:
-        return ""
+        return _too_many(status)
     last_ms, group = max(told)
     ago = duration_text(max(0, status.time_ms - last_ms) / 1000)
     untold = len(stopped) - len(told)
     tail = f"; of {many(untold, 'group')} not known" if untold else ""
     return f"stopped groups on {name(status.source_alias)} committed last {ago} ago ({name(group)}){tail}"
+
+
+def _too_many(status: Status) -> str:
+    """Return that groups' records were not read because there are too many, which is nobody's fault; else ""."""
+    reasons = (group.source_record for group in status.groups)
+    why = next((r.message for r in reasons if isinstance(r, Failure) and r.code == TOO_MANY_RECORDS), None)
+    return f"their commits on {name(status.source_alias)} were not looked at: {safe(why)}" if why is not None else ""
 
 
 def _alive(states: Sequence[GroupState | Failure | None]) -> str:

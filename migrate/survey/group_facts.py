@@ -17,6 +17,7 @@ T = TypeVar("T")
 REMEMBERED_SECONDS = 60.0
 _RECORDS, _COMMIT_RECORDS = "records", "commit-records"
 NOT_ASKED = Failure("NOT_ASKED", "nobody asked")
+TOO_MANY_RECORDS = "TOO_MANY_RECORDS"
 NOT_TOLD = Failure("NOT_TOLD", "its records were not to be seen")
 
 

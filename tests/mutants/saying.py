@@ -4,6 +4,14 @@ from tests.mutants.mutant import Mutant
 
 SAYING = (
     Mutant(
+        "status-silent-over-too-many-records",
+        "Where groups' records were not read because there are too many, the text of status says so.",
+        "migrate/show/status.py",
+        "        return _too_many(status)\n",
+        '        return ""\n',
+        ("tests/unit/plan/test_status.py",),
+    ),
+    Mutant(
         "idle-though-alive",
         "A group that has members is in use, however long ago it committed.",
         "migrate/inventory/activity.py",
