@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from migrate.cli.console import reader_has_gone
+from migrate.cli.inventory_wiring import InventoryEdges, inventory_edges
 from migrate.cli.options import filters_of
-from migrate.cli.wiring import InventoryEdges, inventory_edges
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from migrate.inventory.describe import DescribedGroup, describe_groups

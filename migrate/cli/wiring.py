@@ -11,11 +11,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from migrate.apply.exact_admin import ExactAdmin
-from migrate.clock import Clock, SystemClock
+from migrate.clock import Clock
 from migrate.errors import MigrateError, UsageError
 from migrate.holders.reader import HolderReader
-from migrate.inventory.group_records import LongTopicReader, RecordsOfAnyLength
-from migrate.inventory.read import GroupRecordsReader, InventoryReaders
 from migrate.kafka.client_config import client_settings
 from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.reader_pair import KafkaReaders, prepare
@@ -336,54 +334,10 @@ def compare_edges(flow: Flow, clock: Clock, progress: Progress, options: Mapping
         yield CompareEdges(edges.clusters, records, lambda: 0, edges.decider)
 
 
-@dataclass(frozen=True)
-class InventoryEdges:
-    """What the `groups` commands look through, from one look to the next; `in_use` is locked during a look."""
-
-    readers: InventoryReaders
-    in_use: Lock = field(default_factory=Lock)
-
-
 def endpoint_of(flow: Flow, options: Mapping[str, Any]) -> Endpoint:
     """Return the cluster on the `side` of `options`, which also have the `request_timeout`."""
     source, target = endpoints(flow, options["request_timeout"])
     return source if Side(options["side"]) is Side.SOURCE else target
-
-
-@contextmanager
-def inventory_edges(flow: Flow, progress: Progress, options: Mapping[str, Any]) -> Iterator[InventoryEdges]:
-    """Yield what one cluster is asked through.
-
-    `options` are `side`, `request_timeout` and, where groups' records may be read, `master`, `spark_conf` and
-    `max_fetch`: Spark starts if there are too many for a consumer.
-    """
-    from migrate.kafka.group_facts import ConfluentGroupFacts
-
-    of = endpoint_of(flow, options)
-    admin = of.admin()
-    facts = ConfluentGroupFacts(of.kafka, of.deadline_seconds)
-    records: GroupRecordsReader = facts
-    if "spark_conf" in options:
-        conf, limit = parse_spark_conf(options["spark_conf"]), options["max_fetch"]
-        long = partial(_long_topic_reader, of, options["master"], conf)
-        records = RecordsOfAnyLength(facts, admin, long, progress, SystemClock(), limit)
-    edges = InventoryEdges(InventoryReaders(admin, facts, records))
-    try:
-        yield edges
-    finally:
-        # As in `status_edges`: a client that is closed under a question can take the process with it.
-        if not edges.in_use.locked():
-            admin.close()
-
-
-@contextmanager
-def _long_topic_reader(of: Endpoint, master: str | None, conf: Mapping[str, str]) -> Iterator[LongTopicReader]:
-    from migrate.spark.group_records import SparkGroupRecords
-
-    wishes = Wishes(DAEMON, lambda: None, of.java.secrets, lambda: None)
-    wishes.settle(SparkPurpose(is_small=False))
-    with background_spark(master, conf, wishes) as spark:
-        yield SparkGroupRecords(spark, of.java)
 
 
 @dataclass(frozen=True)

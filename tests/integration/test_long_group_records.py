@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from migrate.cli.wiring import InventoryEdges, inventory_edges
+from migrate.cli.inventory_wiring import InventoryEdges, inventory_edges
 from migrate.inventory.group_records import RecordsOfAnyLength
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.mm2.flow import Flow

@@ -80,6 +80,7 @@ def test_only_the_command_line_and_the_adapters_have_the_machines_clock(path: Pa
 HELD_ELSEWHERE = {
     "ports": ("unit/kafka/test_hosted.py", "protocols only: their adapters are tested, mypy holds the shapes"),
     "cli/apply": ("unit/apply/test_life_of_a_plan.py", "its laws run apply, rollback and verify as commands"),
+    "cli/inventory_wiring": ("integration/test_long_group_records.py", "puts real clients together"),
     "cli/explain": ("unit/cli/test_main.py", "reads a plan and prints show/explain"),
     "cli/mm2_offsets": ("integration/test_status.py", "prints what clusters answer"),
     "cli/report": ("unit/show/test_report_page.py", "writes the page that show makes"),

@@ -11,7 +11,7 @@ import pytest
 
 from migrate.cli import inventory
 from migrate.cli.console import print_lines
-from migrate.cli.wiring import InventoryEdges
+from migrate.cli.inventory_wiring import InventoryEdges
 from migrate.errors import UsageError
 from migrate.inventory.read import InventoryReaders
 from migrate.inventory.watch import Glance
