@@ -46,7 +46,7 @@ class HolderReader:
     def file(self, origin: str) -> PositionsRead:
         """Read a file of positions by its suffix; raises `UsageError` for what is malformed."""
         refuse_suffix(origin)
-        with reporting_java(origin):
+        with self._reporting(origin):
             if origin.lower().endswith(PARQUET):
                 positions, digest = self._parquet(origin)
             else:
@@ -57,7 +57,7 @@ class HolderReader:
 
     def checkpoint(self, asked: CheckpointAsked) -> PositionsRead:
         """Read the last finished batch of a checkpoint folder."""
-        with reporting_java(asked.url):
+        with self._reporting(asked.url):
             begun, finished = self._names(f"{asked.url}/offsets"), self._names(f"{asked.url}/commits")
             found = batches(begun, finished, name(asked.url))
             where = f"{asked.url}/offsets/{found.finished}"
@@ -77,7 +77,7 @@ class HolderReader:
 
     def remembers_batches(self, sink: str) -> bool:
         """Return whether Spark's file sink keeps its log of batches in a folder; one that is not there has none."""
-        with reporting_java(sink):
+        with self._reporting(sink):
             return bool(self._names(f"{sink}/{SINK_LOG}"))
 
     def _text(self, origin: str) -> tuple[tuple[HeldPosition, ...], str]:
@@ -99,6 +99,13 @@ class HolderReader:
         for row in sorted(rows):
             digest.update(row.encode() + b"\n")
         return tuple(parse_json_lines(rows, name(origin), "row")), digest.hexdigest()
+
+    @contextmanager
+    def _reporting(self, origin: str) -> Iterator[None]:
+        # Not before Spark is up: what starts it imports pyspark in a thread, and two at once find half of it.
+        self._spark()
+        with reporting_java(origin):
+            yield
 
     @contextmanager
     def _at(self, url: str) -> Iterator[tuple[Any, Any]]:

@@ -1,6 +1,7 @@
 """Positions as Spark's own file systems give them: files of three forms, and checkpoints of real queries."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,16 @@ def test_a_checkpoint_of_a_real_query_is_read(reader, query):
 def test_a_folder_that_is_no_checkpoint_is_refused(reader, tmp_path):
     with pytest.raises(UsageError, match="is no checkpoint of a Spark query that has run"):
         reader.checkpoint(CheckpointAsked("q", str(tmp_path / "none")))
+
+
+@pytest.mark.parametrize("read", [lambda r: r.file("a.csv"), lambda r: r.checkpoint(CheckpointAsked("q", "folder"))])
+def test_nothing_of_pyspark_is_imported_before_the_thread_that_starts_spark_has_done_so(monkeypatch, read):
+    class NotUp(Exception):
+        pass
+
+    def not_up():
+        raise NotUp
+
+    monkeypatch.setitem(sys.modules, "pyspark.errors", None)
+    with pytest.raises(NotUp):
+        read(HolderReader(not_up))
