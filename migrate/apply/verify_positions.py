@@ -75,17 +75,23 @@ def verify_positions(plan: Plan, reads: Iterable[PositionsRead]) -> tuple[Positi
     """Compare folders with the positions of the holders of their names; raises `UsageError` for a name of no holder."""
     found: list[PositionFinding] = []
     for read in reads:
-        if read.holder not in plan.holders():
-            raise UsageError(
-                f"--spark-checkpoint {name(read.holder)}: the plan has no holder of that name.",
-                f"Holders: {some(map(name, plan.holders()), 5) or 'none'}.",
-            )
+        refuse_unknown_holders(plan, [read.holder])
         seen = {(p.topic, p.partition): p.source_next for p in read.positions}
         found += [
             PositionFinding(row, read.origin, read.batch, seen.get((row.target_topic, row.partition)))
             for row in plan.holders()[read.holder]
         ]
     return tuple(found)
+
+
+def refuse_unknown_holders(plan: Plan, holders: Iterable[str]) -> None:
+    """Raise `UsageError` for a name that no holder of the plan has."""
+    for holder in holders:
+        if holder not in plan.holders():
+            raise UsageError(
+                f"--spark-checkpoint {name(holder)}: the plan has no holder of that name.",
+                f"Holders: {some(map(name, plan.holders()), 5) or 'none'}.",
+            )
 
 
 def exit_code_of(findings: Iterable[PositionFinding]) -> int:

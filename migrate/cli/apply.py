@@ -18,7 +18,7 @@ from migrate.apply.run import ApplyClusters, ApplyOptions, refuse_earlier_format
 from migrate.apply.signatures import Signature, signatures_beside
 from migrate.apply.undo import undo_plan
 from migrate.apply.verify import Known, joint_exit_code, verify, with_members
-from migrate.apply.verify_positions import PositionFinding, exit_code_of, verify_positions
+from migrate.apply.verify_positions import PositionFinding, exit_code_of, refuse_unknown_holders, verify_positions
 from migrate.apply.write import Interruption
 from migrate.cli.position_options import checkpoints_of
 from migrate.cli.sign import refusal
@@ -37,6 +37,7 @@ from migrate.show.apply import Typed, apply_lines, elsewhere_lines
 from migrate.show.formats import select
 from migrate.show.verify import proof_lines, verify_document, verify_lines
 from migrate.show.verify_positions import position_lines
+from migrate.survey.positions import CheckpointAsked
 from migrate.text import many, shell_word
 
 Printed = tuple[list[str], int]
@@ -205,6 +206,8 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
     plan = read_plan(path)
     if plan.header.kind == UNDO and options["records"]:
         raise UsageError(f"{path} is an undo: it restores what was there, and translates nothing.", "Omit --records.")
+    checkpoints = checkpoints_of(options["spark_checkpoints"])
+    refuse_unknown_holders(plan, [asked.holder for asked in checkpoints])
     flow = _roles(flow, plan)
     # A selection says nothing of the plan as a whole, and so nothing of its blocks without a row.
     selected = bool(options["groups"] or options["only"])
@@ -232,7 +235,7 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
                 LogSide(target, edges.target.next_records(flow.target_isolation_level)),
             )
             proof = prove(rows, verification.findings, *sides, progress, options["limit"])
-    held = _verified_positions(plan, progress, options)
+    held = _verified_positions(plan, checkpoints, progress, options)
     code = joint_exit_code(verification.exit_code, proof.exit_code if proof else EXIT_DONE, exit_code_of(held or ()))
     if options["form"] == "json":
         return list(verify_document(verification, plan, proof, held)), code
@@ -246,9 +249,10 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
     return lines, code
 
 
-def _verified_positions(plan: Plan, progress: Progress, options: Mapping[str, Any]) -> Sequence[PositionFinding] | None:
+def _verified_positions(
+    plan: Plan, checkpoints: Sequence[CheckpointAsked], progress: Progress, options: Mapping[str, Any]
+) -> Sequence[PositionFinding] | None:
     """Compare the checkpoint folders that were named with the plan's positions; None where none were."""
-    checkpoints = checkpoints_of(options["spark_checkpoints"])
     if not checkpoints:
         return None
     with held_positions(options) as reader:

@@ -48,12 +48,13 @@ def positions(plan: Path, holders: tuple[str, ...], form: str, side: str, out: P
     refused (exit 3). What has to be known beside the text goes to stderr.
     """
     made = read_plan(plan)
-    rows = selected(made, _matching(made, holders))
+    chosen = _matching(made, holders)
+    rows = selected(made, chosen)
     if form == SPARK_CHECKPOINT:
         _write_checkpoints(made, rows, Side(side), out)
     else:
         _print(rows, form, Side(side), out)
-    for line in beside(made, form, rows):
+    for line in beside(made, form, rows, chosen):
         click.echo(line, err=True)
     return 0
 

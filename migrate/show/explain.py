@@ -123,23 +123,23 @@ def _group_told(plan: Plan, chosen: Sequence[Row]) -> Iterator[Labelled]:
     """
     group, header = chosen[0].group, plan.header
     topics = {topic for row in chosen for topic in (row.source_topic, row.target_topic)}
-    own = Scope.GROUP if chosen[0].holder_kind == GROUP_KIND else Scope.HOLDER
-    subjects = {own: {group}, Scope.TOPIC: topics}
+    is_group = chosen[0].holder_kind == GROUP_KIND
+    subjects = {Scope.GROUP if is_group else Scope.HOLDER: {group}, Scope.TOPIC: topics}
     alias = {"source": header.source_alias, "target": header.target_alias}
     states = [
         f"{safe(s.state)} on {name(alias.get(s.side, s.side))}"
         + (f" ({many(s.member_count, 'member')})" if s.member_count else "")
         for s in header.group_states
-        if s.group == group and own is Scope.GROUP
+        if s.group == group and is_group
     ]
     if states:
         yield "Group", f"{', '.join(states)} when the plan was made."
-    is_group = chosen[0].holder_kind == GROUP_KIND
     blocked = [r for r in (plan.groups() if is_group else plan.holders())[group] if r.decision is Decision.BLOCK]
     if blocked:
         blocking = [r for r in blocked if r.reason not in ("group-blocked", "holder-blocked")]
         which = some((f"{name(r.source_topic)}:{r.partition} ({safe(r.reason)})" for r in blocking), 5)
-        yield "Blocked", f"By {which or 'its checks'}; a group is set whole or not at all."
+        whole = "a group is set" if is_group else "the positions of a holder are taken over"
+        yield "Blocked", f"By {which or 'its checks'}; {whole} whole or not at all."
     for text in kept_elsewhere(group, chosen) if is_group else ():
         yield "Elsewhere", text
     yield from _checks(c for c in header.checks if c.scope is Scope.CLUSTER or c.subject in subjects.get(c.scope, ()))

@@ -13,6 +13,7 @@ from itertools import groupby
 from migrate.errors import Refused, UsageError
 from migrate.model import Decision, HolderKind, Meaning, Row, Side
 from migrate.plan.plan import Plan, PositionOrigin
+from migrate.row_table import GroupRows
 from migrate.show.plan_export import csv_line
 from migrate.survey.spark_offsets import kafka_line, lines_of
 from migrate.text import many, name, safe, some
@@ -47,7 +48,7 @@ def selected(plan: Plan, holders: Sequence[str]) -> Sequence[Row]:
             "This plan holds no positions outside Kafka.",
             "Make one with `plan --positions FILE` or `plan --spark-checkpoint NAME=URL`.",
         )
-    chosen = plan.holders() if not holders else {h: plan.holders()[h] for h in holders}
+    chosen = _chosen(plan, holders)
     if blocked := sorted(plan.blocked_holders() & chosen.keys()):
         reasons = {f"{name(h)}: {_why(chosen[h])}" for h in blocked}
         raise Refused(
@@ -55,6 +56,10 @@ def selected(plan: Plan, holders: Sequence[str]) -> Sequence[Row]:
             "Fix what is blocked and make a new plan, accept it there by name, or leave the holder out with --holder.",
         )
     return [row for table in chosen.values() for row in table if row.target_offset is not None]
+
+
+def _chosen(plan: Plan, holders: Sequence[str]) -> Mapping[str, GroupRows]:
+    return {holder: plan.holders()[holder] for holder in holders} if holders else plan.holders()
 
 
 def _why(rows: Sequence[Row]) -> str:
@@ -214,15 +219,13 @@ def _keyed(offsets: Mapping[int, int]) -> dict[str, int]:
     return {str(partition): offset for partition, offset in offsets.items()}
 
 
+_BESIDE_LISTS = (
+    "A consumer assigns these partitions and seeks to `offset` where meaning is next, to `offset` + 1 where it is "
+    "last. Its bootstrap.servers become the target's."
+)
 BESIDE: Mapping[str, str] = {
-    "csv": (
-        "A consumer assigns these partitions and seeks to `offset` where meaning is next, to `offset` + 1 "
-        "where it is last. Its bootstrap.servers become the target's."
-    ),
-    "jsonl": (
-        "A consumer assigns these partitions and seeks to `offset` where meaning is next, to `offset` + 1 "
-        "where it is last. Its bootstrap.servers become the target's."
-    ),
+    "csv": _BESIDE_LISTS,
+    "jsonl": _BESIDE_LISTS,
     "spark": (
         "Start the query with this as `startingOffsets`, `subscribe` with the target's topics, its brokers, "
         "and a NEW checkpointLocation: the option counts only there. Batch numbers begin at 0 again: a sink "
@@ -270,14 +273,17 @@ BESIDE: Mapping[str, str] = {
 }
 
 
-def beside(plan: Plan, form: str, rows: Sequence[Row]) -> list[str]:
-    """Return what has to be known beside a form: the setting that changes with it, and what is not in it."""
+def beside(plan: Plan, form: str, rows: Sequence[Row], holders: Sequence[str] = ()) -> list[str]:
+    """Return what has to be known beside a form: the setting that changes with it, and what is not in it.
+
+    `rows` are what `selected` gives of `holders`.
+    """
     lines = [BESIDE[form]]
-    holders = {row.group for row in rows}
-    chosen = [row for holder in sorted(holders) for row in plan.holders()[holder]]
-    if left := sum(row.target_offset is None for row in chosen):
+    chosen = _chosen(plan, holders)
+    # Of all that were chosen: a holder without a single place has no row that could name it.
+    if left := sum(offset is None for table in chosen.values() for offset in table.whole("target_offset")):
         lines.append(f"LEFT OUT: {many(left, 'position')} without a place on the target, as --untranslatable says.")
-    missing = [c for c in plan.header.checks if c.check == "holder-partitions" and c.subject in holders]
+    missing = [c for c in plan.header.checks if c.check == "holder-partitions" and c.subject in chosen]
     lines += [f"{name(c.subject)}: no position on some partitions ({safe(c.seen)})." for c in missing]
     inexact = [row for row in rows if row.rereads_at_most != 0]
     if inexact:

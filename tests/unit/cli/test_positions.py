@@ -9,7 +9,7 @@ from migrate.plan.file import write_plan
 from migrate.plan.plan import PositionOrigin
 from migrate.show.positions import FORMATS_OF_POSITIONS
 from tests.builders import make_plan, make_position, make_row
-from tests.unit.commands import run
+from tests.unit.commands import clusters, run
 
 BATCH = 'v1\n{}\n{"orders":{"0":700}}\n7'
 
@@ -104,3 +104,9 @@ def test_a_blocked_holder_is_refused(tmp_path):
     write_plan(make_plan([make_position(decision=Decision.BLOCK, reason="spark-batch-open")]), tmp_path / "c.plan")
     shown = positions(tmp_path / "c.plan")
     assert shown.exit_code == 3 and "spark-batch-open" in shown.stderr and not shown.stdout
+
+
+@pytest.mark.parametrize(("given", "said"), [("oops", "expected NAME=URL"), ("other=jobs/x", "no holder of that name")])
+def test_verify_refuses_a_wrong_checkpoint_before_it_asks_any_cluster(plan, tmp_path, given, said):
+    made = run("verify", str(plan), *clusters(tmp_path), "--spark-checkpoint", given)
+    assert made.exit_code == 2 and said in " ".join(made.stderr.split())

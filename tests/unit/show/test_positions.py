@@ -140,6 +140,15 @@ def test_what_is_selected_is_what_has_a_place_and_the_rest_is_said_to_be_left_ou
     assert any("LEFT OUT: 1 position " in line for line in beside(plan, "spark", rows))
 
 
+def test_a_holder_of_which_nothing_has_a_place_is_said_to_be_left_out():
+    left = make_untranslated(Decision.SKIP, "target-topic-missing", "other-job", "gone", 0, holder_kind="file")
+    plan = make_plan([*JOB, left])
+    for holders in ([], ["other-job"]):
+        rows = selected(plan, holders)
+        assert any("LEFT OUT: 1 position " in line for line in beside(plan, "csv", rows, holders))
+    assert not any("LEFT OUT" in line for line in beside(plan, "csv", JOB, ["job"]))
+
+
 def test_a_blocked_holder_is_refused_with_its_reason_and_the_others_are_printed():
     blocked = [
         make_position("stuck", "orders", 0, decision=Decision.BLOCK, reason="holder-blocked"),
