@@ -26,7 +26,7 @@ from migrate.mm2.secrets import secret_values
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.mm2.topics import MOST_HELD
 from migrate.model import LogRange, Side
-from migrate.plan.decide import RowDecider
+from migrate.plan.decide import HERE, RowDecider
 from migrate.ports import ClusterAdmin, Progress
 from migrate.spark.background import BackgroundSpark, SparkPurpose, Wishes, background_spark
 from migrate.spark.decider import SparkDecider
@@ -307,13 +307,13 @@ class CompareEdges:
     """What `groups compare` looks through; `records` reads the target's log, and is None where none are to be read.
 
     `unread_syncs` tells how many offset syncs at the beginning of a long topic were left unread. `decider` decides the
-    rows; None for this process.
+    rows.
     """
 
     clusters: Clusters
     records: LogReader | None
     unread_syncs: Callable[[], int]
-    decider: RowDecider | None = None
+    decider: RowDecider = HERE
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from migrate.inventory.compared import ComparedRow, CompareVerdict, GroupCompari
 from migrate.inventory.only_on_target import committed_after, only_on_target
 from migrate.model import CheckResult, Failure, Grade, GroupPartition, GroupState, Level, Row, Scope
 from migrate.plan.build import judged
-from migrate.plan.decide import RowDecider
+from migrate.plan.decide import HERE, RowDecider
 from migrate.row_table import PlanRows
 from migrate.survey.other_log import OtherLog, OtherTopic
 from migrate.survey.policies import Policies
@@ -61,9 +61,9 @@ class TranslatedCommits:
 
 
 def translated_commits(
-    request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecider | None = None
+    request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecider = HERE
 ) -> TranslatedCommits:
-    """Translate every commit of a survey, with policies that choose nothing; without a `decider`, in this process."""
+    """Translate every commit of a survey, with policies that choose nothing; with any `decider` the same way."""
     return TranslatedCommits(*judged(replace(request, policies=Policies()), survey, now_ms, decider))
 
 

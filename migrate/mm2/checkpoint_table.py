@@ -90,10 +90,7 @@ class CheckpointTable(Mapping[CheckpointKey, CheckpointRecord]):
         if columns is None:
             return [None] * len(partitions), [None] * len(partitions)
         places = [columns.at.get(partition) for partition in partitions]
-        sources, targets = columns.source_offsets, columns.target_offsets
-        return [at if at is None else sources[at] for at in places], [
-            at if at is None else targets[at] for at in places
-        ]
+        return _items(columns.source_offsets, places), _items(columns.target_offsets, places)
 
     def __getitem__(self, key: CheckpointKey) -> CheckpointRecord:
         record = self.get(key)

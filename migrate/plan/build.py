@@ -12,7 +12,7 @@ from migrate.commit_table import GroupCommits, has_epochs, partitions_by_group, 
 from migrate.mm2.checkpoint_table import newest_ms, topics_with_checkpoints
 from migrate.mm2.flow import Cluster, Flow
 from migrate.model import CheckResult, Failure, GroupState, LogRange, Scope, Side, TopicPartition
-from migrate.plan.decide import DecidedHere, RowDecider, decide, undecided, undecided_positions
+from migrate.plan.decide import HERE, RowDecider, decide, undecided, undecided_positions
 from migrate.plan.header import flow_names, pinned_ranges, planned_states, reading_cost
 from migrate.plan.held import facts_of_positions, origins, partition_counts, position_row
 from migrate.plan.plan import FORMAT_VERSION, Header, Plan
@@ -27,10 +27,10 @@ from migrate.survey.streams import INTERNAL, Application, application, internal_
 from migrate.survey.survey import ClusterSurvey, Mm2Records, PlanRequest, Survey, copy_of
 
 
-def plan_of(request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecider | None = None) -> Plan:
+def plan_of(request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecider = HERE) -> Plan:
     """Translate every commit of the survey, run the checks, and lay their blocks over the rows.
 
-    Without a `decider` the rows are decided in this process; the rows are the same with any.
+    The rows are the same with any `decider`.
     """
     flow = request.flow
     facts, rows, of_groups = judged(request, survey, now_ms, decider)
@@ -81,11 +81,11 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecid
 
 
 def judged(
-    request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecider | None = None
+    request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecider = HERE
 ) -> tuple[CheckFacts, PlanRows, tuple[CheckResult, ...]]:
     """Return the facts for the checks, the rows before blocks are laid over them, and what the checks say."""
     # Each group is a table as soon as it is decided: a million rows need not be there at once.
-    rows = PlanRows((decider or DecidedHere()).decide(undecided(request, survey), len(survey.keys)))
+    rows = PlanRows(decider.decide(undecided(request, survey)))
     facts = _check_facts(request, survey, now_ms)
     return facts, rows, checklist.run(facts, rows, request.policies)
 

@@ -100,16 +100,19 @@ def _window_of(windows: Mapping[int, Window], committed: int) -> Window:
 class RowDecider(Protocol):
     """Decides the rows of many groups."""
 
-    def decide(self, asked: Undecided, count: int) -> Iterable[GroupRows]:
-        """Return each group's rows, in their order, as `decide` does; `count` is how many rows there are in all."""
+    def decide(self, asked: Undecided) -> Iterable[GroupRows]:
+        """Return each group's rows, in their order, as `decide` does."""
 
 
 class DecidedHere:
     """Decides in this process."""
 
-    def decide(self, asked: Undecided, count: int) -> Iterable[GroupRows]:
+    def decide(self, asked: Undecided) -> Iterable[GroupRows]:
         """Return each group's rows."""
         return decide(asked)
+
+
+HERE = DecidedHere()
 
 
 def decide(asked: Undecided) -> Iterator[GroupRows]:

@@ -90,8 +90,8 @@ class Header:
     `undoes` is the fingerprint of the plan that an undo undoes, `undoes_events` and `undoes_digest` are the state of
     that plan's journal that it was made from (`migrate.apply.undo.refuse_stale`); "", 0 and "" in any other plan.
     `source_topic_ids` and `target_topic_ids` are those of the topics, as far as the clusters report them: a topic that
-    is deleted and created anew under a plan has another id. `positions` say where
-    positions outside Kafka were read. A field that `ADDED_IN` names belongs to plans from that `format_version` on.
+    is deleted and created anew under a plan has another id. `positions` say where positions outside Kafka were
+    read. A field that `ADDED_IN` names belongs to plans from that `format_version` on.
     """
 
     format_version: int

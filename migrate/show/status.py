@@ -195,7 +195,7 @@ def _last_commit(status: Status) -> str:
 
 
 def _too_many(status: Status) -> str:
-    """Return that groups' records were not read because there are too many, which is nobody's fault; else ""."""
+    """Return that groups' records were not read because there are too many, else ""."""
     reasons = (group.source_record for group in status.groups)
     why = next((r.message for r in reasons if isinstance(r, Failure) and r.code == TOO_MANY_RECORDS), None)
     return f"their commits on {name(status.source_alias)} were not looked at: {safe(why)}" if why is not None else ""

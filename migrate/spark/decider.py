@@ -46,7 +46,7 @@ class SparkDecider:
         self.is_awaited = count >= self._least_rows and not is_local(self._session().sparkContext.master)
         return self.is_awaited
 
-    def decide(self, asked: Undecided, count: int) -> Iterable[GroupRows]:
+    def decide(self, asked: Undecided) -> Iterable[GroupRows]:
         """Return each group's rows."""
         return self._in_tasks(asked) if self.is_awaited else decide(asked)
 

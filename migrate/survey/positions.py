@@ -6,7 +6,7 @@ record that it wants, or the last that it has processed (`Meaning`); from here o
 
 import csv
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn, Protocol
 
@@ -265,9 +265,7 @@ def _wrong(origin: str, line: int, seen: str, expected: str, unit: str = "line")
     raise UsageError(f"{origin}, {unit} {line}: {seen}; expected {expected}.", "Nothing of the file was used.")
 
 
-def partitions_without(
-    commits: GroupCommits, partitions: Mapping[str, int], holders: Collection[str] | None = None
-) -> dict[str, tuple[str, ...]]:
+def partitions_without(commits: GroupCommits, partitions: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
     """Return, by holder, the partitions of its topics that it has no position for; `partitions` are the topics'."""
     missing = {}
     for holder, table in commits.groups().items():
@@ -278,6 +276,6 @@ def partitions_without(
             for partition in range(partitions.get(topic, 0))
             if TopicPartition(topic, partition) not in table
         )
-        if absent and (holders is None or holder in holders):
+        if absent:
             missing[holder] = absent
     return missing

@@ -32,7 +32,7 @@ class InTasks:
     def __init__(self, spark):
         self.spark = spark
 
-    def decide(self, asked, count):
+    def decide(self, asked):
         return decided_in_tasks(self.spark, asked, rows_per_part=40)
 
 
@@ -101,7 +101,7 @@ def test_many_rows_go_to_a_cluster_and_all_others_stay_here(master, rows, takes)
         asked = undecided(*random_survey(4, "usual"))
         cases = list(asked.groups)
         asked = replace(asked, groups=cases)
-        assert list(map(list, decider.decide(asked, rows))) == list(map(list, decide(asked)))
+        assert list(map(list, decider.decide(asked))) == list(map(list, decide(asked)))
         assert not ended, "who does not need it has not kept it either"
 
 
@@ -112,7 +112,7 @@ def test_the_session_lasts_until_the_last_row_and_ends_then(spark, monkeypatch):
     decider = SparkDecider(lambda: spark, lambda: ended.append(True), least_rows=1)
     request, survey = random_survey(5, "no-match", groups=30)
     assert decider.takes(len(survey.keys))
-    rows = iter(decider.decide(undecided(request, survey), len(survey.keys)))
+    rows = iter(decider.decide(undecided(request, survey)))
     first = next(rows)
     assert not ended
     assert PlanRows([first, *rows]) == PlanRows(decide(undecided(request, survey))) and ended == [True]

@@ -15,7 +15,7 @@ NOW = 1_800_000_000_000
 class InParts:
     """Decides as Spark's tasks do: in parts of three groups, each with what it needs, there and back as bytes."""
 
-    def decide(self, asked, count):
+    def decide(self, asked):
         cases, known = list(asked.groups), {}
         for start in range(0, len(cases), 3):
             part = pickle.dumps(asked.of_groups(tuple(cases[start : start + 3])))

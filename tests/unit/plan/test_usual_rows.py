@@ -39,5 +39,5 @@ def test_no_row_is_taken_for_usual_where_the_rules_ask_for_more(kind):
     for seed in range(20):
         asked = undecided(*random_survey(seed, kind))
         cases = list(asked.groups)
-        decided = DecidedHere().decide(Undecided(asked.rules, asked.partitions, asked.checkpoints, cases), 0)
+        decided = DecidedHere().decide(Undecided(asked.rules, asked.partitions, asked.checkpoints, cases))
         assert [list(rows) for rows in decided] == [list(rows_by_rules(asked, case, {})) for case in cases]
