@@ -25,7 +25,7 @@ from tests.lab.options import MirrorOptions
 from tests.lab.reading import as_bytes
 from tests.seeds import new_seed
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 GROUPS = 40
 EARLY_GROUPS = 10
@@ -202,13 +202,7 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
-# The rows of changed records are never exact, so least can go wrong there.
-LONG_WAYS = {"change", "drop"}
-
-
-@pytest.fixture(
-    scope="module", params=[pytest.param(way, marks=pytest.mark.long if way in LONG_WAYS else ()) for way in WAYS]
-)
+@pytest.fixture(scope="module", params=WAYS)
 def rehearsal(request: pytest.FixtureRequest, clusters: Lab, tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
     scene = converted(clusters, request.param, new_seed())
     way, commands = WAYS[request.param], CommandLine.of(clusters, tmp_path_factory.mktemp(request.param))

@@ -20,7 +20,7 @@ from tests.lab.lab import Lab
 pytestmark = pytest.mark.kafka
 
 # The flows of every run; test_variants covers exactly-once, identity names and Kafka 3.9 in every run, too.
-ALWAYS = ("troubled", "without-syncs", "halted")
+ALWAYS = ("troubled", "without-syncs")
 POOL_ROWS, POOL_ROWS_ALWAYS = 5_000, 2_500
 AT_BEST = 0.999
 RUNS_WITH_LONG = 3

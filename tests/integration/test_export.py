@@ -175,6 +175,7 @@ def test_the_newest_of_each_key_is_what_the_coordinators_answer(scene: Scene) ->
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_when_a_commit_expires_is_told_by_kafkas_law(scene: Scene) -> None:
     by_group = {line["group"]: line for line in scene.lines("expires.jsonl")}
     stored, simple, classic = (by_group[group] for group in ("with-retention", "simple-1", "classic"))
@@ -222,6 +223,7 @@ def test_csv_and_parquet_say_the_same_as_json_lines(scene: Scene) -> None:
     scene.export("all.parquet", form="parquet").expect(3)
 
 
+@pytest.mark.long
 def test_a_time_bound_tells_the_commits_as_they_stood_then(scene: Scene) -> None:
     history = [line for line in scene.lines("then.jsonl", "--history", "--group", "again") if line["topic"] == "u"]
     assert [line["offset"] for line in history] == [0, 1, 2, 3, 4]
@@ -234,6 +236,7 @@ def test_a_time_bound_tells_the_commits_as_they_stood_then(scene: Scene) -> None
     assert since == [line for line in history if line["logTimestamp"] >= int(then)]
 
 
+@pytest.mark.long
 def test_what_an_open_transaction_hides_and_a_group_that_is_not_there_are_named_and_exit_1(scene: Scene) -> None:
     partitions = len(partitions_of(scene.cluster.bootstrap, ["__consumer_offsets"]))
     partition = partition_of("transaction-open", partitions)
@@ -335,6 +338,7 @@ def test_what_may_not_be_read_is_one_sentence_and_leaves_no_file(scene: Scene, o
     assert not list(scene.command.folder.glob("*forbidden*"))
 
 
+@pytest.mark.long
 def test_sparks_own_consumers_need_no_right_on_any_group(scene: Scene) -> None:
     groups = (ResourceType.GROUP, "spark-kafka-source", AclOperation.DESCRIBE, ResourcePatternType.PREFIXED)
     with denied(scene.cluster.bootstrap, *groups):

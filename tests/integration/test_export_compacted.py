@@ -27,7 +27,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.reading import topic_reader as raw_reader
 from tests.lab.waiting import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
 
 # The least that brokers let a segment be; and a record later than that begins a new one, which ends the one before.
 EAGER = {
@@ -35,7 +35,7 @@ EAGER = {
     "log.cleaner.backoff.ms": "100", "log.cleaner.min.cleanable.ratio": "0.001",
 }  # fmt: skip
 BUSY, QUIET_ONES = [f"busy-{n}" for n in range(6)], [f"quiet-{n}" for n in range(6)]
-OLDER = [pytest.param(version, marks=pytest.mark.long) for version in ("4.1.1", "3.9.2")]
+VERSIONS = ("4.3.1", "4.1.1", "3.9.2")
 Logs = Mapping[int, LogRange]
 Place = tuple[int, int]
 
@@ -76,7 +76,7 @@ class Scene:
         wait_until(taken, READ_SECONDS, "the log cleaner", lambda: str(sorted(self.standing())), poll_seconds=0.2)
 
 
-@pytest.fixture(scope="module", params=["4.3.1", *OLDER])
+@pytest.fixture(scope="module", params=VERSIONS)
 def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("compacted")
     cluster = Cluster("compacted", folder / "kafka", version=request.param, overrides=EAGER)

@@ -24,11 +24,11 @@ from tests.lab.cluster import Cluster
 from tests.lab.jars import version_tuple
 from tests.lab.waiting import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
 
 LOOK_MS = 500
 EXPIRY_SECONDS = 180
-OLDER = [pytest.param(version, marks=pytest.mark.long) for version in ("4.1.1", "3.9.2")]
+VERSIONS = ("4.3.1", "4.1.1", "3.9.2")
 EVERYTHING = ("--history", "--tombstones", "--exclude-group", "none of them")
 
 
@@ -53,7 +53,7 @@ def wait_taken_away(cluster: Cluster, *places: tuple[str, str, int]) -> None:
     )  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["4.3.1", *OLDER])
+@pytest.fixture(scope="module", params=VERSIONS)
 def dropped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """A topic with commits was deleted, and made anew; another commit went after a second, as its client wished."""
     folder = tmp_path_factory.mktemp("dropped")
@@ -70,7 +70,7 @@ def dropped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield scene_of(cluster, folder)
 
 
-@pytest.fixture(scope="module", params=[pytest.param("4.3.1", marks=pytest.mark.long), *OLDER])
+@pytest.fixture(scope="module", params=VERSIONS)
 def expired(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """Commits are kept for a minute, which has passed for all groups but the one with a member."""
     folder = tmp_path_factory.mktemp("expired")

@@ -96,6 +96,7 @@ def test_a_group_is_told_bucket_by_bucket_with_the_ends_of_its_logs_then(scene: 
     assert [row["time"] for row in first] == sorted({row["time"] for row in first})
 
 
+@pytest.mark.long
 def test_one_bucket_holds_all_of_it_and_the_table_says_so(scene: Scene) -> None:
     ran = scene.history("--group", "steady", "--bucket", "52w").expect(0)
     lines = [line.split() for line in ran.stdout.splitlines() if " steady " in line]
@@ -106,6 +107,7 @@ def test_one_bucket_holds_all_of_it_and_the_table_says_so(scene: Scene) -> None:
     assert "and 6 rows of earlier times" in shorter
 
 
+@pytest.mark.long
 def test_what_retention_has_taken_has_no_lag_and_is_no_failure(scene: Scene) -> None:
     ran = scene.history("--group", "cutter", "--format", "csv").expect(0)
     (row,) = csv.DictReader(StringIO(ran.stdout))
@@ -113,6 +115,7 @@ def test_what_retention_has_taken_has_no_lag_and_is_no_failure(scene: Scene) -> 
     assert "RECORDS_GONE" in ran.stderr and "not whole" not in ran.stderr
 
 
+@pytest.mark.long
 def test_a_topic_that_is_not_shown_is_not_visible_and_exits_1(scene: Scene) -> None:
     ran = scene.history("--group", "goner", "--format", "csv").expect(1)
     (row,) = csv.DictReader(StringIO(ran.stdout))
@@ -137,6 +140,7 @@ def test_a_transaction_that_ends_soon_is_waited_for(scene: Scene) -> None:
     assert [row["offset"] for row in csv.DictReader(StringIO(ran.stdout))][-1:] == ["99"]
 
 
+@pytest.mark.long
 def test_what_a_transaction_that_stays_open_hides_is_named_and_exits_1(scene: Scene) -> None:
     with ExitStack() as stack:
         in_transaction(scene.cluster.bootstrap, "open", stack)

@@ -188,6 +188,7 @@ def moved(ground: Ground, before: HeldByGroup) -> frozenset[str]:
     return frozenset(group for group in now.keys() | before.keys() if now.get(group) != before.get(group))
 
 
+@pytest.mark.long
 def test_killed_here_and_finished_from_a_copy_elsewhere_each_rollback_says_what_it_leaves(
     ground: Ground, tmp_path: Path
 ) -> None:

@@ -69,6 +69,7 @@ def flow_on(bootstrap: str) -> Flow:
     )
 
 
+@pytest.mark.long
 def test_spark_tells_of_every_group_what_a_plain_consumer_tells(edges: InventoryEdges) -> None:
     by_length = edges.readers.records
     assert isinstance(by_length, RecordsOfAnyLength)
