@@ -97,15 +97,24 @@ def cli() -> None:
         help="Let apply write this plan only after N different names have signed it.")  # fmt: skip
 @option("--out", type=FILE, default=Path("cutover.plan"), show_default=True, metavar="PLAN",
         help="File to write the plan to.")  # fmt: skip
+@option("--model", type=FILE, metavar="FILE",
+        help="Plan every flow of this file (YAML: docs/models.md), one after another; what they have in common is read "
+             "once.")  # fmt: skip
+@option("--out-dir", type=FILE, default=Path("plans"), show_default=True, metavar="FOLDER",
+        help="With --model: folder to write the plans to, each under its flow's name.")  # fmt: skip
 @spark_options
 @command_options
-def plan(out: Path, **options: Any) -> int:
+def plan(out: Path, model: Path | None, out_dir: Path, **options: Any) -> int:
     """Read both clusters and MM2's topics, translate every commit, check, and write a plan.
 
     Changes nothing on any cluster. Exits 3 if the plan has blocks; it is still written, for review.
     """
+    from migrate.cli.model import refuse_model_folder
     from migrate.cli.plan import run_plan
 
+    if model is not None:
+        return _plans(model, out_dir, options)
+    refuse_model_folder(click.get_current_context())
     given = take_clusters(options)
     flow = resolve_flow(given)
     policies = resolve_policies(options)
@@ -115,6 +124,21 @@ def plan(out: Path, **options: Any) -> int:
 
     lines = table(made, None, Page(str(out), terminal_width(), coloured(), given.words()))
     return printed(lines, 0 if made.is_clean() else EXIT_REFUSED)
+
+
+def _plans(model: Path, out_dir: Path, options: dict[str, Any]) -> int:
+    """Make a plan of each flow of a model; print what became of them."""
+    from migrate.cli.model import refuse_beside_model, run_model, worst_code
+    from migrate.show.several_plans import made_lines
+
+    context = click.get_current_context()
+    refuse_beside_model(context)
+    progress, run = (
+        progress_on_stderr(options["log_format"]),
+        {name: options[name] for name in ("master", "spark_conf")},
+    )
+    made = run_model(model, out_dir, context, progress, **run)
+    return printed(made_lines(made, **terminal()), worst_code(made))
 
 
 @cli.command(short_help="Stopped and drained? Show what keeps plan from being clean; changes nothing.")

@@ -9,7 +9,7 @@ from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.cli.export import time_of
 from migrate.cli.options import filters_of
 from migrate.cli.position_options import positions_of
-from migrate.cli.wiring import plan_edges
+from migrate.cli.wiring import PlanEdges, plan_edges
 from migrate.clock import SystemClock, iso
 from migrate.errors import UsageError
 from migrate.match.comparison import Limits
@@ -30,6 +30,13 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
     Raises before anything is read if `out` cannot be written, or holds a plan that was applied, or no plan at all.
     """
     refuse_out(out)
+    request = request_of(flow, policies, options)
+    with plan_edges(request.flow, request.source_down, progress, options) as edges:
+        return made_plan(request, edges, out, progress)
+
+
+def request_of(flow: Flow, policies: Policies, options: Mapping[str, Any]) -> PlanRequest:
+    """Return what the options of `plan` ask for; raises `UsageError` where they exclude each other."""
     positions = positions_of(options)
     if options["failback"]:
         if options["source_down"]:
@@ -38,36 +45,40 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
                 "Omit one of them.",
             )
         flow = flow.reversed()
-    clock, as_of_ms = SystemClock(), time_of("--commits-as-of", options["commits_as_of"])
+    as_of_ms, settings = time_of("--commits-as-of", options["commits_as_of"]), dict(options)
     if as_of_ms is not None:
-        if as_of_ms > clock.now_ms():
+        if as_of_ms > SystemClock().now_ms():
             raise UsageError("--commits-as-of lies in the future.", "Leave it out to plan with the commits of now.")
-        options |= {"commits_from": str(CommitsFrom.CONSUMER_OFFSETS), "commits_as_of": iso(as_of_ms)}
-    if options["source_down"] and options["commits_from"] != CommitsFrom.ADMIN:
+        settings |= {"commits_from": str(CommitsFrom.CONSUMER_OFFSETS), "commits_as_of": iso(as_of_ms)}
+    if options["source_down"] and settings["commits_from"] != CommitsFrom.ADMIN:
         raise UsageError(
             "--source-down and --commits-from consumer-offsets exclude each other: the topic is on the source.",
             "Omit one of them. Without the source, MM2's checkpoints stand in for its commits.",
         )
-    request = PlanRequest(
+    return PlanRequest(
         flow=flow,
         filters=replace(filters_of(options), no_groups=options["no_groups"]),
         policies=policies,
         source_down=options["source_down"],
         settle_seconds=options["settle"],
-        settings=_settings(policies, options),
+        settings=_settings(policies, settings),
         limits=Limits(0 if options["no_match"] else options["match_limit"], options["max_fetch"]),
         as_of_ms=as_of_ms,
         positions=positions,
     )
-    with plan_edges(flow, request.source_down, progress, options) as edges:
-        survey = take_survey(request, edges.clusters, clock, progress)
-        held = f" and {many(len(survey.held.commits), 'position')}" if survey.held.commits else ""
-        progress.step(f"deciding {many(len(survey.keys), 'row')}{held}")
-        plan = plan_of(request, survey, clock.now_ms(), edges.decider)
-        progress.step(f"writing {out}")
-        # Before Spark ends: that may take ten seconds the first time, and Ctrl-C then must not cost the plan.
-        write_plan(plan, out)
-        progress.step(f"ending Spark ({out} is written)")
+
+
+def made_plan(request: PlanRequest, edges: PlanEdges, out: Path, progress: Progress) -> Plan:
+    """Read what a plan needs, decide its rows, and write it."""
+    clock = SystemClock()
+    survey = take_survey(request, edges.clusters, clock, progress)
+    held = f" and {many(len(survey.held.commits), 'position')}" if survey.held.commits else ""
+    progress.step(f"deciding {many(len(survey.keys), 'row')}{held}")
+    plan = plan_of(request, survey, clock.now_ms(), edges.decider)
+    progress.step(f"writing {out}")
+    # Before Spark ends: that may take ten seconds the first time, and Ctrl-C then must not cost the plan.
+    write_plan(plan, out)
+    progress.step(f"ending Spark ({out} is written)")
     return plan
 
 

@@ -28,7 +28,7 @@ from migrate.mm2.topics import MOST_HELD
 from migrate.model import LogRange, Side
 from migrate.plan.decide import HERE, RowDecider
 from migrate.ports import ClusterAdmin, Progress
-from migrate.spark.background import BackgroundSpark, SparkPurpose, Wishes, background_spark
+from migrate.spark.background import BackgroundSpark, LentSpark, SparkPurpose, Wishes, background_spark
 from migrate.spark.decider import SparkDecider
 from migrate.spark.exact_client import JavaExactClient, JavaMachine
 from migrate.spark.java_client import JavaClient
@@ -128,35 +128,67 @@ class PlanEdges:
 def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mapping[str, Any]) -> Iterator[PlanEdges]:
     """Yield what `plan` reads through; Spark starts in the background meanwhile, and is stopped at the end.
 
-    `options` are those of the command: `request_timeout`, `master`, `spark_conf` and, if it has it, `commits_from`.
+    `options` are those of the command: `request_timeout`, `master`, `spark_conf` and what else `plan` has of sources.
     """
-    sides = endpoints(flow, options["request_timeout"])
-    source = None if source_down else sides[0].admin()
-    target = sides[1].admin()
-    wishes = Wishes(
+    wishes = plan_wishes([flow], progress)
+    with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark:
+        yield edges_over(PlanFlow.of(flow, source_down, options), spark, wishes, options)
+
+
+@dataclass(frozen=True)
+class PlanFlow:
+    """The clusters of one plan, with an admin for each; that of a source that is down is None."""
+
+    flow: Flow
+    sides: tuple[Endpoint, Endpoint]
+    source: HostedAdmin | None
+    target: HostedAdmin
+
+    @classmethod
+    def of(cls, flow: Flow, source_down: bool, options: Mapping[str, Any]) -> "PlanFlow":
+        """Return it; `options` have the `request_timeout`."""
+        sides = endpoints(flow, options["request_timeout"])
+        return cls(flow, sides, None if source_down else sides[0].admin(), sides[1].admin())
+
+    def close(self) -> None:
+        """End both admins."""
+        for admin in (self.source, self.target):
+            if admin is not None:
+                admin.close()
+
+
+def plan_wishes(flows: Collection[Flow], progress: Progress) -> Wishes:
+    """Return what a Spark is started for that makes plans of these flows."""
+    secrets = {secret for flow in flows for of in (flow.source, flow.target) for secret in secret_values(of.properties)}
+    return Wishes(
         DAEMON,
         prepare,
-        secret_values(flow.source.properties) | secret_values(flow.target.properties),
+        secrets,
         lambda: progress.step("keeping the classes that Spark has loaded, so that the next plan starts sooner"),
     )
 
-    reads_topic = options.get("commits_from") == CommitsFrom.CONSUMER_OFFSETS
+
+def edges_over(
+    asked: PlanFlow, spark: BackgroundSpark | LentSpark, wishes: Wishes, options: Mapping[str, Any]
+) -> PlanEdges:
+    """Return what a plan reads through; a Spark that has not started yet is told how much there is to read."""
+    flow, source, target = asked.flow, asked.source, asked.target
+    reads_topic = bool(options.get("commits_as_of")) or options.get("commits_from") == CommitsFrom.CONSUMER_OFFSETS
 
     def begin() -> None:
-        compares = not (source_down or options.get("no_match"))
+        compares = not (source is None or options.get("no_match"))
         is_small = _is_small(flow, source, target) and not (reads_topic and _has_long_offsets_topic(source))
         wishes.settle(SparkPurpose(is_small, compares))
 
-    with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark:
-        decider = SparkDecider(spark, spark.end)
-        clusters = replace(_plan_clusters(flow, *sides, source, target, spark, decider), begin=begin)
-        if reads_topic:
-            from migrate.spark.topic_commits import SparkTopicCommits
+    decider = SparkDecider(spark, spark.end)
+    clusters = replace(_plan_clusters(flow, *asked.sides, source, target, spark, decider), begin=begin)
+    if reads_topic:
+        from migrate.spark.topic_commits import SparkTopicCommits
 
-            clusters = replace(clusters, offsets_topic=SparkTopicCommits(spark, sides[0].java))
-        if options.get("position_files") or options.get("spark_checkpoints"):
-            clusters = replace(clusters, held_positions=HolderReader(spark))
-        yield PlanEdges(clusters, decider)
+        clusters = replace(clusters, offsets_topic=SparkTopicCommits(spark, asked.sides[0].java))
+    if options.get("position_files") or options.get("spark_checkpoints"):
+        clusters = replace(clusters, held_positions=HolderReader(spark))
+    return PlanEdges(clusters, decider)
 
 
 @contextmanager
@@ -190,7 +222,7 @@ def _has_long_offsets_topic(source: ClusterAdmin | None) -> bool:
 
 def _plan_clusters(
     flow: Flow, source: Endpoint, target: Endpoint, source_admin: ClusterAdmin | None, target_admin: ClusterAdmin,
-    spark: BackgroundSpark, decider: SparkDecider,
+    spark: BackgroundSpark | LentSpark, decider: SparkDecider,
 ) -> Clusters:  # fmt: skip
     from migrate.spark.comparer import SparkComparer
     from migrate.spark.hosted_topics import hosted_topics

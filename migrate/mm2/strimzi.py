@@ -9,12 +9,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from migrate.errors import ConfigError
 from migrate.mm2.connectors import Connector, Described, Role, connector_of
 from migrate.mm2.flow import BYTES, CONVERTERS, Mm2Home, Mm2Runtime
-from migrate.mm2.java_properties import content_of
+from migrate.mm2.yaml_file import yaml_documents
 
 KIND = "KafkaMirrorMaker2"
 OFFSETS_TOPIC = "mirrormaker2-cluster-offsets"
@@ -36,7 +34,8 @@ def read_strimzi(path: Path, source_alias: str, target_alias: str) -> Described:
 
     Raises `ConfigError` if the file cannot be read, is no YAML, or holds no such resource.
     """
-    resources = [r for document in _documents(path) for r in _resources(document)]
+    documents = yaml_documents(path, "Name the file that you give to kubectl apply.")
+    resources = [r for document in documents for r in _resources(document)]
     if not resources:
         raise ConfigError(f"{path} holds no resource of kind {KIND}.", "Name the file that you give to kubectl apply.")
     try:
@@ -48,16 +47,6 @@ def read_strimzi(path: Path, source_alias: str, target_alias: str) -> Described:
         ) from None
     flow = (source_alias, target_alias)
     return next((each for each in described if any(c.flow == flow for c in each.connectors)), described[0])
-
-
-def _documents(path: Path) -> list[Any]:
-    try:
-        return list(yaml.safe_load_all(content_of(path).decode()))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        # The parser's own words quote the line, and that may be a secret.
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"{path}{where}: this is no YAML.", "Name the file that you give to kubectl apply.") from None
 
 
 def _resources(document: Any) -> Iterator[Tree]:

@@ -150,6 +150,27 @@ class BackgroundSpark:
         self._endings.append(in_background(in_turn, "spark-end"))
 
 
+class LentSpark:
+    """A Spark that several plans use, one after another: none of them ends it."""
+
+    def __init__(self, spark: BackgroundSpark) -> None:
+        self._spark = spark
+
+    def __call__(self) -> "SparkSession":
+        """Return the session."""
+        return self._spark()
+
+    def machine(self) -> Any:
+        """Return py4j's view of the JVM."""
+        return self._spark.machine()
+
+    def end_session(self) -> None:
+        """Do nothing: the next plan needs the session."""
+
+    def end(self) -> None:
+        """Do nothing: the next plan needs the JVM."""
+
+
 @contextmanager
 def background_spark(
     master: str | None, conf: Mapping[str, str], wishes: Wishes | None = None

@@ -33,6 +33,7 @@ from migrate.survey.offsets_export import OffsetsPin
 from migrate.survey.policies import Policies
 from migrate.survey.positions import HeldPositions, PositionReader, PositionsAsked
 from migrate.survey.producers import Growth
+from migrate.survey.source_memory import SourceMemory
 
 if TYPE_CHECKING:
     from migrate.survey.topic_commits import OffsetsTopicReader
@@ -75,6 +76,7 @@ class Clusters:
     `source_groups` and `target_groups` tell of groups what an admin client does not; None where nobody is to be asked.
     `offsets_topic` reads the source's commits from its offsets topic; None where coordinators are asked for them.
     `held_positions` reads positions outside Kafka; None where none are asked for.
+    `memory` has what an earlier plan of the same run has read of the source; None where the run makes one plan.
     `begin` is called once both clusters have answered, by a plan: what takes long to start may ask them then how much
     there is to read. `commits_ready` returns once it can read commits, `records_ready` once it can read records;
     `records_read` is called after the last record was read, with the number of rows that are to be decided, `all_read`
@@ -93,6 +95,7 @@ class Clusters:
     target_groups: GroupFactsReader | None = None
     offsets_topic: "OffsetsTopicReader | None" = None
     held_positions: PositionReader | None = None
+    memory: SourceMemory | None = None
     begin: Callable[[], None] | None = None
     commits_ready: Callable[[], object] | None = None
     records_ready: Callable[[], object] | None = None

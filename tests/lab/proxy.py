@@ -21,12 +21,13 @@ RESET = struct.pack("ii", 1, 0)
 class Network:
     """The lines to every broker, as one: `latency_seconds` each way; `stall`, `flow` and `reset` act at once.
 
-    `held` counts the pieces that a stall has held back, `resets` the connections that `reset` has broken.
+    `held` counts the pieces that a stall has held back, `resets` the connections that `reset` has broken, `passed` the
+    bytes that have gone either way.
     """
 
     def __init__(self) -> None:
         self.latency_seconds = 0.0
-        self.held = self.resets = 0
+        self.held = self.resets = self.passed = 0
         self._loop = asyncio.new_event_loop()
         self._flowing = asyncio.Event()
         self._flowing.set()
@@ -121,6 +122,7 @@ class Network:
                     writer.close()
                     return
                 writer.write(chunk)
+                self.passed += len(chunk)
                 await writer.drain()
 
         tasks = [asyncio.ensure_future(arriving()), asyncio.ensure_future(leaving())]

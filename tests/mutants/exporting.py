@@ -141,8 +141,8 @@ EXPORTING = (
         "as-of-in-the-future",
         "A time that lies in the future is refused: its commits are not there yet.",
         "migrate/cli/plan.py",
-        "        if as_of_ms > clock.now_ms():\n",
-        "        if as_of_ms > 2 * clock.now_ms():\n",
+        "        if as_of_ms > SystemClock().now_ms():\n",
+        "        if as_of_ms > 2 * SystemClock().now_ms():\n",
         ("tests/unit/cli/test_plan.py",),
     ),
     Mutant(
@@ -157,8 +157,8 @@ EXPORTING = (
         "topic-commits-of-a-source-that-is-down",
         "The offsets topic of a source that is down cannot be read, and no checkpoint stands in for it unasked.",
         "migrate/cli/plan.py",
-        '    if options["source_down"] and options["commits_from"] != CommitsFrom.ADMIN:\n',
-        '    if options["source_down"] and options["commits_from"] == CommitsFrom.ADMIN:\n',
+        '    if options["source_down"] and settings["commits_from"] != CommitsFrom.ADMIN:\n',
+        '    if options["source_down"] and settings["commits_from"] == CommitsFrom.ADMIN:\n',
         ("tests/unit/cli/test_plan.py",),
     ),
     Mutant(

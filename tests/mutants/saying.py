@@ -4,6 +4,22 @@ from tests.mutants.mutant import Mutant
 
 SAYING = (
     Mutant(
+        "moved-commits-denied-from-memory",
+        "A plan of several that asks a second time whether commits have moved is told what is committed by then.",
+        "migrate/survey/source_memory.py",
+        " and g not in self._asked}",
+        "}",
+        ("tests/unit/survey/test_source_memory.py",),
+    ),
+    Mutant(
+        "ids-newer-than-commits",
+        "A commit that an earlier plan has read is never given the id of a topic that was created after it.",
+        "migrate/survey/source_memory.py",
+        "        if self._ids is None:\n",
+        "        if True:\n",
+        ("tests/unit/survey/test_source_memory.py",),
+    ),
+    Mutant(
         "status-silent-over-too-many-records",
         "Where groups' records were not read because there are too many, the text of status says so.",
         "migrate/show/status.py",

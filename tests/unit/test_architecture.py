@@ -82,6 +82,7 @@ HELD_ELSEWHERE = {
     "cli/apply": ("unit/apply/test_life_of_a_plan.py", "its laws run apply, rollback and verify as commands"),
     "cli/inventory_wiring": ("integration/test_long_group_records.py", "puts real clients together"),
     "cli/explain": ("unit/cli/test_main.py", "reads a plan and prints show/explain"),
+    "cli/model_wiring": ("integration/test_models.py", "puts real clients together"),
     "cli/mm2_offsets": ("integration/test_status.py", "prints what clusters answer"),
     "cli/report": ("unit/show/test_report_page.py", "writes the page that show makes"),
     "cli/status": ("unit/plan/test_status.py", "prints what plan/status and plan/watch tell"),

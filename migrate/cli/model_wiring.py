@@ -1,0 +1,46 @@
+"""What several plans of one run read through: one Spark, and one reading of what they have in common."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import replace
+from typing import Any
+
+from migrate.cli.wiring import PlanEdges, PlanFlow, edges_over, parse_spark_conf, plan_wishes
+from migrate.mm2.flow import Flow
+from migrate.ports import Progress
+from migrate.spark.background import LentSpark, background_spark
+from migrate.survey.source_memory import SourceMemory
+
+EdgesOf = Callable[[Flow, bool, Mapping[str, Any]], AbstractContextManager[PlanEdges]]
+"""Gives what one of several plans reads through: of its flow, whether the source is down, and its options."""
+
+
+@contextmanager
+def edges_of_several_plans(
+    flows: Collection[Flow], progress: Progress, options: Mapping[str, Any]
+) -> Iterator[EdgesOf]:
+    """Yield what gives each of several plans what it reads through, one after another.
+
+    They share one Spark, which is started for what the first of them has to read, and what they read of a source: one
+    is the same where its properties are, since with others brokers may show other groups. `options` are `master` and
+    `spark_conf`.
+    """
+    wishes, memories = plan_wishes(flows, progress), defaultdict[frozenset[tuple[str, str]], SourceMemory](SourceMemory)
+    with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark:
+
+        @contextmanager
+        def edges_of(flow: Flow, source_down: bool, of_plan: Mapping[str, Any]) -> Iterator[PlanEdges]:
+            asked = PlanFlow.of(flow, source_down, of_plan)
+            with closing(asked):
+                edges = edges_over(asked, LentSpark(spark), wishes, of_plan)
+                reader = edges.clusters.source_commits
+                if reader is None:
+                    yield edges
+                    return
+                memory = memories[frozenset(flow.source.properties.items())]
+                yield replace(
+                    edges, clusters=replace(edges.clusters, memory=memory, source_commits=memory.reader(reader))
+                )
+
+        yield edges_of

@@ -1,0 +1,153 @@
+"""`plan --model`: which flows a file has, what is refused of it, and what a run makes of them."""
+
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from migrate.cli import model as command
+from migrate.cli.main import cli
+from migrate.cli.main import plan as plan_command
+from migrate.cli.model import ModelFlow, read_model
+from migrate.cli.wiring import PlanEdges
+from migrate.errors import ClusterError, ConfigError
+from migrate.plan.decide import HERE
+from migrate.plan.file import read_plan
+from migrate.survey.survey import Clusters
+from tests.unit.planscene import world
+
+FLOW = "source: A, target: B, source_config: a.properties, target_config: b.properties"
+
+
+def model(tmp_path: Path, text: str) -> Path:
+    for side in "ab":
+        (tmp_path / f"{side}.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
+    path = tmp_path / "flows.yaml"
+    path.write_text(text)
+    return path
+
+
+def flows(tmp_path: Path, text: str) -> tuple[ModelFlow, ...]:
+    return read_model(model(tmp_path, text), plan_command)
+
+
+def run(tmp_path: Path, text: str, *more: str):
+    words = ["plan", "--model", str(model(tmp_path, text)), "--out-dir", str(tmp_path / "plans"), *more]
+    return CliRunner().invoke(cli, words)
+
+
+@pytest.fixture
+def clusters(monkeypatch):
+    """Every flow's clusters are a world in memory, but of a flow to X, whose target does not answer."""
+    asked = []
+
+    @contextmanager
+    def edges(flow, *_):
+        asked.append(flow.target.alias)
+        if flow.target.alias == "X":
+            raise ClusterError("X did not answer.", "Check it.")
+        source, target, mirror = world()
+        yield PlanEdges(Clusters(source, target, source, target, mirror), HERE)
+
+    monkeypatch.setattr(command, "edges_of_several_plans", lambda *_: nullcontext(edges))
+    return asked
+
+
+def test_options_are_said_as_they_would_be_typed_and_lists_repeat_them(tmp_path):
+    text = (
+        "flows:\n- {name: o, source: A, target: B, groups: [a.*, -b], max_rereads: 5, failback: true, no-match: false}"
+    )
+    assert flows(tmp_path, text) == (
+        ModelFlow(
+            "o", ("--source=A", "--target=B", "--group=a.*", "--group=-b", "--max-rereads=5", "--failback"),
+        ),
+    )  # fmt: skip
+
+
+def test_defaults_hold_for_every_flow_that_does_not_say_otherwise(tmp_path):
+    text = "defaults: {settle: 20, policies: {rewind: keep}}\nflows:\n- {name: o}\n- {name: p, rewind: block}\n"
+    assert [flow.words for flow in flows(tmp_path, text)] == [
+        ("--settle=20", "--rewind=keep"), ("--settle=20", "--rewind=block"),
+    ]  # fmt: skip
+
+
+def test_files_lie_beside_the_model_unless_their_paths_say_otherwise(tmp_path):
+    (flow,) = flows(tmp_path, "flows: [{name: o, mm2_config: mm2.properties, groups_file: /etc/wave.txt}]")
+    assert flow.words == (f"--mm2-config={tmp_path}/mm2.properties", "--groups-file=/etc/wave.txt")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[]", "has no list of flows"),
+        ("flows: {a: b}", "has no list of flows"),
+        ("flows: []", "has no flow"),
+        ("a: 1\n---\nb: 2", "has no list of flows"),
+        ("flows: [{name: o}]\nflwos: 1", "'flwos' is neither flows nor defaults"),
+        ("flows: [1]", "flow 1 has no name"),
+        ("flows: [{source: A}]", "flow 1 has no name"),
+        ("flows: [{name: ../o}]", "flow 1 has no name that a file can have"),
+        ("flows: [{name: o}, {name: O}]", "two flows named o"),
+        ("flows: [{name: o, gruops: x}]", "flow o: 'gruops' is no option of a flow"),
+        ("flows: [{name: o, out: x}]", "flow o: 'out' is no option of a flow"),
+        ("flows: [{name: o, master: x}]", "flow o: 'master' is no option of a flow"),
+        ("flows: [{name: o, source: [A, B]}]", "source takes one value, and has 2"),
+        ("flows: [{name: o, source: }]", "source has a value that is no text or number: None"),
+        ("flows: [{name: o, source: no}]", "source has a value that is no text or number: False"),
+        ("flows: [{name: o, failback: 'yes'}]", "takes true or false"),
+        ("flows: [{name: o, groups: [a], group: [b]}]", "flow o has group twice"),
+        ("flows: [{name: o, rewind: keep, policies: {rewind: set}}]", "flow o has rewind twice"),
+        ("flows: [{name: o, policies: keep}]", "policies is not a mapping"),
+        ("defaults: 3\nflows: [{name: o}]", "defaults is not a mapping"),
+        ("flows:\n- name: o\n  name: p\n", "line 3: 'name' is there twice"),
+    ],
+)
+def test_what_is_no_model_is_refused_with_its_place(tmp_path, text, words):
+    with pytest.raises(ConfigError) as refused:
+        flows(tmp_path, text)
+    assert words in str(refused.value) and "flows.yaml" in str(refused.value) and refused.value.todo
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ("rewind: kep", "flow two: Invalid value for '--rewind'"),
+        ("accept: [nonsense]", "flow two: "),
+        ("failback: true, source_down: true", "flow two: --failback and --source-down exclude each other"),
+    ],
+)
+def test_the_options_of_every_flow_are_looked_at_before_any_cluster_is_asked(tmp_path, clusters, entry, words):
+    ran = run(tmp_path, f"flows: [{{name: one, {FLOW}}}, {{name: two, {FLOW}, {entry}}}]")
+    assert ran.exit_code == 2 and words in ran.stderr and not clusters and not (tmp_path / "plans").exists()
+
+
+def test_a_plan_that_may_not_be_replaced_keeps_every_flow_from_being_planned(tmp_path, clusters):
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "two.plan").write_text("notes")
+    ran = run(tmp_path, f"flows: [{{name: one, {FLOW}}}, {{name: two, {FLOW}}}]")
+    assert ran.exit_code == 3 and not clusters
+
+
+def test_each_flow_has_a_plan_of_its_own_and_a_line(tmp_path, clusters):
+    ran = run(tmp_path, f"flows: [{{name: one, {FLOW}, groups: [g]}}, {{name: two, {FLOW}}}]")
+    plans = [read_plan(tmp_path / "plans" / f"{name}.plan") for name in ("one", "two")]
+    assert plans[0].header.settings["group"] == "g" and "group" not in plans[1].header.settings
+    assert all(plan.short_fingerprint in ran.stdout for plan in plans) and clusters == ["B", "B"]
+
+
+def test_a_flow_that_fails_keeps_no_other_from_being_planned_and_the_worst_code_is_the_runs(tmp_path, clusters):
+    lost = FLOW.replace("target: B", "target: X")
+    ran = run(tmp_path, f"flows: [{{name: lost, {lost}}}, {{name: good, {FLOW}}}]")
+    assert ran.exit_code == 1 and "FAILED: X did not answer." in ran.stdout
+    assert read_plan(tmp_path / "plans" / "good.plan").rows and not (tmp_path / "plans" / "lost.plan").exists()
+
+
+def test_an_option_that_belongs_into_the_model_is_refused_beside_it(tmp_path, clusters):
+    ran = run(tmp_path, f"flows: [{{name: one, {FLOW}}}]", "--group", "g")
+    assert ran.exit_code == 2 and "--model and --group exclude each other" in ran.stderr and not clusters
+
+
+def test_a_folder_for_plans_without_a_model_is_refused():
+    ran = CliRunner().invoke(cli, ["plan", "--out-dir", "plans"])
+    assert ran.exit_code == 2 and "--out-dir" in ran.stderr
