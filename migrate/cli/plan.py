@@ -7,6 +7,7 @@ from typing import Any
 
 from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.cli.export import time_of
+from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of
 from migrate.cli.position_options import positions_of
 from migrate.cli.wiring import plan_edges
@@ -38,6 +39,7 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
                 "Omit one of them.",
             )
         flow = flow.reversed()
+    group_map = group_map_of(options, options["failback"])
     clock, as_of_ms = SystemClock(), time_of("--commits-as-of", options["commits_as_of"])
     if as_of_ms is not None:
         if as_of_ms > clock.now_ms():
@@ -58,6 +60,7 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
         limits=Limits(0 if options["no_match"] else options["match_limit"], options["max_fetch"]),
         as_of_ms=as_of_ms,
         positions=positions,
+        group_map=group_map,
     )
     with plan_edges(flow, request.source_down, progress, options) as edges:
         survey = take_survey(request, edges.clusters, clock, progress)
@@ -80,6 +83,7 @@ def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
             for name in ("group", "exclude-group", "topic", "exclude-topic")
         },
         "groups-file": str(options["groups_file"] or ""),
+        "group-map": str(options.get("group_map") or ""),
         "rewind": str(policies.rewind),
         "uncommitted": str(policies.uncommitted),
         "untranslatable": ", ".join(

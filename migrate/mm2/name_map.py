@@ -117,6 +117,27 @@ class NameMap:
         lines = sorted([*self.names.values(), *self.expressions], key=lambda line: line.number)
         return tuple(line for line in lines if line.number not in deciding)
 
+    def reversed(self) -> "NameMap":
+        """Return the map of the way back.
+
+        Raises `UsageError` for an expression, which cannot be read backwards, and where two lines lead to one name.
+        """
+        if self.expressions:
+            plan = "; or name the plan that was applied, whose rows say it" if self.kind == "group" else ""
+            raise UsageError(
+                f"{self.option} {self.file}, {self.expressions[0]}: an expression cannot be read backwards.",
+                f"Expected lines of source_{self.kind},target_{self.kind} alone for the way back{plan}.",
+            )
+        back: dict[str, MapLine] = {}
+        for line in self.names.values():
+            if line.target in back:
+                raise UsageError(
+                    f"{self.option} {self.file}, {line}: {back[line.target].target} becomes {name(line.target)} too.",
+                    f"Expected one {self.kind} for each name, or the way back is not known.",
+                )
+            back[line.target] = MapLine(line.number, line.target, line.source)
+        return NameMap(self.option, self.file, self.kind, back)
+
     def all_mapped(self, sources: Collection[str]) -> dict[str, str]:
         """Return what the target calls each of these names.
 

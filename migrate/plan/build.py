@@ -1,6 +1,7 @@
 """From a survey to a plan: rows, checks, header. Pure: the same survey and time give the same bytes."""
 
 from collections import Counter
+from collections.abc import Mapping
 from functools import cache
 from itertools import chain
 
@@ -104,8 +105,8 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
     flow, down = request.flow, request.source_down
     topics = {partition.topic for partition in partitions_of_keys(survey.keys)}
     return CheckFacts(
-        source=_side(request, flow.source, survey.source, LogProofs() if down else _logs_on_source(survey)),
-        target=_side(request, flow.target, survey.target, _logs_on_target(flow, survey)),
+        source=_side(request, flow.source, survey.source, LogProofs() if down else _logs_on_source(survey), {}),
+        target=_side(request, flow.target, survey.target, _logs_on_target(flow, survey), survey.target_names.renamed),
         topics=TopicFacts(
             partitions=partition_counts(flow, survey, topics),
             drains={} if down or flow.failback else _drains(flow, survey),
@@ -129,20 +130,24 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
     )
 
 
-def _side(request: PlanRequest, cluster: Cluster, read: ClusterSurvey, logs: LogProofs) -> ClusterSide:
+def _side(
+    request: PlanRequest, cluster: Cluster, read: ClusterSurvey, logs: LogProofs, names: Mapping[str, str]
+) -> ClusterSide:
     hidden = None if read.hidden is None else _hidden(request, cluster.side, read.hidden)
     facts = read.facts
     return ClusterSide(
-        cluster.alias, facts.cluster_id, facts.may_describe, read.states, read.seconds_apart, hidden, logs
+        cluster.alias, facts.cluster_id, facts.may_describe, read.states, read.seconds_apart, hidden, logs, names
     )
 
 
 def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
     flow, down = request.flow, request.source_down
     excluded = flow.group_filter.exclude if flow.group_filter else ()
-    only_checkpointed = {
-        group for group, _ in topics_with_checkpoints(survey.mm2.checkpoints.latest)
-    } - survey.source.listed
+    only_checkpointed = (
+        {group for group, _ in topics_with_checkpoints(survey.mm2.checkpoints.latest)}
+        - survey.source.listed
+        - set(survey.target_names.renamed.values())
+    )
     return GroupNames(
         never_committed=_never_committed(survey),
         unseen_topics={} if down else _unseen_topics(request, survey),
@@ -153,6 +158,8 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
         other_kinds=other_kinds(survey.group_facts.source_kinds, request.filters),
         applications=_applications(flow, survey),
         witness=survey.selected.witness,
+        idle_map_lines=request.group_map.idle_lines(survey.selected.groups_seen),
+        under_old_names=survey.under_old_names,
     )
 
 
