@@ -107,7 +107,8 @@ class GroupNames:
     `Failure` where no client can see them. `applications` are the groups that look like Kafka Streams. `witness` is
     what the offsets topic says of the source's groups, None where their commits are not from there.
     `idle_map_lines` are those of `--group-map` that decide for no group, `under_old_names` the renamed groups whose
-    name on the source the target has as well.
+    name on the source the target has as well. `shared_names` maps a group of the plan to one that is not in it, and
+    would have the same name on the target.
     """
 
     never_committed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -121,6 +122,7 @@ class GroupNames:
     witness: TopicWitness | None = None
     idle_map_lines: tuple[MapLine, ...] = ()
     under_old_names: tuple[str, ...] = ()
+    shared_names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,20 @@ def named_groups_exist(facts: CheckFacts, rows: PlanRows, policies: Policies) ->
         )  # fmt: skip
 
 
+@judges(checks.GROUP_NAME_SHARED)
+def name_shared(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+    """Block groups that would share a name on the target with a group of another wave: it would overwrite them."""
+    source, target = facts.source.alias, facts.target
+    for group, other in sorted(facts.groups.shared_names.items()):
+        called = target.names.get(group, group)
+        yield checks.GROUP_NAME_SHARED.blocks(
+            group, f"no other group of {source} that would be {name(called)} on {target.alias}",
+            f"{name(other)} would, which this plan leaves out",
+            "Map one of the two to another name; or, where the other never moves, waive with --accept "
+            "group-name-shared:GROUP.",
+        )  # fmt: skip
+
+
 @judges(checks.GROUP_UNDER_OLD_NAME)
 def under_old_name(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Name renamed groups that the target has under the source's name too: consumers may start there by mistake."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from itertools import chain
 
@@ -10,6 +11,7 @@ from migrate.checks import checklist
 from migrate.checks.check import CheckFacts, ClusterSide, GroupNames, HiddenTopics, Mm2Facts, TopicFacts, TopicShape
 from migrate.checks.rights import is_infrastructure
 from migrate.commit_table import GroupCommits, has_epochs, partitions_by_group, partitions_of_keys
+from migrate.errors import UsageError
 from migrate.mm2.checkpoint_table import newest_ms, topics_with_checkpoints
 from migrate.mm2.flow import Cluster, Flow
 from migrate.model import CheckResult, Failure, GroupState, LogRange, Scope, Side, TopicPartition
@@ -160,7 +162,26 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
         witness=survey.selected.witness,
         idle_map_lines=request.group_map.idle_lines(survey.selected.groups_seen),
         under_old_names=survey.under_old_names,
+        shared_names=_shared_names(request, survey),
     )
+
+
+def _shared_names(request: PlanRequest, survey: Survey) -> dict[str, str]:
+    """Return, by group of the plan, a group of the source that is not in it and would have its name on the target.
+
+    Two of the plan itself are refused before (`TargetNames.of`); without a map no two groups share a name.
+    """
+    if not request.group_map:
+        return {}
+    planned = {survey.target_names.on_target(group): group for group in survey.groups}
+    others = sorted(survey.selected.groups_seen.difference(survey.groups))
+    shared = {}
+    for other in others:
+        # One that would be left without a name is refused once it is to move.
+        with suppress(UsageError):
+            if (group := planned.get(request.group_map.mapped(other))) is not None:
+                shared[group] = other
+    return shared
 
 
 def _logs_on_source(survey: Survey) -> LogProofs:

@@ -8,6 +8,7 @@ from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Level
 from migrate.plan.file import read_plan, write_plan
 from migrate.survey.filters import Filters
+from migrate.survey.policies import Policies, Waiver
 from tests.builders import make_plan, make_position, make_row
 from tests.fakes import ALIVE, EMPTY, FakeGroupFacts
 from tests.unit.planscene import checks_of, planned, rows_of, world
@@ -114,6 +115,15 @@ def test_a_group_that_the_target_has_under_the_old_name_too_is_warned_of():
     assert "g-eu" in warning.expected and "B has a group g as well" in warning.seen
 
 
+@pytest.mark.parametrize("lines", [["g,h"], ["g,x", "h,x"], ["h,g"]])
+def test_a_group_of_another_wave_that_would_have_the_same_name_blocks_until_accepted(lines):
+    options = {"group_map": map_of(HEADING, *lines), "filters": Filters.from_options(groups=["g"])}
+    (block,) = [c for c in planned(*world(), **options).blocks() if c.check == "group-name-shared"]
+    assert block.subject == "g" and block.seen.startswith("h would")
+    accepted = Policies(waivers=(Waiver("group-name-shared", "g"),))
+    assert not planned(*world(), policies=accepted, **options).blocked_groups()
+
+
 def test_without_renamed_groups_nobody_looks_for_old_names():
     assert not checks_of(planned(*world()), "group-under-old-name")
 
@@ -171,3 +181,10 @@ def test_an_offset_that_is_there_under_the_new_name_is_kept_and_one_under_the_ol
         Decision.KEEP,
         Decision.SET,
     ]
+
+
+def test_a_group_that_a_replacement_leaves_without_a_name_is_refused_once_it_is_to_move():
+    names = map_of(r"regex:h(.*),\1", "regex:g,x")
+    assert planned(*world(), group_map=names, filters=Filters.from_options(groups=["g"])).rows.renamed() == {"g": "x"}
+    with pytest.raises(UsageError, match="group h would be without a name on the target"):
+        planned(*world(), group_map=names)
