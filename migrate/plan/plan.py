@@ -67,7 +67,10 @@ class PositionOrigin:
 
 @dataclass(frozen=True, slots=True)
 class PlannedGroupState:
-    """A group's state on one side when the plan was made; "Absent" where two listings did not show it."""
+    """A group's state on one side when the plan was made; "Absent" where two listings did not show it.
+
+    `group` is its name on the source, on either side.
+    """
 
     side: str
     group: str

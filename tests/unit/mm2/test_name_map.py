@@ -101,6 +101,10 @@ def test_two_names_to_one_are_refused_by_both_with_or_without_a_line_of_their_ow
         names.all_mapped(["b", "a"])
     with pytest.raises(UsageError, match="groups c and d would both be d on the target"):
         names.all_mapped(["c", "d"])
+    with pytest.raises(UsageError, match="groups b and x would both be x on the target"):
+        names.all_mapped(["x", "b"])
+    with pytest.raises(UsageError, match="groups a and z would both be a on the target"):
+        map_of(HEADING, "z,a").all_mapped(["a", "z"])
 
 
 def test_two_groups_may_swap_their_names():
