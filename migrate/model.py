@@ -278,7 +278,8 @@ class Row(NamedTuple):
 
     `holder_kind` is `GROUP_KIND`, or a `HolderKind`: then `group` is the holder's name, `source_committed` the next
     record that it wants, and `position_meaning` what it means by the number that it keeps (`Meaning`). Such a row is in
-    `Plan.positions`, never among the groups' rows, and never has the decision `set`.
+    `Plan.positions`, never among the groups' rows, and never has the decision `set`. `target_group` is the group's name
+    on the target, "" where it keeps its own; all rows of a group agree in it.
     """
 
     group: str
@@ -315,6 +316,7 @@ class Row(NamedTuple):
     live_source_offset: int | None = None
     holder_kind: str = GROUP_KIND
     position_meaning: str = Meaning.NEXT.value
+    target_group: str = ""
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -330,6 +332,11 @@ class Row(NamedTuple):
     def target_partition(self) -> TopicPartition:
         """The partition on the target that this row commits."""
         return _partition(self.target_topic, self.partition)
+
+    @property
+    def group_on_target(self) -> str:
+        """What the group is called on the target."""
+        return self.target_group or self.group
 
     @property
     def target_commit(self) -> Commit | None:

@@ -118,6 +118,11 @@ class GroupRows(_MadeRows):
         """The group."""
         return self._columns[0][0]  # type: ignore[no-any-return]
 
+    @property
+    def group_on_target(self) -> str:
+        """What the group is called on the target."""
+        return self.column("target_group")[0] or self.group
+
     def column(self, name: str) -> Sequence[Any]:
         """Return a field of all rows, in their order; a single item where they agree in it."""
         return self._columns[_PLACES[name]]
@@ -203,6 +208,11 @@ class PlanRows(_MadeRows):
     def groups(self) -> Mapping[str, GroupRows]:
         """Return the rows by group, in the plan's order."""
         return self._by_group
+
+    def renamed(self) -> dict[str, str]:
+        """Return what groups are called on the target, of those that have another name there."""
+        every = ((group, table.group_on_target) for group, table in self._by_group.items())
+        return {group: target for group, target in every if target != group}
 
     def tally(self, name: str) -> "Counter[Any]":
         """Count the rows by one of their fields."""

@@ -68,6 +68,11 @@ def name(text: str) -> str:
     return shown if shown and shown[0] != " " and shown[-1] != " " else f'"{shown}"'
 
 
+def both_names(source: str, target: str) -> str:
+    """Return what something is called on the source, and on the target where that is another name."""
+    return name(source) if source == target else f"{name(source)} -> {name(target)}"
+
+
 def many(count: int, noun: str) -> str:
     """Return "1 group", "3 groups"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -23,6 +23,7 @@ from migrate.model import (
 from migrate.ports import Outcomes
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import GroupRecord
+from migrate.survey.renamed import SAME_NAMES, TargetNames, renamed_admin
 
 EMPTY = GroupState("Empty")
 ALIVE = GroupState("Stable", 1, ("app@10.0.0.7",))
@@ -244,8 +245,8 @@ class FakeApplyEdges:
         self._cluster = cluster
         self.source = self.target = SimpleNamespace(group_facts=lambda: None)
 
-    def exact_admin(self, of: Any, groups_with_metadata: Any) -> Any:
-        return self._cluster
+    def exact_admin(self, of: Any, groups_with_metadata: Any, names: TargetNames = SAME_NAMES) -> Any:
+        return renamed_admin(self._cluster, names)
 
 
 @dataclass

@@ -29,6 +29,7 @@ from migrate.survey.commits import with_uncommitted
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import GroupFacts
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE, Policies, Rewind, Uncommitted, Untranslatable
+from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import (
     AsOf,
     ClusterSurvey,
@@ -61,6 +62,8 @@ def random_survey(seed: int, kind: str, groups: int = 12) -> tuple[PlanRequest, 
 class _Maker:
     def __init__(self, rnd: random.Random, kind: str) -> None:
         self.rnd, self.kind = rnd, kind
+        # By itself: names change nothing of all else.
+        self.naming = random.Random(kind)
         self.rare = 0.005 if kind == "usual" else 0.03
         self.topics = [f"A.{topic}" for topic in TOPICS] if kind == "failback" else list(TOPICS)
         self.places = [
@@ -92,6 +95,7 @@ class _Maker:
         keys = with_uncommitted(selected.commits, source_topics, target_topics, request)
         keys = with_missing(keys, selected.as_of)
         answers = {} if self.kind in ("no-match", "source-down") else self._answers(keys, logs)
+        renamed = {group: f"{group}-eu" for group in commits if self.naming.random() < 0.3}
         survey = Survey(
             source=ClusterSurvey(ClusterFacts("id-a", 1, True), source_topics, frozenset(commits)),
             target=ClusterSurvey(ClusterFacts("id-b", 1, True), target_topics, frozenset(commits)),
@@ -103,15 +107,23 @@ class _Maker:
             logs=logs,
             watermarks=Watermarks({}, {}),
             growth={},
-            mm2=self._mm2(commits, keys, logs, answers),
+            mm2=self._mm2(self._checkpointed(commits, renamed), keys, logs, answers),
             comparison=Comparison(answers, self._equalities(), FetchEstimate(0, 0, 0, 0, 0, 0), 0, 0)
             if answers
             else None,
             group_facts=GroupFacts(),
             connect_topics=(),
             timings={},
+            target_names=TargetNames(renamed),
         )
         return request, _with_states(survey)
+
+    def _checkpointed(self, commits: dict[str, CommitTable], renamed: dict[str, str]) -> dict[str, CommitTable]:
+        """Return the groups as MM2 calls them in checkpoints: some of those renamed as on the source, some as here."""
+        return {
+            renamed.get(group, group) if self.naming.random() < 0.5 else group: table
+            for group, table in commits.items()
+        }
 
     def _policies(self) -> Policies:
         rnd = self.rnd

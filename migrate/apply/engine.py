@@ -84,7 +84,8 @@ def apply_plan(
     details = {"plan": plan.fingerprint, **(options.details or {})}
     if assessment.source_unseen:
         details["source_not_seen"] = assessment.source_unseen
-    with journal.open(command, details, state.events) as writer, _spending(spends, plan, undone.events):
+    names = plan.rows.renamed()
+    with journal.open(command, details, state.events, names) as writer, _spending(spends, plan, undone.events):
         _before_writing(assessment, done, writer)
         trouble = gap = ""
         if not assessment.writable:

@@ -16,6 +16,7 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from migrate.apply.history import FAILED, UNKNOWN, JournalState, Offsets, by_partition, read_history
@@ -99,8 +100,17 @@ class Journal:
             self._last_read = (now, state)
         return state
 
-    def open(self, command: str, details: Mapping[str, object], expected_events: int | None = None) -> "JournalWriter":
+    def open(
+        self,
+        command: str,
+        details: Mapping[str, object],
+        expected_events: int | None = None,
+        target_names: Mapping[str, str] = MappingProxyType({}),
+    ) -> "JournalWriter":
         """Lock the journal, create it if there is none, write `begin`.
+
+        `target_names` are what groups are called on the target that have another name there: every event of such a
+        group says so, for whoever has to restore a backup by hand.
 
         Raises `Refused` if somebody has it, if it does not hold `expected_events` any more (then another run was
         there since it was read), or if this is to be its first line and the plan has a journal under another name in
@@ -126,7 +136,7 @@ class Journal:
                     "Run the same command again: it starts from what is there now.",
                 )
             size = os.fstat(descriptor).st_size
-            writer = JournalWriter(descriptor, self.fingerprint, before, self._now_ms)
+            writer = JournalWriter(descriptor, self.fingerprint, before, self._now_ms, target_names)
         except BaseException:
             os.close(descriptor)
             raise
@@ -221,8 +231,16 @@ class Journal:
 class JournalWriter:
     """Appends events; `before` is the state that the journal had when it was locked."""
 
-    def __init__(self, descriptor: int, fingerprint: str, before: JournalState, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        descriptor: int,
+        fingerprint: str,
+        before: JournalState,
+        now_ms: Callable[[], int],
+        target_names: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.before = before
+        self._target_names = target_names
         self._descriptor = descriptor
         self._fingerprint = fingerprint
         self._now_ms = now_ms
@@ -256,6 +274,8 @@ class JournalWriter:
     def write(self, event: str, **fields: Any) -> None:
         """Append one event; it is durable after the next `sync`. Raises `JournalLost`."""
         record = {"time": iso(self._now_ms()), "event": event, "fingerprint": self._fingerprint, **fields}
+        if (target_group := self._target_names.get(fields.get("group", ""))) is not None:
+            record["target_group"] = target_group
         line = sealed(record) + b"\n"
         try:
             write_all(self._descriptor, line)

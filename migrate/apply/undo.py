@@ -118,8 +118,9 @@ def _digest(state: JournalState, undo: str = "") -> str:
     return hashlib.sha256(canonical({"applied": applied, "rolled_back": back, "spends": spends})).hexdigest()
 
 
-# What a row says of its translation, as the fields that a row need not have: an undo translates nothing.
-_NO_TRANSLATION: Mapping[str, Any] = Row._field_defaults
+# What a row says of its translation, as the fields that a row need not have: an undo translates nothing. Its group is
+# called on the target what the plan called it.
+_NO_TRANSLATION: Mapping[str, Any] = {k: v for k, v in Row._field_defaults.items() if k != "target_group"}
 
 
 def _undo_table(rows: Sequence[Row], trace: GroupTrace, prior: Commits | None, known: Known) -> GroupRows | None:

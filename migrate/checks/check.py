@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from migrate.checks.registry import Check
 from migrate.mm2.connector_status import Mm2Tasks
+from migrate.mm2.name_map import MapLine
 from migrate.model import CheckResult, Failure, GroupState, TopicPartition
 from migrate.row_table import PlanRows
 from migrate.survey.connect_topics import ConnectTopic
@@ -21,6 +22,7 @@ from migrate.survey.policies import Policies
 from migrate.survey.producers import Growth
 from migrate.survey.streams import Application
 from migrate.survey.survey import TopicWitness
+from migrate.text import name
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ class ClusterSide:
 
     `states` hold each group's state or the failure to describe it; a group that two listings, `seconds_apart`, did not
     show is `GroupState("Absent")`. `hidden` are topics that the cluster does not show us, None where nobody asked.
-    `logs` tells of commits on it, by their places on the source, whether they are of the logs that are there.
+    `logs` tells of commits on it, by their places on the source, whether they are of the logs that are there. `names`
+    are what groups are called there that have another name on the source.
     """
 
     alias: str
@@ -68,6 +71,11 @@ class ClusterSide:
     seconds_apart: float = 0.0
     hidden: HiddenTopics | None = None
     logs: LogProofs = field(default_factory=LogProofs)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def where(self, group: str) -> str:
+        """Return the cluster, and what the group is called there if that is not its name on the source."""
+        return f"{self.alias} as {name(self.names[group])}" if group in self.names else self.alias
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,9 @@ class GroupNames:
     `other_kinds` are the kinds of groups inside the filters that are no consumer groups ("share", "streams"), a
     `Failure` where no client can see them. `applications` are the groups that look like Kafka Streams. `witness` is
     what the offsets topic says of the source's groups, None where their commits are not from there.
+    `idle_map_lines` are those of `--group-map` that decide for no group, `under_old_names` the renamed groups whose
+    name on the source the target has as well. `shared_names` maps a group of the plan to one that is not in it, and
+    would have the same name on the target.
     """
 
     never_committed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -109,6 +120,9 @@ class GroupNames:
     other_kinds: Mapping[str, str] | Failure = NOT_ASKED
     applications: Mapping[str, Application] = field(default_factory=dict)
     witness: TopicWitness | None = None
+    idle_map_lines: tuple[MapLine, ...] = ()
+    under_old_names: tuple[str, ...] = ()
+    shared_names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

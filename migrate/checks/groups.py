@@ -19,17 +19,52 @@ from migrate.survey.expiry import (
 from migrate.survey.group_facts import cadence_text
 from migrate.survey.policies import Policies
 from migrate.survey.producers import LEAST_SECONDS
-from migrate.text import many, some
+from migrate.text import many, name, some
 
 
 @judges(checks.NAMED_GROUPS_EXIST)
 def named_groups_exist(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block on a group asked for by name that has nothing to move: most likely a misspelt name."""
-    for name in facts.groups.unknown_names:
+    for unknown in facts.groups.unknown_names:
         yield checks.NAMED_GROUPS_EXIST.blocks(
-            name, "a group with committed offsets", "no such group has commits in this flow",
+            unknown, "a group with committed offsets", "no such group has commits in this flow",
             "Correct the name, or waive with --accept named-groups-exist:NAME if it has nothing to move.",
         )  # fmt: skip
+    for line in facts.groups.idle_map_lines:
+        yield checks.NAMED_GROUPS_EXIST.blocks(
+            line.source, "a group with committed offsets for every line of --group-map",
+            f"line {line.number} decides for none",
+            "Correct the line or take it out, or waive with --accept named-groups-exist:NAME.",
+        )  # fmt: skip
+
+
+@judges(checks.GROUP_NAME_SHARED)
+def name_shared(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+    """Block groups that would share a name on the target with a group of another wave: it would overwrite them."""
+    source, target = facts.source.alias, facts.target
+    for group, other in sorted(facts.groups.shared_names.items()):
+        called = target.names.get(group, group)
+        yield checks.GROUP_NAME_SHARED.blocks(
+            group, f"no other group of {source} that would be {name(called)} on {target.alias}",
+            f"{name(other)} would, which this plan leaves out",
+            "Map one of the two to another name; or, where the other never moves, waive with --accept "
+            "group-name-shared:GROUP.",
+        )  # fmt: skip
+
+
+@judges(checks.GROUP_UNDER_OLD_NAME)
+def under_old_name(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+    """Name renamed groups that the target has under the source's name too: consumers may start there by mistake."""
+    alias, names = facts.target.alias, facts.target.names
+    for group in facts.groups.under_old_names:
+        yield checks.GROUP_UNDER_OLD_NAME.warns(
+            group, f"on {alias} only {name(names[group])}, its new name", f"{alias} has a group {name(group)} as well",
+            "No command reads or writes it. Start consumers under the new name alone, and have nobody else write the "
+            "old one (MM2's group sync does).",
+        )  # fmt: skip
+    if fine := len(names) - len(facts.groups.under_old_names):
+        expected = f"no group on {alias} under the name that it leaves"
+        yield checks.GROUP_UNDER_OLD_NAME.passes(many(fine, "renamed group"), expected, "none")
 
 
 @judges(checks.CHECKPOINTED_TOPICS_LISTED)
@@ -86,7 +121,7 @@ def _stopped(
             who = f": {state.some_members()}" if state.members else ""
             kind = " (KIP-848)" if state.kind == "consumer" else ""
             members = many(state.member_count, "member")
-            seen = f"{state.state} on {alias}{kind} with {members}{who}{cadence(group)}"
+            seen = f"{state.state} on {side.where(group)}{kind} with {members}{who}{cadence(group)}"
             yield check.blocks(group, expected, seen, todo)
     if fine:
         yield check.passes(many(fine, "group"), expected, "Empty, Dead or absent")
@@ -188,7 +223,8 @@ def commits_moving(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Ite
         for group, partitions in sorted(moving.items()):
             if is_without_members(side.states.get(group)):
                 yield checks.COMMITS_MOVING.warns(
-                    group, expected, f"it has no member there, and yet its commits moved: {some(partitions, 3)}",
+                    group, expected,
+                    f"it has no member on {side.where(group)}, and yet its commits moved: {some(partitions, 3)}",
                     "Something commits without joining the group (assign() readers: Flink, Spark, MM2's group sync). "
                     "Stop it, then plan again.",
                 )  # fmt: skip

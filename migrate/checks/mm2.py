@@ -36,7 +36,8 @@ def group_sync(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterabl
         for group in sorted(set(groups) - set(facts.mm2.left_out_groups)):
             yield checks.GROUP_SYNC.blocks(
                 group, expected,
-                "sync.group.offsets.enabled is true, and MM2's group filter takes this group (KAFKA-19794)",
+                "sync.group.offsets.enabled is true, and MM2's group filter takes this group (KAFKA-19794)"
+                + (f", on {facts.target.alias} under its old name" if group in facts.target.names else ""),
                 "Set it to false for this flow and restart MM2, or stop its checkpoint connector, then plan again; or "
                 "waive with --accept group-sync:GROUP.",
             )  # fmt: skip

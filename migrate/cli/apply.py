@@ -38,6 +38,7 @@ from migrate.show.formats import select
 from migrate.show.verify import proof_lines, verify_document, verify_lines
 from migrate.show.verify_positions import position_lines
 from migrate.survey.positions import CheckpointAsked
+from migrate.survey.renamed import TargetNames, renamed_facts
 from migrate.text import many, shell_word
 
 Printed = tuple[list[str], int]
@@ -60,13 +61,14 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pri
     loose, note = _loose_rows(undone) if undone is not None else ((), "")
     exact = groups_with_metadata(plan.rows)
     with apply_edges(flow, progress, bool(exact), options) as edges:
-        target = edges.exact_admin(edges.target, exact | groups_with_metadata(PlanRows.of(loose)))
+        names = _target_names(plan, loose)
+        target = edges.exact_admin(edges.target, exact | groups_with_metadata(PlanRows.of(loose)), names)
         source = None
         if not plan.header.source_down and plan.header.kind != UNDO:
             source = edges.exact_admin(edges.source, exact)
         result = apply_plan(
             plan,
-            ApplyClusters(target, source, edges.target.group_facts()),
+            ApplyClusters(target, source, renamed_facts(edges.target.group_facts(), names)),
             Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms),
             clock,
             progress,
@@ -118,7 +120,8 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
     if options["out"] is not None:
         refuse_out(options["out"])
     with apply_edges(flow, progress, bool(exact) and options["out"] is None, options) as edges:
-        target = edges.exact_admin(edges.target, exact | groups_with_metadata(PlanRows.of(loose)))
+        names = _target_names(plan, loose)
+        target = edges.exact_admin(edges.target, exact | groups_with_metadata(PlanRows.of(loose)), names)
         if not undo.rows:
             lines, code = [_nothing_to_undo(plan, state)], EXIT_DONE
         elif options["out"] is not None:
@@ -133,6 +136,11 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
     if undo.rows and options["out"] is not None:
         write_plan(undo, options["out"])
     return _with_elsewhere(lines, code, elsewhere, options)
+
+
+def _target_names(plan: Plan, loose: Sequence[Row] = ()) -> TargetNames:
+    """Return what the groups of a plan, and those of `loose` rows of the plan that it undoes, are called there."""
+    return TargetNames({**PlanRows.of(loose).renamed(), **plan.rows.renamed()})
 
 
 def _look_elsewhere(
@@ -217,7 +225,7 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
     known = Known(journal, options["consumers_ran"])
     exact = groups_with_metadata(plan.rows) & {row.group for row in rows}
     with apply_edges(flow, progress, bool(exact), options) as edges:
-        target = edges.exact_admin(edges.target, exact)
+        target = edges.exact_admin(edges.target, exact, _target_names(plan))
         refuse_other_cluster(target, plan.header.target_cluster_id)
         verification = verify(plan, target, progress, rows if selected else None, known)
         if options["settle"]:

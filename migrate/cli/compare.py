@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of
 from migrate.cli.wiring import CompareEdges, compare_edges
 from migrate.clock import SystemClock
@@ -43,6 +44,7 @@ def run_compare(flow: Flow, progress: LineProgress, show: Print, **options: Any)
         settings={},
         limits=limits,
         only_compares=True,
+        group_map=group_map_of(options),
     )
     clock = SystemClock()
     # What is said is at least as old as this: the reading may take minutes.

@@ -12,6 +12,7 @@ from typing import Any
 from migrate.checks.group_kinds import CONNECT_TODO, HIDDEN_TODO
 from migrate.checks.rights import ResourceKind, is_infrastructure
 from migrate.checks.rights_check import Examined, Health, Subjects, examine_rights, names_to_ask, subjects_of
+from migrate.cli.group_map import group_map_of
 from migrate.cli.options import ClusterOptions, filters_of, resolve_flow
 from migrate.cli.wiring import Endpoint, endpoints, mm2_worker_of, parse_spark_conf
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
@@ -149,14 +150,17 @@ def _java_client(what: str, spark: BackgroundSpark, side: Endpoint, views: Clust
 def _rights(flow: Flow, views: ClusterViews, options: Mapping[str, Any]) -> Iterator[Examined]:
     """Examine the rights that each command needs on either side."""
     filters, reads_offsets = filters_of(options), options["commits_from"] != CommitsFrom.ADMIN
-    subjects = Subjects()
+    group_map, subjects = group_map_of(options), Subjects()
     if Side.SOURCE in views.topics:
         listed = [group for group in views.groups[Side.SOURCE] if filters.group_verdict(group) is None]
         subjects = subjects_of(listed, views.clients[Side.SOURCE].commits(listed, require_stable=False), filters)
     for side, shown in views.topics.items():
         hosted = in_full(views.hosted.get(side, NOT_ASKED), shown)
         known = shown if isinstance(hosted, Failure) else hosted
-        resources = names_to_ask(flow, side, subjects, known, reads_offsets)
+        named = subjects
+        if side is Side.TARGET:
+            named = replace(subjects, groups=tuple(group_map.all_mapped(subjects.groups).values()))
+        resources = names_to_ask(flow, side, named, known, reads_offsets)
         client = views.clients[side]
         groups, topics = (
             [name for kind, names in resources.items() if kind.kind is wanted for name in names]

@@ -14,6 +14,7 @@ from migrate.cli.options import (
     command_options,
     export_options,
     filter_options,
+    group_map_option,
     group_option,
     history_options,
     matching_limits,
@@ -120,6 +121,7 @@ def describe(**options: Any) -> int:
 @groups.command(short_help="Compare what groups have committed on both clusters, by translation.")
 @cluster_options
 @filter_options
+@group_map_option
 @option("--within", type=click.IntRange(min=0), default=0, show_default=True, metavar="RECORDS",
         help="Let groups be behind by at most this many records; ahead is never let pass.")  # fmt: skip
 @option("--no-match", is_flag=True,

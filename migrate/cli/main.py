@@ -30,6 +30,7 @@ from migrate.cli.options import (
     command_options,
     commits_from_option,
     filter_options,
+    group_map_option,
     matching_options,
     option,
     policy_options,
@@ -87,6 +88,7 @@ def cli() -> None:
         help="Translate the commits as they stood at this time, from __consumer_offsets: 2026-11-23T22:00:00Z, or ms "
              "since 1970. For a group that somebody reset by mistake; name it with --group.")  # fmt: skip
 @filter_options
+@group_map_option
 @position_options
 @policy_options
 @matching_options
@@ -144,6 +146,7 @@ def _plans(model: Path, out_dir: Path, options: dict[str, Any]) -> int:
 @cli.command(short_help="Stopped and drained? Show what keeps plan from being clean; changes nothing.")
 @cluster_options
 @filter_options
+@group_map_option
 @policy_options
 @option("--no-match", is_flag=True,
         help="Compare no records: only MM2's own positions tell whether it has copied everything.")  # fmt: skip
@@ -343,6 +346,7 @@ def verify(plan: Path, **options: Any) -> int:
 @option("--source-down", is_flag=True, help="Do not contact the source.")
 @commits_from_option
 @filter_options
+@group_map_option
 @spark_options
 @command_options
 def doctor(**options: Any) -> int:

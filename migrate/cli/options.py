@@ -122,6 +122,12 @@ filter_options = together(
     option("--groups-file", type=FILE, metavar="FILE",
            help="A wave: only the groups listed in this file, one per line."),
 )  # fmt: skip
+# What groups are called on the target.
+group_map_option = option(
+    "--group-map", type=FILE, metavar="FILE",
+    help="Groups that have another name on the target: CSV with the heading source_group,target_group, or lines "
+         "regex:EXPRESSION,REPLACEMENT (full match; \\1 is a group of it); the first line that matches decides. Or a "
+         "plan: its groups are called what it says.")  # fmt: skip
 
 
 def filters_of(options: Mapping[str, Any]) -> "Filters":

@@ -7,6 +7,7 @@ from typing import Any
 
 from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.cli.export import time_of
+from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of
 from migrate.cli.position_options import positions_of
 from migrate.cli.wiring import PlanEdges, plan_edges
@@ -45,6 +46,7 @@ def request_of(flow: Flow, policies: Policies, options: Mapping[str, Any]) -> Pl
                 "Omit one of them.",
             )
         flow = flow.reversed()
+    group_map = group_map_of(options, options["failback"])
     as_of_ms, settings = time_of("--commits-as-of", options["commits_as_of"]), dict(options)
     if as_of_ms is not None:
         if as_of_ms > SystemClock().now_ms():
@@ -65,6 +67,7 @@ def request_of(flow: Flow, policies: Policies, options: Mapping[str, Any]) -> Pl
         limits=Limits(0 if options["no_match"] else options["match_limit"], options["max_fetch"]),
         as_of_ms=as_of_ms,
         positions=positions,
+        group_map=group_map,
     )
 
 
@@ -91,6 +94,7 @@ def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
             for name in ("group", "exclude-group", "topic", "exclude-topic")
         },
         "groups-file": str(options["groups_file"] or ""),
+        "group-map": str(options.get("group_map") or ""),
         "rewind": str(policies.rewind),
         "uncommitted": str(policies.uncommitted),
         "untranslatable": ", ".join(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of
 from migrate.cli.wiring import StatusEdges, status_edges
 from migrate.clock import Clock, SystemClock
@@ -56,6 +57,7 @@ def run_status(flow: Flow, policies: Policies, progress: LineProgress, show: Pri
         settle_seconds=options["settle"],
         settings={},
         limits=Limits(MOST_PER_PARTITION, None),
+        group_map=group_map_of(options),
     )
     clock = SystemClock()
     if options["watch"]:

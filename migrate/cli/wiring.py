@@ -38,6 +38,7 @@ from migrate.survey.mm2_topics import pinned_log
 from migrate.survey.offsets_export import pin_offsets_topic
 from migrate.survey.policies import CommitsFrom
 from migrate.survey.positions import PositionReader
+from migrate.survey.renamed import SAME_NAMES, TargetNames, renamed_admin
 from migrate.survey.survey import Clusters
 
 if TYPE_CHECKING:
@@ -381,10 +382,16 @@ class ApplyEdges:
     machine: JavaMachine
     concurrency: int
 
-    def exact_admin(self, of: Endpoint, groups_with_metadata: Collection[str]) -> ClusterAdmin:
-        """Return the confluent-kafka admin of one cluster, which leaves to Java what it cannot do byte for byte."""
+    def exact_admin(
+        self, of: Endpoint, groups_with_metadata: Collection[str], names: TargetNames = SAME_NAMES
+    ) -> ClusterAdmin:
+        """Return the confluent-kafka admin of one cluster, which leaves to Java what it cannot do byte for byte.
+
+        `names` are what groups are called there: it is asked by those on the source, as `groups_with_metadata` are.
+        """
         exact = JavaExactClient(self.machine, of.java, of.deadline_seconds)
-        return ExactAdmin(of.admin(self.concurrency), exact, groups_with_metadata)
+        admin = ExactAdmin(of.admin(self.concurrency), exact, names.asked(groups_with_metadata))
+        return renamed_admin(admin, names)
 
 
 @contextmanager

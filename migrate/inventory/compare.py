@@ -35,7 +35,7 @@ PREMISES = frozenset(
     for check in (
         checks.CLUSTERS_DIFFER, checks.LISTING_COMPLETE, checks.TOPICS_VISIBLE, checks.NAMED_GROUPS_EXIST,
         checks.CHECKPOINTED_TOPICS_LISTED, checks.CHECKPOINTED_GROUPS_LISTED, checks.MM2_OFFSET_SYNCS_TOPIC,
-        checks.SHARE_GROUP, checks.STREAMS_GROUP,
+        checks.SHARE_GROUP, checks.STREAMS_GROUP, checks.GROUP_UNDER_OLD_NAME,
     )
 )  # fmt: skip
 # Checks on rows whose block says that the translation is no translation.
@@ -131,7 +131,7 @@ class _Judge:
             row.target_offset if is_translated else None, found.difference, found.is_records, found.verdict,
             row.grade if is_translated else None, found.loss, found.rereads_at_most,
             moved_to if isinstance(moved_to, int) and moved_to != row.source_committed else None,
-            found.reason, found.sentence,
+            found.reason, found.sentence, row.target_group,
         )  # fmt: skip
 
     def _after(self, row: Row) -> int | None | Failure:

@@ -50,7 +50,7 @@ class ComparedRow:
     offsets, of which some may hold no record (markers, aborted, compacted); None where there is nothing to subtract.
     `rereads_at_most` is a proven bound on what the group reads twice from its target commit on; None where none is.
     `source_moved_to` is what the source had committed at the second look, None where nothing moved, or nothing is left.
-    `reason` is a code, "" where the verdict says all; `sentence` is never empty.
+    `reason` is a code, "" where the verdict says all; `sentence` is never empty. `target_group` is as in a plan's row.
     """
 
     group: str
@@ -69,6 +69,12 @@ class ComparedRow:
     source_moved_to: int | None
     reason: str
     sentence: str
+    target_group: str = ""
+
+    @property
+    def group_on_target(self) -> str:
+        """What the group is called on the target."""
+        return self.target_group or self.group
 
     def is_within(self, records: int) -> bool:
         """True if the group is at its place, or behind it by at most so many records, as far as the look goes.

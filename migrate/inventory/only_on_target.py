@@ -68,4 +68,5 @@ def _on_target_only(
     return ComparedRow(
         group, source.topic, target.topic, source.partition, None, commit.offset, None, None, False, verdict, None,
         Loss.POSSIBLE, None, after if isinstance(after, int) else None, reason, sentence,
+        survey.target_names.renamed.get(group, ""),
     )  # fmt: skip

@@ -1,6 +1,8 @@
 """From a survey to a plan: rows, checks, header. Pure: the same survey and time give the same bytes."""
 
 from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from itertools import chain
 
@@ -9,6 +11,7 @@ from migrate.checks import checklist
 from migrate.checks.check import CheckFacts, ClusterSide, GroupNames, HiddenTopics, Mm2Facts, TopicFacts, TopicShape
 from migrate.checks.rights import is_infrastructure
 from migrate.commit_table import GroupCommits, has_epochs, partitions_by_group, partitions_of_keys
+from migrate.errors import UsageError
 from migrate.mm2.checkpoint_table import newest_ms, topics_with_checkpoints
 from migrate.mm2.flow import Cluster, Flow
 from migrate.model import CheckResult, Failure, GroupState, LogRange, Scope, Side, TopicPartition
@@ -104,8 +107,8 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
     flow, down = request.flow, request.source_down
     topics = {partition.topic for partition in partitions_of_keys(survey.keys)}
     return CheckFacts(
-        source=_side(request, flow.source, survey.source, LogProofs() if down else _logs_on_source(survey)),
-        target=_side(request, flow.target, survey.target, _logs_on_target(flow, survey)),
+        source=_side(request, flow.source, survey.source, LogProofs() if down else _logs_on_source(survey), {}),
+        target=_side(request, flow.target, survey.target, _logs_on_target(flow, survey), survey.target_names.renamed),
         topics=TopicFacts(
             partitions=partition_counts(flow, survey, topics),
             drains={} if down or flow.failback else _drains(flow, survey),
@@ -129,20 +132,24 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
     )
 
 
-def _side(request: PlanRequest, cluster: Cluster, read: ClusterSurvey, logs: LogProofs) -> ClusterSide:
+def _side(
+    request: PlanRequest, cluster: Cluster, read: ClusterSurvey, logs: LogProofs, names: Mapping[str, str]
+) -> ClusterSide:
     hidden = None if read.hidden is None else _hidden(request, cluster.side, read.hidden)
     facts = read.facts
     return ClusterSide(
-        cluster.alias, facts.cluster_id, facts.may_describe, read.states, read.seconds_apart, hidden, logs
+        cluster.alias, facts.cluster_id, facts.may_describe, read.states, read.seconds_apart, hidden, logs, names
     )
 
 
 def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
     flow, down = request.flow, request.source_down
     excluded = flow.group_filter.exclude if flow.group_filter else ()
-    only_checkpointed = {
-        group for group, _ in topics_with_checkpoints(survey.mm2.checkpoints.latest)
-    } - survey.source.listed
+    only_checkpointed = (
+        {group for group, _ in topics_with_checkpoints(survey.mm2.checkpoints.latest)}
+        - survey.source.listed
+        - set(survey.target_names.renamed.values())
+    )
     return GroupNames(
         never_committed=_never_committed(survey),
         unseen_topics={} if down else _unseen_topics(request, survey),
@@ -153,7 +160,28 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
         other_kinds=other_kinds(survey.group_facts.source_kinds, request.filters),
         applications=_applications(flow, survey),
         witness=survey.selected.witness,
+        idle_map_lines=request.group_map.idle_lines(survey.selected.groups_seen),
+        under_old_names=survey.under_old_names,
+        shared_names=_shared_names(request, survey),
     )
+
+
+def _shared_names(request: PlanRequest, survey: Survey) -> dict[str, str]:
+    """Return, by group of the plan, a group of the source that is not in it and would have its name on the target.
+
+    Two of the plan itself are refused before (`TargetNames.of`); without a map no two groups share a name.
+    """
+    if not request.group_map:
+        return {}
+    planned = {survey.target_names.on_target(group): group for group in survey.groups}
+    others = sorted(survey.selected.groups_seen.difference(survey.groups))
+    shared = {}
+    for other in others:
+        # One that would be left without a name is refused once it is to move.
+        with suppress(UsageError):
+            if (group := planned.get(request.group_map.mapped(other))) is not None:
+                shared[group] = other
+    return shared
 
 
 def _logs_on_source(survey: Survey) -> LogProofs:

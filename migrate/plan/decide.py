@@ -39,7 +39,7 @@ class GroupCase:
     """One group whose rows are to be decided; `commits` has an item for each row, None where nothing is committed.
 
     `priors` are its commits on the target. In a plan of commits as of an earlier time, `live` are those of now, None
-    in any other; `missing` says why there is no commit of then.
+    in any other; `missing` says why there is no commit of then. `target_group` is as in a row.
     """
 
     group: str
@@ -47,6 +47,13 @@ class GroupCase:
     priors: Commits
     live: Commits | None = None
     missing: Mapping[TopicPartition, str] = field(default_factory=dict)
+    target_group: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names under which MM2 may have checkpointed the group: that on its source before that on its target."""
+        # As KIP-1378 has it, checkpoints of a renamed group bear the target's name. No released MM2 does so.
+        return (self.group, self.target_group) if self.target_group else (self.group,)
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ class Undecided:
             for place, offset in _offsets(case.commits):
                 committed.setdefault(place, set()).update(() if offset is None else (offset,))
             copies = {place.topic: self.partitions[place].target.topic for place in case.commits}
-            topics.update((case.group, copy) for copy in copies.values())
+            topics.update((name, copy) for copy in copies.values() for name in case.names)
         parts = {
             place: replace(
                 facts,
@@ -130,7 +137,7 @@ def deciding_by_columns(asked: Undecided, known: Known) -> Callable[[GroupCase],
     def rows(case: GroupCase) -> GroupRows | None:
         if source_down or case.live is not None:
             return None
-        return usual_rows(case.group, case.commits, case.priors, commonplace, known)
+        return usual_rows(case.names, case.commits, case.priors, commonplace, known)
 
     return rows
 
@@ -152,10 +159,11 @@ def _row(asked: Undecided, case: GroupCase, source: TopicPartition, commit: Comm
         not_replicated=shared.not_replicated,
         prior=case.priors.get(shared.target),
         around=NO_WINDOW if commit is None else shared.window_at(commit.offset),
-        checkpoint=asked.checkpoints.get(CheckpointKey(case.group, *shared.target)),
+        checkpoint=_checkpoint(asked, case, shared.target),
         syncs_read=rules.syncs_read,
         answer=shared.places.get(commit.offset) if commit else None,
         equality=shared.equality,
+        target_group=case.target_group,
     )
     if case.live is not None:
         now = case.live.get(source)
@@ -165,6 +173,11 @@ def _row(asked: Undecided, case: GroupCase, source: TopicPartition, commit: Comm
     if commit is None and not rules.source_down and not facts.missing_then:
         return uncommitted_row(facts, rules.policies)
     return build_row(facts, rules.policies, rules.source_down)
+
+
+def _checkpoint(asked: Undecided, case: GroupCase, target: TopicPartition) -> CheckpointRecord | None:
+    found = (asked.checkpoints.get(CheckpointKey(name, *target)) for name in case.names)
+    return next((record for record in found if record is not None), None)
 
 
 def undecided(request: PlanRequest, survey: Survey) -> Undecided:
@@ -200,7 +213,8 @@ def _cases(survey: Survey) -> Iterator[GroupCase]:
         missing.setdefault(key.group, {})[key.source_partition] = why
     for group, commits in _commits_by_group(survey.keys):
         live = None if as_of is None else as_of.live.get(group, {})
-        yield GroupCase(group, commits, survey.priors.get(group, {}), live, missing.get(group, {}))
+        name = survey.target_names.renamed.get(group, "")
+        yield GroupCase(group, commits, survey.priors.get(group, {}), live, missing.get(group, {}), name)
 
 
 def _commits_by_group(

@@ -12,7 +12,7 @@ from migrate.model import CheckResult, Level, Row
 from migrate.plan.plan import Header, Plan
 
 Key = tuple[str, str, int]
-JUDGED = ("decision", "reason", "method", "grade", "equality", "target_topic", "source_metadata")
+JUDGED = ("decision", "reason", "method", "grade", "equality", "target_topic", "target_group", "source_metadata")
 MOVING = (
     "source_committed", "source_log_start", "source_log_end", "target_log_start", "target_log_end", "target_prior",
     "target_offset", "rereads_at_most", "rereads_estimate", "checkpoint_source_offset", "checkpoint_target_offset",

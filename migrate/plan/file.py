@@ -95,6 +95,7 @@ ROW_SCHEMA_FIELDS: tuple[dict[str, Any], ...] = (
     _offset("live_source_offset", "In a plan of commits as of an earlier time: what is committed on the source now."),
     _text("holder_kind", "group, or where a position outside Kafka was read: file, spark-checkpoint."),
     _text("position_meaning", "What the holder's own number means: next, the record it wants, or last, the last done."),
+    _text("target_group", "What the group is called on the target; empty where it keeps its name."),
 )
 
 

@@ -27,7 +27,7 @@ READABLE_FORMATS = (3, 4, 5, 6, 7)
 TABLES_SINCE = 5
 ADDED_IN = {"source_topic_ids": 4, "undoes_events": 4, "undoes_digest": 4, "positions": 7}
 # The same of rows.
-ROW_FIELDS_ADDED_IN = {"live_source_offset": 6, "holder_kind": 7, "position_meaning": 7}
+ROW_FIELDS_ADDED_IN = {"live_source_offset": 6, "holder_kind": 7, "position_meaning": 7, "target_group": 7}
 # What becomes of a position: its owner sets it, or it is left as it is.
 _OF_POSITIONS = frozenset({Decision.MANUAL, Decision.BLOCK, Decision.SKIP})
 # Names the time whose commits a plan translates, where these are not those of now.
@@ -67,7 +67,10 @@ class PositionOrigin:
 
 @dataclass(frozen=True, slots=True)
 class PlannedGroupState:
-    """A group's state on one side when the plan was made; "Absent" where two listings did not show it."""
+    """A group's state on one side when the plan was made; "Absent" where two listings did not show it.
+
+    `group` is its name on the source, on either side.
+    """
 
     side: str
     group: str
@@ -127,7 +130,8 @@ class Header:
 class Plan:
     """A header, the rows of groups and the positions of holders, with the fingerprint computed from them.
 
-    Raises ValueError for a holder's position among the rows of groups, or the other way round.
+    Raises ValueError for a holder's position among the rows of groups, or the other way round, and for two groups of
+    one name on the target.
     """
 
     header: Header
@@ -138,6 +142,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         refuse_mixed(self.rows, self.positions)
+        refuse_shared_names(self.rows, self.positions)
         object.__setattr__(self, "fingerprint", fingerprint(self.header, self.rows, self.positions))
         accepted = frozenset((c.check, c.subject) for c in self.header.checks if c.accepted)
         object.__setattr__(self, "_accepted", accepted)
@@ -225,6 +230,19 @@ def refuse_mixed(rows: PlanRows, positions: PlanRows) -> None:
     kinds = {kind for table in positions.groups().values() for kind in table.column("holder_kind")}
     if kinds.difference(HolderKind) or set(positions.tally("decision")) - _OF_POSITIONS:
         raise ValueError("a row of another sort among the positions outside Kafka")
+
+
+def refuse_shared_names(rows: PlanRows, positions: PlanRows) -> None:
+    """Raise ValueError if two groups have one name on the target, or one has two, or a holder of positions has one."""
+    taken: dict[str, str] = {}
+    for group, table in rows.groups().items():
+        if len(set(table.column("target_group"))) > 1:
+            raise ValueError(f"group {group!r} has two names on the target")
+        # One would overwrite the other's offsets, and a rollback of one would take both away.
+        if (other := taken.setdefault(table.group_on_target, group)) != group:
+            raise ValueError(f"groups {other!r} and {group!r} have one name on the target")
+    if positions.renamed():
+        raise ValueError("a holder of positions with a group's name on the target")
 
 
 def _blocked(tables: Mapping[str, GroupRows]) -> frozenset[str]:

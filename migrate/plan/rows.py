@@ -138,6 +138,7 @@ def _row(facts: RowFacts, decision: Decision, placed: Place | None, reason: str,
         missing_on_target=placed.missing if placed else None,
         target_metadata=_carried(facts, placed),
         live_source_offset=facts.live_source_offset,
+        target_group=facts.target_group,
     )
 
 

@@ -95,7 +95,8 @@ class TopicStatus:
 class GroupStatus:
     """One group on both sides; `on_source` is None while the source is down. `target_offsets` counts its commits.
 
-    `source_record` tells when it committed on the source, and how often, or why nobody can tell.
+    `source_record` tells when it committed on the source, and how often, or why nobody can tell. `target_group` is what
+    it is called on the target, "" where it keeps its name.
     """
 
     group: str
@@ -103,6 +104,7 @@ class GroupStatus:
     on_target: GroupState | Failure | None
     target_offsets: int
     source_record: GroupRecord | Failure = NOT_ASKED
+    target_group: str = ""
 
     @property
     def is_stopped_on_source(self) -> bool:
@@ -192,6 +194,7 @@ def status_of(
             survey.target.states.get(g),
             len(survey.priors.get(g, {})),
             survey.group_facts.source_record(g),
+            survey.target_names.renamed.get(g, ""),
         )
         for g in survey.groups
     )

@@ -51,7 +51,7 @@ class RowFacts(NamedTuple):
     `answer` is what comparing the records gave, None where nothing was compared; `equality` is what their
     topic's records had to agree in, None where that is not known. In a plan of commits as of an earlier time,
     `live_source_offset` is what is committed now, and `missing_then` why there is no commit of then, as a code of
-    `UNTRANSLATABLE_REASONS`, "" where there is one.
+    `UNTRANSLATABLE_REASONS`, "" where there is one. `target_group` is as in a row.
     """
 
     key: GroupPartition
@@ -70,6 +70,7 @@ class RowFacts(NamedTuple):
     equality: Equality | None = None
     live_source_offset: int | None = None
     missing_then: str = ""
+    target_group: str = ""
 
 
 @dataclass(frozen=True)

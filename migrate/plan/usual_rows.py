@@ -77,9 +77,16 @@ def _is_usual(source: TopicPartition, facts: PartitionFacts) -> bool:
 
 
 def usual_rows(
-    group: str, commits: Mapping[TopicPartition, Commit | None], priors: Commits, commonplace: Commonplace, known: Known
+    names: tuple[str, ...],
+    commits: Mapping[TopicPartition, Commit | None],
+    priors: Commits,
+    commonplace: Commonplace,
+    known: Known,
 ) -> GroupRows | None:
-    """Return the rows of a group of which all is usual, with the source up; None for any other."""
+    """Return the rows of a group of which all is usual, with the source up; None for any other.
+
+    `names` are the group's, and that on the target where it is another.
+    """
     if not isinstance(commits, CommitTable):
         return None
     application, offsets = commonplace.application(commits.partitions), commits.offsets
@@ -101,10 +108,11 @@ def usual_rows(
         and (prior == [None] or all(p is None or p.offset < t for p, t in zip(prior, targets, strict=True)))
     ):
         return None
-    found = [checkpoint_offsets(commonplace.checkpoints, group, *run) for run in application.runs]
+    found = [_checkpoint_offsets(commonplace.checkpoints, names, run) for run in application.runs]
     return application.rows.replaced(
         {
-            "group": (group,),
+            "group": names[:1],
+            "target_group": names[1:] or ("",),
             "source_committed": offsets,
             "source_metadata": commits.metadata or ("",),
             "target_metadata": commits.metadata or ("",),
@@ -116,6 +124,18 @@ def usual_rows(
         },
         known,
     )
+
+
+def _checkpoint_offsets(
+    checkpoints: Mapping[CheckpointKey, CheckpointRecord], names: tuple[str, ...], run: tuple[str, Sequence[int]]
+) -> tuple[Sequence[int | None], Sequence[int | None]]:
+    """Return what MM2's checkpoints say of a run of partitions, each under the first of these names that has one."""
+    sources, targets = checkpoint_offsets(checkpoints, names[0], *run)
+    for name in names[1:]:
+        more = zip(*checkpoint_offsets(checkpoints, name, *run), strict=True)
+        pairs = zip(sources, targets, more, strict=True)
+        sources, targets = zip(*(own if own[0] is not None else other for *own, other in pairs), strict=True)
+    return sources, targets
 
 
 def _placed(places: MatchedColumns, target_ends: Sequence[int]) -> dict[str, Sequence[Any]]:

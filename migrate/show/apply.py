@@ -15,7 +15,7 @@ from migrate.model import Row
 from migrate.plan.attention import failback_text
 from migrate.row_table import GroupRows
 from migrate.show.table import at_most, columns, layout, names, number, tally, wrapped
-from migrate.text import Colour, many, name, paint, safe, shell_word
+from migrate.text import Colour, both_names, many, name, paint, safe, shell_word
 
 ROWS_SHOWN = 200
 NAMED = 20
@@ -143,8 +143,9 @@ def _refused(assessment: Assessment, width: int, colour: bool) -> Iterator[str]:
         if not groups:
             continue
         yield paint(title, Colour.RED, colour)
+        called = assessment.plan.rows.renamed()
         for group in groups:
-            yield f"  {name(group.group)}"
+            yield f"  {both_names(group.group, called.get(group.group, group.group))}"
             yield from at_most([*map(safe, group.reasons)], NAMED, width, "more reasons", "    ")
         yield ""
 
@@ -165,7 +166,7 @@ def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
             if now is not None and row.target_offset is not None:
                 again += max(0, now - row.target_offset)
                 skipped += max(0, row.target_offset - now)
-            moves.append(f"{name(row.group)} {name(row.target_topic)}:{row.partition}: {_way_back(row, now)}")
+            moves.append(f"{_place(row)}: {_way_back(row, now)}")
     if not moves:
         return
     sums = [f"{again} records are read again"] * bool(again) + [f"{skipped} ARE SKIPPED"] * bool(skipped)
@@ -173,6 +174,10 @@ def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     yield from wrapped(paint(title, Colour.RED if skipped else Colour.YELLOW, colour), width, "", "  ")
     yield from at_most(moves, NAMED, width)
     yield ""
+
+
+def _place(row: Row) -> str:
+    return f"{both_names(row.group, row.group_on_target)} {name(row.target_topic)}:{row.partition}"
 
 
 def _way_back(row: Row, now: int | None) -> str:
@@ -203,8 +208,8 @@ def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     if shown:
         lines = [
             [
-                name(own.group), f"{name(own.target_topic)}:{own.partition}", number(own.target_prior),
-                number(own.target_offset), number(row.seen_offset), str(row.status),
+                both_names(own.group, own.group_on_target), f"{name(own.target_topic)}:{own.partition}",
+                number(own.target_prior), number(own.target_offset), number(row.seen_offset), str(row.status),
             ]
             for row in shown for own in (planned[row.key],)
         ]  # fmt: skip
@@ -248,7 +253,7 @@ def elsewhere_lines(elsewhere: Elsewhere, width: int, colour: bool) -> Iterator[
             f"{'it' if len(elsewhere.rows) == 1 else 'them'}"
         )
         yield from wrapped(paint(verdict, Colour.YELLOW, colour), width, "", "  ")
-        places = [f"{name(r.group)} {name(r.target_topic)}:{r.partition}: at {r.target_offset}" for r in elsewhere.rows]
+        places = [f"{_place(row)}: at {row.target_offset}" for row in elsewhere.rows]
         yield from at_most(places, NAMED, width)
         yield from wrapped(
             "Was the plan applied from a copy in another folder? Roll back there too: that journal has what was there "

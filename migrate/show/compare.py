@@ -14,13 +14,13 @@ from migrate.inventory.compared import ComparedRow, CompareVerdict, GroupCompari
 from migrate.show.plan_export import csv_line, harmless
 from migrate.show.streamed_json import document_lines, fields_of
 from migrate.show.table import Layout, aligned, at_most, columns, layout, names, number, wrapped
-from migrate.text import Colour, many, name, paint, safe
+from migrate.text import Colour, both_names, many, name, paint, safe
 
 MISSING_ON_TARGET = checks.MISSING_ON_TARGET.name
 FIELDS = (
     "group", "source_topic", "target_topic", "partition", "source_committed", "target_committed", "translated",
     "difference", "difference_is_records", "verdict", "grade", "loss", "rereads_at_most", "source_moved_to", "reason",
-    "sentence",
+    "sentence", "target_group",
 )  # fmt: skip
 ROWS_SHOWN = 200
 NAMED = 20
@@ -188,7 +188,7 @@ def _row(row: ComparedRow, table: Layout, is_wide: bool, width: int, colour: boo
     """Yield a row, on a narrow page below its name; and its sentence, where the columns do not say it."""
     shade = SHADES.get(row.verdict, Colour.YELLOW) if colour else None
     if not is_wide:
-        yield f"{name(row.group)}  {name(row.source_topic)}:{row.partition}"
+        yield f"{both_names(row.group, row.group_on_target)}  {name(row.source_topic)}:{row.partition}"
     line = table.line(_wide(row)) if is_wide else INDENT + table.line(_narrow(row))
     yield paint(line, shade, True) if shade else line
     if row.verdict is not CompareVerdict.BEHIND or row.reason not in ("", "not-proven"):
@@ -197,7 +197,7 @@ def _row(row: ComparedRow, table: Layout, is_wide: bool, width: int, colour: boo
 
 
 def _wide(row: ComparedRow) -> list[str]:
-    return [name(row.group), name(row.source_topic), str(row.partition), *_narrow(row)]
+    return [both_names(row.group, row.group_on_target), name(row.source_topic), str(row.partition), *_narrow(row)]
 
 
 def _narrow(row: ComparedRow) -> list[str]:

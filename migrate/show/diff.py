@@ -111,7 +111,7 @@ def _judged(changes: Sequence[RowChange]) -> Iterator[Entry]:
             parts.append(f"{before.grade or 'no grade'} -> {now.grade or 'no grade'}")
         parts += [
             f"{field.replace('_', ' ')} {_value(before, field)} -> {_value(now, field)}"
-            for field in ("reason", "method", "equality", "target_topic")
+            for field in ("reason", "method", "equality", "target_topic", "target_group")
             if field in change.judged
         ]
         if "source_metadata" in change.judged:

@@ -29,7 +29,7 @@ from migrate.plan.translate import why_text
 from migrate.show.own_stores import kept_elsewhere
 from migrate.show.table import aligned, headed, wrapped
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE, UNTRANSLATABLE_REASONS
-from migrate.text import Colour, many, name, paint, safe, some
+from migrate.text import Colour, both_names, many, name, paint, safe, some
 
 Labelled = tuple[str, str]
 _COMPARED_BY = {
@@ -52,7 +52,8 @@ def explanation(
     Raises `UsageError` before the first line where the plan has no such group or row; it names some.
     """
     rows, header = _chosen_rows(plan, group, place), plan.header
-    yield paint(f"{name(rows[0].group)}, in plan {plan.short_fingerprint}", Colour.BOLD, colour)
+    title = both_names(rows[0].group, rows[0].group_on_target)
+    yield paint(f"{title}, in plan {plan.short_fingerprint}", Colour.BOLD, colour)
     yield from _paragraph(_group_told(plan, rows), width, colour)
     for row in rows:
         yield ""
@@ -93,7 +94,8 @@ def _paragraph(sentences: Iterable[Labelled], width: int, colour: bool) -> Itera
 def _chosen_rows(plan: Plan, group: str, place: str | None) -> Sequence[Row]:
     groups = plan.groups()
     # Of a name that a group and a holder share, the group is told; the holder's rows are in `positions`.
-    rows = groups.get(group) or plan.holders().get(group)
+    called = {target: own for own, target in plan.rows.renamed().items()}
+    rows = groups.get(group) or plan.holders().get(group) or groups.get(called.get(group, group))
     if not rows:
         near = [g for g in groups if group.lower() in g.lower()][:5] or list(groups)[:5]
         raise UsageError(
@@ -134,6 +136,9 @@ def _group_told(plan: Plan, chosen: Sequence[Row]) -> Iterator[Labelled]:
     ]
     if states:
         yield "Group", f"{', '.join(states)} when the plan was made."
+    if chosen[0].target_group:
+        target = name(header.target_alias)
+        yield "Name", f"On {target} it is called {name(chosen[0].target_group)}, by --group-map."
     blocked = [r for r in (plan.groups() if is_group else plan.holders())[group] if r.decision is Decision.BLOCK]
     if blocked:
         blocking = [r for r in blocked if r.reason not in ("group-blocked", "holder-blocked")]

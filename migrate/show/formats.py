@@ -25,9 +25,10 @@ def select(rows: Sequence[Row], groups: Sequence[str] = (), only: Sequence[str] 
 
     Where neither is given these are the rows themselves.
 
-    `groups` are regular expressions. `only` are decisions, grades or reasons of these rows: words of one kind
-    widen each other, words of different kinds narrow (`set`, `keep`, `exact` is "set or keep, and exact").
-    Raises `UsageError` for a bad expression, one that no group matches, and a word that is none of these.
+    `groups` are regular expressions, for the name of a group on either side. `only` are decisions, grades or reasons of
+    these rows: words of one kind widen each other, words of different kinds narrow (`set`, `keep`, `exact` is "set or
+    keep, and exact"). Raises `UsageError` for a bad expression, one that no group matches, and a word that is none of
+    these.
     """
     if not groups and not only:
         return rows
@@ -37,15 +38,15 @@ def select(rows: Sequence[Row], groups: Sequence[str] = (), only: Sequence[str] 
         raise UsageError(
             f"--group {name(str(error.pattern))} is no regular expression: {error}.", "Quote it."
         ) from error
-    names = list(dict.fromkeys(row.group for row in rows))
+    names = list(dict.fromkeys((row.group, row.group_on_target) for row in rows))
     for pattern in patterns:
-        if not any(pattern.fullmatch(group) for group in names):
-            some = ", ".join(name(group) for group in names[:5]) + (" ..." if len(names) > 5 else "")
+        if not any(pattern.fullmatch(group) for both in names for group in both):
+            some = ", ".join(name(group) for group, _ in names[:5]) + (" ..." if len(names) > 5 else "")
             raise UsageError(
                 f"--group {name(pattern.pattern)} matches none of this plan's {len(names)} groups.",
                 f"It must match a whole name. Groups: {some or 'none'}.",
             )
-    chosen = {group for group in names if not patterns or any(p.fullmatch(group) for p in patterns)}
+    chosen = {both[0] for both in names if not patterns or any(p.fullmatch(group) for p in patterns for group in both)}
     reasons = {row.reason for row in rows}
     kinds = (set(Decision), set(Grade), reasons - {*Decision, *Grade})
     unknown = [word for word in only if not any(word in kind for kind in kinds)]

@@ -15,7 +15,7 @@ from migrate.plan.plan import AS_OF_SETTING, Plan
 from migrate.plan.totals import group_totals
 from migrate.row_table import GroupRows, PlanRows
 from migrate.show.table import Column, Layout, headed, layout, number, tally, wrapped
-from migrate.text import Colour, cells, many, name, paint, safe
+from migrate.text import Colour, both_names, cells, many, name, paint, safe
 
 LEGEND = (
     "CURRENT-OFFSET, LOG-END-OFFSET and LAG are the source's. TARGET-OFFSET is this plan's, MM2-OFFSET what "
@@ -61,7 +61,7 @@ def _group_line(group: str, rows: GroupRows, states: str, width: int, colour: bo
         "re-reads unknown" if t.rereads is None else f"re-reads {t.sign}{t.rereads}",
         *[states] * bool(states),
     ]
-    head = f"{name(group)}  {word}"
+    head = f"{both_names(group, rows.group_on_target)}  {word}"
     yield from headed(head, shade if colour else None, wrapped("; ".join(parts), width, f"{head}  ", "    "))
 
 

@@ -49,22 +49,23 @@ def csv_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def kcg_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield `group,topic,partition,offset` for each `set` row, by the target's topic names, without a heading.
+    """Yield `group,topic,partition,offset` for each `set` row, by the target's names, without a heading.
 
     What `kafka-consumer-groups --reset-offsets --from-file` reads (KIP-122, KIP-379). Names are exact; rows of a
     group with a line feed in its name are left out, for that tool cuts the file at every one (Kafka's OffsetsUtils).
     """
     for row in rows:
-        if row.decision is Decision.SET and "\n" not in row.group:
-            yield csv_line((row.group, row.target_topic, row.partition, row.target_offset))
+        if row.decision is Decision.SET and "\n" not in row.group_on_target:
+            yield csv_line((row.group_on_target, row.target_topic, row.partition, row.target_offset))
 
 
 def refuse_unprintable(rows: Iterable[Row]) -> None:
     """Raise `UsageError` if a name holds what a terminal would obey: that form has names exactly, unescaped."""
     for row in rows:
-        if row.decision is Decision.SET and not row.group.isprintable():
+        if row.decision is Decision.SET and not row.group_on_target.isprintable():
             raise UsageError(
-                f"The name of group {safe(row.group)} holds control characters, which this form shows as they are.",
+                f"The name of group {safe(row.group_on_target)} holds control characters, which this form shows "
+                "as they are.",
                 "Send the output to a file: mm2-migrate show PLAN --format kcg > PLAN.csv",
             )
 
@@ -75,9 +76,9 @@ def kcg_companion(plan: Plan, path: str, rows: Sequence[Row]) -> str:
     For stderr: the file itself has no room for it.
     """
     setting = [row for row in rows if row.decision is Decision.SET]
-    cut = sorted({row.group for row in setting if "\n" in row.group})
-    setting = [row for row in setting if "\n" not in row.group]
-    groups = list(dict.fromkeys(row.group for row in setting))
+    cut = sorted({row.group_on_target for row in setting if "\n" in row.group_on_target})
+    setting = [row for row in setting if "\n" not in row.group_on_target]
+    groups = list(dict.fromkeys(row.group_on_target for row in setting))
     lines = [f"LEFT OUT: {name(g)}: that tool cannot read a line feed in a name; use apply." for g in cut]
     if not groups:
         return "\n".join([*lines, "There is no row to set: the file is empty."])
@@ -101,7 +102,8 @@ def kcg_companion(plan: Plan, path: str, rows: Sequence[Row]) -> str:
             "  groups=()",
             '  while IFS= read -r g; do groups+=(--group "$g"); done < <(',
             f"    mm2-migrate show {shell_word(path)} --format jsonl --only set |",
-            '    jq -r \'select(.type == "row") | .group | select(contains("\\n") | not)\' | sort -u)',
+            '    jq -r \'select(.type == "row") | if .target_group == "" then .group else .target_group end |',
+            '      select(contains("\\n") | not)\' | sort -u)',
             f"  {base} \\",
             '    "${groups[@]}" --dry-run',
         ]
@@ -140,6 +142,7 @@ def _columns(header: Header) -> dict[str, Callable[[Row], Value]]:
         "TARGET GROUP METADATA": lambda r: r.target_prior_metadata,
         "NEW METADATA": lambda r: r.target_metadata,
         "LIVE SOURCE OFFSET": lambda r: r.live_source_offset,
+        "TARGET GROUP": lambda r: r.group_on_target,
     }
 
 

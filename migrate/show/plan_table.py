@@ -154,6 +154,8 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     yield "Rows", tally(t.decisions, Decision) or "none"
     left = t.groups - t.groups_to_write - t.groups_blocked
     yield "Groups", f"{t.groups_to_write} to write, {t.groups_blocked} blocked, {left} left as they are"
+    if renamed := len(plan.rows.renamed()):
+        yield "Names", f"{many(renamed, 'group')} with another name on {name(plan.header.target_alias)}, see below"
     if t.positions.holders:
         yield "Positions", "; ".join(_positions(t.positions))
     if not t.rows:

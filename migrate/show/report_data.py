@@ -23,7 +23,7 @@ from migrate.show.charts import GroupBar
 from migrate.show.group_table import group_word, states_told
 from migrate.show.report_outcome import AS_PLANNED, Aftermath, RowAfter
 from migrate.show.table import tally
-from migrate.text import many, name, safe, shell_word
+from migrate.text import both_names, many, name, safe, shell_word
 
 GAP = "\x01"  # where a number was in a sentence: safe text has no control characters
 EXACT_IN_JAVASCRIPT = 2**53
@@ -115,7 +115,7 @@ def _group(rows: GroupRows, after: Aftermath, states: str, words: _Words) -> dic
     grades = Counter(rows.whole("grade"))
     statuses = Counter(own.standing or own.status for own in afters)
     return {
-        "name": name(rows.group),
+        "name": both_names(rows.group, rows.group_on_target),
         "word": group_word(rows)[0],
         "rows": len(rows),
         "decisions": tally(t.decisions),

@@ -131,11 +131,12 @@ def groups_table(plan: Plan) -> "pd.DataFrame":
                 "on_source": states.get((group, "source"), ""),
                 "on_target": states.get((group, "target"), ""),
                 "reasons": ", ".join(sorted({row.reason for row in rows})),
+                "target_group": rows.group_on_target,
             }
         )
     numbers = ["lag", "rereads", "mm2_rereads"]
     names = ["group", "rows", *map(str, Decision), "blocked", *numbers, "without_checkpoint", "on_source", "on_target",
-             "reasons"]  # fmt: skip
+             "reasons", "target_group"]  # fmt: skip
     return data_frame(lines, names, numbers).set_index("group")
 
 

@@ -15,7 +15,7 @@ from migrate.survey.drain import Lag
 from migrate.survey.group_facts import TOO_MANY_RECORDS, cadence_text
 from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.producers import rate_text
-from migrate.text import Colour, duration_text, many, name, paint, safe
+from migrate.text import Colour, both_names, duration_text, many, name, paint, safe
 
 _Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 BAR_WIDTH, SHORT_BAR_WIDTH = 20, 8
@@ -301,7 +301,7 @@ def _groups(status: Status, page: Page) -> Iterator[str]:
     if not living:
         return
     yield paint("GROUPS ALIVE", Colour.BOLD, page.colour)
-    texts = [f"{name(group.group)}: {side}" for group, side in living]
+    texts = [f"{both_names(group.group, group.target_group or group.group)}: {side}" for group, side in living]
     yield from at_most(texts, GROUPS_SHOWN, page.width, "more: --format json has them")
     yield ""
 

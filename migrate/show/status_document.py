@@ -90,6 +90,7 @@ def _partition(partition: PartitionStatus) -> dict[str, Any]:
 def _group(group: GroupStatus) -> dict[str, Any]:
     return {
         "group": group.group,
+        "target_group": group.target_group,
         "on_source": _state(group.on_source),
         "on_target": _state(group.on_target),
         "target_offsets": group.target_offsets,

@@ -4,7 +4,7 @@ The verdict comes first, then what is not as planned, what moved on, what was no
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from migrate.apply.not_written import NotWritten, WhyNotWritten
@@ -20,7 +20,7 @@ from migrate.plan.plan import Plan
 from migrate.show.streamed_json import document_lines, fields_of
 from migrate.show.table import Column, Layout, at_most, columns, layout, names, tally, wrapped
 from migrate.show.verify_positions import position_document
-from migrate.text import Colour, cells, many, name, paint, safe
+from migrate.text import Colour, both_names, cells, many, name, paint, safe
 
 ROWS_SHOWN = 200
 NAMED = 20
@@ -48,16 +48,18 @@ def verify_lines(verification: Verification, plan: Plan, width: int, colour: boo
     if verification.moving:
         yield from wrapped(f"Moving now: {names(sorted(verification.moving), NAMED)}", width, "", "  ")
     moved = [f for f in verification.findings if f.is_good and f.standing is not Standing.EQUAL]
-    yield from _section("Not as planned:", map(_sentence, verification.bad), width)
+    called = plan.rows.renamed()
+    yield from _section("Not as planned:", (_sentence(f, called) for f in verification.bad), width)
     if any(f.standing in _EMPTY for f in verification.bad):
         yield from wrapped(
             "Somebody commits for a group without members, such as MM2's group sync, or its consumers have run and "
             "stopped since: only if you know that they have, say --consumers-ran.", width,
         )  # fmt: skip
-    yield from _section("Moved on by consumers:", map(_sentence, moved), width)
+    yield from _section("Moved on by consumers:", (_sentence(f, called) for f in moved), width)
     rows = Counter((row.group, row.why, row.reason) for row in verification.not_written)
     those = (
-        f"{name(group)}: {many(count, 'row')} {_WORDS[why]}{f': {safe(reason)}' if reason else ''}"
+        f"{both_names(group, called.get(group, group))}: {many(count, 'row')} {_WORDS[why]}"
+        f"{f': {safe(reason)}' if reason else ''}"
         for (group, why, reason), count in rows.items()
     )
     yield from _section("Not written, so not verified:", those, width)
@@ -92,9 +94,10 @@ def _rest(verification: Verification) -> str:
     return " and ".join(parts)
 
 
-def _sentence(finding: VerifyFinding) -> str:
-    partition = finding.target_partition
-    return f"{name(finding.group)} {name(partition.topic)}:{partition.partition}: {safe(finding.sentence)}"
+def _sentence(finding: VerifyFinding, called: Mapping[str, str]) -> str:
+    partition, group = finding.target_partition, finding.group
+    where = f"{both_names(group, called.get(group, group))} {name(partition.topic)}:{partition.partition}"
+    return f"{where}: {safe(finding.sentence)}"
 
 
 def _section(
@@ -186,8 +189,9 @@ def verify_document(
         "blocks": [fields_of(c, "check", "subject", "expected", "seen", "todo") for c in verification.blocks],
     }
     fields = ("expected", "seen", "standing", "sentence", "journal")
-    findings = (_place(finding) | fields_of(finding, *fields) for finding in verification.findings)
-    unwritten = (_place(row) | fields_of(row, "why", "reason", "sentence") for row in verification.not_written)
+    called = plan.rows.renamed()
+    findings = (_place(finding, called) | fields_of(finding, *fields) for finding in verification.findings)
+    unwritten = (_place(row, called) | fields_of(row, "why", "reason", "sentence") for row in verification.not_written)
     lists: dict[str, Iterable[dict[str, Any]]] = {"offsets": findings, "left_out": unwritten}
     if proof is not None:
         head |= {"record_counts": proof.counts(), "record_rows_left_out": proof.left_out}
@@ -197,9 +201,10 @@ def verify_document(
     return document_lines(head, lists)
 
 
-def _place(row: VerifyFinding | NotWritten) -> dict[str, Any]:
+def _place(row: VerifyFinding | NotWritten, called: Mapping[str, str]) -> dict[str, Any]:
     partition = row.target_partition
-    return {"group": row.group, "target_topic": partition.topic, "partition": partition.partition}
+    names = {"group": row.group, "target_group": called.get(row.group, "")}
+    return names | {"target_topic": partition.topic, "partition": partition.partition}
 
 
 def _document(proof: RowProof) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from functools import cache
 
 from migrate.commit_table import GroupCommits
 from migrate.errors import ClusterError
+from migrate.mm2.checkpoint_table import topics_with_checkpoints
+from migrate.mm2.name_map import NameMap
 from migrate.mm2.topics import CheckpointReading
 from migrate.model import Commit, Commits, Failure, GroupPartition, TopicPartition
 from migrate.ports import CommitReader
@@ -38,10 +40,29 @@ def from_checkpoints(reading: CheckpointReading, request: PlanRequest) -> Select
     """Stand in for live commits while the source is down: the newest checkpoints' upstream offsets."""
     source_topic = cache(request.flow.policy.source_topic)
     commits: dict[str, dict[TopicPartition, Commit]] = {}
+    originals = _names_on_source(reading, request.group_map)
     for key, record in reading.latest.items():
         place = TopicPartition(source_topic(key.target_topic) or key.target_topic, key.partition)
-        commits.setdefault(key.group, {})[place] = Commit(record.source_offset, record.metadata)
+        group = originals.get(key.group, key.group)
+        commits.setdefault(group, {})[place] = Commit(record.source_offset, record.metadata)
     return within_filters(commits, request, frozenset(), frozenset(commits))
+
+
+def _names_on_source(reading: CheckpointReading, group_map: NameMap) -> dict[str, str]:
+    """Return the source's names of groups that have checkpoints under the target's alone, as KIP-1378 has them.
+
+    Only a line with both names tells; an expression cannot be read backwards.
+    """
+    if not group_map.names:
+        return {}
+    named = {group for group, _ in topics_with_checkpoints(reading.latest)}
+    lines = [line for line in group_map.names.values() if line.target in named and line.source not in named]
+    sources_of = Counter(line.target for line in lines)
+    return {
+        line.target: line.source
+        for line in lines
+        if sources_of[line.target] == 1 and group_map.line_of(line.target) is None
+    }
 
 
 def within_filters(
@@ -77,7 +98,8 @@ def read_priors(
         answer = answers.get(group, NO_ANSWER)
         if isinstance(answer, Failure):
             raise ClusterError(
-                f"{target.alias} refused the commits of group {group!r}: {answer.code} ({answer.message}).",
+                f"{target.alias} refused the commits of group {clusters.target_names.on_target(group)!r}: "
+                f"{answer.code} ({answer.message}).",
                 "Grant DESCRIBE on the group and its topics on the target, or leave it out: --exclude-group.",
             )
         priors[group] = answer

@@ -1,7 +1,7 @@
 """What `plan` asks for and what it read: the values between the clusters and the plan."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,6 +12,7 @@ from migrate.match.protocol import PartitionAnswer
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import Mm2Tasks, WorkerReader
 from migrate.mm2.flow import Flow
+from migrate.mm2.name_map import NameMap
 from migrate.mm2.topics import CheckpointReading, MirrorReader, SyncReading, WindowQuestion
 from migrate.model import (
     ClusterFacts,
@@ -33,6 +34,7 @@ from migrate.survey.offsets_export import OffsetsPin
 from migrate.survey.policies import Policies
 from migrate.survey.positions import HeldPositions, PositionReader, PositionsAsked
 from migrate.survey.producers import Growth
+from migrate.survey.renamed import RenamedCommits, TargetNames, renamed_admin, renamed_facts
 from migrate.survey.source_memory import SourceMemory
 
 if TYPE_CHECKING:
@@ -52,7 +54,8 @@ class PlanRequest:
     clusters have committed is to be compared: then the target's commits are those of its own groups too, the source's
     are read once more after them, and what only a cutover asks is not asked (a second look at groups and log ends,
     expiry, MM2's tasks). `as_of_ms` is the time, in ms since 1970, whose commits are to be translated; None for now.
-    `positions` are those kept outside Kafka that are to be translated beside the groups' commits.
+    `positions` are those kept outside Kafka that are to be translated beside the groups' commits. `group_map` says what
+    groups are called on the target.
     """
 
     flow: Flow
@@ -65,6 +68,7 @@ class PlanRequest:
     only_compares: bool = False
     as_of_ms: int | None = None
     positions: PositionsAsked = PositionsAsked()
+    group_map: NameMap = NameMap()
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,7 @@ class Clusters:
     there is to read. `commits_ready` returns once it can read commits, `records_ready` once it can read records;
     `records_read` is called after the last record was read, with the number of rows that are to be decided, `all_read`
     after everything was read. None where nothing takes long.
+    `target_names` are those that the target's edges put in place of the source's (`named`).
     """
 
     source: ClusterAdmin | None
@@ -101,6 +106,19 @@ class Clusters:
     records_ready: Callable[[], object] | None = None
     records_read: Callable[[int], None] | None = None
     all_read: Callable[[], None] | None = None
+    target_names: TargetNames = TargetNames()
+
+    def named(self, names: TargetNames) -> "Clusters":
+        """Return the same edges, with the target's asked by the source's names of groups; to be called once."""
+        if not names:
+            return self
+        return replace(
+            self,
+            target=renamed_admin(self.target, names),
+            target_commits=RenamedCommits(self.target_commits, names),
+            target_groups=renamed_facts(self.target_groups, names),
+            target_names=names,
+        )
 
 
 @dataclass(frozen=True)
@@ -228,6 +246,10 @@ class ClusterSurvey:
     seconds_apart: float = 0.0
     hidden: frozenset[str] | Failure | None = None
 
+    def named(self, names: TargetNames) -> "ClusterSurvey":
+        """Return the target with its listing by the source's names of groups."""
+        return replace(self, listed=frozenset(names.to_source(dict.fromkeys(self.listed))))
+
 
 @dataclass(frozen=True)
 class Survey:
@@ -239,6 +261,8 @@ class Survey:
     seconds by step. The windows in `mm2.syncs` are those of the commits that comparing has not placed. For a request
     that `only_compares`, `commits_after` are the source's commits as they were after the target's had been read, and
     `priors` has the groups too that only the target lists. `held` are the positions that are kept outside Kafka.
+    All that was read of groups on the target is by their names on the source; `target_names` says what they are called
+    there, `under_old_names` which of those that are called otherwise it has under the source's name as well.
     """
 
     source: ClusterSurvey
@@ -258,6 +282,8 @@ class Survey:
     timings: Mapping[str, float]
     commits_after: Mapping[str, Commits | Failure] = field(default_factory=dict)
     held: HeldPositions = field(default_factory=HeldPositions)
+    target_names: TargetNames = TargetNames()
+    under_old_names: tuple[str, ...] = ()
 
     @property
     def answers(self) -> Mapping[TopicPartition, PartitionAnswer]:

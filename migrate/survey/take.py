@@ -14,7 +14,6 @@ from itertools import starmap
 
 from migrate.clock import Clock
 from migrate.commit_table import committed_offsets, partitions_of_keys
-from migrate.errors import ClusterError
 from migrate.match.comparison import Comparison
 from migrate.match.place_table import is_matched
 from migrate.match.protocol import PartitionAnswer
@@ -23,7 +22,6 @@ from migrate.mm2.connector_status import Mm2Tasks
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointReading, WindowQuestion
 from migrate.model import (
-    ClusterFacts,
     Commit,
     Commits,
     Failure,
@@ -44,6 +42,7 @@ from migrate.survey.positions import HeldPositions
 from migrate.survey.producers import Growth
 from migrate.survey.read_held import look_again, read_held
 from migrate.survey.records import compacted_topics, compare, read_positions, read_watermarks, watch_ends, works_of
+from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import (
     Clusters,
     ClusterSurvey,
@@ -61,7 +60,7 @@ from migrate.survey.survey import (
     window_questions,
 )
 from migrate.survey.topic_commits import from_offsets_topic, with_missing
-from migrate.survey.two_looks import both_looks, describe, list_again
+from migrate.survey.two_looks import both_looks, describe, facts_of_source, list_again
 from migrate.text import many
 
 
@@ -101,6 +100,7 @@ class _FirstLook:
     checkpoints: tuple[CheckpointReading, Mm2Topic] | None
     positions: "Future[Positions] | None"
     commits_after: Mapping[str, Commits | Failure]
+    under_old_names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,8 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     Raises `ClusterError` where a listing came back short or a cluster does not answer: that is never a smaller plan.
     """
     by = _Surveyor(request, clusters, Timer(clock, progress))
-    first = _first_look(by)
+    by, first = _first_look(by)
+    clusters = by.clusters
     pinned = _pin(by, first)
     mm2, comparison = _read_records(by, first, pinned)
     # What reads positions a second time needs it still.
@@ -161,13 +162,18 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         timings=timings,
         commits_after=first.commits_after,
         held=held,
+        target_names=clusters.target_names,
+        under_old_names=first.under_old_names,
     )
 
 
-def _first_look(by: _Surveyor) -> _FirstLook:
-    """Read topics, groups and commits on the source, then states and commits on the target."""
+def _first_look(by: _Surveyor) -> tuple[_Surveyor, _FirstLook]:
+    """Read topics, groups and commits on the source, then states and commits on the target.
+
+    From here on the target is asked through the surveyor that is returned: it knows what groups are called there.
+    """
     flow, timer, source, target = by.flow, by.timer, by.clusters.source, by.clusters.target
-    reaching = None if source is None else in_background(partial(_facts_of_source, source, flow), "reaching the source")
+    reaching = None if source is None else in_background(partial(facts_of_source, source, flow), "reaching the source")
     facts = timer.run("reach", f"reaching {target.alias}", target.facts)
     on_source = ClusterSurvey()
     if source is not None and reaching is not None:
@@ -197,6 +203,10 @@ def _first_look(by: _Surveyor) -> _FirstLook:
         on_source = replace(on_source, listed=listed, topic_ids=ids)
         select = from_source if by.clusters.offsets_topic is None else from_offsets_topic
         selected = select(by.clusters, listed, by.request, timer)
+    names = TargetNames.of(by.request.group_map, selected.groups)
+    under_old_names = names.under_old_names(on_target.listed)
+    by, on_target = replace(by, clusters=by.clusters.named(names)), on_target.named(names)
+    target = by.clusters.target
     positions = _positions_ahead(by, selected, topics)
     groups = sorted(selected.groups)
     on_target_states, on_source_states = describe(target, source, groups, timer)
@@ -207,9 +217,9 @@ def _first_look(by: _Surveyor) -> _FirstLook:
     after: Mapping[str, Commits | Failure] = {}
     if by.request.only_compares:
         after = read_after(by.clusters, [*groups, *groups_of_target], timer)
-    return _FirstLook(
+    return by, _FirstLook(
         on_source, on_target, source_listed_at, target_listed_at, selected, tuple(groups), priors, unstable,
-        checkpoints, positions, after,
+        checkpoints, positions, after, under_old_names,
     )  # fmt: skip
 
 
@@ -364,16 +374,6 @@ def _mm2_tasks(by: _Surveyor) -> Mm2Tasks:
     if worker is None or by.flow.failback or by.request.only_compares:
         return {}
     return by.timer.run("tasks", f"asking {worker.where} whether MM2's tasks run", worker.tasks)
-
-
-def _facts_of_source(source: ClusterAdmin, flow: Flow) -> ClusterFacts:
-    try:
-        return source.facts()
-    except ClusterError as error:
-        if flow.failback:
-            raise
-        hint = "If it is lost for good, --source-down plans from the target alone."
-        raise ClusterError(error.problem, f"{error.todo} {hint}") from error
 
 
 def _pin_logs(by: _Surveyor, places: Collection[TopicPartition], first: _FirstLook) -> Logs:

@@ -4,7 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 
-from migrate.model import Failure, GroupState
+from migrate.errors import ClusterError
+from migrate.mm2.flow import Flow
+from migrate.model import ClusterFacts, Failure, GroupState
 from migrate.ports import ClusterAdmin
 from migrate.progress import QuietProgress, in_background, in_batches
 from migrate.survey.groups import NO_ANSWER
@@ -17,6 +19,17 @@ class Listing:
 
     groups: frozenset[str]
     seconds_apart: float
+
+
+def facts_of_source(source: ClusterAdmin, flow: Flow) -> ClusterFacts:
+    """Reach the source; raises `ClusterError`, which says what to do where it is lost for good."""
+    try:
+        return source.facts()
+    except ClusterError as error:
+        if flow.failback:
+            raise
+        hint = "If it is lost for good, --source-down plans from the target alone."
+        raise ClusterError(error.problem, f"{error.todo} {hint}") from error
 
 
 def describe(

@@ -154,6 +154,57 @@ class Target(FakeCluster):
         self.authors |= {(group, p): self.actor for p in wanted}
 
 
+class Misnamed(BaseException):
+    """A group was asked for by a name that it does not have there: nothing in the product may catch it."""
+
+
+class OnTarget:
+    """The target as its clients see it: groups have their names there, whatever the plan's source calls them.
+
+    `target` keeps its notes by the source's names, `names` has those by the target's.
+    """
+
+    def __init__(self, target: Target, names: Mapping[str, str]) -> None:
+        self._target = target
+        self._names = names
+        self._called = {group: name for name, group in names.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target, name)
+
+    def commits(self, groups: Any, require_stable: bool = True) -> Any:
+        return self._told(self._target.commits(self._asked(groups), require_stable))
+
+    def group_states(self, groups: Any) -> Any:
+        return self._told(self._target.group_states(self._asked(groups)))
+
+    def alter(self, wanted: Any) -> Any:
+        return self._told(self._target.alter(self._asked(wanted)))
+
+    def delete_offsets(self, wanted: Any) -> Any:
+        return self._told(self._target.delete_offsets(self._asked(wanted)))
+
+    def delete_groups(self, groups: Any) -> Any:
+        return self._told(self._target.delete_groups(self._asked(groups)))
+
+    def renewed(self) -> "OnTarget":
+        self._target.renewed()
+        return self
+
+    def holding(self, lock: int) -> "OnTarget":
+        return self
+
+    def _asked(self, groups: Any) -> Any:
+        if unknown := set(groups) - self._names.keys():
+            raise Misnamed(f"{unknown} on a target that has {sorted(self._names)}")
+        if isinstance(groups, Mapping):
+            return {self._names[group]: value for group, value in groups.items()}
+        return [self._names[group] for group in groups]
+
+    def _told(self, answers: Mapping[str, Any]) -> dict[str, Any]:
+        return {self._called[group]: answer for group, answer in answers.items()}
+
+
 class Disk:
     """Stands for `os` in the journal: counts writes and syncs, breaks as told, and knows what was synced."""
 

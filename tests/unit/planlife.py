@@ -27,7 +27,7 @@ from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
 from tests.fakes import Appended, Crash, FakeApplyEdges, FakeClock, NoProgress
-from tests.unit.lifefakes import CALM, COLLEAGUE, Disk, Kind, Place, Target, Trouble, Write, befall
+from tests.unit.lifefakes import CALM, COLLEAGUE, Disk, Kind, OnTarget, Place, Target, Trouble, Write, befall
 from tests.unit.plans import clusters
 
 HERE, COPY = "here", "copy"
@@ -147,6 +147,7 @@ class Life:
         """Plug the fakes in where the commands take their clusters, clock and disk from."""
         with pytest.MonkeyPatch.context() as patch:
             apply_plan = commands.apply_plan
+            on_target = OnTarget(self.target, {r.group_on_target: group for group, r in self.plan.groups().items()})
 
             def observed(plan: Plan, *arguments: Any, **more: Any) -> ApplyResult:
                 self.applied = plan
@@ -155,7 +156,7 @@ class Life:
                 return self.result
 
             patch.setattr(commands, "apply_plan", observed)
-            patch.setattr(commands, "apply_edges", lambda *arguments: nullcontext(FakeApplyEdges(self.target)))
+            patch.setattr(commands, "apply_edges", lambda *arguments: nullcontext(FakeApplyEdges(on_target)))
             patch.setattr(commands, "get_ready", lambda: None)
             patch.setattr(commands, "SystemClock", lambda: self.clock)
             patch.setattr("migrate.apply.journal.os", self.disk)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import client_flow
+from migrate.mm2.name_map import NameMap
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
 from migrate.model import Decision, LogRange, OffsetSync, Side, TopicPartition
 from migrate.plan.build import plan_of
@@ -84,6 +85,7 @@ def planned(
     worker=None,
     held=None,
     positions=None,
+    group_map=None,
 ) -> Plan:
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(
@@ -94,6 +96,7 @@ def planned(
         settle_seconds=settle,
         settings={},
         positions=positions or PositionsAsked(),
+        group_map=group_map or NameMap(),
     )
     reader = None if down else source
     clusters = Clusters(

@@ -2,6 +2,7 @@
 
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.connect_offsets import Positions
+from migrate.mm2.name_map import NameMap
 from migrate.mm2.topic_reader import News
 from migrate.plan.status import status_of
 from migrate.show.plan_table import Page
@@ -26,10 +27,13 @@ def looked(
     filters=None,
     behind_ms=0,
     source_groups=None,
+    group_map=None,
 ):
     properties = {"bootstrap.servers": "x:1"}
     flow = client_flow(properties, properties, "A", "B")
-    request = PlanRequest(flow, filters or Filters(), policies or Policies(), bool(down), settle, {})
+    request = PlanRequest(
+        flow, filters or Filters(), policies or Policies(), bool(down), settle, {}, group_map=group_map or NameMap()
+    )
     clock = clock or FakeClock()
     asked = None if down else source
     clusters = Clusters(asked, target, asked, target, mirror, comparer or FakeComparer(), source_groups=source_groups)

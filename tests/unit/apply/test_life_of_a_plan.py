@@ -7,6 +7,7 @@ held against the truth that `planlife.Life` keeps. A failing run is printed step
 import atexit
 import shutil
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -62,14 +63,28 @@ options = st.fixed_dictionaries(
 moves = st.sampled_from(["refuse", "refuse", "restore"])
 
 
-def made(groups: list[list[str]], blocked: bool = False) -> Plan:
+# What the groups of a plan, by their number, are called on the target.
+NAMING: dict[str, Callable[[int, int], str]] = {
+    "as on the source": lambda number, count: "",
+    "otherwise": lambda number, count: f"{GROUPS[number]}-eu",
+    "as the next one on the source": lambda number, count: GROUPS[(number + 1) % count] if count > 1 else "b",
+}
+naming = st.sampled_from(list(NAMING))
+
+
+def made(groups: list[list[str]], blocked: bool = False, named: str = "as on the source") -> Plan:
+    names = {group: NAMING[named](number, len(groups)) for number, group in enumerate(GROUPS)}
     rows = [
-        plans.row(group, partition=number, source_log_start=None, source_log_end=None, **ROWS[kind])
+        plans.row(
+            group, partition=number, source_log_start=None, source_log_end=None, target_group=names[group], **ROWS[kind]
+        )
         for group, kinds in zip(GROUPS, groups, strict=False)
         for number, kind in enumerate(kinds)
     ]
     if blocked:
-        rows[0] = plans.row(GROUPS[0], source_log_start=None, source_log_end=None, **BLOCKED)
+        rows[0] = plans.row(
+            GROUPS[0], source_log_start=None, source_log_end=None, target_group=names[GROUPS[0]], **BLOCKED
+        )
     return plans.plan(*rows, source_down=True, source_cluster_id="")
 
 
@@ -86,10 +101,12 @@ class LifeOfAPlan(RuleBasedStateMachine):
 
     life: Life
 
-    @initialize(groups=groups_drawn, blocked=one_in_eight, trouble=st.none() | troubles)
-    def a_plan(self, groups: list[list[str]], blocked: bool, trouble: Trouble | None) -> None:
+    @initialize(groups=groups_drawn, blocked=one_in_eight, trouble=st.none() | troubles, named=naming)
+    def a_plan(
+        self, groups: list[list[str]], blocked: bool, trouble: Trouble | None, named: str = "as on the source"
+    ) -> None:
         """Make a plan, and perhaps run into trouble with it at once."""
-        self.life = Life(folder(), made(groups, blocked))
+        self.life = Life(folder(), made(groups, blocked, named))
         if trouble is not None:
             self.apply(HERE, {"execute": True, "allow_partial": True}, trouble)
 

@@ -7,6 +7,7 @@ import pytest
 
 from migrate.model import Decision, Level, Scope
 from migrate.plan.file import write_plan
+from migrate.survey.renamed import SAME_NAMES
 from tests.builders import make_check, make_plan, make_position, make_row
 from tests.fakes import FakeApplyEdges
 from tests.unit.commands import clusters, run
@@ -26,7 +27,7 @@ class BothEdges(FakeApplyEdges):
         self.on_target, self.on_source = on_target, on_source
         self.source = SimpleNamespace(group_facts=lambda: None)
 
-    def exact_admin(self, of, groups_with_metadata):
+    def exact_admin(self, of, groups_with_metadata, names=SAME_NAMES):
         return self.on_source if of is self.source else self.on_target
 
 

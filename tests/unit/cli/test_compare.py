@@ -86,6 +86,32 @@ def test_without_records_offsets_are_counted_and_unread_syncs_are_said(target):
     assert document["records_compared"] is False and document["offset_syncs_unread"] == 7
 
 
+@pytest.fixture
+def renamed(target, tmp_path):
+    """The same world, in which `g` is `g-eu` on the target and stands where it belongs; the options that say so."""
+    target.offsets["g-eu"] = target.offsets.pop("g")
+    target.states["g-eu"] = target.states.pop("g")
+    (tmp_path / "names.csv").write_text("source_group,target_group\ng,g-eu\n")
+    return {"group_map": tmp_path / "names.csv"}
+
+
+def test_a_renamed_group_is_compared_under_its_name_there(target, renamed):
+    document, code = printed(**renamed)
+    assert code == 0 and document["counts"] == {"equal": 3}
+    assert {(row["group"], row["target_group"]) for row in document["rows"]} == {("g", "g-eu"), ("h", "")}
+    without, code = printed()
+    assert code == 1 and without["counts"] == {"equal": 1, "missing-on-target": 2, "only-on-target": 2}
+
+
+def test_an_old_name_that_the_target_has_as_well_is_told_and_changes_no_verdict(target, renamed):
+    target.commit("g", "A.t", 0, 99)
+    document, code = printed(**renamed)
+    assert code == 0 and document["counts"] == {"equal": 3}
+    assert ("group-under-old-name", "g") in [(p["check"], p["subject"]) for p in document["premises"]]
+    target.commit("g-eu", "A.t", 0, 90)
+    assert "g -> g-eu" in printed(form="table", **renamed)[0] and "g-eu" in printed(form="csv", **renamed)[0]
+
+
 def test_the_forms_say_the_same(target):
     target.commit("g", "A.t", 0, 90)
     table, csv = printed(form="table"), printed(form="csv")

@@ -82,6 +82,19 @@ def test_where_all_is_well_every_examination_says_so(clusters, properties):
         assert part in said
 
 
+def test_rights_on_the_target_are_those_on_the_groups_names_there(clusters, properties, tmp_path, monkeypatch):
+    (tmp_path / "names.csv").write_text("source_group,target_group\ng,g-eu\n")
+    asked = {}
+
+    def rights(self, groups, topics):
+        asked[self.alias] = sorted(groups)
+        return Seen(ALL, dict.fromkeys(groups, ALL), dict.fromkeys(topics, ALL))
+
+    monkeypatch.setattr(FakeRights, "rights", rights)
+    said, code = examined(properties, group_map=tmp_path / "names.csv")
+    assert code == 0 and asked == {"A": ["g", "h"], "B": ["g-eu", "h"]}, said
+
+
 def test_sparks_executors_elsewhere_are_named_or_fail(clusters, properties, monkeypatch):
     monkeypatch.setattr(doctor, "refuse_lacking", lambda _: ("h1", "h2"))
     said, code = examined(properties)

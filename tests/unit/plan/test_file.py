@@ -31,7 +31,7 @@ from tests.unit.goldenplan import golden_plan
 # One plan and its journal of each earlier format, as the version of its day wrote them.
 KEPT = Path(__file__).parents[2] / "golden" / "plans"
 OFFSETS = [field["name"] for field in ROW_SCHEMA_FIELDS if field["type"] == ["null", "long"]]
-SCHEMA_SHA256 = "ea162034301ae4955c4c71cdcce1499ff7fa95f4e858c22036dbc5e83d3571d4"
+SCHEMA_SHA256 = "9aeb3286dbf65533214ebc6d469d177b29a89a611a94aeab1432ecb395ae7248"
 
 
 @pytest.fixture

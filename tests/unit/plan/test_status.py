@@ -5,6 +5,7 @@ import json
 from migrate.cli.status import exit_code
 from migrate.errors import EXIT_DONE, EXIT_REFUSED
 from migrate.match.protocol import Tail
+from migrate.mm2.name_map import NameMap
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Failure, Level, LogRange, TopicPartition
 from migrate.plan.status import ONLY_PLAN_TELLS
@@ -64,6 +65,19 @@ def test_what_keeps_plan_from_being_clean_is_told_with_what_to_do():
     assert "GROUPS ALIVE g: Stable on A, 1 member: app@10.0.0.7" in said
     assert "t -> A.t 2 200 197 3 95 s no copying" in said  # 80 s and the settle time
     assert "Stop these consumers" in said and "on A: 1 alive (1 member); on B: none alive, 0 with offsets" in said
+
+
+def test_a_renamed_group_is_alive_on_the_target_under_its_name_there_and_both_names_are_said():
+    source, target, mirror = world()
+    target.states["g-eu"] = ALIVE
+    target.commit("g-eu", "A.t", 0, 3)
+    target.commit("g", "A.t", 0, 4)
+    names = NameMap.from_lines("--group-map", "f", "group", ["source_group,target_group", "g,g-eu"])
+    status = looked(source, target, mirror, group_map=names)
+    assert "g -> g-eu: Stable on B" in text(status)
+    told = {group["group"]: group for group in status_document(status, None)["groups"]}
+    assert (told["g"]["target_group"], told["g"]["target_offsets"], told["h"]["target_group"]) == ("g-eu", 1, "")
+    assert {(c.check, c.subject) for c in status.blocks} == {("target-group-empty", "g")}
 
 
 def test_a_waiver_makes_it_ready_as_it_makes_the_plan_clean():

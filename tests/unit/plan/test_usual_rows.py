@@ -11,7 +11,7 @@ def by_columns(asked: Undecided) -> list[tuple]:
     """Each group of which all is usual: its rows by columns, and by the rules."""
     commonplace = Commonplace(asked.partitions, asked.checkpoints)
     pairs = [
-        (usual_rows(case.group, case.commits, case.priors, commonplace, {}), rows_by_rules(asked, case, {}))
+        (usual_rows(case.names, case.commits, case.priors, commonplace, {}), rows_by_rules(asked, case, {}))
         for case in asked.groups
     ]
     return [(rows, by_rules) for rows, by_rules in pairs if rows is not None]

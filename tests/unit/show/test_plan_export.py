@@ -2,8 +2,11 @@
 
 import csv
 
+import pytest
+
+from migrate.errors import UsageError
 from migrate.model import Decision
-from migrate.show.plan_export import OWN_FIELDS, csv_lines, kcg_lines
+from migrate.show.plan_export import OWN_FIELDS, csv_lines, kcg_companion, kcg_lines, refuse_unprintable
 from tests.builders import make_plan, make_row
 
 
@@ -32,3 +35,19 @@ def test_text_that_begins_like_a_formula_is_quoted_with_an_apostrophe():
 def test_the_kcg_form_has_set_rows_only():
     rows = [make_row("a"), make_row("b", decision=Decision.BLOCK)]
     assert list(kcg_lines(rows)) == ["a,A.orders,0,650"]
+
+
+def test_other_tools_are_given_the_targets_name_of_a_group_and_a_spreadsheet_both():
+    row = make_row("orders", target_group="orders-eu")
+    assert list(kcg_lines([row])) == ["orders-eu,A.orders,0,650"]
+    assert (cells(row)["GROUP"], cells(row)["TARGET GROUP"]) == ("orders", "orders-eu")
+    assert cells(make_row("orders"))["TARGET GROUP"] == "orders"
+    companion = kcg_companion(make_plan([row]), "cutover.plan", [row])
+    assert " --group orders-eu --dry-run" in companion
+
+
+def test_what_a_terminal_would_obey_is_looked_for_in_the_name_that_is_printed():
+    refuse_unprintable([make_row("a\x1b", target_group="a")])
+    with pytest.raises(UsageError, match="control characters"):
+        refuse_unprintable([make_row("a", target_group="a\x1b")])
+    assert list(kcg_lines([make_row("a\n", target_group="b")])) == ["b,A.orders,0,650"]

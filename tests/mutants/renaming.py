@@ -1,0 +1,86 @@
+"""Groups that have another name on the target: read, written, undone and told under it, and no other group touched."""
+
+from tests.mutants.mutant import Mutant
+
+RENAMING = (
+    Mutant(
+        "written-under-the-old-name",
+        "What is set on the target is set under the name that the group has there.",
+        "migrate/survey/renamed.py",
+        "return self._names.to_source(self._admin.alter(self._names.to_target(commits)))",
+        "return self._admin.alter(commits)",
+        ("tests/unit/survey/test_renamed.py", "tests/unit/apply/test_renamed_groups.py"),
+    ),
+    Mutant(
+        "deleted-under-the-old-name",
+        "A rollback deletes the group that apply made, not the one that has its old name.",
+        "migrate/survey/renamed.py",
+        "return self._names.to_source(self._admin.delete_groups(self._names.asked(groups)))",
+        "return self._admin.delete_groups(groups)",
+        ("tests/unit/survey/test_renamed.py", "tests/unit/apply/test_life_of_a_plan.py"),
+    ),
+    Mutant(
+        "a-new-client-forgets-the-names",
+        "A second try, and the reading back, go to the same group as the first.",
+        "migrate/survey/renamed.py",
+        "return RenamedAdmin(self._admin.renewed(), self._names)",
+        "return self._admin.renewed()  # type: ignore[return-value]",
+        ("tests/unit/survey/test_renamed.py", "tests/unit/apply/test_renamed_groups.py"),
+    ),
+    Mutant(
+        "the-old-name-counts-as-listed",
+        "A group is there on the target if its new name is listed, whoever has the old one.",
+        "migrate/survey/renamed.py",
+        "            if said in originals or said not in self.renamed\n",
+        "",
+        ("tests/unit/survey/test_renamed.py", "tests/unit/plan/test_group_map.py"),
+    ),
+    Mutant(
+        "an-undo-forgets-the-name",
+        "An undo plan restores the group that was written.",
+        "migrate/apply/undo.py",
+        ' if k != "target_group"}',
+        "}",
+        ("tests/unit/apply/test_renamed_groups.py",),
+    ),
+    Mutant(
+        "an-undo-looks-at-others-by-their-old-names",
+        "Rows that an undo does not write are looked at under the names that their groups have on the target.",
+        "migrate/cli/apply.py",
+        "    return TargetNames({**PlanRows.of(loose).renamed(), **plan.rows.renamed()})",
+        "    return TargetNames(plan.rows.renamed())",
+        ("tests/unit/apply/test_renamed_groups.py",),
+    ),
+    Mutant(
+        "two-groups-to-one-name-in-a-plan",
+        "No plan can be read in which one group would overwrite another.",
+        "migrate/plan/plan.py",
+        "if (other := taken.setdefault(table.group_on_target, group)) != group:",
+        "if (other := taken.setdefault(table.group_on_target, group)) is None:",
+        ("tests/unit/plan/test_group_map.py",),
+    ),
+    Mutant(
+        "an-unmapped-group-in-the-way",
+        "A group that keeps its name is in the way of one that would get it.",
+        "migrate/mm2/name_map.py",
+        "            taken[target] = source\n",
+        "            taken.update({target: source} if target != source else {})\n",
+        ("tests/unit/mm2/test_name_map.py", "tests/unit/plan/test_group_map.py"),
+    ),
+    Mutant(
+        "the-last-line-of-a-map-decides",
+        "The first line of a map that matches decides.",
+        "migrate/mm2/name_map.py",
+        "            if by_name is not None and by_name.number < line.number:\n",
+        "            if by_name is not None:\n",
+        ("tests/unit/mm2/test_name_map.py",),
+    ),
+    Mutant(
+        "other-tools-told-the-old-name",
+        "What kafka-consumer-groups is given names groups as the target does.",
+        "migrate/show/plan_export.py",
+        "yield csv_line((row.group_on_target, row.target_topic",
+        "yield csv_line((row.group, row.target_topic",
+        ("tests/unit/show/test_plan_export.py",),
+    ),
+)

@@ -1,0 +1,131 @@
+"""Plans whose groups are called otherwise on the target: what is written, kept in the journal, undone and told."""
+
+import json
+from contextlib import nullcontext
+
+import pytest
+
+from migrate.apply.history import GroupTrace, JournalState
+from migrate.apply.undo import undo_plan
+from migrate.cli import apply as commands
+from migrate.model import Commit, LogRange
+from migrate.plan.companions import journal_path
+from migrate.plan.file import read_plan, write_plan
+from tests.fakes import ALIVE, FakeApplyEdges, FakeClock, FakeCluster, NoProgress
+from tests.unit.plans import plan, row
+
+OPTIONS = {
+    "typed": (), "width": 100, "colour": False, "request_timeout": 1.0, "concurrency": 1, "group_timeout": 0.0,
+    "execute": False, "allow_partial": False, "groups": (), "only": (), "consumers_ran": False, "settle": 0.0,
+    "records": False, "spark_checkpoints": (), "form": "table", "out": None, "moved": "refuse",
+    "source_unreachable": False,
+}  # fmt: skip
+RUN = {"apply": commands.run_apply, "rollback": commands.run_rollback, "verify": commands.run_verify}
+
+
+class Flow:
+    source = target = None
+
+    def synced(self, groups):
+        return frozenset()
+
+
+class Night:
+    """A plan of `g`, which is `g-eu` on the target, and of `h`, which keeps its name; and the commands on it."""
+
+    def __init__(self, folder, monkeypatch):
+        self.path = folder / "cutover.plan"
+        self.target = FakeCluster()
+        self.plan = plan(
+            row("g", target_group="g-eu", target_prior=10, source_log_start=None, source_log_end=None),
+            row("g", partition=1, target_group="g-eu", source_log_start=None, source_log_end=None),
+            row("h", source_log_start=None, source_log_end=None),
+            source_down=True, source_cluster_id="",
+        )  # fmt: skip
+        write_plan(self.plan, self.path)
+        for each in self.plan.rows:
+            self.target.ranges[each.target_partition] = LogRange(0, 100)
+        self.target.ids = dict(self.plan.header.target_topic_ids)
+        self.target.commit("g-eu", "A.orders", 0, 10)
+        self.target.commit("g", "A.orders", 0, 77)
+        monkeypatch.setattr(commands, "apply_edges", lambda *arguments: nullcontext(FakeApplyEdges(self.target)))
+        monkeypatch.setattr(commands, "get_ready", lambda: None)
+        monkeypatch.setattr(commands, "SystemClock", FakeClock)
+
+    def run(self, command, path=None, **options):
+        words = {**OPTIONS, **options}
+        if words["execute"]:
+            words["approve"] = read_plan(path or self.path).fingerprint
+        lines, code = RUN[command](path or self.path, Flow(), NoProgress(), **{"approve": None, **words})
+        return "\n".join(lines), code
+
+    def held(self):
+        return {group: {p: o for (_, p), o in self.target.held(group).items()} for group in ("g", "g-eu", "h")}
+
+
+BEFORE = {"g": {0: 77}, "g-eu": {0: 10}, "h": {}}
+APPLIED = {"g": {0: 77}, "g-eu": {0: 60, 1: 60}, "h": {0: 60}}
+
+
+@pytest.fixture
+def night(tmp_path, monkeypatch):
+    return Night(tmp_path, monkeypatch)
+
+
+def test_apply_and_rollback_write_under_the_new_name_and_both_names_are_printed(night):
+    assert night.held() == BEFORE
+    said, code = night.run("apply", execute=True)
+    assert (code, night.held()) == (0, APPLIED)
+    assert "g -> g-eu" in said and "h -> " not in said
+    assert night.run("verify")[1] == 0
+    said, code = night.run("rollback", execute=True)
+    assert (code, night.held()) == (0, BEFORE) and "g -> g-eu" in said
+
+
+def test_a_member_of_the_new_name_refuses_the_group_and_one_of_the_old_name_does_not(night):
+    night.target.states["g"] = ALIVE
+    assert night.run("apply")[1] == 0
+    night.target.states["g-eu"] = ALIVE
+    said, code = night.run("apply", execute=True)
+    assert code == 3 and "\n  g -> g-eu\n" in said and night.held() == BEFORE
+
+
+def test_verify_names_both_where_the_new_name_is_not_as_planned(night):
+    night.run("apply", execute=True)
+    night.target.commit("g-eu", "A.orders", 0, 20)
+    said, code = night.run("verify")
+    assert code == 1 and "g -> g-eu A.orders:0" in said
+    document = json.loads(night.run("verify", form="json")[0])
+    assert {offset["group"]: offset["target_group"] for offset in document["offsets"]} == {"g": "g-eu", "h": ""}
+
+
+def test_every_event_of_a_renamed_group_says_its_name_on_the_target(night):
+    night.run("apply", execute=True)
+    lines = journal_path(night.path, night.plan.fingerprint).read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    named = {(event["event"], event["group"], event.get("target_group")) for event in events if "group" in event}
+    kinds = ("backup", "intent", "outcome", "readback")
+    assert named == {(kind, *names) for kind in kinds for names in (("g", "g-eu"), ("h", None))}
+
+
+def test_a_saved_undo_knows_the_names_and_looks_at_the_groups_that_it_does_not_write_by_theirs(night, tmp_path):
+    """Of `g` nothing was written here: a copy of the plan, elsewhere, has set it under its new name."""
+    night.target.states["g-eu"] = ALIVE
+    night.run("apply", execute=True, allow_partial=True)
+    assert night.held() == BEFORE | {"h": {0: 60}}
+    night.run("rollback", out=tmp_path / "undo.plan")
+    night.target.states.pop("g-eu")
+    for partition in (0, 1):
+        night.target.commit("g-eu", "A.orders", partition, 60)
+    said, code = night.run("apply", tmp_path / "undo.plan", execute=True)
+    assert code == 4 and "NOT ALL OF IT: 2 offsets of 1 group" in said and "g -> g-eu A.orders:0: at 60" in said
+    assert night.held() == APPLIED | {"h": {}}
+
+
+@pytest.mark.parametrize("prior", [None, 10])
+def test_an_undo_is_of_the_name_that_was_written(prior):
+    made = plan(row("g", target_group="g-eu", target_prior=prior))
+    (place,) = (each.target_partition for each in made.rows)
+    before = {} if prior is None else {place: Commit(prior)}
+    state = JournalState(prior={"g": before}, applied={"g": GroupTrace({place: 60}, {place: "set"})})
+    assert undo_plan(made, state, 5, "9").rows.renamed() == {"g": "g-eu"}

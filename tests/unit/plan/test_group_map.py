@@ -1,0 +1,190 @@
+"""Groups that are called otherwise on the target: every fact of the target is that of the group with the new name."""
+
+import pytest
+
+from migrate.errors import UsageError
+from migrate.mm2.name_map import NameMap
+from migrate.mm2.topics import CheckpointKey, CheckpointRecord
+from migrate.model import Decision, Level
+from migrate.plan.file import read_plan, write_plan
+from migrate.survey.filters import Filters
+from migrate.survey.policies import Policies, Waiver
+from tests.builders import make_plan, make_position, make_row
+from tests.fakes import ALIVE, EMPTY, FakeGroupFacts
+from tests.unit.planscene import checks_of, planned, rows_of, world
+
+HEADING = "source_group,target_group"
+
+
+def map_of(*lines: str) -> NameMap:
+    return NameMap.from_lines("--group-map", "names.csv", "group", lines)
+
+
+TO_EU = map_of(HEADING, "g,g-eu")
+
+
+def test_a_row_says_what_its_group_is_called_on_the_target_and_keeps_its_own_name():
+    plan = planned(*world(), group_map=TO_EU)
+    assert {(row.group, row.target_group, row.group_on_target) for row in plan.rows} == {
+        ("g", "g-eu", "g-eu"),
+        ("h", "", "h"),
+    }
+    assert plan.rows.renamed() == {"g": "g-eu"}
+
+
+def test_names_are_under_the_fingerprint_and_in_the_file(tmp_path):
+    plan, other = (planned(*world(), group_map=map_of(HEADING, f"g,{name}")) for name in ("g-eu", "g-us"))
+    assert plan.fingerprint != other.fingerprint
+    write_plan(plan, tmp_path / "c.plan")
+    assert read_plan(tmp_path / "c.plan").rows.renamed() == {"g": "g-eu"}
+
+
+def test_the_offsets_and_members_of_the_old_name_on_the_target_are_none_of_the_groups_business():
+    source, target, mirror = world()
+    target.commit("g", "A.t", 0, 99)
+    target.states["g"] = ALIVE
+    alone = rows_of(planned(source, target, mirror, group_map=TO_EU))
+    assert alone == rows_of(planned(*world()))
+    assert all(row.target_prior is None for row in planned(source, target, mirror, group_map=TO_EU).rows)
+
+
+def test_priors_and_members_are_those_of_the_new_name():
+    source, target, mirror = world()
+    target.commit("g-eu", "A.t", 0, 3, "old")
+    target.states["g-eu"] = ALIVE
+    plan = planned(source, target, mirror, group_map=TO_EU)
+    prior = plan.groups()["g"][0]
+    assert (prior.target_prior, prior.target_prior_metadata) == (3, "old")
+    (block,) = [c for c in plan.blocks() if c.check == "target-group-empty"]
+    assert block.subject == "g" and "on B as g-eu" in block.seen
+
+
+def test_a_group_that_is_absent_under_its_new_name_counts_as_absent_whoever_has_the_old_one():
+    source, target, mirror = world()
+    target.states["g"] = EMPTY
+    plan = planned(source, target, mirror, group_map=TO_EU)
+    assert {s.group: s.state for s in plan.header.group_states if s.side == "target"}["g"] == "Absent"
+
+
+def test_when_offsets_expire_is_asked_of_the_group_with_the_new_name():
+    source, target, mirror = world()
+    target.commit("g-eu", "A.t", 0, 3)
+    facts = FakeGroupFacts()
+    planned(source, target, mirror, group_map=TO_EU, target_groups=facts)
+    assert facts.asked == ["g-eu"]
+
+
+def test_two_groups_may_take_each_others_name():
+    source, target, mirror = world()
+    target.commit("h", "A.t", 0, 3)
+    target.commit("g", "A.u", 0, 4)
+    plan = planned(source, target, mirror, group_map=map_of(HEADING, "g,h", "h,g"))
+    assert {row.key: row.target_prior for row in plan.rows} == {("g", "t", 0): 3, ("g", "t", 1): None, ("h", "u", 0): 4}
+    assert checks_of(plan, "group-under-old-name") == ["2 renamed groups"]
+
+
+@pytest.mark.parametrize("lines", [["g,x", "h,x"], ["g,h"], ["h,g"], ["regex:.*,x"]])
+def test_two_groups_of_a_plan_to_one_name_are_refused_by_both_whether_both_are_renamed_or_one(lines):
+    with pytest.raises(UsageError, match="groups g and h would both be [ghx] on the target"):
+        planned(*world(), group_map=map_of(HEADING, *lines))
+
+
+def test_a_group_that_the_filters_take_is_in_nobodys_way():
+    plan = planned(*world(), group_map=map_of(HEADING, "g,x", "h,x"), filters=Filters.from_options(groups=["g"]))
+    assert plan.rows.renamed() == {"g": "x"}
+
+
+def test_a_line_that_decides_for_no_group_blocks_by_name_as_a_misspelt_group_does():
+    plan = planned(*world(), group_map=map_of(HEADING, "g,g-eu", "typo,x", "regex:none-.*,y"))
+    blocks = [c for c in plan.blocks() if c.check == "named-groups-exist"]
+    assert [c.subject for c in blocks] == ["typo", "regex:none-.*"]
+    assert "line 3 decides for none" in blocks[0].seen
+
+
+def test_a_line_for_a_group_of_another_wave_is_no_misspelling():
+    plan = planned(*world(), group_map=map_of(HEADING, "g,x", "h,y"), filters=Filters.from_options(groups=["g"]))
+    assert not checks_of(plan, "named-groups-exist")
+
+
+def test_a_group_that_the_target_has_under_the_old_name_too_is_warned_of():
+    source, target, mirror = world()
+    target.commit("g", "A.t", 0, 99)
+    plan = planned(source, target, mirror, group_map=TO_EU)
+    (warning,) = [c for c in plan.header.checks if c.check == "group-under-old-name"]
+    assert (warning.level, warning.subject) == (Level.WARN, "g")
+    assert "g-eu" in warning.expected and "B has a group g as well" in warning.seen
+
+
+@pytest.mark.parametrize("lines", [["g,h"], ["g,x", "h,x"], ["h,g"]])
+def test_a_group_of_another_wave_that_would_have_the_same_name_blocks_until_accepted(lines):
+    options = {"group_map": map_of(HEADING, *lines), "filters": Filters.from_options(groups=["g"])}
+    (block,) = [c for c in planned(*world(), **options).blocks() if c.check == "group-name-shared"]
+    assert block.subject == "g" and block.seen.startswith("h would")
+    accepted = Policies(waivers=(Waiver("group-name-shared", "g"),))
+    assert not planned(*world(), policies=accepted, **options).blocked_groups()
+
+
+def test_without_renamed_groups_nobody_looks_for_old_names():
+    assert not checks_of(planned(*world()), "group-under-old-name")
+
+
+def checkpoint(at: int) -> CheckpointRecord:
+    return CheckpointRecord(at, at, "", 0, 0)
+
+
+def test_checkpoints_are_looked_up_by_the_sources_name_and_by_the_targets_where_that_has_none():
+    source, target, mirror = world()
+    mirror.latest = {
+        CheckpointKey("g", "A.t", 0): checkpoint(40),
+        CheckpointKey("g-eu", "A.t", 0): checkpoint(41),
+        CheckpointKey("g-eu", "A.t", 1): checkpoint(42),
+    }
+    plan = planned(source, target, mirror, group_map=TO_EU)
+    assert [row.checkpoint_target_offset for row in plan.groups()["g"]] == [40, 42]
+    assert not checks_of(plan, "checkpointed-groups-listed")
+
+
+def test_with_the_source_down_groups_are_those_of_the_checkpoints_under_either_name():
+    source, target, mirror = world()
+    mirror.latest = {CheckpointKey("g", "A.t", 0): checkpoint(40), CheckpointKey("h-eu", "A.u", 0): checkpoint(50)}
+    plan = planned(source, target, mirror, down=True, group_map=map_of(HEADING, "g,g-eu", "h,h-eu"))
+    assert plan.rows.renamed() == {"g": "g-eu", "h": "h-eu"}
+    assert plan.groups()["h"][0].checkpoint_target_offset == 50
+
+
+def test_with_the_source_down_a_name_that_two_lines_lead_to_is_nobodys_in_particular():
+    source, target, mirror = world()
+    mirror.latest = {CheckpointKey("x", "A.t", 0): checkpoint(40)}
+    plan = planned(source, target, mirror, down=True, group_map=map_of(HEADING, "g,x", "h,x"))
+    assert {row.group for row in plan.rows} == {"x"} and not plan.rows.renamed()
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([make_row("a", target_group="x"), make_row("b", target_group="x")], "'a' and 'b' have one name"),
+        ([make_row("a", target_group="b"), make_row("b")], "'a' and 'b' have one name"),
+        ([make_row("a", target_group="x"), make_row("a", partition=1)], "'a' has two names"),
+        ([make_position("job", target_group="x")], "a holder of positions with a group's name"),
+    ],
+)
+def test_a_plan_in_which_names_collide_is_none(rows, said):
+    with pytest.raises(ValueError, match=said):
+        make_plan(rows)
+
+
+def test_an_offset_that_is_there_under_the_new_name_is_kept_and_one_under_the_old_name_is_not():
+    source, target, mirror = world()
+    place = planned(source, target, mirror).groups()["g"][0].target_partition
+    target.commit("g-eu", *place, planned(source, target, mirror).groups()["g"][0].target_offset or 0)
+    assert [row.decision for row in planned(source, target, mirror, group_map=TO_EU).groups()["g"]] == [
+        Decision.KEEP,
+        Decision.SET,
+    ]
+
+
+def test_a_group_that_a_replacement_leaves_without_a_name_is_refused_once_it_is_to_move():
+    names = map_of(r"regex:h(.*),\1", "regex:g,x")
+    assert planned(*world(), group_map=names, filters=Filters.from_options(groups=["g"])).rows.renamed() == {"g": "x"}
+    with pytest.raises(UsageError, match="group h would be without a name on the target"):
+        planned(*world(), group_map=names)
