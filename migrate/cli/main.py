@@ -24,6 +24,7 @@ from migrate.cli.console import (
     terminal_width,
 )
 from migrate.cli.groups import groups
+from migrate.cli.offline import explain, report, show, sign
 from migrate.cli.options import (
     FILE,
     cluster_options,
@@ -34,7 +35,6 @@ from migrate.cli.options import (
     matching_options,
     option,
     policy_options,
-    printed_cluster_options,
     resolve_flow,
     resolve_policies,
     row_options,
@@ -45,7 +45,7 @@ from migrate.cli.options import (
 )
 from migrate.cli.position_options import position_options, verified_checkpoint_option
 from migrate.cli.positions import positions
-from migrate.cli.utf8 import escape_what_output_lacks, print_in_utf8, take_utf8
+from migrate.cli.utf8 import escape_what_output_lacks, take_utf8
 from migrate.errors import EXIT_REFUSED
 from migrate.kafka.core_dumps import forbid_core_dumps
 
@@ -178,87 +178,6 @@ def status(watch: bool, **options: Any) -> int:
     return run_status(flow, policies, progress, print_lines, watch=watch, **screen, **options)
 
 
-@cli.command(short_help="Show a plan, what changed since another, or the sum of several waves.")
-@click.argument("plans", metavar="PLAN...", nargs=-1, required=True, type=FILE)
-@option("--format", "form", type=click.Choice(["table", "json", "jsonl", "csv", "kcg"]), default="table",
-        show_default=True, help="kcg: what kafka-consumer-groups --reset-offsets --from-file reads.")  # fmt: skip
-@row_options
-@option("--diff", "other", type=FILE, metavar="OTHER",
-        help="Show what changed since this earlier plan, such as the rehearsal.")  # fmt: skip
-@command_options
-def show(plans: tuple[Path, ...], log_format: str, **options: Any) -> int:
-    """Show a plan: verdict and totals first, then what needs attention, then every group.
-
-    Several plans are waves: their groups are added up, with what their journals say was moved, left and undone.
-    """
-    from migrate.cli.show import run_show
-
-    say_reading(progress_on_stderr(log_format), *plans)
-    lines, beside = run_show(plans, **options, **terminal(), on_terminal=sys.stdout.isatty())
-    if options["form"] in ("csv", "kcg"):
-        print_in_utf8()
-    print_lines(lines)
-    if beside:
-        click.echo(beside, err=True)
-    return 0
-
-
-@cli.command(short_help="Sign a plan that you have reviewed: a line in a file next to it.")
-@click.argument("plan", type=FILE)
-@option("--by", required=True, metavar="NAME", help="Who has reviewed the plan. A claim: nothing checks who you are.")
-@option("--note", default="", metavar="TEXT", help="The reviewer's comment; goes into the journal with the name.")
-@command_options
-def sign(plan: Path, by: str, note: str, log_format: str) -> int:
-    """Sign a plan that you have reviewed: its fingerprint, a name and the time go into a file next to it.
-
-    A plan made with --require-signatures N is applied only after N different names have signed it. Names are claims,
-    not authentication. The signatures go into the journal when the plan is applied.
-    """
-    from migrate.cli.sign import run_sign
-
-    return printed(run_sign(plan, by, note))
-
-
-@cli.command(short_help="Say why a row of a plan is what it is.")
-@click.argument("plan", type=FILE)
-@click.argument("group", required=False)
-@click.argument("place", metavar="[TOPIC:PARTITION]", required=False)
-@option("--fence", "fenced", is_flag=True,
-        help="Print the kafka-acls lines that keep GROUP, or all groups of the plan, from starting again on the "
-             "cluster that they leave, and those that remove them.")  # fmt: skip
-@option("--principal", "principals", multiple=True, metavar="TYPE:NAME",
-        help="With --fence: whom to keep out; repeatable.  [default: User:*, everybody]")  # fmt: skip
-@command_options
-def explain(plan: Path, group: str | None, place: str | None, log_format: str, **options: Any) -> int:
-    """Say in a few sentences why the rows of a group, or one of them, are what they are.
-
-    Reads the plan alone: where the group was, which of MM2's offset syncs surround that offset, what was compared,
-    what MM2's own checkpoint says, what applying does, and what else was considered. Also prints the commands that stop
-    or reset MM2 the way it runs here. Changes nothing.
-    """
-    from migrate.cli.explain import run_explain
-
-    return printed(run_explain(plan, group, place, **options, **terminal()))
-
-
-@cli.command(short_help="Write a plan as one self-contained HTML page.")
-@click.argument("plan", type=FILE)
-@option("--out", type=FILE, default=Path("report.html"), show_default=True, metavar="FILE",
-        help="File to write the page to; replaces an older report.")  # fmt: skip
-@option("--verification", type=FILE, metavar="FILE", help="Output of `verify --format json`, to be shown too.")
-@printed_cluster_options
-@command_options
-def report(plan: Path, out: Path, verification: Path | None, log_format: str, **options: Any) -> int:
-    """Write a plan as one self-contained HTML page: to read, to print, to send to the people who approve.
-
-    After an apply the same page shows what was done, from the journal next to the plan. The cluster options go into
-    the commands that the page offers for copying; no cluster is contacted.
-    """
-    from migrate.cli.report import run_report
-
-    return printed(run_report(plan, out, verification, take_clusters(options).words()))
-
-
 def _with_plan(run: Callable[..., tuple[list[str], int]], plan: Path, options: dict[str, Any]) -> int:
     """Run a command on a plan file and the clusters that its options name; print what it says."""
     given = take_clusters(options)
@@ -389,8 +308,8 @@ def offsets(**options: Any) -> int:
     return printed(*run_mm2_offsets(flow, progress, **terminal(), **options))
 
 
-cli.add_command(groups)
-cli.add_command(positions)
+for each in (show, sign, explain, report, groups, positions):
+    cli.add_command(each)
 
 
 def main() -> None:

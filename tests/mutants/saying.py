@@ -472,7 +472,7 @@ SAYING = (
     Mutant(
         "kcg-in-the-terminals-encoding",
         "What kafka-consumer-groups reads names the groups as they are, whatever the terminal can show.",
-        "migrate/cli/main.py",
+        "migrate/cli/offline.py",
         '    if options["form"] in ("csv", "kcg"):\n',
         '    if options["form"] == "csv":\n',
         ("tests/unit/cli/test_utf8.py::test_what_programs_read_is_utf_8_whatever_the_output_has",),
