@@ -1,0 +1,128 @@
+"""A map of names: the first line that matches decides, and a line that is wrong is named."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.errors import UsageError
+from migrate.mm2.name_map import NameMap, read_name_map
+
+HEADING = "source_group,target_group"
+
+
+def map_of(*lines: str, kind: str = "group") -> NameMap:
+    return NameMap.from_lines(f"--{kind}-map", "names.csv", kind, lines)
+
+
+def test_a_name_is_mapped_by_its_line_and_keeps_its_own_without_one():
+    names = map_of(HEADING, "orders,orders-eu", "", "# a note", ' "a,b","c ""d""" ')
+    assert [names.mapped(g) for g in ("orders", "a,b", "orders2")] == ["orders-eu", 'c "d"', "orders2"]
+
+
+def test_an_expression_matches_the_whole_name_and_its_groups_are_in_the_replacement():
+    names = map_of(r"regex:team-(.*)\.(?P<what>x+),\g<what>-\1")
+    assert names.mapped("team-a.xx") == "xx-a"
+    assert names.mapped("my-team-a.xx") == "my-team-a.xx"
+    assert names.mapped("team-a.xxy") == "team-a.xxy"
+
+
+def test_a_quoted_expression_may_have_a_comma():
+    assert map_of(r'"regex:(a{1,2})b",\1').mapped("aab") == "aa"
+
+
+def test_the_first_line_that_matches_decides_of_whatever_form():
+    names = map_of(HEADING, "a1,by-name", r"regex:a(\d),by-digit-\1", "a2,too-late", "regex:a.*,by-letter")
+    assert [names.mapped(g) for g in ("a1", "a2", "a3", "ab")] == ["by-name", "by-digit-2", "by-digit-3", "by-letter"]
+    assert [line.number for line in names.idle_lines(["a1", "a2", "a3", "ab"])] == [4]
+
+
+def test_lines_that_decide_for_no_name_are_told_with_their_number():
+    names = map_of(HEADING, "orders,o", "regex:pay.*,p", "misspelt,m")
+    assert [str(line) for line in names.idle_lines(["orders", "other"])] == [
+        "line 3 (regex:pay.*)",
+        "line 4 (misspelt)",
+    ]
+
+
+def test_a_map_without_lines_leaves_every_name_as_it_is():
+    assert not NameMap()
+    assert NameMap().mapped("orders") == "orders"
+    assert map_of(HEADING, "a,a")
+
+
+@pytest.mark.parametrize("kind", ["group", "topic"])
+def test_the_heading_names_what_is_mapped(kind):
+    assert map_of(f"Source_{kind}, target_{kind}", "a,b", kind=kind).mapped("a") == "b"
+    with pytest.raises(UsageError, match=f"expected source_{kind},target_{kind} as the first line".capitalize()):
+        map_of("source_x,target_x", "a,b", kind=kind)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["a,b"], "line 1: a before a heading. Expected source_group,target_group as the first line."),
+        (["regex:x,y", HEADING], "line 2: source_group before a heading"),
+        ([HEADING, "a"], "line 2: 1 cells. Expected 2: source_group,target_group or regex:EXPRESSION,REPLACEMENT"),
+        ([HEADING, "a,b,c"], "line 2: 3 cells"),
+        ([HEADING, "", 'a,"b'], "line 3: no CSV"),
+        ([HEADING, "a,"], "line 2: an empty name"),
+        ([HEADING, " ,b"], "line 2: an empty name"),
+        (["regex:,b"], "line 1: an empty name"),
+        ([HEADING, "a,b", "a,c"], "line 3: a, which line 2 maps. Expected each group once."),
+        (["regex:(,b"], "line 1: (, no regular expression"),
+        (["regex:[a-z&&[^x]],b"], "character class operations are not supported"),
+        ([r"regex:a,\1"], r"line 1: the replacement \1"),
+        ([r"regex:a,\g<x>"], r"line 1: the replacement \g<x>"),
+        (["regex:(a),$1"], r"line 1: the replacement $1. Expected \1, or \g<name>, for a group of the expression."),
+        ([], "--group-map names.csv maps no group."),
+        ([HEADING], "--group-map names.csv maps no group."),
+    ],
+)
+def test_a_wrong_line_is_refused_with_file_line_and_what_was_expected(lines, said):
+    with pytest.raises(UsageError, match=re.escape(said)) as refused:
+        map_of(*lines)
+    assert "--group-map names.csv" in str(refused.value)
+    assert "Expected" in str(refused.value) or "Write" in str(refused.value)
+
+
+def test_a_replacement_that_leaves_nothing_of_a_name_is_refused():
+    names = map_of(r"regex:team-(.*),\1")
+    assert names.mapped("team-a") == "a"
+    with pytest.raises(UsageError, match=re.escape("line 1 (regex:team-(.*)): group team- would be without a name")):
+        names.mapped("team-")
+
+
+def test_two_names_to_one_are_refused_by_both_with_or_without_a_line_of_their_own():
+    names = map_of(HEADING, "a,x", "b,x", "c,d")
+    assert names.all_mapped(["a", "c"]) == {"a": "x", "c": "d"}
+    with pytest.raises(UsageError, match="groups a and b would both be x on the target"):
+        names.all_mapped(["b", "a"])
+    with pytest.raises(UsageError, match="groups c and d would both be d on the target"):
+        names.all_mapped(["c", "d"])
+
+
+def test_two_groups_may_swap_their_names():
+    assert map_of(HEADING, "a,b", "b,a").all_mapped(["a", "b"]) == {"a": "b", "b": "a"}
+
+
+@given(st.dictionaries(st.text(min_size=1), st.text(min_size=1), min_size=1))
+def test_what_csv_writes_is_read_back(pairs):
+    printable = {s: t for s, t in pairs.items() if not re.search(r"[\s\x1c-\x1f\x85\x00]", s + t) and s[0] != "#"}
+    plain = {s: t for s, t in printable.items() if not s.startswith("regex:")}
+    if plain:
+        quoted = [",".join('"{}"'.format(cell.replace('"', '""')) for cell in pair) for pair in plain.items()]
+        names = map_of(HEADING, *quoted)
+        assert {source: names.mapped(source) for source in plain} == plain
+
+
+def test_a_file_is_read_as_utf_8_and_named_where_it_cannot_be(tmp_path):
+    file = tmp_path / "names.csv"
+    file.write_bytes(b"\xef\xbb\xbfsource_group,target_group\r\npaym\xc3\xabnts,zahlungen\r\n")
+    assert read_name_map("--group-map", file, "group").mapped("paymënts") == "zahlungen"
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="is not UTF-8 text"):
+        read_name_map("--group-map", file, "group")
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        read_name_map("--group-map", tmp_path / "none.csv", "group")
