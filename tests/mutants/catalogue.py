@@ -6,6 +6,7 @@ from tests.mutants.history import TELLING_HISTORY
 from tests.mutants.holding import HOLDING
 from tests.mutants.matching import MATCHING, TABLES, WORLDS
 from tests.mutants.mutant import Mutant
+from tests.mutants.replicating import REPLICATING
 from tests.mutants.saying import SAYING
 from tests.mutants.writing import WRITING
 
@@ -19,4 +20,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *EXPORTING,
     *TELLING_HISTORY,
     *HOLDING,
+    *REPLICATING,
 )
