@@ -165,10 +165,20 @@ def dedicated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable
 
 @judges(checks.TIMESTAMPS_NOT_KEPT)
 def timestamps_not_kept(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
-    """Block rows that rest on unproven syncs while no timestamp can guard them (Law 2 under LogAppendTime)."""
+    """Block rows that rest on unproven syncs while no timestamp can guard them (Law 2 under LogAppendTime).
+
+    Or, with `--by timestamp`, on nothing at all (Law 2b).
+    """
     for row in rows.where("grade", lambda grade: grade is Grade.ESTIMATED):
         unguarded = row.why and row.lower_kind != PROVEN_SYNC
-        if unguarded and row.equality and not Equality(row.equality).keeps_time:
+        if unguarded and row.why == checks.TIMESTAMPS_NOT_KEPT.name:
+            yield checks.TIMESTAMPS_NOT_KEPT.blocks(
+                row.subject, "the source's timestamps on the target",
+                "what records near both logs' ends say: they are not kept (LogAppendTime, or changed on the way)",
+                "Compare records instead (--by records), or waive with --accept "
+                "timestamps-not-kept:GROUP/TOPIC/PARTITION: the row is where nothing can have been skipped.",
+            )  # fmt: skip
+        elif unguarded and row.equality and not Equality(row.equality).keeps_time:
             yield checks.TIMESTAMPS_NOT_KEPT.blocks(
                 row.subject, "a proven sync, or the source's timestamps on the target",
                 "its records could not be compared, and the target's timestamps are its own (LogAppendTime)",

@@ -26,6 +26,7 @@ from migrate.cli.console import (
 from migrate.cli.groups import groups
 from migrate.cli.options import (
     FILE,
+    by_option,
     cluster_options,
     command_options,
     commits_from_option,
@@ -89,6 +90,7 @@ def cli() -> None:
 @filter_options
 @position_options
 @policy_options
+@by_option
 @matching_options
 @option("--settle", type=click.FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",
         help="Time between two looks at groups and log ends; keep it above auto-commit's 5 s. Below 1 s the two count "
@@ -121,6 +123,7 @@ def plan(out: Path, **options: Any) -> int:
 @cluster_options
 @filter_options
 @policy_options
+@by_option
 @option("--no-match", is_flag=True,
         help="Compare no records: only MM2's own positions tell whether it has copied everything.")  # fmt: skip
 @option("--settle", type=click.FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",

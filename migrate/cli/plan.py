@@ -7,17 +7,17 @@ from typing import Any
 
 from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.cli.export import time_of
-from migrate.cli.options import filters_of
+from migrate.cli.options import filters_of, limits_of
 from migrate.cli.position_options import positions_of
 from migrate.cli.wiring import plan_edges
 from migrate.clock import SystemClock, iso
 from migrate.errors import UsageError
-from migrate.match.comparison import Limits
 from migrate.mm2.flow import Flow
 from migrate.plan.build import plan_of
 from migrate.plan.file import refuse_out, write_plan
 from migrate.plan.plan import AS_OF_SETTING, Plan
 from migrate.ports import Progress
+from migrate.survey.names import with_names
 from migrate.survey.policies import CommitsFrom, Policies
 from migrate.survey.survey import PlanRequest
 from migrate.survey.take import take_survey
@@ -38,6 +38,12 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
                 "Omit one of them.",
             )
         flow = flow.reversed()
+    if options["source_down"] and not flow.by_mm2:
+        raise UsageError(
+            "--source-down and --replicator any exclude each other: without the source only MM2's checkpoints say "
+            "where groups are.",
+            "Omit --source-down, or set the groups by other means.",
+        )
     clock, as_of_ms = SystemClock(), time_of("--commits-as-of", options["commits_as_of"])
     if as_of_ms is not None:
         if as_of_ms > clock.now_ms():
@@ -55,11 +61,12 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
         source_down=options["source_down"],
         settle_seconds=options["settle"],
         settings=_settings(policies, options),
-        limits=Limits(0 if options["no_match"] else options["match_limit"], options["max_fetch"]),
+        limits=limits_of(options),
         as_of_ms=as_of_ms,
         positions=positions,
     )
     with plan_edges(flow, request.source_down, progress, options) as edges:
+        request = with_names(request, edges.clusters)
         survey = take_survey(request, edges.clusters, clock, progress)
         held = f" and {many(len(survey.held.commits), 'position')}" if survey.held.commits else ""
         progress.step(f"deciding {many(len(survey.keys), 'row')}{held}")
@@ -93,6 +100,7 @@ def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
         "stateful": ", ".join(options["stateful"]),
         "commits-from": "" if options["commits_from"] == CommitsFrom.ADMIN else options["commits_from"],
         AS_OF_SETTING: options["commits_as_of"] or "",
+        "by": "" if options["by"] == "records" else options["by"],
         "source-down": "yes" if options["source_down"] else "",
         "failback": "yes" if options["failback"] else "",
         REQUIRED_SETTING: str(options["require_signatures"] or ""),

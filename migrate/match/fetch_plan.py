@@ -35,6 +35,9 @@ class LogReading:
         return min(self.reach * size, self.width * size + self.runs * SHORT_FETCH)
 
 
+NOTHING_READ = LogReading(0, 0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What a partition's matching reads of either log at first, and its newest syncs."""
@@ -75,6 +78,15 @@ def cost_of(question: PartitionQuestion, match: Matching, newest: int) -> Cost:
         for log, pieces in ((question.source_log, needs.source), (question.target_log, needs.target))
     )
     return Cost(question.source, source, target, question.sync_pairs[-newest:])
+
+
+def cost_by_timestamp(question: PartitionQuestion, newest: int) -> Cost:
+    """Return what Law 2b reads of a partition: the source once, from the lowest commit that may be read on."""
+    log = question.source_log
+    first = max(log.start, log.end - question.match_limit)
+    lowest = next((committed for committed in question.source_committed if committed >= first), log.end)
+    width = max(0, log.end - lowest)
+    return Cost(question.source, LogReading(width, int(width > 0), width), NOTHING_READ, question.sync_pairs[-newest:])
 
 
 def _reading(log: LogRange, pieces: Sequence[OffsetRange], searched: int, limit: int) -> LogReading:

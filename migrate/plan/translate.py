@@ -306,6 +306,7 @@ _UNMATCHED = {
     "no-match": "Records were not compared (--no-match)",
     "match-limit": "Beyond what --match-limit and --max-fetch allow to read",
     "not-readable": "The records could not be read",
+    "timestamps-not-kept": "Timestamps place nothing here: those of the target are not the source's",
     "records-changed-in-flight": "Records are changed on the way, so that they cannot be compared",
 }
 

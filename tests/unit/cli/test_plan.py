@@ -19,8 +19,8 @@ PROPERTIES = {"bootstrap.servers": "x:1"}
 OPTIONS = {
     "groups": (), "exclude_groups": (), "topics": (), "exclude_topics": (), "groups_file": None, "settle": 15.0,
     "source_down": False, "failback": False, "commits_from": "admin", "commits_as_of": None,
-    "require_signatures": 0, "no_match": True, "match_limit": 100, "max_fetch": None, "position_files": (),
-    "spark_checkpoints": (), "sinks": (), "stateful": (), "no_groups": False,
+    "require_signatures": 0, "by": "records", "no_match": True, "match_limit": 100, "max_fetch": None,
+    "position_files": (), "spark_checkpoints": (), "sinks": (), "stateful": (), "no_groups": False,
 }  # fmt: skip
 
 

@@ -1,0 +1,170 @@
+"""Cutovers behind a replicator that is not MirrorMaker: killed, with names by a map, judged by the oracle."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration import oracle
+from tests.integration.cli import CommandLine, planned_offsets
+from tests.integration.clusters import AnyLab, Partition, by_place, commits_on
+from tests.integration.copiedscene import DROPPED_KEY, CopiedScene
+from tests.integration.judge import Judge, told
+from tests.integration.oracle import Truth
+from tests.seeds import new_seed
+
+pytestmark = pytest.mark.kafka
+GROUPS = 12
+Row = Mapping[str, Any]
+
+
+def copied(lab: AnyLab, folder: Path, kills: int = 2, **copier: Any) -> CopiedScene:
+    """Two topics, timestamps that fall by up to two minutes, aborted transactions; a replicator killed amid it."""
+    scene = CopiedScene(lab, "copied", new_seed())
+    plain, tx = scene.create("plain", 3), scene.create("tx", 2)
+    replicator = scene.copier(folder, **copier)
+
+    def write() -> None:
+        scene.write([(plain, p) for p in range(3)], 3000)
+        scene.write_transactions([(tx, p) for p in range(2)], 800)
+
+    for _ in range(kills):
+        scene.kill_amid(replicator, write)
+    write()
+    scene.finish(replicator)
+    scene.commit_anywhere(GROUPS)
+    return scene
+
+
+def losses(rows: Iterable[Row], truth: Mapping[Partition, Truth]) -> int:
+    """How many rows lose a record that is on the target."""
+    places = ((row, truth[row["source_topic"], row["partition"]]) for row in rows)
+    return sum(bool(oracle.lost(place, row["source_committed"], row["target_offset"])) for row, place in places)
+
+
+def exceeded(rows: Iterable[Row], truth: Mapping[Partition, Truth]) -> int:
+    """How many rows re-read more than they admit."""
+    places = ((row, truth[row["source_topic"], row["partition"]]) for row in rows)
+    return sum(
+        oracle.rereads(place, row["source_committed"], row["target_offset"]) > row["rereads_at_most"]
+        for row, place in places
+    )
+
+
+def checks_of(document: Mapping[str, Any], level: str) -> set[str]:
+    return {check["check"] for check in document["header"]["checks"] if check["counts_as"] == level}
+
+
+@pytest.fixture(scope="module")
+def scene(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> CopiedScene:
+    return copied(lab, tmp_path_factory.mktemp("copier"))
+
+
+@pytest.fixture(scope="module")
+def commands(scene: CopiedScene, tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    return scene.commands(tmp_path_factory.mktemp("any"))
+
+
+@pytest.fixture(scope="module")
+def only(scene: CopiedScene) -> tuple[str, ...]:
+    return ("--group", f"g[0-9]+-{scene.suffix}")
+
+
+def test_a_whole_cutover_with_every_row_at_the_best_offset_there_and_back(
+    scene: CopiedScene, commands: CommandLine, only: tuple[str, ...]
+) -> None:
+    status = commands.run("status", *commands.clusters, *only, "--settle", "1").expect(0)
+    assert "not asked: another replicator" in status.stdout
+    commands.plan("c.plan", *only).expect(0)
+    document, truth = commands.document("c.plan"), scene.truth()
+    rows = document["rows"]
+    assert len(rows) == GROUPS * 5 and {row["target_topic"] for row in rows} == {scene.copy(t) for t in scene.topics}
+    assert not scene.contradictions(truth) and sum(map(oracle.replayed, truth.values())) > 0
+    score = Judge(scene, truth, {}, whole=True).score(rows)
+    print(score)
+    assert not score.complaints, told(score.complaints)
+    assert not score.pooled_short, "\n".join(text for _, text in score.pooled_short)
+    assert losses(rows, truth) == 0
+    assert document["header"]["flow"]["replicator"] == "any"
+    assert {"old-offset-syncs", "mm2-tasks", "mm2-checkpoints-topic"} <= checks_of(document, "pass")
+
+    commands.execute("c.plan").expect(0)
+    assert by_place(commits_on(scene.lab.target_bootstrap, scene.commits)) == planned_offsets(rows)
+    commands.verify("c.plan", "--records").expect(0)
+    compared = commands.run("groups", "compare", *commands.clusters, *only, "--format", "json").expect(0)
+    verdicts = {row["verdict"] for row in json.loads(compared.stdout)["rows"]}
+    assert verdicts == {"equal"}
+    back = commands.plan("back.plan", *only, "--failback", "--rewind", "keep").expect(0)
+    there = {(r["group"], r["source_topic"], r["partition"]): r["source_committed"] for r in rows}
+    assert {(r["group"], r["target_topic"], r["partition"]): r["target_prior"] for r in rows_of(commands)} == there
+    assert "eu." in back.stdout
+    commands.undo("c.plan").expect(0)
+    assert not commits_on(scene.lab.target_bootstrap, scene.commits)
+
+
+def rows_of(commands: CommandLine) -> list[Row]:
+    rows: list[Row] = commands.document("back.plan")["rows"]
+    return rows
+
+
+def test_timestamps_alone_lose_nothing_and_what_they_do_not_tell_is_a_block_to_be_accepted(
+    scene: CopiedScene, commands: CommandLine, only: tuple[str, ...]
+) -> None:
+    planned = commands.plan("t.plan", *only, "--by", "timestamp").expect(3)
+    assert "reading the timestamps of 5 partitions" in planned.stderr
+    document = commands.document("t.plan")
+    assert checks_of(document, "block") == {"not-drained"}
+    assert {c["level"] for c in document["header"]["checks"] if c["check"] == "not-drained"} == {"not-visible"}
+    commands.plan("t.plan", *only, "--by", "timestamp", "--accept", "not-drained").expect(0)
+    rows, truth = commands.document("t.plan")["rows"], scene.truth()
+    assert {(row["grade"], row["method"], row["why"]) for row in rows} == {("bounded", "timestamp", "least-timestamp")}
+    assert losses(rows, truth) == 0 and exceeded(rows, truth) == 0
+    commands.execute("t.plan").expect(0)
+    commands.verify("t.plan").expect(0)
+    commands.undo("t.plan").expect(0)
+
+
+def test_two_topics_that_would_share_a_name_are_both_blocked(
+    scene: CopiedScene, commands: CommandLine, only: tuple[str, ...]
+) -> None:
+    (commands.folder / "shared.csv").write_text(
+        "source_topic,target_topic\n" + "".join(f"{t},eu.one\n" for t in scene.topics)
+    )
+    shared = [word if word != "names.csv" else "shared.csv" for word in commands.clusters]
+    commands.against(*shared).plan("shared.plan", *only).expect(3)
+    rows = commands.document("shared.plan")["rows"]
+    assert {(row["decision"], row["reason"]) for row in rows} == {("block", "topic-not-replicated")}
+    assert {row["source_topic"] for row in rows} == set(scene.topics)
+
+
+def test_a_replicator_that_stamps_records_anew_is_compared_all_the_same_and_never_trusted_by_its_timestamps(
+    lab: AnyLab, tmp_path: Path
+) -> None:
+    scene = copied(lab, tmp_path, kills=1, keeps_time=False)
+    commands, only = scene.commands(tmp_path), ("--group", f"g[0-9]+-{scene.suffix}")
+    commands.plan("c.plan", *only).expect(0)
+    rows, truth = commands.document("c.plan")["rows"], scene.truth()
+    score = Judge(scene, truth, {}, whole=True).score(rows)
+    print(score)
+    assert not score.complaints and not score.pooled_short, told(score.complaints)
+    assert losses(rows, truth) == 0
+    commands.plan("t.plan", *only, "--by", "timestamp", "--accept", "not-drained").expect(3)
+    assert checks_of(commands.document("t.plan"), "block") == {"timestamps-not-kept"}
+
+
+def test_a_replicator_that_leaves_records_out_loses_no_other(lab: AnyLab, tmp_path: Path) -> None:
+    scene = copied(lab, tmp_path, kills=1, drops_key=DROPPED_KEY)
+    commands, only = scene.commands(tmp_path), ("--group", f"g[0-9]+-{scene.suffix}")
+    for options in ((), ("--by", "timestamp")):
+        commands.plan("c.plan", *only, *options, "--accept", "not-drained", "--accept", "missing-on-target")
+        document, truth = commands.document("c.plan"), scene.truth()
+        rows = document["rows"]
+        named = {c["subject"] for c in document["header"]["checks"] if c["check"] == "missing-on-target"}
+        score = Judge(scene, truth, {}, whole=False, named=frozenset(named)).score(rows)
+        print(options, score)
+        assert losses(rows, truth) == 0 and exceeded(rows, truth) == 0
+        if not options:
+            assert not score.complaints, told(score.complaints)
+            assert named
