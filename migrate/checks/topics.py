@@ -40,9 +40,10 @@ def not_drained(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterab
     if facts.source_down or facts.failback:
         return
     expected = "every record up to the source's end copied"
+    who = "MM2" if facts.mm2.copies else "the replicator"
     todo = (
-        "Stop the producers and let MM2 copy the rest, then plan again; or waive with --accept not-drained:TOPIC if "
-        "MM2 goes on."
+        f"Stop the producers and let {who} copy the rest, then plan again; or waive with --accept not-drained:TOPIC if "
+        f"{who} goes on."
     )
     fine = 0
     for topic, partitions in _by_topic(rows):
@@ -54,7 +55,7 @@ def not_drained(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterab
         elif any(drain.verdict is False for _, drain in drains):
             yield checks.NOT_DRAINED.blocks(topic, expected, seen, todo)
         else:
-            unknown = f" ({facts.mm2.positions_unknown})" if facts.mm2.positions_unknown else ""
+            unknown = f" ({facts.mm2.positions_unknown})" if facts.mm2.positions_unknown and facts.mm2.copies else ""
             yield checks.NOT_DRAINED.unseen(Level.BLOCK, topic, expected, seen + unknown, todo)
     if fine:
         yield checks.NOT_DRAINED.passes(many(fine, "topic"), expected, "they are")
@@ -104,12 +105,15 @@ def missing_on_target(facts: CheckFacts, rows: PlanRows, policies: Policies) -> 
         return
     expected = "a copy on the target of every record that the group is owed"
     compared = len(rows) - rows.tally("missing_on_target")[None]
+    loses = "MM2 loses records when a source topic is re-created, and its transforms may drop some."
+    if not facts.mm2.copies:
+        loses = "The replicator has left some out, or lost them."
     lacking = 0
     for row in rows.where("missing_on_target", bool):
         missing, lacking = row.missing_on_target or 0, lacking + 1
         yield checks.MISSING_ON_TARGET.blocks(
             row.subject, expected, f"{many(missing, 'owed record')} {'has none' if missing == 1 else 'have none'}",
-            "MM2 loses records when a source topic is re-created, and its transforms may drop some. Let the "
+            f"{loses} Let the "
             "group read them on the source first, or waive with --accept missing-on-target:GROUP/TOPIC/PARTITION.",
         )  # fmt: skip
     if compared and not lacking:

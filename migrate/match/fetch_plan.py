@@ -77,6 +77,10 @@ def cost_of(question: PartitionQuestion, match: Matching, newest: int) -> Cost:
         _reading(log, pieces, searched, question.match_limit)
         for log, pieces in ((question.source_log, needs.source), (question.target_log, needs.target))
     )
+    if not question.sync_pairs:
+        # Where no sync says which stretch of the copy, it is found by timestamps later: about as long as the original.
+        length = question.target_log.end - question.target_log.start
+        target = LogReading(min(length, max(target.width, source.width)), max(target.runs, source.runs), length)
     return Cost(question.source, source, target, question.sync_pairs[-newest:])
 
 

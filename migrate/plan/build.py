@@ -252,6 +252,7 @@ def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:
                 survey.watermarks.target.get(target),
                 survey.mm2.positions.last_copied_offset.get(source),
                 answer.tail if answer else None,
+                flow.by_mm2,
             )
             drains[source] = drained(facts, flow.source.alias, flow.target.alias)
     return drains

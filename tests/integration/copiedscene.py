@@ -1,20 +1,16 @@
 """Scenes behind a replicator that is not MirrorMaker: killed now and then, with names of its own."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.integration import oracle
 from tests.integration.cli import CommandLine
 from tests.integration.clusters import READ_SECONDS, commits_on, create_topic
 from tests.integration.scene import Scene
-from tests.lab.copier import Copier
-from tests.lab.waiting import wait_until
+from tests.lab.copier import Copier, Ways
 
 # A regex, as it stands in the file of --topic-map: what the scene's own topics are called on the target.
 NAMES = r"regex:(.*-copied-[0-9a-f]{6}),eu.\1" + "\n"
 DROPPED_KEY = "k7"
-KILL_TRIES = 6
 
 
 @dataclass(repr=False)
@@ -24,26 +20,17 @@ class CopiedScene(Scene):
     def copy(self, topic: str) -> str:
         return f"eu.{topic}"
 
-    def copier(self, folder: Path, keeps_time: bool = True, drops_key: str = "") -> Copier:
+    def copier(self, folder: Path, ways: Ways) -> Copier:
         """Create the copies' topics, and a replicator that is not started yet."""
         names = {topic: self.copy(topic) for topic in self.topics}
         for topic, copy in names.items():
             create_topic(self.lab.target_bootstrap, copy, self.topics[topic])
-        ends = self.lab.source_bootstrap, self.lab.target_bootstrap
-        return Copier(folder, *ends, self.group("copier"), names, keeps_time, drops_key)
+        return Copier(folder, self.lab.source_bootstrap, self.lab.target_bootstrap, self.group("copier"), names, ways)
 
-    def kill_amid(self, copier: Copier, write: Callable[[], None]) -> None:
-        """Write, and kill -9 the replicator once it has copied a part of that which it has not committed yet."""
-        for _ in range(KILL_TRIES):
-            before = self.copied()
-            write()
-            copier.start()
-            wait_until(lambda goal=before: self.copied() > goal + 100, READ_SECONDS, f"a part of {self} to be copied")
-            copier.kill()
-            self.kills += 1
-            if not self.is_copied(copier):
-                return
-        raise AssertionError(f"{self}: the replicator was through before it was killed, {KILL_TRIES} times")
+    def kill_amid(self, copier: Copier) -> None:
+        """Let the replicator copy a part, and kill it -9 before it has committed all of that."""
+        copier.die_amid(self.dice.randint(0, 2), READ_SECONDS)
+        self.kills += 1
 
     def is_copied(self, copier: Copier) -> bool:
         """True if it has committed behind the last record that readers of each partition are shown."""
@@ -78,7 +65,3 @@ class CopiedScene(Scene):
                 "--source", "A", "--target", "B", "--replicator", "any", "--topic-map", "names.csv",
             ),
         )  # fmt: skip
-
-    def replayed(self) -> int:
-        """How many records stand on the target more than once."""
-        return sum(map(oracle.replayed, self.truth().values()))

@@ -1,7 +1,7 @@
 """Cutovers behind a replicator that is not MirrorMaker: killed, with names by a map, judged by the oracle."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +13,30 @@ from tests.integration.clusters import AnyLab, Partition, by_place, commits_on
 from tests.integration.copiedscene import DROPPED_KEY, CopiedScene
 from tests.integration.judge import Judge, told
 from tests.integration.oracle import Truth
+from tests.lab.copier import Ways
+from tests.lab.fixtures import own_clusters_only
+from tests.lab.lab import Lab
 from tests.seeds import new_seed
 
 pytestmark = pytest.mark.kafka
 GROUPS = 12
+AS_IT_IS = Ways()
 Row = Mapping[str, Any]
 
 
-def copied(lab: AnyLab, folder: Path, kills: int = 2, **copier: Any) -> CopiedScene:
+def copied(lab: AnyLab, folder: Path, kills: int = 2, ways: Ways = AS_IT_IS) -> CopiedScene:
     """Two topics, timestamps that fall by up to two minutes, aborted transactions; a replicator killed amid it."""
     scene = CopiedScene(lab, "copied", new_seed())
     plain, tx = scene.create("plain", 3), scene.create("tx", 2)
-    replicator = scene.copier(folder, **copier)
+    replicator = scene.copier(folder, ways)
 
     def write() -> None:
         scene.write([(plain, p) for p in range(3)], 3000)
         scene.write_transactions([(tx, p) for p in range(2)], 800)
 
     for _ in range(kills):
-        scene.kill_amid(replicator, write)
+        write()
+        scene.kill_amid(replicator)
     write()
     scene.finish(replicator)
     scene.commit_anywhere(GROUPS)
@@ -54,7 +59,15 @@ def exceeded(rows: Iterable[Row], truth: Mapping[Partition, Truth]) -> int:
 
 
 def checks_of(document: Mapping[str, Any], level: str) -> set[str]:
-    return {check["check"] for check in document["header"]["checks"] if check["counts_as"] == level}
+    return {check["check"] for check in document["checks"] if check["counts_as"] == level}
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Two clusters, and no MirrorMaker at all."""
+    own_clusters_only()
+    with Lab(tmp_path_factory.mktemp("lab"), start_mirror=False) as own:
+        yield own
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +129,7 @@ def test_timestamps_alone_lose_nothing_and_what_they_do_not_tell_is_a_block_to_b
     assert "reading the timestamps of 5 partitions" in planned.stderr
     document = commands.document("t.plan")
     assert checks_of(document, "block") == {"not-drained"}
-    assert {c["level"] for c in document["header"]["checks"] if c["check"] == "not-drained"} == {"not-visible"}
+    assert {c["level"] for c in document["checks"] if c["check"] == "not-drained"} == {"not-visible"}
     commands.plan("t.plan", *only, "--by", "timestamp", "--accept", "not-drained").expect(0)
     rows, truth = commands.document("t.plan")["rows"], scene.truth()
     assert {(row["grade"], row["method"], row["why"]) for row in rows} == {("bounded", "timestamp", "least-timestamp")}
@@ -142,7 +155,7 @@ def test_two_topics_that_would_share_a_name_are_both_blocked(
 def test_a_replicator_that_stamps_records_anew_is_compared_all_the_same_and_never_trusted_by_its_timestamps(
     lab: AnyLab, tmp_path: Path
 ) -> None:
-    scene = copied(lab, tmp_path, kills=1, keeps_time=False)
+    scene = copied(lab, tmp_path, 1, Ways(keeps_time=False))
     commands, only = scene.commands(tmp_path), ("--group", f"g[0-9]+-{scene.suffix}")
     commands.plan("c.plan", *only).expect(0)
     rows, truth = commands.document("c.plan")["rows"], scene.truth()
@@ -155,13 +168,13 @@ def test_a_replicator_that_stamps_records_anew_is_compared_all_the_same_and_neve
 
 
 def test_a_replicator_that_leaves_records_out_loses_no_other(lab: AnyLab, tmp_path: Path) -> None:
-    scene = copied(lab, tmp_path, kills=1, drops_key=DROPPED_KEY)
+    scene = copied(lab, tmp_path, 1, Ways(drops_key=DROPPED_KEY))
     commands, only = scene.commands(tmp_path), ("--group", f"g[0-9]+-{scene.suffix}")
     for options in ((), ("--by", "timestamp")):
         commands.plan("c.plan", *only, *options, "--accept", "not-drained", "--accept", "missing-on-target")
         document, truth = commands.document("c.plan"), scene.truth()
         rows = document["rows"]
-        named = {c["subject"] for c in document["header"]["checks"] if c["check"] == "missing-on-target"}
+        named = {c["subject"] for c in document["checks"] if c["check"] == "missing-on-target"}
         score = Judge(scene, truth, {}, whole=False, named=frozenset(named)).score(rows)
         print(options, score)
         assert losses(rows, truth) == 0 and exceeded(rows, truth) == 0

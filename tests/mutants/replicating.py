@@ -40,4 +40,39 @@ REPLICATING = (
             "::test_where_nobody_has_seen_that_copies_keep_their_timestamps_the_row_is_estimated",
         ),
     ),
+    Mutant(
+        "drained-by-timestamps",
+        "Timestamps say of no topic that all of it is copied.",
+        "migrate/match/least_timestamp.py",
+        "for g in question.source_committed}, Tail(None), read, 0)",
+        "for g in question.source_committed}, Tail(0), read, 0)",
+        (f"{LAW_2B}::test_timestamps_say_of_no_log_that_all_of_it_is_copied",),
+    ),
+    Mutant(
+        "topics-that-share-a-name-moved",
+        "Where two topics share a name on the target, no group of either is set.",
+        "migrate/mm2/other_names.py",
+        "        others = [topic for topic in self.sources.get(target, ()) if topic != source_topic]\n",
+        "        others: list[str] = []\n",
+        ("tests/unit/mm2/test_other_names.py",),
+    ),
+    Mutant(
+        "names-asked-of-the-wrong-cluster",
+        "On the way back, too, the names are those of the topics that were copied.",
+        "migrate/survey/names.py",
+        "    copied_from = clusters.target if flow.failback else clusters.source\n",
+        "    copied_from = clusters.source\n",
+        ("tests/unit/survey/test_names.py",),
+    ),
+    Mutant(
+        "nobody-asked-and-yet-said",
+        "Behind another replicator no check on MM2 passes.",
+        "migrate/checks/checklist.py",
+        " if facts.mm2.copies else mm2.not_asked(judged.checks, facts)\n",
+        "\n",
+        (
+            "tests/unit/checks/test_mm2.py"
+            "::test_behind_another_replicator_every_check_on_mm2_says_that_nobody_asked_and_none_passes",
+        ),
+    ),
 )

@@ -117,6 +117,12 @@ def test_choices_are_in_the_header_by_the_names_of_their_options_and_those_not_m
     }  # fmt: skip
 
 
+def test_what_rows_are_placed_by_is_a_setting_where_it_is_not_the_records(flows, tmp_path):
+    settings = made(tmp_path / "c.plan", no_match=False, by="timestamp").header.settings
+    assert settings["by"] == "timestamp"
+    assert "by" not in made(tmp_path / "d.plan", no_match=False).header.settings
+
+
 def test_the_limits_of_comparing_are_settings_only_where_records_are_compared(flows, tmp_path):
     def limits(**options):
         settings = made(tmp_path / "c.plan", **options).header.settings

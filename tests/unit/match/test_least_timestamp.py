@@ -58,6 +58,10 @@ def test_a_copy_that_stands_before_older_ones_is_not_passed_over():
     assert offsets(world)[0] == 0
 
 
+def test_timestamps_say_of_no_log_that_all_of_it_is_copied():
+    assert answered(hand("0..9", "0..9")).tail.uncopied is None
+
+
 def test_it_is_asked_for_one_millisecond_less():
     # A time index may name the last offset of the batch whose record has exactly that time.
     assert question_for(1_700_000_000_000) == 1_699_999_999_999 and question_for(1) == 0
