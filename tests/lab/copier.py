@@ -20,7 +20,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from tests.lab.process import GuardedProcess
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMIT_EVERY = 700
+COMMIT_EVERY = 300
 # librdkafka's word for "now".
 NOW = 0
 
@@ -54,7 +54,7 @@ def copy(source: str, target: str, group: str, names: Mapping[str, str], ways: W
     consumer.subscribe(list(names))
     uncommitted = 0
     while True:
-        messages = consumer.consume(200, 0.2)
+        messages = consumer.consume(100, 0.2)
         for message in messages:
             if (error := message.error()) is not None:
                 raise KafkaException(error)

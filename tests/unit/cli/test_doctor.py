@@ -67,8 +67,10 @@ def properties(tmp_path):
     return path
 
 
-def examined(properties, **changes):
-    given = cluster_options(source="A", target="B", source_config=properties, target_config=properties)
+def examined(properties, replicator=None, **changes):
+    given = cluster_options(
+        source="A", target="B", source_config=properties, target_config=properties, replicator=replicator
+    )
     lines, code = doctor.examine(given, NoProgress(), False, 400, **(OPTIONS | changes))
     return "\n".join(lines), code
 
@@ -80,6 +82,13 @@ def test_where_all_is_well_every_examination_says_so(clusters, properties):
     for part in ("source A: cluster id-a", "target B, by Kafka's Java client: reached", "rights for apply on target B",
                  "MM2's checkpoints topic: " + CHECKPOINTS, "MM2's offset-syncs topic: " + SYNCS):  # fmt: skip
         assert part in said
+
+
+def test_behind_another_replicator_mm2s_topics_are_not_missed(clusters, properties):
+    del clusters[Side.SOURCE].ranges[TopicPartition(SYNCS, 0)]
+    said, code = examined(properties, replicator="any")
+    assert code == 0 and "ok    MM2's topics: not asked: another replicator" in said
+    assert CHECKPOINTS not in said and "own positions" not in said
 
 
 def test_sparks_executors_elsewhere_are_named_or_fail(clusters, properties, monkeypatch):
