@@ -131,6 +131,7 @@ class Mm2Facts:
 
     `tasks` is the state of its connectors, empty where no Connect worker was asked. `left_out_groups` are those of the
     plan that its own filter leaves out. `positions_unknown` is why its own positions are not known, "" where they are.
+    `copies` is False behind another replicator: then nothing of MM2's was asked for.
     """
 
     shapes: tuple[TopicShape, ...]
@@ -139,6 +140,7 @@ class Mm2Facts:
     tasks: Mm2Tasks = field(default_factory=dict)
     left_out_groups: tuple[str, ...] = ()
     positions_unknown: str = ""
+    copies: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from migrate.checks import clusters, group_kinds, groups, mm2, positions, topics
 from migrate.checks import rows as row_checks
-from migrate.checks.check import CheckFacts, Judged
+from migrate.checks.check import CheckFacts, Judge, Judged
 from migrate.checks.registry import CHECKS, CONNECT_INTERNAL_TOPICS, ESTIMATED_ROWS, NEVER_ACCEPTABLE
 from migrate.model import CheckResult, Level, Scope
 from migrate.row_table import PlanRows
@@ -28,7 +28,18 @@ JUDGES: tuple[Judged, ...] = tuple(
 def run(facts: CheckFacts, rows: PlanRows, policies: Policies) -> tuple[CheckResult, ...]:
     """Run all checks on groups, and turn blocks that a waiver covers into accepted warnings."""
     of_groups = (judged for judged in JUDGES if judged.checks[0].scope is not Scope.HOLDER)
-    return tuple(_waived(result, policies) for judged in of_groups for result in judged.judge(facts, rows, policies))
+    return tuple(_waived(result, policies) for judged in of_groups for result in _judge(judged)(facts, rows, policies))
+
+
+def _judge(judged: Judged) -> Judge:
+    """Return what judges; of what is about MM2 itself, where it does not copy, that nobody asked."""
+    if not all(check.of_mm2 for check in judged.checks):
+        return judged.judge
+
+    def judge(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+        return judged.judge(facts, rows, policies) if facts.mm2.copies else mm2.not_asked(judged.checks, facts)
+
+    return judge
 
 
 def _is_of_positions(judged: Judged) -> bool:

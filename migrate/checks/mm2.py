@@ -4,9 +4,11 @@ from collections.abc import Iterable, Set
 
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, groups_of, judges
+from migrate.checks.registry import Check
 from migrate.clock import CLOCKS_APART_MS, minute
 from migrate.mm2.connector_status import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED
 from migrate.mm2.connectors import Role
+from migrate.mm2.flow import NOT_MM2
 from migrate.model import CheckResult, Failure, Level
 from migrate.row_table import PlanRows
 from migrate.survey.expiry import MINUTE_MS, span
@@ -14,6 +16,19 @@ from migrate.survey.policies import Policies
 from migrate.text import many
 
 OLD_AFTER_MS = 60 * MINUTE_MS
+
+
+def not_asked(of_mm2: Iterable[Check], facts: CheckFacts) -> Iterable[CheckResult]:
+    """Say of checks on MM2 that another replicator copies; whether that sets groups' offsets matters all the same."""
+    for check in of_mm2:
+        expected = f"what MM2 would show on {facts.target.alias}"
+        if check is checks.GROUP_SYNC:
+            yield check.on_cluster.unseen(
+                Level.WARN, facts.target.alias, f"nobody but apply sets offsets on {facts.target.alias}", NOT_MM2,
+                "Make sure yourself that the replicator sets no offsets of groups while you cut over.",
+            )  # fmt: skip
+        else:
+            yield check.on_cluster.unseen(Level.PASS, facts.target.alias, expected, NOT_MM2, "")
 
 
 @judges(checks.GROUP_SYNC)

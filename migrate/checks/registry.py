@@ -26,12 +26,14 @@ class Check:
     `scope` is what its subjects are. `can_be_accepted` is True where a waiver turns its blocks into warnings, False
     where none ever does, None where it blocks nothing or another option decides.
     `needs_records` says that only comparing records around every commit answers it: `status` leaves it to `plan`.
+    `of_mm2` says that it is about MirrorMaker 2 itself: behind another replicator nobody asks.
     """
 
     name: str
     scope: Scope
     can_be_accepted: bool | None = None
     needs_records: bool = False
+    of_mm2: bool = False
 
     def __str__(self) -> str:
         return self.name
@@ -72,8 +74,8 @@ CHECKPOINTED_GROUPS_LISTED = Check("checkpointed-groups-listed", Scope.CLUSTER)
 LISTING_AGREES = Check("listing-agrees", Scope.GROUP, can_be_accepted=True)
 COMMIT_UNDECODABLE = Check("commit-undecodable", Scope.GROUP, can_be_accepted=False)
 TOPICS_VISIBLE = Check("topics-visible", Scope.CLUSTER, can_be_accepted=True, needs_records=True)
-MM2_CHECKPOINTS_TOPIC = Check("mm2-checkpoints-topic", Scope.CLUSTER, can_be_accepted=True)
-MM2_OFFSET_SYNCS_TOPIC = Check("mm2-offset-syncs-topic", Scope.CLUSTER, can_be_accepted=True)
+MM2_CHECKPOINTS_TOPIC = Check("mm2-checkpoints-topic", Scope.CLUSTER, can_be_accepted=True, of_mm2=True)
+MM2_OFFSET_SYNCS_TOPIC = Check("mm2-offset-syncs-topic", Scope.CLUSTER, can_be_accepted=True, of_mm2=True)
 NAMED_GROUPS_EXIST = Check("named-groups-exist", Scope.GROUP, can_be_accepted=True)
 GROUP_NAME_SHARED = Check("group-name-shared", Scope.GROUP, can_be_accepted=True)
 GROUP_UNDER_OLD_NAME = Check("group-under-old-name", Scope.GROUP)
@@ -89,8 +91,8 @@ SOURCE_GROUP_STOPPED = Check("source-group-stopped", Scope.GROUP, can_be_accepte
 TWO_LOOKS = Check("two-looks", Scope.CLUSTER, can_be_accepted=True)
 PENDING_TRANSACTIONS = Check("pending-transactions", Scope.GROUP, can_be_accepted=True)
 OFFSETS_EXPIRY = Check("offsets-expiry", Scope.GROUP, can_be_accepted=True)
-MM2_TASKS = Check("mm2-tasks", Scope.CLUSTER, can_be_accepted=True)
-GROUP_SYNC = Check("group-sync", Scope.GROUP, can_be_accepted=True)
+MM2_TASKS = Check("mm2-tasks", Scope.CLUSTER, can_be_accepted=True, of_mm2=True)
+GROUP_SYNC = Check("group-sync", Scope.GROUP, can_be_accepted=True, of_mm2=True)
 SHARE_GROUP = Check("share-group", Scope.GROUP, can_be_accepted=True)
 STREAMS_GROUP = Check("streams-group", Scope.GROUP, can_be_accepted=True)
 INSIDE_TARGET_LOG = Check("inside-target-log", Scope.ROW, can_be_accepted=False, needs_records=True)
@@ -116,9 +118,9 @@ KAFKA_STREAMS = Check("kafka-streams", Scope.GROUP)
 CONNECT_SINK = Check("connect-sink", Scope.GROUP)
 CONNECT_INTERNAL_TOPICS = Check("connect-internal-topics", Scope.TOPIC)
 VENDOR_GROUPS = Check("vendor-groups", Scope.CLUSTER)
-MM2_GROUP_FILTER = Check("mm2-group-filter", Scope.GROUP)
-OLD_OFFSET_SYNCS = Check("old-offset-syncs", Scope.CLUSTER)
-OLD_CHECKPOINTS = Check("old-checkpoints", Scope.CLUSTER)
+MM2_GROUP_FILTER = Check("mm2-group-filter", Scope.GROUP, of_mm2=True)
+OLD_OFFSET_SYNCS = Check("old-offset-syncs", Scope.CLUSTER, of_mm2=True)
+OLD_CHECKPOINTS = Check("old-checkpoints", Scope.CLUSTER, of_mm2=True)
 TARGET_TOPIC_DEDICATED = Check("target-topic-dedicated", Scope.TOPIC)
 TARGET_RETENTION = Check("target-retention", Scope.ROW)
 ESTIMATED_ROWS = Check("estimated-rows", Scope.CLUSTER, needs_records=True)

@@ -157,6 +157,8 @@ def resources_of(
     mm2_target = Side.SOURCE if flow.failback else Side.TARGET
     if reads_offsets and side is Side.SOURCE:
         named |= {Resources.OFFSETS: [OFFSETS_TOPIC], Resources.READER: [READER_GROUP]}
+    if not flow.by_mm2:
+        return named
     if flow.syncs_side is side:
         named[Resources.SYNCS] = [flow.offset_syncs_topic]
     if mm2_target is side and not flow.failback:

@@ -40,9 +40,10 @@ def not_drained(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterab
     if facts.source_down or facts.failback:
         return
     expected = "every record up to the source's end copied"
+    who = "MM2" if facts.mm2.copies else "the replicator"
     todo = (
-        "Stop the producers and let MM2 copy the rest, then plan again; or waive with --accept not-drained:TOPIC if "
-        "MM2 goes on."
+        f"Stop the producers and let {who} copy the rest, then plan again; or waive with --accept not-drained:TOPIC if "
+        f"{who} goes on."
     )
     fine = 0
     for topic, partitions in _by_topic(rows):
@@ -54,7 +55,7 @@ def not_drained(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterab
         elif any(drain.verdict is False for _, drain in drains):
             yield checks.NOT_DRAINED.blocks(topic, expected, seen, todo)
         else:
-            unknown = f" ({facts.mm2.positions_unknown})" if facts.mm2.positions_unknown else ""
+            unknown = f" ({facts.mm2.positions_unknown})" if facts.mm2.positions_unknown and facts.mm2.copies else ""
             yield checks.NOT_DRAINED.unseen(Level.BLOCK, topic, expected, seen + unknown, todo)
     if fine:
         yield checks.NOT_DRAINED.passes(many(fine, "topic"), expected, "they are")
@@ -104,12 +105,15 @@ def missing_on_target(facts: CheckFacts, rows: PlanRows, policies: Policies) -> 
         return
     expected = "a copy on the target of every record that the group is owed"
     compared = len(rows) - rows.tally("missing_on_target")[None]
+    loses = "MM2 loses records when a source topic is re-created, and its transforms may drop some."
+    if not facts.mm2.copies:
+        loses = "The replicator has left some out, or lost them."
     lacking = 0
     for row in rows.where("missing_on_target", bool):
         missing, lacking = row.missing_on_target or 0, lacking + 1
         yield checks.MISSING_ON_TARGET.blocks(
             row.subject, expected, f"{many(missing, 'owed record')} {'has none' if missing == 1 else 'have none'}",
-            "MM2 loses records when a source topic is re-created, and its transforms may drop some. Let the "
+            f"{loses} Let the "
             "group read them on the source first, or waive with --accept missing-on-target:GROUP/TOPIC/PARTITION.",
         )  # fmt: skip
     if compared and not lacking:
@@ -165,10 +169,20 @@ def dedicated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable
 
 @judges(checks.TIMESTAMPS_NOT_KEPT)
 def timestamps_not_kept(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
-    """Block rows that rest on unproven syncs while no timestamp can guard them (Law 2 under LogAppendTime)."""
+    """Block rows that rest on unproven syncs while no timestamp can guard them (Law 2 under LogAppendTime).
+
+    Or, with `--by timestamp`, on nothing at all (Law 2b).
+    """
     for row in rows.where("grade", lambda grade: grade is Grade.ESTIMATED):
         unguarded = row.why and row.lower_kind != PROVEN_SYNC
-        if unguarded and row.equality and not Equality(row.equality).keeps_time:
+        if unguarded and row.why == checks.TIMESTAMPS_NOT_KEPT.name:
+            yield checks.TIMESTAMPS_NOT_KEPT.blocks(
+                row.subject, "the source's timestamps on the target",
+                "what records near both logs' ends say: they are not kept (LogAppendTime, or changed on the way)",
+                "Compare records instead (--by records), or waive with --accept "
+                "timestamps-not-kept:GROUP/TOPIC/PARTITION: the row is where nothing can have been skipped.",
+            )  # fmt: skip
+        elif unguarded and row.equality and not Equality(row.equality).keeps_time:
             yield checks.TIMESTAMPS_NOT_KEPT.blocks(
                 row.subject, "a proven sync, or the source's timestamps on the target",
                 "its records could not be compared, and the target's timestamps are its own (LogAppendTime)",

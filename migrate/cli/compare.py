@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from migrate.cli.group_map import group_map_of
-from migrate.cli.options import filters_of
+from migrate.cli.options import filters_of, limits_of
 from migrate.cli.wiring import CompareEdges, compare_edges
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED
@@ -24,6 +24,7 @@ from migrate.show.compare import (
     premise_texts,
 )
 from migrate.show.table import wrapped
+from migrate.survey.names import with_names
 from migrate.survey.policies import Policies
 from migrate.survey.survey import PlanRequest, Survey
 from migrate.survey.take import take_survey
@@ -34,7 +35,7 @@ Print = Callable[[Iterable[str]], None]
 
 def run_compare(flow: Flow, progress: LineProgress, show: Print, **options: Any) -> int:
     """Print the verdict on every commit; return 1 if a row is beyond, nothing was compared, or not all was seen."""
-    limits = Limits(0 if options["no_match"] else options["match_limit"], options["max_fetch"])
+    limits = limits_of(options)
     request = PlanRequest(
         flow=flow,
         filters=filters_of(options),
@@ -50,6 +51,7 @@ def run_compare(flow: Flow, progress: LineProgress, show: Print, **options: Any)
     # What is said is at least as old as this: the reading may take minutes.
     now_ms = clock.now_ms()
     with compare_edges(flow, clock, progress, options) as edges:
+        request = with_names(request, edges.clusters)
         survey = take_survey(request, edges.clusters, clock, progress)
         progress.step(f"deciding {many(len(survey.keys), 'row')}")
         translated = translated_commits(request, survey, now_ms, edges.decider)

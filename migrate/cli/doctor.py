@@ -17,7 +17,7 @@ from migrate.cli.options import ClusterOptions, filters_of, resolve_flow
 from migrate.cli.wiring import Endpoint, endpoints, mm2_worker_of, parse_spark_conf
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
 from migrate.kafka.rights import ConfluentRights
-from migrate.mm2.flow import Flow
+from migrate.mm2.flow import NOT_MM2, Flow
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import Progress
 from migrate.show.table import headed, wrapped
@@ -211,6 +211,9 @@ def _cluster(what: str, side: Endpoint, views: ClusterViews) -> Iterator[Examine
 
 
 def _mm2_topics(flow: Flow, views: ClusterViews) -> Iterator[Examined]:
+    if not flow.by_mm2:
+        yield Examined(Health.OK, "MM2's topics", NOT_MM2)
+        return
     for side, topic, what in (
         (Side.TARGET, flow.checkpoints_topic, "checkpoints topic"),
         (flow.syncs_side, flow.offset_syncs_topic, "offset-syncs topic"),
@@ -230,7 +233,7 @@ def _mm2_topics(flow: Flow, views: ClusterViews) -> Iterator[Examined]:
 def _own_positions(flow: Flow, views: ClusterViews, deadline_seconds: float) -> Iterator[Examined]:
     """Examine where MM2 keeps its own positions: without them only the records tell whether a topic is drained."""
     topic = flow.connect_offsets_topic
-    if Side.TARGET not in views.topics:
+    if Side.TARGET not in views.topics or not flow.by_mm2:
         return
     if topic in views.topics[Side.TARGET]:
         yield Examined(Health.OK, OWN_POSITIONS, f"topic {topic} on {flow.target.alias}")

@@ -10,6 +10,7 @@ from migrate.cli.console import coloured, print_lines, printed, progress_on_stde
 from migrate.cli.options import (
     FILE,
     Command,
+    by_option,
     cluster_options,
     command_options,
     export_options,
@@ -127,6 +128,7 @@ def describe(**options: Any) -> int:
 @option("--no-match", is_flag=True,
         help="Compare no records: translations rest on MM2's offset syncs alone, and are lower bounds. Takes seconds, "
              "and needs neither Spark nor Java.")  # fmt: skip
+@by_option
 @matching_limits
 @option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True,
         help="json: one document. json and csv have every row.")  # fmt: skip

@@ -27,6 +27,7 @@ from migrate.cli.groups import groups
 from migrate.cli.offline import explain, report, show, sign
 from migrate.cli.options import (
     FILE,
+    by_option,
     cluster_options,
     command_options,
     commits_from_option,
@@ -91,6 +92,7 @@ def cli() -> None:
 @group_map_option
 @position_options
 @policy_options
+@by_option
 @matching_options
 @option("--settle", type=click.FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",
         help="Time between two looks at groups and log ends; keep it above auto-commit's 5 s. Below 1 s the two count "
@@ -148,6 +150,7 @@ def _plans(model: Path, out_dir: Path, options: dict[str, Any]) -> int:
 @filter_options
 @group_map_option
 @policy_options
+@by_option
 @option("--no-match", is_flag=True,
         help="Compare no records: only MM2's own positions tell whether it has copied everything.")  # fmt: skip
 @option("--settle", type=click.FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",

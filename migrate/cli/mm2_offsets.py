@@ -4,7 +4,7 @@ from typing import Any
 
 from migrate.cli.wiring import plan_edges
 from migrate.clock import SystemClock
-from migrate.errors import EXIT_DONE, EXIT_FAILED
+from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from migrate.mm2.flow import Flow
 from migrate.ports import Progress
 from migrate.show.mm2_offsets import stores_document, stores_lines
@@ -15,6 +15,8 @@ from migrate.survey.survey import Timer
 
 def run_mm2_offsets(flow: Flow, progress: Progress, **options: Any) -> tuple[list[str], int]:
     """Return the report and the exit code: 1 where MM2's own positions could not be read."""
+    if not flow.by_mm2:
+        raise UsageError("--replicator any: there is no MM2 whose positions could be shown.", "Omit the option.")
     filters = Filters.from_options(topics=options["topics"], exclude_topics=options["exclude_topics"])
     with plan_edges(flow, options["source_down"], progress, options) as edges:
         stores = read_stores(flow, edges.clusters, filters, Timer(SystemClock(), progress))

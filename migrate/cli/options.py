@@ -11,8 +11,9 @@ import click
 
 from migrate.checks.registry import ACCEPTABLE_CHECKS, parse_waiver
 from migrate.cli.console import one_paragraph
+from migrate.cli.replicator_options import other_flow, refuse_mixed
 from migrate.errors import UsageError
-from migrate.mm2.flow import Flow
+from migrate.mm2.flow import Flow, Replicator
 from migrate.model import Side
 from migrate.survey.policies import (
     UNTRANSLATABLE_REASONS,
@@ -25,6 +26,7 @@ from migrate.survey.policies import (
 from migrate.text import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
+    from migrate.match.comparison import Limits
     from migrate.mm2.connectors import Described
     from migrate.survey.filters import Filters
 
@@ -86,8 +88,15 @@ printed_cluster_options = together(
            help="Java client properties of the source; wins for credentials."),
     option("--target-config", type=FILE, metavar="FILE",
            help="Java client properties of the target; wins for credentials."),
+    option("--replicator", type=click.Choice([str(r) for r in Replicator]),
+           help="Who copies: any is a replicator other than MM2, of which only the records are looked at.  "
+                "[default: mm2]"),
+    option("--topic-map", type=FILE, metavar="FILE",
+           help="With --replicator any: CSV of source_topic,target_topic, or regex:REGEX,REPLACEMENT.  [default: names "
+                "are unchanged]"),
     option("--replication-policy", type=click.Choice(["default", "identity"]),
-           help="How MM2 names topics on the target: ALIAS.topic, or unchanged.  [default: default]"),
+           help="How topics are named on the target: ALIAS.topic, or unchanged.  [default: default; with --replicator "
+                "any: identity]"),
     option("--separator", metavar="TEXT", help="replication.policy.separator.  [default: .]"),
     option("--offset-syncs-location", type=click.Choice(["source", "target"]),
            help="Where MM2 keeps its offset syncs.  [default: source]"),
@@ -174,6 +183,14 @@ def parsed_by(parse: Callable[[str], int]) -> Callable[[click.Context, click.Par
     return parsed
 
 
+# What commits are placed by.
+by_option = option(
+    "--by", type=click.Choice(["records", "timestamp"]), default="records", show_default=True,
+    help="Place commits by comparing records, or by timestamps alone: for copies that cannot be compared. All of the "
+         "source from the lowest commit on is read for it.",
+)  # fmt: skip
+
+
 # What bounds the comparing of records.
 matching_limits = together(
     option("--match-limit", type=click.IntRange(min=1), default=1_000_000, show_default=True,
@@ -188,6 +205,21 @@ matching_options = together(
     option("--no-match", is_flag=True,
            help="Compare no records: rows rest on MM2's offset syncs, with timestamps as a guard."),
 )  # fmt: skip
+
+
+def limits_of(options: Mapping[str, Any]) -> "Limits":
+    """Return what `by_option` and `matching_options` let be read; raises `UsageError` where they contradict."""
+    from migrate.match.comparison import Limits
+
+    by_timestamp = options["by"] == "timestamp"
+    if by_timestamp and options["no_match"]:
+        raise UsageError(
+            "--by timestamp and --no-match exclude each other: timestamps are read from the records.",
+            "Omit one of them.",
+        )
+    return Limits(0 if options["no_match"] else options["match_limit"], options["max_fetch"], by_timestamp)
+
+
 # Where Spark runs.
 spark_options = together(
     option("--master", metavar="URL", help="Spark master, if no session has one.  [default: local[*]]"),
@@ -256,6 +288,8 @@ class ClusterOptions:
     connect_offsets_topic: str | None = None
     connect_url: str | None = None
     strimzi: Path | None = None
+    replicator: str | None = None
+    topic_map: Path | None = None
 
     @property
     def says_where(self) -> bool:
@@ -281,6 +315,7 @@ def resolve_flow(given: ClusterOptions) -> Flow:
     from migrate.mm2.config_providers import resolved
     from migrate.mm2.java_properties import read_properties
 
+    refuse_mixed(vars(given))
     source_alias, target_alias = _aliases(given)
     source_client = read_properties(given.source_config) if given.source_config else None
     target_client = read_properties(given.target_config) if given.target_config else None
@@ -302,7 +337,10 @@ def resolve_flow(given: ClusterOptions) -> Flow:
         flow = described.flow((source_alias, source_client), (target_alias, target_client), overrides)
     else:
         assert source_client is not None and target_client is not None
-        flow = mm2config.client_flow(source_client, target_client, source_alias, target_alias, overrides)
+        if given.replicator == Replicator.ANY:
+            flow = other_flow(source_client, target_client, (source_alias, target_alias), vars(given))
+        else:
+            flow = mm2config.client_flow(source_client, target_client, source_alias, target_alias, overrides)
     source, target = str(given.source_config or told_by), str(given.target_config or told_by)
     return replace(
         flow,

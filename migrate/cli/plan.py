@@ -8,17 +8,17 @@ from typing import Any
 from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.cli.export import time_of
 from migrate.cli.group_map import group_map_of
-from migrate.cli.options import filters_of
+from migrate.cli.options import filters_of, limits_of
 from migrate.cli.position_options import positions_of
 from migrate.cli.wiring import PlanEdges, plan_edges
 from migrate.clock import SystemClock, iso
 from migrate.errors import UsageError
-from migrate.match.comparison import Limits
 from migrate.mm2.flow import Flow
 from migrate.plan.build import plan_of
 from migrate.plan.file import refuse_out, write_plan
 from migrate.plan.plan import AS_OF_SETTING, Plan
 from migrate.ports import Progress
+from migrate.survey.names import with_names
 from migrate.survey.policies import CommitsFrom, Policies
 from migrate.survey.survey import PlanRequest
 from migrate.survey.take import take_survey
@@ -46,6 +46,12 @@ def request_of(flow: Flow, policies: Policies, options: Mapping[str, Any]) -> Pl
                 "Omit one of them.",
             )
         flow = flow.reversed()
+    if options["source_down"] and not flow.by_mm2:
+        raise UsageError(
+            "--source-down and --replicator any exclude each other: without the source only MM2's checkpoints say "
+            "where groups are.",
+            "Omit --source-down, or set the groups by other means.",
+        )
     group_map = group_map_of(options, options["failback"])
     as_of_ms, settings = time_of("--commits-as-of", options["commits_as_of"]), dict(options)
     if as_of_ms is not None:
@@ -64,7 +70,7 @@ def request_of(flow: Flow, policies: Policies, options: Mapping[str, Any]) -> Pl
         source_down=options["source_down"],
         settle_seconds=options["settle"],
         settings=_settings(policies, settings),
-        limits=Limits(0 if options["no_match"] else options["match_limit"], options["max_fetch"]),
+        limits=limits_of(options),
         as_of_ms=as_of_ms,
         positions=positions,
         group_map=group_map,
@@ -73,7 +79,7 @@ def request_of(flow: Flow, policies: Policies, options: Mapping[str, Any]) -> Pl
 
 def made_plan(request: PlanRequest, edges: PlanEdges, out: Path, progress: Progress) -> Plan:
     """Read what a plan needs, decide its rows, and write it."""
-    clock = SystemClock()
+    clock, request = SystemClock(), with_names(request, edges.clusters)
     survey = take_survey(request, edges.clusters, clock, progress)
     held = f" and {many(len(survey.held.commits), 'position')}" if survey.held.commits else ""
     progress.step(f"deciding {many(len(survey.keys), 'row')}{held}")
@@ -108,6 +114,7 @@ def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
         "stateful": ", ".join(options["stateful"]),
         "commits-from": "" if options["commits_from"] == CommitsFrom.ADMIN else options["commits_from"],
         AS_OF_SETTING: options["commits_as_of"] or "",
+        "by": "" if options["by"] == "records" else options["by"],
         "source-down": "yes" if options["source_down"] else "",
         "failback": "yes" if options["failback"] else "",
         REQUIRED_SETTING: str(options["require_signatures"] or ""),

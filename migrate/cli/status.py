@@ -27,6 +27,7 @@ from migrate.show.screen import Screen
 from migrate.show.status import first_look_lines, late_text, left_text, progress_line, status_lines
 from migrate.show.status_document import status_document
 from migrate.survey.expiry import records_rest_on
+from migrate.survey.names import with_names
 from migrate.survey.policies import Policies
 from migrate.survey.records import read_positions
 from migrate.survey.survey import Clusters, PlanRequest, Timer
@@ -108,6 +109,7 @@ class Lookout:
         down = self._why_down()
         request = replace(self.request, settle_seconds=settle_seconds, source_down=bool(down))
         clusters = edges.clusters(source_down=bool(down))
+        request = with_names(request, clusters)
         clock = Wakeful(self.clock, lambda: self._ask_all(clusters), EVERY_SECONDS) if self.watches else self.clock
         survey = take_survey(request, clusters, clock, self.progress)
         edges.group_facts[Side.TARGET].note(records_rest_on(survey.target.states, survey.priors))

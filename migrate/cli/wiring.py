@@ -206,7 +206,7 @@ def _is_small(flow: Flow, source: ClusterAdmin | None, target: ClusterAdmin) -> 
         (source if flow.syncs_side is Side.SOURCE else target, flow.offset_syncs_topic),
     ]
     try:
-        logs = [pinned_log(admin, topic) for admin, topic in asked if admin is not None]
+        logs = [pinned_log(admin, topic) for admin, topic in asked if admin is not None and topic]
     except MigrateError:
         return False
     return all(log.end - log.start <= MOST_FOR_SMALL for log in logs if isinstance(log, LogRange))
@@ -308,7 +308,10 @@ class StatusEdges:
 
 @contextmanager
 def status_edges(flow: Flow, clock: Clock, options: Mapping[str, Any]) -> Iterator[StatusEdges]:
-    """Yield what `status` looks through, without Spark; `options` are `request_timeout` and `no_match`."""
+    """Yield what `status` looks through, without Spark; `options` are `request_timeout`, `no_match` and `by`.
+
+    Where timestamps are to place commits no tail is compared either, as `plan` compares none.
+    """
     from migrate.kafka.record_reader import RecordReader
 
     deadline = options["request_timeout"]
@@ -320,7 +323,9 @@ def status_edges(flow: Flow, clock: Clock, options: Mapping[str, Any]) -> Iterat
         source,
         target,
         mirror,
-        None if options["no_match"] else TailComparer(mirror.sync_pairs, lambda: nullcontext((readers[0], readers[1]))),
+        None
+        if options["no_match"] or options.get("by") == "timestamp"
+        else TailComparer(mirror.sync_pairs, lambda: nullcontext((readers[0], readers[1]))),
         {side.cluster.side: RememberedGroupFacts(side.group_facts(), clock) for side in sides},
         mm2_worker_of(flow, deadline),
     )

@@ -16,11 +16,13 @@ from migrate.model import TopicPartition
 class Limits:
     """What may be read: offsets of either log per partition, and bytes from each cluster (None: no limit).
 
-    With `match_records` 0 nothing is compared: every commit is placed by Law 2, which reads a few records for it.
+    With `match_records` 0 nothing is compared: every commit is placed by Law 2, which reads a few records for it. With
+    `by_timestamp` every commit is placed by Law 2b, which reads the source alone, from the lowest commit on.
     """
 
     match_records: int
     fetch_bytes: int | None
+    by_timestamp: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,9 @@ class LogReading:
         return min(self.reach * size, self.width * size + self.runs * SHORT_FETCH)
 
 
+NOTHING_READ = LogReading(0, 0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What a partition's matching reads of either log at first, and its newest syncs."""
@@ -74,7 +77,20 @@ def cost_of(question: PartitionQuestion, match: Matching, newest: int) -> Cost:
         _reading(log, pieces, searched, question.match_limit)
         for log, pieces in ((question.source_log, needs.source), (question.target_log, needs.target))
     )
+    if not question.sync_pairs:
+        # Where no sync says which stretch of the copy, it is found by timestamps later: about as long as the original.
+        length = question.target_log.end - question.target_log.start
+        target = LogReading(min(length, max(target.width, source.width)), max(target.runs, source.runs), length)
     return Cost(question.source, source, target, question.sync_pairs[-newest:])
+
+
+def cost_by_timestamp(question: PartitionQuestion, newest: int) -> Cost:
+    """Return what Law 2b reads of a partition: the source once, from the lowest commit that may be read on."""
+    log = question.source_log
+    first = max(log.start, log.end - question.match_limit)
+    lowest = next((committed for committed in question.source_committed if committed >= first), log.end)
+    width = max(0, log.end - lowest)
+    return Cost(question.source, LogReading(width, int(width > 0), width), NOTHING_READ, question.sync_pairs[-newest:])
 
 
 def _reading(log: LogRange, pieces: Sequence[OffsetRange], searched: int, limit: int) -> LogReading:

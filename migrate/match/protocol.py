@@ -123,6 +123,13 @@ class Why(StrEnum):
     RETENTION = "retention"
     LOOK_ALIKES = "look-alikes"
     NOT_ALL_READ = "not-all-read"
+    LEAST_TIMESTAMP = "least-timestamp"
+    TIMESTAMPS_ASSUMED = "timestamps-assumed"
+
+    @property
+    def is_by_time(self) -> bool:
+        """True if no record was compared: a timestamp is all that places the row (Law 2b)."""
+        return self in (Why.LEAST_TIMESTAMP, Why.TIMESTAMPS_ASSUMED)
 
 
 class Matched(NamedTuple):

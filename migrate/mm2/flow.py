@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from migrate.mm2.naming import ReplicationPolicy, ReversedPolicy
+from migrate.mm2.naming import ReversedPolicy, TopicNames
 from migrate.model import Side
 
 CLIENT_ID = "mm2-migrate"
@@ -59,9 +59,21 @@ class Mm2Home(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Replicator(StrEnum):
+    """Who copies: MirrorMaker 2, whose topics are read, or anybody else, of whom only the records are."""
+
+    MM2 = "mm2"
+    ANY = "any"
+
+
+# Of what only MM2 keeps, where another replicator copies.
+NOT_MM2 = "not asked: another replicator"
+
+
 class RuntimeWord(StrEnum):
     """How a plan's header names what is known of how MM2 runs."""
 
+    REPLICATOR = "replicator"
     HOME = "mm2_runs"
     VERSION = "mm2_version"
     OFFSETS_TOPIC = "mm2_offsets_topic"
@@ -109,12 +121,13 @@ class Flow:
     replicated. `syncs_side` is where the offset-syncs topic is. `named` lists the MM2 topics that the user named by
     option: a missing one is an error then, not a warning. `group_sync` is `sync.group.offsets.enabled`,
     `emits_offset_syncs` is `emit.offset-syncs.enabled`; None where unknown. `failback` is True for the way back
-    (`reversed`): `source` is MM2's target and `target` MM2's source; MM2's own settings stay its own.
+    (`reversed`): `source` is MM2's target and `target` MM2's source; MM2's own settings stay its own. Where the
+    `replicator` is not MM2, MM2's topics have no names (""): nobody looks for them.
     """
 
     source: Cluster
     target: Cluster
-    policy: ReplicationPolicy | ReversedPolicy
+    policy: TopicNames | ReversedPolicy
     syncs_side: Side
     checkpoints_topic: str
     offset_syncs_topic: str
@@ -126,13 +139,23 @@ class Flow:
     emits_offset_syncs: bool | None = None
     failback: bool = False
     runtime: Mm2Runtime = Mm2Runtime()
+    replicator: Replicator = Replicator.MM2
+
+    @property
+    def by_mm2(self) -> bool:
+        """True if MM2 copies, and what it keeps is to be read."""
+        return self.replicator is Replicator.MM2
+
+    def knowing(self, topics: Collection[str]) -> "Flow":
+        """Return the flow with the topics that are copied, by their names where they are copied from."""
+        return replace(self, policy=self.policy.knowing(topics))
 
     def reversed(self) -> "Flow":
         """Return the way back: the groups leave MM2's target, and MM2's source is what is written.
 
         MM2's filter on groups says nothing there. Whether another MM2 copies that way, and sets offsets, is unknown.
         """
-        assert isinstance(self.policy, ReplicationPolicy), "a way back has no way back"
+        assert not isinstance(self.policy, ReversedPolicy), "a way back has no way back"
         return replace(
             self,
             source=replace(self.target, side=Side.SOURCE),
@@ -174,7 +197,7 @@ class Flow:
 
         An MM2 that runs by itself names it after the source, always with dots.
         """
-        in_worker = self.runtime.home in (Mm2Home.CONNECT, Mm2Home.STRIMZI)
+        in_worker = self.runtime.home in (Mm2Home.CONNECT, Mm2Home.STRIMZI) or not self.by_mm2
         return self.runtime.offsets_topic or ("" if in_worker else f"mm2-offsets.{self.source.alias}.internal")
 
     def runtime_words(self) -> dict[str, str]:
@@ -183,6 +206,7 @@ class Flow:
         changed = {key: name for key, name in run.converters.items() if name != BYTES}
         sync = {True: "on", False: "off", None: ""}[self.group_sync]
         words = {
+            RuntimeWord.REPLICATOR: "" if self.by_mm2 else str(self.replicator),
             RuntimeWord.HOME: "" if run.home is Mm2Home.UNKNOWN else str(run.home),
             RuntimeWord.VERSION: run.version,
             RuntimeWord.OFFSETS_TOPIC: "" if self.failback else self.connect_offsets_topic,

@@ -6,9 +6,10 @@ and `MirrorCheckpointTask.renameTopicPartition`, as of Kafka 4.x. Where 3.x call
 replicated, `source_topic(target_topic(topic)) == topic`.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Protocol, Self
 
 from migrate.model import Side
 
@@ -16,10 +17,39 @@ HEARTBEATS = "heartbeats"
 
 
 class PolicyKind(StrEnum):
-    """The two ways in which MM2 names copies: with the source's alias in front, or unchanged."""
+    """How copies are named: with the source's alias in front, unchanged, or, behind another replicator, by a map."""
 
     DEFAULT = "default"
     IDENTITY = "identity"
+    MAP = "map"
+
+
+class TopicNames(Protocol):
+    """The names of a flow as it copies: MM2's, or those of another replicator."""
+
+    @property
+    def kind(self) -> PolicyKind:
+        """How copies are named."""
+
+    @property
+    def separator(self) -> str:
+        """What stands between an alias and a topic's name."""
+
+    @property
+    def source_alias(self) -> str:
+        """The cluster that is copied from."""
+
+    def knowing(self, source_topics: Collection[str]) -> Self:
+        """Return the same names, once it is known which topics the source has."""
+
+    def target_topic(self, source_topic: str) -> str:
+        """Return the target's name of a source topic."""
+
+    def source_topic(self, target_topic: str) -> str | None:
+        """Return the source topic whose copy in this flow has this name; None where there is none."""
+
+    def why_not_replicated(self, source_topic: str) -> str | None:
+        """Return the sentence that says why a topic of this name is never copied; None where it may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +65,10 @@ class ReplicationPolicy:
     target_alias: str
     separator: str = "."
     internal_separator_enabled: bool = True
+
+    def knowing(self, source_topics: Collection[str]) -> Self:
+        """Return the same names: these depend on no topic that is there."""
+        return self
 
     def target_topic(self, source_topic: str) -> str:
         """Return the target's name of a source topic, as MM2 writes it into checkpoints.
@@ -114,19 +148,23 @@ class ReplicationPolicy:
 class ReversedPolicy:
     """The names of a flow on the way back (failback): a source topic is a copy, its target topic the original.
 
-    `forward` is MM2's own policy; MM2 itself copies nothing this way.
+    `forward` are the names of the copying, MM2's or another's; nothing is copied this way.
     """
 
-    forward: ReplicationPolicy
+    forward: TopicNames
+
+    def knowing(self, source_topics: Collection[str]) -> Self:
+        """Return the same names, once it is known which topics there are where they are copied from."""
+        return replace(self, forward=self.forward.knowing(source_topics))
 
     @property
     def kind(self) -> PolicyKind:
-        """How MM2 names copies."""
+        """How copies are named."""
         return self.forward.kind
 
     @property
     def separator(self) -> str:
-        """MM2's separator."""
+        """What stands between an alias and a name."""
         return self.forward.separator
 
     def target_topic(self, source_topic: str) -> str:

@@ -118,7 +118,8 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
         ),
         groups=_group_names(request, survey),
         mm2=Mm2Facts(
-            shapes=_shapes(flow, survey.mm2),
+            shapes=_shapes(flow, survey.mm2) if flow.by_mm2 else (),
+            copies=flow.by_mm2,
             group_sync=flow.group_sync,
             newest_checkpoint_ms=newest_ms(survey.mm2.checkpoints.latest),
             tasks=survey.mm2.tasks,
@@ -212,7 +213,7 @@ def _hidden(request: PlanRequest, side: Side, topics: frozenset[str] | Failure) 
     if isinstance(topics, Failure):
         return HiddenTopics(unknown=f"{topics.code} ({topics.message})")
     flow = request.flow
-    own = {flow.checkpoints_topic, flow.offset_syncs_topic, flow.connect_offsets_topic}
+    own = {flow.checkpoints_topic, flow.offset_syncs_topic, flow.connect_offsets_topic} - {""}
 
     def concerned(topic: str) -> bool:
         source_topic = topic if side is Side.SOURCE else flow.policy.source_topic(topic)
@@ -279,6 +280,7 @@ def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:
                 survey.watermarks.target.get(target),
                 survey.mm2.positions.last_copied_offset.get(source),
                 answer.tail if answer else None,
+                flow.by_mm2,
             )
             drains[source] = drained(facts, flow.source.alias, flow.target.alias)
     return drains

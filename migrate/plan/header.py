@@ -15,7 +15,7 @@ def flow_names(flow: Flow) -> dict[str, str]:
     return {
         "replication_policy": str(flow.policy.kind),
         "separator": flow.policy.separator,
-        "offset_syncs_location": str(Side.SOURCE if on_mm2_source else Side.TARGET),
+        "offset_syncs_location": str(Side.SOURCE if on_mm2_source else Side.TARGET) if flow.by_mm2 else "",
         "checkpoints_topic": flow.checkpoints_topic,
         "offset_syncs_topic": flow.offset_syncs_topic,
         "source_bootstrap": flow.source.bootstrap,

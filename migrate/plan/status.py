@@ -128,6 +128,7 @@ class Status:
     """One look at a flow. `source_down` says why the source was not asked, "" where it was.
 
     `checks` are those of `plan`, but for what only `plan` can tell. `commits` counts commits inside the filters.
+    `mm2_topics` are none where another replicator copies.
     """
 
     time_ms: int
@@ -202,6 +203,7 @@ def status_of(
     mm2_topics = tuple(
         Mm2TopicStatus(what, read.topic, aliases[read.side], read.found, news(read.side, read.topic))
         for what, read in (("offset sync", survey.mm2.syncs_topic), ("checkpoint", survey.mm2.checkpoints_topic))
+        if flow.by_mm2
     )
     return Status(
         time_ms=now_ms,

@@ -174,6 +174,8 @@ def not_visible(side: str, why: Failure | None) -> Nowhere:
 
 
 def _by_records(answer: Matched, source_committed: int, target_log: LogRange) -> Place:
+    if answer.why.is_by_time:
+        return _by_timestamp(answer)
     if answer.lower == (source_committed, answer.target_offset):
         method = Method.SYNC
     elif answer.target_offset == target_log.end:
@@ -191,6 +193,22 @@ def _by_records(answer: Matched, source_committed: int, target_log: LogRange) ->
         answer.upper,
         rereads_at_most=answer.rereads_at_most,
         missing=answer.missing_on_target,
+        why=str(answer.why),
+    )
+
+
+def _by_timestamp(answer: Matched) -> Place:
+    """Place a row by Law 2b: `bounded` where copies were seen to keep their timestamps, else `estimated`."""
+    is_proven, most = answer.why is Why.LEAST_TIMESTAMP, answer.rereads_at_most
+    return Place(
+        answer.target_offset,
+        Method.TIMESTAMP,
+        Grade.BOUNDED if is_proven else Grade.ESTIMATED,
+        str(answer.why),
+        matched_sentence(answer.why, False, most, 0) if is_proven else _WHY[answer.why],
+        "timestamp",
+        rereads_at_most=most if is_proven else None,
+        rereads_estimate=None if is_proven else most,
         why=str(answer.why),
     )
 
@@ -222,6 +240,10 @@ _WHY = {
     "none of them is missed.",
     Why.NOT_ALL_READ: "Not all records around the commit were read (limits, or a log that could not be read): the "
     "row is where nothing can have been skipped.",
+    Why.LEAST_TIMESTAMP: "Placed by timestamps (--by timestamp): nothing that the group is owed is older than what the "
+    "target has from this offset on.",
+    Why.TIMESTAMPS_ASSUMED: "Placed by timestamps (--by timestamp), although no record was found on both sides that "
+    "shows that copies keep theirs.",
 }
 
 
@@ -285,6 +307,7 @@ _UNMATCHED = {
     "no-match": "Records were not compared (--no-match)",
     "match-limit": "Beyond what --match-limit and --max-fetch allow to read",
     "not-readable": "The records could not be read",
+    "timestamps-not-kept": "Timestamps place nothing here: those of the target are not the source's",
     "records-changed-in-flight": "Records are changed on the way, so that they cannot be compared",
 }
 

@@ -23,6 +23,8 @@ from migrate.row_table import GroupRows, Known
 
 # Groups of that many applications at once; each takes about 100 bytes for a partition.
 MOST_APPLICATIONS = 64
+# Of a row that a timestamp places the rules say what it is.
+_BY_TIME = frozenset(code for code, why in enumerate(WHYS) if why.is_by_time)
 
 
 class _Application(NamedTuple):
@@ -98,6 +100,8 @@ def usual_rows(
         return None
     places = MatchedColumns(*(list(map(getitem, column, at)) for column in application.places))
     targets = places.target_offsets
+    if not _BY_TIME.isdisjoint(places.codes):
+        return None
     prior = [priors.get(copy) for copy in application.copies] if priors else [None]
     if not (
         places.committed == list(offsets)

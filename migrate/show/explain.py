@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from migrate.errors import UsageError
 from migrate.match.equality import Equality
+from migrate.match.protocol import Why
 from migrate.mm2.chain import Window, lower_end
 from migrate.mm2.commands import COMMAND, Mm2Site, resetting, stopping
 from migrate.mm2.flow import RuntimeWord
@@ -32,6 +33,7 @@ from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE, UNTRANSLATABLE_REASO
 from migrate.text import Colour, both_names, many, name, paint, safe, some
 
 Labelled = tuple[str, str]
+BY_TIME = frozenset(str(why) for why in Why if why.is_by_time)
 _COMPARED_BY = {
     Equality.ALL: "timestamp, key, value and headers",
     Equality.WITHOUT_HEADERS: "timestamp, key and value (headers are changed on the way)",
@@ -60,6 +62,8 @@ def explanation(
         shade = Colour.RED if row.decision is Decision.BLOCK or may_skip(row) else Colour.GREEN
         yield from wrapped(_row_title(row, header), width, colour=shade if colour else None)
         yield from _paragraph(_row_told(row, header), width, colour)
+    if not _by_mm2(header):
+        return
     yield ""
     yield paint("MM2 ITSELF, which this tool never touches", Colour.BOLD, colour)
     yield from _commands("To stop it", stopping(site_of(header)), width)
@@ -89,6 +93,11 @@ def _paragraph(sentences: Iterable[Labelled], width: int, colour: bool) -> Itera
     for label, text in sentences:
         shade = _PROBLEM.get(label) if colour else None
         yield from headed(label, shade, aligned([(INDENT + label, text)], width, len(INDENT) + 10))
+
+
+def _by_mm2(header: Header) -> bool:
+    """True unless another replicator copies: then nothing of MM2's is known, and nothing to be done to it."""
+    return RuntimeWord.REPLICATOR not in header.flow
 
 
 def _chosen_rows(plan: Plan, group: str, place: str | None) -> Sequence[Row]:
@@ -161,11 +170,12 @@ def _row_title(row: Row, header: Header) -> str:
 
 def _row_told(row: Row, header: Header) -> Iterator[Labelled]:
     yield "Stood", _stood(row, header)
-    if syncs := _syncs(row, header):
+    if _by_mm2(header) and (syncs := _syncs(row, header)):
         yield "Syncs", syncs
     yield "Compared", _compared(row, header)
     yield "Decided", f"{safe(row.reason)}: {safe(row.sentence)}"
-    yield "MM2", _beside_mm2(row, header)
+    if _by_mm2(header):
+        yield "MM2", _beside_mm2(row, header)
     yield "Applying", _applying(row, header)
     if others := "; ".join(_considered(row)):
         yield "Considered", f"{others}."
@@ -226,7 +236,7 @@ def _compared(row: Row, header: Header) -> str:
             return f"Nothing: {name(header.source_alias)} was down."
         return "Nothing: this row was not placed by records."
     parts = [why_text(row.why)]
-    if row.equality in list(Equality):
+    if row.equality in list(Equality) and row.why not in BY_TIME:
         parts.insert(0, f"Records had to agree in {_COMPARED_BY[Equality(row.equality)]}.")
     if row.missing_on_target:
         parts.append(f"{many(row.missing_on_target, 'owed record')} found no copy on {name(header.target_alias)}.")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from migrate.checks.registry import OFFSETS_EXPIRY
+from migrate.mm2.flow import RuntimeWord
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.forecast import forecast
@@ -165,7 +166,8 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     yield "Grades", ", ".join(graded + [f"{untranslated} without one"] * bool(untranslated))
     yield "Records", "; ".join(_compared(plan.header))
     yield "Re-reads", "; ".join(_rereads(t)) or "none: nothing is translated"
-    if not plan.header.failback:  # it makes no checkpoints for the way back
+    # MM2 makes no checkpoints for the way back, and another replicator none at all.
+    if not plan.header.failback and RuntimeWord.REPLICATOR not in plan.header.flow:
         yield "MM2 itself", "; ".join(_beside_mm2(t.mm2))
     for check in plan.header.checks:
         if check.check == OFFSETS_EXPIRY.name and check.level is Level.PASS:
@@ -195,9 +197,10 @@ def _compared(header: Header) -> Iterator[str]:
     if not cost:
         yield "none were compared"
         return
+    done = "read for their timestamps" if header.settings.get("by") == "timestamp" else "compared"
     yield (
         f"{cost['source_records_read']} of {name(header.source_alias)} and {cost['target_records_read']} of "
-        f"{name(header.target_alias)} compared on {many(cost['partitions'], 'partition')}"
+        f"{name(header.target_alias)} {done} on {many(cost['partitions'], 'partition')}"
     )
     if cost["left_out"]:
         yield f"{many(cost['left_out'], 'partition')} left out by --max-fetch"

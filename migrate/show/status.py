@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from migrate.clock import CLOCKS_APART_MS, minute
+from migrate.mm2.flow import NOT_MM2
 from migrate.model import Failure, GroupState
 from migrate.plan.attention import findings_of
 from migrate.plan.pace import Pace, TimeLeft
@@ -134,8 +135,8 @@ def _facts(status: Status, forecast: str, left: str, sight: Sight | None) -> Ite
     yield "Flow", f"{a} -> {b}, read {read}"
     if status.source_down:
         yield "Source", f"{safe(status.source_down)} What only {a} knows is shown as ?."
-    yield "MM2", "; ".join(_age(topic, status.time_ms) for topic in status.mm2_topics)
-    if status.positions_unknown:
+    yield "MM2", "; ".join(_age(topic, status.time_ms) for topic in status.mm2_topics) or NOT_MM2
+    if status.positions_unknown and status.mm2_topics:
         yield "", f"its own positions are not known: {safe(status.positions_unknown)}"
     if left:
         yield "To copy", left

@@ -20,6 +20,7 @@ from migrate.match.calibration import Calibration, calibrate_topics, topic_quest
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.equality import Equality
 from migrate.match.fetch_plan import Cost, plan_fetch
+from migrate.match.least_timestamp import by_timestamp
 from migrate.match.matcher import matching
 from migrate.match.protocol import PartitionAnswer, Work
 from migrate.match.sync_only import guarding
@@ -95,7 +96,7 @@ MOST_TASKS = 128
 PER_GUARDED = 1_000
 # What a task needs beside the settings.
 TASK_OWN_BYTES = 64 * 1024
-CHANGED = "records-changed-in-flight"
+CHANGED, NOT_KEPT = "records-changed-in-flight", "timestamps-not-kept"
 NOTHING = FetchEstimate(0, 0, 0, 0, 0, 0)
 
 
@@ -141,25 +142,26 @@ class SparkComparer:
     ) -> Comparison:
         limit = limits.match_records
         with _spark_errors():
-            costs = questions.costs()
+            costs = questions.costs(limits.by_timestamp)
         calibrations = self._calibrate(works, costs)
         equalities = {topic: calibration.equality for topic, calibration in calibrations.items()}
         sizes = {
             topic: (calibration.source_size, calibration.target_size) for topic, calibration in calibrations.items()
         }
-        comparable = [cost for cost in costs if limit and equalities[cost.source.topic] is not None]
+        usable = {topic for topic, equality in equalities.items() if _serves(equality, limits)}
+        comparable = [cost for cost in costs if cost.source.topic in usable]
         width = sum(cost.width for cost in comparable)
         plan = plan_fetch(comparable, sizes, limits, self._tasks(width))
         listener.expects(plan.estimate)
 
         places = {
             "no-match": [] if limit else list(works),
-            CHANGED: [place for place in works if limit and equalities[place.topic] is None],
+            NOT_KEPT if limits.by_timestamp else CHANGED: [p for p in works if limit and p.topic not in usable],
             "match-limit": list(plan.left_out),
         }
         # Where no equality holds, no sync is proven: what is asked under any of them is the guard.
         asked_under = {topic: equality or Equality.TIME_AND_KEY for topic, equality in equalities.items()}
-        jobs = [_Job(matching, plan.task_of)] + [
+        jobs = _first_jobs(plan.task_of, calibrations, limits) + [
             _Job(partial(guarding, reason=reason, is_bounded=reason == "match-limit"), self._spread(guarded))
             for reason, guarded in places.items()
         ]
@@ -220,6 +222,25 @@ class _Job:
 
     match: Matching
     task_of: Mapping[TopicPartition, int]
+
+
+def _serves(equality: Equality | None, limits: Limits) -> bool:
+    """True if commits on a topic whose records compare so can be placed at all."""
+    if not limits.match_records or equality is None:
+        return False
+    return equality.keeps_time or not limits.by_timestamp
+
+
+def _first_jobs(
+    task_of: Mapping[TopicPartition, int], calibrations: Mapping[str, Calibration], limits: Limits
+) -> "list[_Job]":
+    """Return the jobs of the partitions that are compared, or whose timestamps are read."""
+    if not limits.by_timestamp:
+        return [_Job(matching, task_of)]
+    by_proof: dict[bool, dict[TopicPartition, int]] = {True: {}, False: {}}
+    for place, task in task_of.items():
+        by_proof[calibrations[place.topic].anchors > 0][place] = task
+    return [_Job(partial(by_timestamp, is_proven=is_proven), tasks) for is_proven, tasks in by_proof.items()]
 
 
 def _stays_in_memory(spark: "SparkSession", task: object) -> None:

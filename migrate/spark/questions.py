@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from migrate.match.calibration import ANCHORS
 from migrate.match.equality import Equality
-from migrate.match.fetch_plan import Cost, cost_of
+from migrate.match.fetch_plan import Cost, cost_by_timestamp, cost_of
 from migrate.match.matcher import matching
 from migrate.match.protocol import OffsetPair, PartitionQuestion, Work
 from migrate.mm2.wire import encode_sync_key
@@ -35,8 +35,8 @@ def no_chain(place: TopicPartition, source_end: int, target_end: int) -> tuple[O
 class Questions(Protocol):
     """The question of each partition, before it is known how its records are compared."""
 
-    def costs(self) -> list[Cost]:
-        """Return what each will read; no record is read for it."""
+    def costs(self, by_timestamp: bool) -> list[Cost]:
+        """Return what each will read, with Law 2b or by comparing; no record is read for it."""
 
     def by_task(self, assigned: Assigned) -> "AbstractContextManager[RDD[PartitionQuestion]]":
         """Give the questions of the assigned places to their tasks."""
@@ -60,9 +60,9 @@ class HeldQuestions:
             for work in works
         }  # fmt: skip
 
-    def costs(self) -> list[Cost]:
+    def costs(self, by_timestamp: bool) -> list[Cost]:
         """Return what each will read."""
-        return [_cost(question) for question in self._questions.values()]
+        return [_cost(question, by_timestamp) for question in self._questions.values()]
 
     @contextmanager
     def by_task(self, assigned: Assigned) -> "Iterator[RDD[PartitionQuestion]]":
@@ -88,10 +88,11 @@ class SpreadQuestions:
         self._match_limit = match_limit
         self._joined = _joined(spark, list(works), syncs, failback).persist(StorageLevel.MEMORY_AND_DISK)
 
-    def costs(self) -> list[Cost]:
+    def costs(self, by_timestamp: bool) -> list[Cost]:
         """Return what each will read: a job."""
         limit = self._match_limit
-        return list(self._joined.rdd.map(lambda row: _cost(question_of(row, Equality.ALL, limit))).collect())
+        costs = self._joined.rdd.map(lambda row: _cost(question_of(row, Equality.ALL, limit), by_timestamp))
+        return list(costs.collect())
 
     @contextmanager
     def by_task(self, assigned: Assigned) -> "Iterator[RDD[PartitionQuestion]]":
@@ -153,7 +154,9 @@ def _question(work: Work, sync_pairs: tuple[OffsetPair, ...], failback: bool, ma
     )
 
 
-def _cost(question: PartitionQuestion) -> Cost:
+def _cost(question: PartitionQuestion, by_timestamp: bool) -> Cost:
+    if by_timestamp:
+        return cost_by_timestamp(question, ANCHORS)
     # What is asked for first does not depend on how records are compared.
     return cost_of(question, matching, ANCHORS)
 

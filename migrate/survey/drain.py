@@ -21,7 +21,8 @@ class DrainFacts:
 
     `source_top` and `target_top` are the high watermarks, None or a `Failure` where they were not reported.
     `last_copied_offset` is MM2's own committed source offset (the last record copied, inclusive), None if unknown.
-    `tail` is what comparing the records showed, None where they were not compared.
+    `tail` is what comparing the records showed, None where they were not compared. `by_mm2` is False behind another
+    replicator, which has no position that anybody reads.
     """
 
     source_log: LogRange
@@ -30,6 +31,7 @@ class DrainFacts:
     target_top: int | Failure | None
     last_copied_offset: int | None
     tail: Tail | None
+    by_mm2: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ def drained(facts: DrainFacts, source_alias: str, target_alias: str) -> Drained:
     if tail.uncopied:
         return Drained(False, f"{many(tail.uncopied, 'record')} not copied yet")
     if position is None:
-        return Drained(None, "neither MM2's own position nor the records tell")
+        nobody = "neither MM2's own position nor the records tell" if facts.by_mm2 else "the records do not tell"
+        return Drained(None, nobody)
     if position >= end:
         return Drained(False, f"MM2's own position {position} lies beyond the end {end}: it is of another log, or old")
     position_text = f"MM2's own position is {position}"

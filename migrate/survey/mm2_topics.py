@@ -24,7 +24,7 @@ def read_checkpoints_topic(
         # MM2 makes none for the way back; the topic holds those of the way there.
         return CheckpointReading({}, {}), Mm2Topic(Side.SOURCE, topic, None, None)
     if topic not in topics:
-        return CheckpointReading({}, {}), Mm2Topic(Side.TARGET, topic, False, None)
+        return CheckpointReading({}, {}), Mm2Topic(Side.TARGET, topic, _not_found(flow), None)
     pinned = _pin(clusters.target, topic, timer)
     return read_checkpoints(clusters, topic, pinned, timer), Mm2Topic(Side.TARGET, topic, True, pinned)
 
@@ -56,9 +56,14 @@ def read_syncs_topic(
     topic, side = flow.offset_syncs_topic, flow.syncs_side
     admin = syncs_admin(clusters, flow)
     if admin is None or topic not in topics:
-        return SyncReading({}, {}), Mm2Topic(side, topic, None if admin is None else False, None)
+        return SyncReading({}, {}), Mm2Topic(side, topic, None if admin is None else _not_found(flow), None)
     pinned = _pin(admin, topic, timer)
     return read_syncs(clusters, flow, pinned, questions, timer), Mm2Topic(side, topic, True, pinned)
+
+
+def _not_found(flow: Flow) -> bool | None:
+    """Return what is to be said of a topic that is not there: behind another replicator nobody looked for it."""
+    return False if flow.by_mm2 else None
 
 
 def syncs_admin(clusters: Clusters, flow: Flow) -> ClusterAdmin | None:

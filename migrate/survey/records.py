@@ -14,7 +14,7 @@ from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.protocol import Work
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import WorkerReader
-from migrate.mm2.flow import Flow, Mm2Home
+from migrate.mm2.flow import NOT_MM2, Flow, Mm2Home
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
 from migrate.ports import ClusterAdmin
 from migrate.progress import LOGS_AT_ONCE
@@ -32,6 +32,8 @@ def read_positions(clusters: Clusters, flow: Flow, target_topics: Mapping[str, i
     cannot be read is reported, not raised.
     """
     topic, target = flow.connect_offsets_topic, clusters.target
+    if not flow.by_mm2:
+        return Positions(unknown=NOT_MM2)
     if not topic:
         return _ask_worker(clusters.worker, timer)
     if topic not in target_topics:
@@ -121,7 +123,7 @@ def compare(clusters: Clusters, flow: Flow, works: Collection[Work], limits: Lim
     text = f"finding out what to read of {many(len(works), 'partition')}"
 
     def announce(estimate: FetchEstimate) -> None:
-        timer.progress.step(estimate_text(estimate, flow.source.alias, flow.target.alias))
+        timer.progress.step(estimate_text(estimate, flow.source.alias, flow.target.alias, limits.by_timestamp))
 
     listener = Listener(announce, timer.progress.advance)
     return timer.run("compare", text, lambda: comparer.compare(works, limits, listener, flow.failback))
@@ -152,11 +154,15 @@ def watch_ends(
     return growth_of(before, later, seconds)
 
 
-def estimate_text(estimate: FetchEstimate, source_alias: str, target_alias: str) -> str:
+def estimate_text(estimate: FetchEstimate, source_alias: str, target_alias: str, by_timestamp: bool = False) -> str:
     """Return the step that is said before records are read, in units that people know."""
     if not estimate.partitions and not estimate.left_out:
         return "looking up the timestamps that guard each commit: no records are compared"
     left_out = f"; {many(estimate.left_out, 'partition')} left out by --max-fetch" if estimate.left_out else ""
+    if by_timestamp:
+        partitions = many(estimate.partitions, "partition")
+        about = bytes_text(estimate.source_bytes)
+        return f"reading the timestamps of {partitions}: about {about} from {source_alias}{left_out}"
     return (
         f"comparing {many(estimate.partitions, 'partition')}: about {bytes_text(estimate.source_bytes)} from "
         f"{source_alias}, {bytes_text(estimate.target_bytes)} from {target_alias}{left_out}"

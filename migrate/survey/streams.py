@@ -9,7 +9,7 @@ from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from migrate.mm2.naming import ReplicationPolicy, ReversedPolicy
+from migrate.mm2.naming import ReversedPolicy, TopicNames
 
 ASSIGNORS = ("stream", "streams")
 INTERNAL = ("-changelog", "-repartition")
@@ -44,7 +44,7 @@ def internal_topics(
     group: str,
     source_topics: Iterable[str],
     target_topics: Mapping[str, int],
-    policy: ReplicationPolicy | ReversedPolicy,
+    policy: TopicNames | ReversedPolicy,
 ) -> tuple[InternalTopic, ...]:
     """Return the internal topics on the source that carry the application's name."""
     named = (topic for topic in sorted(source_topics) if topic.startswith(f"{group}-") and topic.endswith(INTERNAL))

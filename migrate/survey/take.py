@@ -19,7 +19,7 @@ from migrate.match.place_table import is_matched
 from migrate.match.protocol import PartitionAnswer
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import Mm2Tasks
-from migrate.mm2.flow import Flow
+from migrate.mm2.flow import NOT_MM2, Flow
 from migrate.mm2.topics import CheckpointReading, WindowQuestion
 from migrate.model import (
     Commit,
@@ -241,9 +241,14 @@ def _positions_ahead(
 ) -> "Future[Positions] | None":
     """Begin to read MM2's own positions, after the commits that they are compared with, and beside all else.
 
-    None where they do not matter: without a source or a commit, and on a failback.
+    None where they do not matter: without a source or a commit, on a failback, and where MM2 does not copy.
     """
-    if by.clusters.source is None or by.flow.failback or not (selected.commits or by.request.positions):
+    if (
+        by.clusters.source is None
+        or by.flow.failback
+        or not by.flow.by_mm2
+        or not (selected.commits or by.request.positions)
+    ):
         return None
     timer = Timer(by.timer.clock, QuietProgress())
     return in_background(lambda: read_positions(by.clusters, by.flow, target_topics, timer), "positions")
@@ -265,7 +270,9 @@ def _pin(by: _Surveyor, first: _FirstLook) -> _Pinned:
     _wait_for_records(by)
     # Before the target's ends are pinned: what MM2 says it has copied must lie below them.
     ahead, positions = first.positions, Positions()
-    if ahead is not None:
+    if not flow.by_mm2:
+        positions = Positions(unknown=NOT_MM2)
+    elif ahead is not None:
         positions = timer.run("positions", "reading MM2's own positions", ahead.result)
     logs = _pin_logs(by, partitions_of_keys(keys) | held.commits.partitions(), first)
     return _Pinned(keys, held, target_ids, positions, logs, read_watermarks(clusters, logs, timer), by.now())

@@ -7,6 +7,7 @@ from tests.mutants.holding import HOLDING
 from tests.mutants.matching import MATCHING, TABLES, WORLDS
 from tests.mutants.mutant import Mutant
 from tests.mutants.renaming import RENAMING
+from tests.mutants.replicating import REPLICATING
 from tests.mutants.saying import SAYING
 from tests.mutants.writing import WRITING
 
@@ -21,4 +22,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *TELLING_HISTORY,
     *HOLDING,
     *RENAMING,
+    *REPLICATING,
 )

@@ -180,3 +180,27 @@ def test_ends_of_logs_bound_the_chain(spark):
     place = found.answers[TopicPartition("t", 0)].places[50]
     assert isinstance(place, Matched) and place.lower == (40, 40)
     assert scene.works[0].source_log == LogRange(0, 200)
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_by_timestamps_the_source_alone_is_read_and_what_was_seen_of_them_is_said(spark, held):
+    scene = Scene()
+    log = {n: record(n) for n in range(200)}
+    retimed = {n: replace(record(n), timestamp=10_000) for n in range(200)}
+    # Of nothing that stands near both ends the keys and values are the same: nobody has seen what becomes of times.
+    apart = {n: replace(record(n + 1000), timestamp=record(n).timestamp) for n in range(200)}
+    for topic, copy in (("kept", log), ("retimed", retimed), ("apart", apart)):
+        syncs = [(u, u) for u in range(0, 200, 20)] if topic == "kept" else []
+        scene.add(TopicPartition(topic, 0), log, copy, syncs, (50, 120, 200))
+    heard = Heard()
+    found = compare(spark, scene, replace(NO_LIMITS, by_timestamp=True), heard=heard, held=held)
+    places = {place.topic: answer.places for place, answer in found.answers.items()}
+    # One millisecond less is asked for, and records are one apart.
+    assert {g: (place.why, place.target_offset) for g, place in places["kept"].items()} == {
+        50: (Why.LEAST_TIMESTAMP, 49), 120: (Why.LEAST_TIMESTAMP, 119), 200: (Why.LEAST_TIMESTAMP, 200),
+    }  # fmt: skip
+    assert {type(place) for place in places["retimed"].values()} == {Unmatched}
+    assert {place.reason for place in places["retimed"].values()} == {"timestamps-not-kept"}
+    assert {place.why for place in places["apart"].values()} == {Why.TIMESTAMPS_ASSUMED}
+    assert found.answers[TopicPartition("kept", 0)].tail.uncopied is None
+    assert (heard.estimates[0].source_records, heard.estimates[0].target_records) == (300, 0)

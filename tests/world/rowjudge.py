@@ -43,7 +43,7 @@ class Row:
     def __init__(self, world: World, run: Run, g: int, place: Matched, numbers: Mapping[str, int]) -> None:
         self.world, self.run, self.g, self.place = world, run, g, place
         self.equality = run.question.equality
-        self.truth = _since_deletion(world, run)
+        self.truth = since_deletion(world, run)
         self.d = place.target_offset
         self.best = oracle.best(self.truth, g)
         self.rereads = oracle.rereads(self.truth, g, self.d)
@@ -325,7 +325,7 @@ class Row:
         return Violation(kind, self.g, detail)
 
 
-def _since_deletion(world: World, run: Run) -> Truth:
+def since_deletion(world: World, run: Run) -> Truth:
     """What retention deleted on the target while it was read is lost to every plan."""
     target = world.truth.target
     if run.target_start == world.target_log.start:

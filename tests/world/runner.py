@@ -97,6 +97,11 @@ def answer(world: World, matcher: Matcher = matching, match_limit: int = 1_000_0
             PartitionAnswer(places, Tail(None), 0, 0),
             0, 0, 0, 0, world.source_log.start, world.target_log.start,
         )  # fmt: skip
+    return conversed(world, asked, matcher)
+
+
+def conversed(world: World, asked: PartitionQuestion, matcher: Matcher = matching) -> Run:
+    """Drive `matcher` over the world's logs, with a question of one's own. Raises `BadNeeds` as `answer` does."""
     source = _Reader(world.source, world.source_seen, world.source_log, asked.equality)
     target = _Reader(world.target, world.target_seen, world.target_log, asked.equality)
     talk = matcher(asked)
@@ -119,6 +124,11 @@ def answer(world: World, matcher: Matcher = matching, match_limit: int = 1_000_0
             source.read_twice + target.read_twice, source.readable_from, target.readable_from,
         )  # fmt: skip
     raise BadNeeds(f"no answer after {MOST_ROUNDS} rounds")
+
+
+def lookup(world: World) -> Callable[[int], int]:
+    """Return what gives the target's first offset with a timestamp (ms) or a later one; its pinned end for none."""
+    return _Reader(world.target, world.target_seen, world.target_log, Equality.ALL).first
 
 
 class _Reader:

@@ -1,10 +1,15 @@
 """Checks on MirrorMaker 2 itself: its tasks, its group sync, its filter, and whether it still emits."""
 
+from dataclasses import replace
+
+from migrate.checks import checklist
+from migrate.checks.check import Mm2Facts
+from migrate.checks.registry import CHECKS
 from migrate.mm2.connector_status import ConnectorPart, ConnectorTasks
 from migrate.mm2.connectors import Role
 from migrate.model import Failure, Level
 from migrate.survey.policies import Policies, Waiver
-from tests.unit.checkscene import HOUR, NOW, asked, blocked, found, levels
+from tests.unit.checkscene import FACTS, HOUR, NOW, ROWS, asked, blocked, found, levels
 
 FORBIDDEN = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
 
@@ -74,6 +79,17 @@ def test_while_the_source_is_down_its_tasks_fail_and_that_is_a_warning():
 
 def test_without_a_worker_nothing_is_said_of_tasks():
     assert found("mm2-tasks") == []
+
+
+def test_behind_another_replicator_every_check_on_mm2_says_that_nobody_asked_and_none_passes():
+    facts = replace(FACTS, mm2=Mm2Facts((), copies=False))
+    results = {r.check: r for r in checklist.run(facts, ROWS, Policies())}
+    of_mm2 = [check.name for check in CHECKS if check.of_mm2]
+    assert len(of_mm2) == 7
+    for name in of_mm2:
+        assert (results[name].level, results[name].seen) == (Level.NOT_VISIBLE, "not asked: another replicator"), name
+    # That one may set groups' offsets, whoever it is.
+    assert [name for name in of_mm2 if results[name].counts_as is Level.WARN] == ["group-sync"]
 
 
 def test_groups_that_mm2_leaves_out_are_named():

@@ -129,6 +129,20 @@ def test_a_proven_sync_a_kept_timestamp_or_a_match_is_not_blocked_by_log_append_
     assert found("timestamps-not-kept", (row("g", "t", answer=answer, equality=equality),)) == []
 
 
+def test_where_timestamps_alone_should_place_a_row_and_are_not_kept_it_is_blocked_whatever_else_is_known():
+    for equality in (Equality.KEY_AND_VALUE, None):
+        by_time = row("g", "t", answer=Unmatched("timestamps-not-kept"), equality=equality)
+        (result,) = found("timestamps-not-kept", (by_time,))
+        assert result.subject == "g/t/0" and "--by records" in result.todo
+
+
+def test_behind_another_replicator_it_is_not_mm2_that_has_to_copy_or_has_lost_records():
+    (waiting,) = found("not-drained", ROWS, drains={T0: NO, T1: NO, U0: YES}, copies=False)[:1]
+    assert "let the replicator copy the rest" in waiting.todo and "MM2" not in waiting.todo
+    unknown = found("not-drained", ROWS, drains={T0: WHO_KNOWS}, positions_unknown="not asked", copies=False)[0]
+    assert "not asked" not in unknown.seen
+
+
 @pytest.mark.parametrize("check", ["missing-on-target", "not-drained", "timestamps-not-kept"])
 def test_each_of_them_can_be_waived_by_name(check):
     assert parse_waiver(f"{check}:g/t/0") == Waiver(check, "g/t/0")

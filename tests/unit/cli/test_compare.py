@@ -18,7 +18,8 @@ from tests.unit.planscene import world
 
 OPTIONS = {
     "groups": (), "exclude_groups": (), "topics": (), "exclude_topics": (), "groups_file": None, "within": 0,
-    "no_match": False, "match_limit": 1000, "max_fetch": None, "form": "json", "width": lambda: 100, "colour": False,
+    "by": "records", "no_match": False, "match_limit": 1000, "max_fetch": None, "form": "json", "width": lambda: 100,
+    "colour": False,
 }  # fmt: skip
 PROPERTIES = {"bootstrap.servers": "x:1"}
 FLOW = client_flow(PROPERTIES, PROPERTIES, "A", "B")

@@ -67,8 +67,10 @@ def properties(tmp_path):
     return path
 
 
-def examined(properties, **changes):
-    given = cluster_options(source="A", target="B", source_config=properties, target_config=properties)
+def examined(properties, replicator=None, **changes):
+    given = cluster_options(
+        source="A", target="B", source_config=properties, target_config=properties, replicator=replicator
+    )
     lines, code = doctor.examine(given, NoProgress(), False, 400, **(OPTIONS | changes))
     return "\n".join(lines), code
 
@@ -93,6 +95,13 @@ def test_rights_on_the_target_are_those_on_the_groups_names_there(clusters, prop
     monkeypatch.setattr(FakeRights, "rights", rights)
     said, code = examined(properties, group_map=tmp_path / "names.csv")
     assert code == 0 and asked == {"A": ["g", "h"], "B": ["g-eu", "h"]}, said
+
+
+def test_behind_another_replicator_mm2s_topics_are_not_missed(clusters, properties):
+    del clusters[Side.SOURCE].ranges[TopicPartition(SYNCS, 0)]
+    said, code = examined(properties, replicator="any")
+    assert code == 0 and "ok    MM2's topics: not asked: another replicator" in said
+    assert CHECKPOINTS not in said and "own positions" not in said
 
 
 def test_sparks_executors_elsewhere_are_named_or_fail(clusters, properties, monkeypatch):

@@ -19,8 +19,8 @@ PROPERTIES = {"bootstrap.servers": "x:1"}
 OPTIONS = {
     "groups": (), "exclude_groups": (), "topics": (), "exclude_topics": (), "groups_file": None, "settle": 15.0,
     "source_down": False, "failback": False, "commits_from": "admin", "commits_as_of": None,
-    "require_signatures": 0, "no_match": True, "match_limit": 100, "max_fetch": None, "position_files": (),
-    "spark_checkpoints": (), "sinks": (), "stateful": (), "no_groups": False,
+    "require_signatures": 0, "by": "records", "no_match": True, "match_limit": 100, "max_fetch": None,
+    "position_files": (), "spark_checkpoints": (), "sinks": (), "stateful": (), "no_groups": False,
 }  # fmt: skip
 
 
@@ -115,6 +115,12 @@ def test_choices_are_in_the_header_by_the_names_of_their_options_and_those_not_m
         "untranslatable": "block, topic-not-replicated=skip", "max-rereads": "7", "settle": "15",
         "require-signatures": "2", "no-match": "yes",
     }  # fmt: skip
+
+
+def test_what_rows_are_placed_by_is_a_setting_where_it_is_not_the_records(flows, tmp_path):
+    settings = made(tmp_path / "c.plan", no_match=False, by="timestamp").header.settings
+    assert settings["by"] == "timestamp"
+    assert "by" not in made(tmp_path / "d.plan", no_match=False).header.settings
 
 
 def test_the_limits_of_comparing_are_settings_only_where_records_are_compared(flows, tmp_path):

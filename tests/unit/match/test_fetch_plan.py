@@ -4,7 +4,16 @@ import random
 
 from migrate.match.comparison import Limits
 from migrate.match.equality import Equality
-from migrate.match.fetch_plan import PER_PARTITION, SEARCH, UNKNOWN_SIZE, Cost, LogReading, cost_of, plan_fetch
+from migrate.match.fetch_plan import (
+    PER_PARTITION,
+    SEARCH,
+    UNKNOWN_SIZE,
+    Cost,
+    LogReading,
+    cost_by_timestamp,
+    cost_of,
+    plan_fetch,
+)
 from migrate.match.log_reader import SHORT_FETCH
 from migrate.match.matcher import matching
 from migrate.match.protocol import PartitionQuestion
@@ -104,3 +113,16 @@ def test_tasks_get_about_the_same_to_do():
     for cost in asked:
         loads[task_of[cost.source]] += cost.width + PER_PARTITION
     assert max(loads.values()) - min(loads.values()) <= 10_000 + PER_PARTITION
+
+
+def test_timestamps_cost_the_source_alone_from_the_lowest_commit_that_may_be_read():
+    cost = cost_by_timestamp(question(((0, 0),), (40_000, 60_000)), 4)
+    assert (cost.source_reading, cost.target_reading.width) == (LogReading(60_000, 1, 60_000), 0)
+    assert cost_by_timestamp(question((), (10, 60_000), limit=50_000), 4).width == 40_000
+    assert cost_by_timestamp(question((), (100_000,)), 4).width == 0
+    assert cost.newest == ((0, 0),)
+
+
+def test_a_copy_of_which_no_sync_says_where_it_is_costs_about_what_its_original_costs():
+    cost = cost_of(question((), (97_000, 100_000)), matching, 4)
+    assert cost.target_reading.width == cost.source_reading.width >= 3_000

@@ -48,6 +48,20 @@ def test_an_exact_row_says_what_records_had_to_agree_in_and_that_mm2_would_skip(
     assert "proven by their records" in text
 
 
+def test_behind_another_replicator_nothing_is_said_of_mm2():
+    row = make_row(
+        grade=Grade.BOUNDED, method=Method.TIMESTAMP, rereads_at_most=310, rereads_estimate=None,
+        reason="least-timestamp", why="least-timestamp", equality="all", lower_kind="timestamp", sentence="By time.",
+        checkpoint_target_offset=None, lower_source_offset=None, lower_target_offset=None, upper_source_offset=None,
+        upper_target_offset=None,
+    )  # fmt: skip
+    by_mm2, by_another = told(make_plan([row])), told(make_plan([row], flow={"replicator": "any"}))
+    assert "MM2 ITSELF" in by_mm2 and "No offset sync" in by_mm2
+    assert "MM2" not in by_another and "sync" not in by_another
+    assert "Placed by timestamps (--by timestamp)" in by_another and "had to agree" not in by_another
+    assert "At most 310 records are read twice." in by_another
+
+
 def test_a_block_tells_what_was_compared_all_the_same_and_what_would_lift_it():
     check = make_check(subject="billing")
     row = make_row(decision=Decision.BLOCK, reason="source-group-stopped", sentence="Stable on A.", why="match-limit")

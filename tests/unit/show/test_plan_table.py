@@ -44,3 +44,20 @@ def test_a_plan_of_an_earlier_time_says_so():
     told = dict(identity(make_plan([make_row()], settings={"commits-as-of": "2026-11-23T22:00:00.000Z"}), "c.plan"))
     assert "2026-11-23T22:00:00.000Z" in told["As of"] and "read again" in told["As of"]
     assert "As of" not in dict(identity(make_plan([make_row()]), "c.plan"))
+
+
+def test_behind_another_replicator_no_checkpoints_are_counted_and_timestamps_are_read_not_compared():
+    comparison = dict.fromkeys(
+        (
+            "partitions", "left_out", "source_bytes_estimated", "source_bytes_fetched", "source_records_estimated",
+            "source_records_read", "target_bytes_estimated", "target_bytes_fetched", "target_records_estimated",
+            "target_records_read",
+        ),
+        7,
+    )  # fmt: skip
+    plan = make_plan([make_row()], flow={"replicator": "any"}, settings={"by": "timestamp"}, comparison=comparison)
+    told = dict(totals_told(plan, totals(plan)))
+    assert "MM2 itself" not in told and "read for their timestamps" in told["Records"]
+    by_mm2 = make_plan([make_row()], comparison=comparison)
+    told = dict(totals_told(by_mm2, totals(by_mm2)))
+    assert "MM2 itself" in told and "compared on 7 partitions" in told["Records"]

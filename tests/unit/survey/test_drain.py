@@ -26,6 +26,11 @@ def test_nothing_known_is_no_proof():
     assert verdict(tail=Tail(None)) is None
 
 
+def test_behind_another_replicator_nobodys_position_is_spoken_of():
+    assert seen(by_mm2=False) == "the records do not tell" and verdict(by_mm2=False) is None
+    assert "MM2's own position" in seen()
+
+
 def test_records_that_were_all_found_in_order_are_a_proof():
     assert verdict(tail=Tail(0)) is True
 

@@ -1,0 +1,203 @@
+"""Cutovers behind a replicator that is not MirrorMaker: killed, with names by a map, judged by the oracle."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration import oracle
+from tests.integration.cli import CommandLine, planned_offsets
+from tests.integration.clusters import AnyLab, Partition, by_place, commits_on
+from tests.integration.copiedscene import DROPPED_KEY, CopiedScene
+from tests.integration.judge import Judge, told
+from tests.integration.oracle import Truth, Written
+from tests.lab.copier import Ways
+from tests.lab.fixtures import own_clusters_only
+from tests.lab.lab import Lab
+from tests.seeds import new_seed
+
+pytestmark = pytest.mark.kafka
+GROUPS = 12
+AS_IT_IS = Ways()
+UNSEEN_2, UNSEEN_3 = ("; ".join(f"partition {p}: the records do not tell" for p in range(n)) for n in (2, 3))
+Row = Mapping[str, Any]
+
+
+def copied(lab: AnyLab, folder: Path, kills: int = 2, ways: Ways = AS_IT_IS) -> CopiedScene:
+    """Two topics, timestamps that fall by up to two minutes, aborted transactions; a replicator killed amid it."""
+    scene = CopiedScene(lab, "copied", new_seed())
+    plain, tx = scene.create("plain", 3), scene.create("tx", 2)
+    replicator = scene.copier(folder, ways)
+
+    def write() -> None:
+        scene.write([(plain, p) for p in range(3)], 1500)
+        scene.write_transactions([(tx, p) for p in range(2)], 300)
+
+    for _ in range(kills):
+        write()
+        scene.kill_amid(replicator)
+    write()
+    scene.finish(replicator)
+    scene.commit_anywhere(GROUPS)
+    return scene
+
+
+def losses(rows: Iterable[Row], truth: Mapping[Partition, Truth]) -> int:
+    """How many rows lose a record that is on the target."""
+    places = ((row, truth[row["source_topic"], row["partition"]]) for row in rows)
+    return sum(bool(oracle.lost(place, row["source_committed"], row["target_offset"])) for row, place in places)
+
+
+def exceeded(rows: Iterable[Row], truth: Mapping[Partition, Truth]) -> int:
+    """How many rows re-read more than they admit."""
+    places = ((row, truth[row["source_topic"], row["partition"]]) for row in rows)
+    return sum(
+        oracle.rereads(place, row["source_committed"], row["target_offset"]) > row["rereads_at_most"]
+        for row, place in places
+    )
+
+
+def swapped(scene: CopiedScene, truth: Mapping[Partition, Truth]) -> dict[Partition, Truth]:
+    """B's logs as what was written, and A's as the copies; by B's partition."""
+    return {
+        (scene.copy(topic), p): Truth(
+            tuple(Written(r.offset, r.identity) for r in place.target.records), place.target, place.source
+        )
+        for (topic, p), place in truth.items()
+    }
+
+
+def checks_of(document: Mapping[str, Any], level: str) -> set[str]:
+    return {check["check"] for check in document["checks"] if check["counts_as"] == level}
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Two clusters, and no MirrorMaker at all."""
+    own_clusters_only()
+    with Lab(tmp_path_factory.mktemp("lab"), start_mirror=False) as own:
+        yield own
+
+
+@pytest.fixture(scope="module")
+def scene(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> CopiedScene:
+    return copied(lab, tmp_path_factory.mktemp("copier"))
+
+
+@pytest.fixture(scope="module")
+def commands(scene: CopiedScene, tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    return scene.commands(tmp_path_factory.mktemp("any"))
+
+
+@pytest.fixture(scope="module")
+def only(scene: CopiedScene) -> tuple[str, ...]:
+    return ("--group", f"g[0-9]+-{scene.suffix}")
+
+
+def test_a_whole_cutover_with_every_row_at_the_best_offset_there_and_back(
+    scene: CopiedScene, commands: CommandLine, only: tuple[str, ...]
+) -> None:
+    status = commands.run("status", *commands.clusters, *only, "--settle", "1").expect(0)
+    assert "not asked: another replicator" in status.stdout
+    commands.plan("c.plan", *only).expect(0)
+    document, truth = commands.document("c.plan"), scene.truth()
+    rows = document["rows"]
+    assert len(rows) == GROUPS * 5 and {row["target_topic"] for row in rows} == {scene.copy(t) for t in scene.topics}
+    assert not scene.contradictions(truth) and sum(map(oracle.replayed, truth.values())) > 0
+    score = Judge(scene, truth, {}, whole=True).score(rows)
+    print(score)
+    assert not score.complaints, told(score.complaints)
+    assert not score.pooled_short, "\n".join(text for _, text in score.pooled_short)
+    assert losses(rows, truth) == 0
+    assert document["header"]["flow"]["replicator"] == "any"
+    assert {"old-offset-syncs", "mm2-tasks", "mm2-checkpoints-topic"} <= checks_of(document, "pass")
+
+    commands.execute("c.plan").expect(0)
+    assert by_place(commits_on(scene.lab.target_bootstrap, scene.commits)) == planned_offsets(rows)
+    commands.verify("c.plan", "--records").expect(0)
+    compared = commands.run("groups", "compare", *commands.clusters, *only, "--format", "json").expect(0)
+    verdicts = {row["verdict"] for row in json.loads(compared.stdout)["rows"]}
+    assert verdicts == {"equal"}
+    commands.plan("back.plan", *only, "--failback", "--rewind", "set").expect(0)
+    back, way_back = commands.document("back.plan")["rows"], swapped(scene, truth)
+    assert {row["target_topic"] for row in back} == set(scene.topics) and len(back) == len(rows)
+    assert losses(back, way_back) == 0
+    commands.undo("c.plan").expect(0)
+    assert not commits_on(scene.lab.target_bootstrap, scene.commits)
+
+
+def test_timestamps_alone_lose_nothing_and_what_they_do_not_tell_is_a_block_to_be_accepted(
+    scene: CopiedScene, commands: CommandLine, only: tuple[str, ...]
+) -> None:
+    planned = commands.plan("t.plan", *only, "--by", "timestamp", "--accept", "not-drained").expect(0)
+    assert "reading the timestamps of 5 partitions" in planned.stderr
+    document, truth = commands.document("t.plan"), scene.truth()
+    not_drained = [check for check in document["checks"] if check["check"] == "not-drained"]
+    assert {check["seen"] for check in not_drained} == {UNSEEN_3, UNSEEN_2} and all(c["accepted"] for c in not_drained)
+    rows = document["rows"]
+    assert {(row["grade"], row["method"], row["why"]) for row in rows} == {("bounded", "timestamp", "least-timestamp")}
+    assert losses(rows, truth) == 0 and exceeded(rows, truth) == 0
+
+
+def test_two_topics_that_would_share_a_name_are_both_blocked(
+    scene: CopiedScene, commands: CommandLine, only: tuple[str, ...]
+) -> None:
+    (commands.folder / "shared.csv").write_text(
+        "source_topic,target_topic\n" + "".join(f"{t},eu.one\n" for t in scene.topics)
+    )
+    shared = [word if word != "names.csv" else "shared.csv" for word in commands.clusters]
+    commands.against(*shared).plan("shared.plan", *only, "--no-match").expect(3)
+    rows = commands.document("shared.plan")["rows"]
+    assert {(row["decision"], row["reason"]) for row in rows} == {("block", "topic-not-replicated")}
+    assert {row["source_topic"] for row in rows} == set(scene.topics)
+
+
+def test_a_replicator_that_stamps_records_anew_is_compared_all_the_same_and_never_trusted_by_its_timestamps(
+    lab: AnyLab, tmp_path: Path
+) -> None:
+    scene = copied(lab, tmp_path, 1, Ways(keeps_time=False))
+    commands, only = scene.commands(tmp_path), ("--group", f"g[0-9]+-{scene.suffix}")
+    commands.plan("c.plan", *only).expect(0)
+    rows, truth = commands.document("c.plan")["rows"], scene.truth()
+    score = Judge(scene, truth, {}, whole=True).score(rows)
+    print(score)
+    assert not score.complaints and not score.pooled_short, told(score.complaints)
+    assert losses(rows, truth) == 0
+    commands.plan("t.plan", *only, "--by", "timestamp", "--accept", "not-drained").expect(3)
+    assert checks_of(commands.document("t.plan"), "block") == {"timestamps-not-kept"}
+
+
+def test_a_replicator_that_leaves_records_out_loses_no_other(lab: AnyLab, tmp_path: Path) -> None:
+    scene = copied(lab, tmp_path, 1, Ways(drops_key=DROPPED_KEY))
+    commands, only = scene.commands(tmp_path), ("--group", f"g[0-9]+-{scene.suffix}")
+    accepted = ("--accept", "missing-on-target", "--accept", "not-drained")
+    commands.plan("c.plan", *only, *accepted).expect(0)
+    document, truth = commands.document("c.plan"), scene.truth()
+    rows = document["rows"]
+    named = {check["subject"] for check in document["checks"] if check["check"] == "missing-on-target"}
+    score = Judge(scene, truth, {}, whole=False, named=frozenset(named)).score(rows)
+    print(score)
+    assert losses(rows, truth) == 0 and exceeded(rows, truth) == 0
+    assert named and not score.complaints, told(score.complaints)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ways", [Ways(), Ways(keeps_time=False), Ways(drops_key=DROPPED_KEY)], ids=str)
+@pytest.mark.parametrize("kills", [0, 3])
+def test_in_further_scenes_no_record_is_lost_and_every_comparable_row_is_at_the_best(
+    lab: AnyLab, tmp_path: Path, kills: int, ways: Ways
+) -> None:
+    scene = copied(lab, tmp_path, kills, ways)
+    commands, only = scene.commands(tmp_path), ("--group", f"g[0-9]+-{scene.suffix}")
+    accepted = ("--accept", "missing-on-target", "--accept", "not-drained", "--accept", "timestamps-not-kept")
+    for by in ("records", "timestamp"):
+        commands.plan("c.plan", *only, "--by", by, *accepted).expect(0)
+        rows, truth = commands.document("c.plan")["rows"], scene.truth()
+        assert losses(rows, truth) == 0
+        if by == "records" and not ways.drops_key:
+            score = Judge(scene, truth, {}, whole=True).score(rows)
+            assert not score.complaints and not score.pooled_short, told(score.complaints)
+        if ways.keeps_time:
+            assert exceeded(rows, truth) == 0

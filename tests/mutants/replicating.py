@@ -1,0 +1,78 @@
+"""Behind another replicator: rows that timestamps place, and names by a map."""
+
+from tests.mutants.mutant import Mutant
+
+LAW_2B = "tests/unit/match/test_least_timestamp.py"
+
+REPLICATING = (
+    Mutant(
+        "time-of-the-nearest-records-only",
+        "Where timestamps fall, no record that comes later with an earlier time is skipped.",
+        "migrate/match/least_timestamp.py",
+        "accumulate(reversed(self._least), min)",
+        "accumulate(reversed(self._least), lambda later, own: own if own < NEVER else later)",
+        (f"{LAW_2B}::test_a_later_record_with_an_earlier_time_pulls_the_row_down",),
+    ),
+    Mutant(
+        "time-asked-for-exactly",
+        "No record is skipped whose time a log's index gives to the end of its batch.",
+        "migrate/match/least_timestamp.py",
+        "    return least - 1 if 0 < least < NEVER else None\n",
+        "    return least if 0 < least < NEVER else None\n",
+        (f"{LAW_2B}::test_it_is_asked_for_one_millisecond_less",),
+    ),
+    Mutant(
+        "times-that-retention-took-forgotten",
+        "What retention removed before its time could be read is owed too.",
+        "migrate/match/least_timestamp.py",
+        "NEVER if committed >= start else 0",
+        "NEVER if committed >= log.start else 0",
+        (f"{LAW_2B}::test_retention_that_passes_a_commit_while_it_is_read_sends_it_to_the_log_start",),
+    ),
+    Mutant(
+        "timestamps-believed",
+        "A row is bounded by timestamps only if copies were seen to keep theirs.",
+        "migrate/plan/translate.py",
+        "        Grade.BOUNDED if is_proven else Grade.ESTIMATED,\n",
+        "        Grade.BOUNDED,\n",
+        (
+            "tests/unit/plan/test_translate.py"
+            "::test_where_nobody_has_seen_that_copies_keep_their_timestamps_the_row_is_estimated",
+        ),
+    ),
+    Mutant(
+        "drained-by-timestamps",
+        "Timestamps say of no topic that all of it is copied.",
+        "migrate/match/least_timestamp.py",
+        "for g in question.source_committed}, Tail(None), read, 0)",
+        "for g in question.source_committed}, Tail(0), read, 0)",
+        (f"{LAW_2B}::test_timestamps_say_of_no_log_that_all_of_it_is_copied",),
+    ),
+    Mutant(
+        "topics-that-share-a-name-moved",
+        "Where two topics share a name on the target, no group of either is set.",
+        "migrate/mm2/other_names.py",
+        "        others = [topic for topic in self.sources.get(target, ()) if topic != source_topic]\n",
+        "        others: list[str] = []\n",
+        ("tests/unit/mm2/test_other_names.py",),
+    ),
+    Mutant(
+        "names-asked-of-the-wrong-cluster",
+        "On the way back, too, the names are those of the topics that were copied.",
+        "migrate/survey/names.py",
+        "    copied_from = clusters.target if flow.failback else clusters.source\n",
+        "    copied_from = clusters.source\n",
+        ("tests/unit/survey/test_names.py",),
+    ),
+    Mutant(
+        "nobody-asked-and-yet-said",
+        "Behind another replicator no check on MM2 passes.",
+        "migrate/checks/checklist.py",
+        " if facts.mm2.copies else mm2.not_asked(judged.checks, facts)\n",
+        "\n",
+        (
+            "tests/unit/checks/test_mm2.py"
+            "::test_behind_another_replicator_every_check_on_mm2_says_that_nobody_asked_and_none_passes",
+        ),
+    ),
+)

@@ -1,0 +1,129 @@
+"""Law 2b: a commit stands where the least timestamp of all that it is owed begins. 10,000 rows, 200,000 with `--long`.
+
+The rule that others use, the timestamp of the first owed record, is judged on the same worlds: it loses records.
+"""
+
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.match.least_timestamp import NEVER, LeastTimestamps, by_timestamp, placed, question_for
+from migrate.match.protocol import Matched, PartitionAnswer, Unmatched, Unreadable, Why
+from migrate.model import LogRange
+from tests.world.model import World
+from tests.world.notation import hand
+from tests.world.runner import conversed
+from tests.world.tally import Draw
+from tests.world.timestamps import KEPT, law_2b, question, usual_rule
+
+ROWS, LONG_ROWS = 10_000, 200_000
+FALLING = Draw(wanted=("jitter",), unwanted=KEPT.unwanted)
+# Rows of the usual rule that lose records, of these worlds: what docs/translation.md states.
+LOST_BY_OTHERS = {ROWS: (23, 151), LONG_ROWS: (397, 3_127)}
+
+
+@pytest.fixture
+def rows(request) -> int:
+    return LONG_ROWS if request.config.getoption("--long") else ROWS
+
+
+def answered(world: World, match_limit: int = 1_000_000, piece: int = 4) -> PartitionAnswer:
+    return conversed(world, question(world, match_limit), partial(by_timestamp, is_proven=True, piece=piece)).answer
+
+
+def offsets(world: World, **changes: int) -> dict[int, int]:
+    """Where each commit stands."""
+    places = answered(world, **changes).places
+    return {g: place.target_offset for g, place in places.items() if isinstance(place, Matched)}
+
+
+@pytest.mark.parametrize(("draw", "at"), [(KEPT, 0), (FALLING, 1)], ids=["all troubles", "falling timestamps"])
+def test_no_record_is_lost_and_bounds_are_true_where_the_usual_rule_loses_some(draw, at, rows):
+    ours, theirs = law_2b(rows, draw=draw), usual_rule(rows, draw=draw)
+    assert ours.rows == theirs.rows >= rows and ours.falling == theirs.falling > rows // 10
+    assert (ours.lost, ours.short_bounds) == (0, 0), ours.examples[:5]
+    assert theirs.lost == LOST_BY_OTHERS[rows][at]
+
+
+def test_a_later_record_with_an_earlier_time_pulls_the_row_down():
+    world = hand("0..4", "0..4@10..14", times={"0": 100, "1": 200, "2": 300, "3": 150, "4": 400})
+    # The usual rule sends g=2 to where 300 begins, which is 12. MM2 of a second run, or two producers: 3 is older.
+    assert offsets(world) == {0: 10, 1: 11, 2: 11, 3: 11, 4: 14, 5: 15}
+
+
+def test_a_copy_that_stands_before_older_ones_is_not_passed_over():
+    world = hand("0..2", "2@0 0@1 1@2", times={"0": 300, "1": 200, "2": 100})
+    assert offsets(world)[0] == 0
+
+
+def test_timestamps_say_of_no_log_that_all_of_it_is_copied():
+    assert answered(hand("0..9", "0..9")).tail.uncopied is None
+
+
+def test_it_is_asked_for_one_millisecond_less():
+    # A time index may name the last offset of the batch whose record has exactly that time.
+    assert question_for(1_700_000_000_000) == 1_699_999_999_999 and question_for(1) == 0
+
+
+@pytest.mark.parametrize("least", [0, -1, -2, NEVER])
+def test_of_records_without_a_time_and_of_none_nothing_is_asked(least):
+    assert question_for(least) is None
+
+
+def test_without_a_time_the_row_is_at_the_log_start_and_with_nothing_owed_at_the_end():
+    log = LogRange(7, 90)
+    assert placed(-1, None, log, True) == Matched(7, Why.LEAST_TIMESTAMP, 83)
+    assert placed(NEVER, None, log, True) == Matched(90, Why.LEAST_TIMESTAMP, 0)
+
+
+def test_an_answer_outside_the_pinned_log_is_brought_inside():
+    assert placed(5, 3, LogRange(7, 90), True).target_offset == 7
+    assert placed(5, 95, LogRange(7, 90), True).target_offset == 90
+
+
+def test_what_nobody_has_seen_is_said():
+    assert placed(5, 8, LogRange(0, 9), False).why is Why.TIMESTAMPS_ASSUMED
+
+
+def test_a_commit_below_the_sources_log_start_stands_at_the_targets():
+    world = hand("~0 ~1 2..4", "0..4", commits=(0, 1, 2), source_start=2)
+    assert offsets(world) == {0: 0, 1: 0, 2: 2}
+
+
+def test_retention_that_passes_a_commit_while_it_is_read_sends_it_to_the_log_start():
+    world = hand("0..9", "0..9", commits=(0, 6, 9), retention=((2, True, 7),))
+    assert offsets(world) == {0: 0, 6: 0, 9: 9}
+
+
+def test_beyond_the_limit_nothing_is_read_and_no_record_places_the_row():
+    answer = answered(hand("0..9", "0..9", commits=(3, 6)), match_limit=5)
+    assert answer.places[3] == Unmatched("match-limit") and answer.source_read == 4
+    assert isinstance(answer.places[6], Matched)
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_a_log_that_can_not_be_read_is_said(rounds):
+    world = hand("0..2", "0..2", commits=(1,))
+    talk = by_timestamp(question(world), True)
+    needs = next(talk)
+    if rounds:
+        assert needs.source and not needs.target
+        run = conversed(world, question(world), partial(by_timestamp, is_proven=True))
+        assert run.target_read == 0
+    with pytest.raises(StopIteration) as done:
+        talk.send(Unreadable("TOPIC_AUTHORIZATION_FAILED"))
+    assert done.value.value.places == {1: Unmatched("not-readable: TOPIC_AUTHORIZATION_FAILED")}
+
+
+@given(
+    times=st.lists(st.integers(-1, 50), max_size=40),
+    asked=st.sets(st.integers(0, 45), min_size=1),
+    cut=st.integers(0, 40),
+)
+def test_the_least_time_since_an_offset_is_the_least_of_all_that_follow(times, asked, cut):
+    least = LeastTimestamps(sorted(asked))
+    for low, top in ((cut, len(times)), (0, cut)):
+        least.add(range(low, min(top, len(times))), times[low:top])
+    assert least.since() == {g: min(times[g:], default=NEVER) for g in asked}

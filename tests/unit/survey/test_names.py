@@ -1,0 +1,49 @@
+"""Which topics share a name is asked of the cluster that is copied from, of those inside the filters."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from migrate.mm2.flow import Flow, Replicator
+from migrate.mm2.name_map import NameMap
+from migrate.mm2.other_names import MappedNames
+from migrate.model import LogRange, Side, TopicPartition
+from migrate.survey.filters import Filters
+from migrate.survey.names import with_names
+from migrate.survey.survey import Clusters, PlanRequest
+from tests.fakes import FakeCluster
+from tests.unit.planscene import FakeMirror
+from tests.unit.surveyscene import FLOW, request
+
+MAP = NameMap.from_lines("--topic-map", "m.csv", "topic", [r"regex:x-(.*),\1"])
+
+
+def flow(names: NameMap = MAP) -> Flow:
+    return replace(FLOW, policy=MappedNames("A", "B", names), replicator=Replicator.ANY)
+
+
+def asked(made: PlanRequest) -> PlanRequest:
+    sides = [FakeCluster(Side.SOURCE, "A", "a"), FakeCluster(Side.TARGET, "B", "b")]
+    for topic in ("x-t", "t", "x-u"):
+        # On a failback the originals are on the plan's target.
+        sides[made.flow.failback].ranges[TopicPartition(topic, 0)] = LogRange(0, 9)
+    return with_names(made, Clusters(*sides, *sides, FakeMirror()))
+
+
+@pytest.mark.parametrize("failback", [False, True])
+def test_names_that_two_topics_share_are_found_on_the_cluster_that_is_copied_from(failback):
+    found = asked(request(flow=flow().reversed() if failback else flow())).flow
+    assert found.why_not_replicated("t")
+    assert found.policy.target_topic("u" if failback else "x-u") == ("x-u" if failback else "u")
+
+
+def test_a_topic_that_the_filters_leave_out_shares_no_name():
+    found = asked(request(flow=flow(), filters=Filters(exclude_topics=(re.compile("t"),)))).flow
+    assert not found.why_not_replicated("x-t")
+
+
+@pytest.mark.parametrize("of", [FLOW, flow(NameMap())])
+def test_nobody_is_asked_where_no_map_names_topics(of):
+    made = request(flow=of)
+    assert with_names(made, Clusters(None, None, None, None, FakeMirror())) is made  # type: ignore[arg-type]
