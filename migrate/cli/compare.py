@@ -5,7 +5,7 @@ from typing import Any
 
 from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of, limits_of
-from migrate.cli.wiring import CompareEdges, compare_edges
+from migrate.cli.plan_wiring import CompareEdges, compare_edges
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.inventory.compare import comparison_of, translated_commits

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from migrate.cli.wiring import plan_edges
+from migrate.cli.plan_wiring import plan_edges
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from migrate.mm2.flow import Flow

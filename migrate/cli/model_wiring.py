@@ -6,7 +6,8 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from migrate.cli.wiring import PlanEdges, PlanFlow, edges_over, parse_spark_conf, plan_wishes
+from migrate.cli.plan_wiring import PlanEdges, PlanFlow, edges_over, plan_wishes
+from migrate.cli.wiring import parse_spark_conf
 from migrate.mm2.flow import Flow
 from migrate.ports import Progress
 from migrate.spark.background import LentSpark, background_spark

@@ -9,8 +9,8 @@ from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.cli.export import time_of
 from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of, limits_of
+from migrate.cli.plan_wiring import PlanEdges, plan_edges
 from migrate.cli.position_options import positions_of
-from migrate.cli.wiring import PlanEdges, plan_edges
 from migrate.clock import SystemClock, iso
 from migrate.errors import UsageError
 from migrate.mm2.flow import Flow

@@ -82,7 +82,7 @@ TABLES = (
     Mutant(
         "spark-ended-under-its-tasks",
         "Spark lasts until its tasks have decided the rows.",
-        "migrate/cli/wiring.py",
+        "migrate/cli/plan_wiring.py",
         "        if not decider.takes(rows):\n            spark.end_session()\n",
         "        spark.end_session()\n",
         ("tests/unit/cli/test_wiring.py",),

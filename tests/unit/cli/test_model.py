@@ -10,7 +10,7 @@ from migrate.cli import model as command
 from migrate.cli.main import cli
 from migrate.cli.main import plan as plan_command
 from migrate.cli.model import ModelFlow, read_model
-from migrate.cli.wiring import PlanEdges
+from migrate.cli.plan_wiring import PlanEdges
 from migrate.errors import ClusterError, ConfigError
 from migrate.plan.decide import HERE
 from migrate.plan.file import read_plan

@@ -5,7 +5,7 @@ from contextlib import contextmanager, nullcontext
 import pytest
 
 from migrate.cli import plan as command
-from migrate.cli.wiring import PlanEdges
+from migrate.cli.plan_wiring import PlanEdges
 from migrate.errors import Refused, UsageError
 from migrate.mm2.config_file import client_flow
 from migrate.plan.decide import DecidedHere

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from migrate.cli import wiring
+from migrate.cli import plan_wiring, wiring
 from migrate.errors import ClusterError, ConfigError
 from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.record_reader import RecordReader
@@ -34,7 +34,7 @@ def no_spark(monkeypatch):
         pytest.fail("nobody needs Spark yet")
 
     spark = SimpleNamespace(**dict.fromkeys(("machine", "end_session", "end"), fail))
-    monkeypatch.setattr(wiring, "background_spark", lambda *_: nullcontext(spark))
+    monkeypatch.setattr(plan_wiring, "background_spark", lambda *_: nullcontext(spark))
 
 
 def flow(source=PLAIN, target=PLAIN):
@@ -46,20 +46,20 @@ def test_properties_are_resolved_once_for_each_family_of_clients(monkeypatch):
     for name in ("client_settings", "java_settings"):
         resolve = getattr(wiring, name)
         monkeypatch.setattr(wiring, name, lambda of, n=name, r=resolve: resolved.append((n, of.side)) or r(of))
-    with wiring.plan_edges(flow(), False, NoProgress(), OPTIONS) as edges:
+    with plan_wiring.plan_edges(flow(), False, NoProgress(), OPTIONS) as edges:
         clusters = edges.clusters
         assert clusters.source is not None and clusters.comparer is not None
     assert sorted(resolved) == [(name, side) for name in ("client_settings", "java_settings") for side in Side]
 
 
 def test_a_source_that_is_down_needs_no_settings_that_librdkafka_can_use():
-    with wiring.plan_edges(flow(JAVA_ALONE), True, NoProgress(), OPTIONS) as edges:
+    with plan_wiring.plan_edges(flow(JAVA_ALONE), True, NoProgress(), OPTIONS) as edges:
         clusters = edges.clusters
         assert (clusters.source, clusters.source_commits, clusters.comparer, clusters.source_groups) == (None,) * 4
         assert set(clusters.hosted) == {Side.TARGET}
     with (
         pytest.raises(ConfigError, match="sasl.mechanism"),
-        wiring.plan_edges(flow(JAVA_ALONE), False, NoProgress(), OPTIONS),
+        plan_wiring.plan_edges(flow(JAVA_ALONE), False, NoProgress(), OPTIONS),
     ):
         pass
 
@@ -75,7 +75,7 @@ def test_what_is_plugged_in_shows_no_secret():
     end, _ = wiring.endpoints(flow(SECRET), 5.0)
     assert PASSWORD in end.kafka.config.values() and PASSWORD in end.java.secrets
     assert PASSWORD not in repr((end, end.kafka, end.java))
-    with wiring.plan_edges(flow(SECRET, SECRET), False, NoProgress(), OPTIONS) as edges:
+    with plan_wiring.plan_edges(flow(SECRET, SECRET), False, NoProgress(), OPTIONS) as edges:
         assert PASSWORD not in repr(edges)
 
 
@@ -122,24 +122,24 @@ class Logs:
 @pytest.mark.parametrize(
     ("source", "target", "small"),
     [
-        (wiring.MOST_FOR_SMALL, wiring.MOST_FOR_SMALL, True),
-        (wiring.MOST_FOR_SMALL + 1, 0, False),
-        (0, wiring.MOST_FOR_SMALL + 1, False),
+        (plan_wiring.MOST_FOR_SMALL, plan_wiring.MOST_FOR_SMALL, True),
+        (plan_wiring.MOST_FOR_SMALL + 1, 0, False),
+        (0, plan_wiring.MOST_FOR_SMALL + 1, False),
         (0, -1, False),
         (None, 0, True),
     ],
 )
 def test_little_is_to_be_read_where_both_of_mm2s_topics_are_short(source, target, small):
     clusters = [None if length is None else Logs(length) for length in (source, target)]
-    assert wiring._is_small(flow(), *clusters) is small
+    assert plan_wiring._is_small(flow(), *clusters) is small
 
 
 def test_a_long_offsets_topic_or_one_that_is_not_told_is_much_to_read():
     place = TopicPartition(OFFSETS_TOPIC, 0)
     for end, is_long in ((MOST_HELD, False), (MOST_HELD + 1, True)):
         cluster = FakeCluster(ranges={place: LogRange(0, end)})
-        assert wiring._has_long_offsets_topic(cluster) is is_long
-    assert wiring._has_long_offsets_topic(FakeCluster()) and not wiring._has_long_offsets_topic(None)
+        assert plan_wiring._has_long_offsets_topic(cluster) is is_long
+    assert plan_wiring._has_long_offsets_topic(FakeCluster()) and not plan_wiring._has_long_offsets_topic(None)
 
 
 class SparkThere:
@@ -169,8 +169,8 @@ class SparkThere:
 )  # fmt: skip
 def test_spark_ends_once_all_is_read_but_not_before_its_tasks_have_decided(master, rows, ended, monkeypatch):
     spark = SparkThere(master)
-    monkeypatch.setattr(wiring, "background_spark", lambda *_: nullcontext(spark))
-    with wiring.plan_edges(flow(), False, NoProgress(), OPTIONS) as edges:
+    monkeypatch.setattr(plan_wiring, "background_spark", lambda *_: nullcontext(spark))
+    with plan_wiring.plan_edges(flow(), False, NoProgress(), OPTIONS) as edges:
         edges.clusters.records_read(rows)
         edges.clusters.all_read()
         assert spark.ended == ended
