@@ -47,8 +47,8 @@ def name_shared(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterab
         yield checks.GROUP_NAME_SHARED.blocks(
             group, f"no other group of {source} that would be {name(called)} on {target.alias}",
             f"{name(other)} would, which this plan leaves out",
-            "Map one of the two to another name; or, where the other never moves, waive with --accept "
-            "group-name-shared:GROUP.",
+            "Map one of the two to another name; or, where the other never moves, leave it out with --exclude-group or "
+            "waive with --accept group-name-shared:GROUP.",
         )  # fmt: skip
 
 

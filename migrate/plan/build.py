@@ -24,6 +24,7 @@ from migrate.plan.totals import sums_of
 from migrate.row_table import PlanRows
 from migrate.survey.connect_topics import ConnectTopic, without_copy
 from migrate.survey.drain import Drained, DrainFacts, drained
+from migrate.survey.filters import EXCLUDED
 from migrate.survey.groups import other_kinds
 from migrate.survey.other_log import LogProofs, log_proofs, other_log
 from migrate.survey.streams import INTERNAL, Application, application, internal_topics
@@ -175,7 +176,12 @@ def _shared_names(request: PlanRequest, survey: Survey) -> dict[str, str]:
     if not request.group_map:
         return {}
     planned = {survey.target_names.on_target(group): group for group in survey.groups}
-    others = sorted(survey.selected.groups_seen.difference(survey.groups))
+    # What is excluded stays; what a wave does not name moves with another.
+    others = sorted(
+        group
+        for group in survey.selected.groups_seen.difference(survey.groups)
+        if request.filters.group_verdict(group) not in EXCLUDED
+    )
     shared = {}
     for other in others:
         # One that would be left without a name is refused once it is to move.

@@ -14,6 +14,8 @@ from migrate.mm2.settings import java_pattern
 
 # A dot is in many names, and so says nothing.
 _NAME = re.compile(r"[\w.-]+")
+# The verdicts on groups that are not to move at all; the others choose which move now.
+EXCLUDED = frozenset({"exclude-group", "default-exclude"})
 _DEFAULT_EXCLUDES = re.compile("__.*|console-consumer-.*")
 
 

@@ -68,6 +68,14 @@ RENAMING = (
         ("tests/unit/mm2/test_name_map.py", "tests/unit/plan/test_group_map.py"),
     ),
     Mutant(
+        "another-wave-may-take-the-name",
+        "A group that another wave would overwrite on the target is blocked.",
+        "migrate/plan/build.py",
+        "    if not request.group_map:\n",
+        "    if request.group_map:\n",
+        ("tests/unit/plan/test_group_map.py",),
+    ),
+    Mutant(
         "the-last-line-of-a-map-decides",
         "The first line of a map that matches decides.",
         "migrate/mm2/name_map.py",

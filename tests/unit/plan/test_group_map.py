@@ -124,6 +124,12 @@ def test_a_group_of_another_wave_that_would_have_the_same_name_blocks_until_acce
     assert not planned(*world(), policies=accepted, **options).blocked_groups()
 
 
+def test_a_group_that_is_excluded_by_name_never_moves_and_is_in_nobodys_way():
+    without_h = Filters.from_options(exclude_groups=["h"])
+    plan = planned(*world(), group_map=map_of(HEADING, "g,h"), filters=without_h)
+    assert plan.rows.renamed() == {"g": "h"} and not checks_of(plan, "group-name-shared")
+
+
 def test_without_renamed_groups_nobody_looks_for_old_names():
     assert not checks_of(planned(*world()), "group-under-old-name")
 
