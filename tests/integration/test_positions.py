@@ -239,8 +239,10 @@ def test_a_query_with_a_new_checkpoint_and_a_new_folder_reads_every_owed_record_
     verified.expect(0)
     assert f"POSITIONS VERIFIED: {len(planned.at)} positions" in verified.stdout and "moved on by" in verified.stdout
     if planned.copies(planned.topics) != planned.topics:
-        behind = planned.commands.verify("held.plan", "--spark-checkpoint", f"copying={planned.folder('copying')}")
+        folders = (f"copying={planned.folder('copying')}", f"counting={planned.folder('gone')}")
+        behind = planned.commands.verify("held.plan", *(w for f in folders for w in ("--spark-checkpoint", f)))
         assert f"POSITIONS NOT AS PLANNED: {len(planned.at)} of" in behind.expect(1).stdout, "that is A's own folder"
+        assert "CHECKPOINT NOT READ: counting: " in behind.stdout and "NOTHING TO VERIFY" in behind.stdout, "of groups"
     assert counted["exact, once each"] > 0.5 * counted["owed"] > 0
 
 

@@ -103,6 +103,14 @@ HOLDING = (
         ("tests/unit/apply/test_verify_positions.py",),
     ),
     Mutant(
+        "checkpoint-unread-and-verified",
+        "A checkpoint that could not be read is never verified.",
+        "migrate/apply/verify_positions.py",
+        "        if self.unread or standings[PositionStanding.BEHIND] or standings[PositionStanding.ABSENT]:\n",
+        "        if standings[PositionStanding.BEHIND] or standings[PositionStanding.ABSENT]:\n",
+        ("tests/unit/apply/test_verify_positions.py",),
+    ),
+    Mutant(
         "groups-held-up-by-holders",
         "What blocks a holder alone keeps no group from being applied.",
         "migrate/plan/plan.py",
