@@ -14,7 +14,7 @@ from migrate.mm2.flow import Cluster, Flow
 from migrate.model import CheckResult, Failure, GroupState, LogRange, Scope, Side, TopicPartition
 from migrate.plan.decide import HERE, RowDecider, decide, undecided, undecided_positions
 from migrate.plan.header import flow_names, pinned_ranges, planned_states, reading_cost
-from migrate.plan.held import facts_of_positions, origins, partition_counts, position_row
+from migrate.plan.held import counts_of_copies, facts_of_positions, origins, partition_counts, position_row
 from migrate.plan.plan import FORMAT_VERSION, Header, Plan
 from migrate.plan.rows import with_blocks
 from migrate.plan.totals import sums_of
@@ -61,6 +61,7 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecid
             "rows": len(rows),
             "uncommitted_added": len(survey.keys) - committed,
             **{f"filtered:{name}": count for name, count in sorted(survey.selected.filtered.items())},
+            **counts_of_copies(flow, survey),
         },
         mm2_counts={
             **{f"checkpoints topic: {kind}": n for kind, n in sorted(survey.mm2.checkpoints.counts.items())},

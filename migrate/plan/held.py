@@ -7,7 +7,7 @@ from migrate.checks.check import CheckFacts, OpenBatch, PositionFacts
 from migrate.commit_table import CommitTable
 from migrate.mm2.flow import Flow
 from migrate.model import Commits, Decision, HolderKind, Row
-from migrate.plan.plan import PositionOrigin
+from migrate.plan.plan import TARGET_PARTITIONS, Plan, PositionOrigin
 from migrate.survey.other_log import LogProofs
 from migrate.survey.positions import HeldPositions, partitions_without
 from migrate.survey.survey import Survey
@@ -32,6 +32,26 @@ def origins(held: HeldPositions) -> tuple[PositionOrigin, ...]:
         PositionOrigin(r.origin, str(r.kind), r.holder, r.sha256, r.batch, len(r.positions), r.content)
         for r in held.reads
     )
+
+
+def counts_of_copies(flow: Flow, survey: Survey) -> dict[str, int]:
+    """Return how many partitions each topic has on the target that a holder has positions on, as `Header.counts`."""
+    topics = {partition.topic for partition in survey.held.commits.partitions()}
+    counts = partition_counts(flow, survey, sorted(topics)).values()
+    return {f"{TARGET_PARTITIONS}{copy}": count for _, copy, count in counts if count is not None}
+
+
+def partitions_without_place(plan: Plan, holder: str) -> tuple[tuple[str, int], ...]:
+    """Return the partitions of a holder's topics on the target that the plan gives it no offset for, sorted.
+
+    None of them for a plan that was made before their number was kept.
+    """
+    table = plan.holders()[holder]
+    places = set(table.values("target_topic", "partition", "target_offset"))
+    placed = {(topic, partition) for topic, partition, offset in places if offset is not None}
+    topics = sorted({topic for topic, _, _ in places})
+    every = ((topic, p) for topic in topics for p in range(plan.header.counts.get(f"{TARGET_PARTITIONS}{topic}", 0)))
+    return tuple(place for place in every if place not in placed)
 
 
 def partition_counts(

@@ -111,6 +111,14 @@ HOLDING = (
         ("tests/unit/apply/test_verify_positions.py",),
     ),
     Mutant(
+        "unknown-partitions-from-the-end",
+        "A partition without a position is read from its beginning: from its end, records would be skipped.",
+        "migrate/show/positions.py",
+        "EARLIEST = -2\n",
+        "EARLIEST = -1\n",
+        ("tests/unit/show/test_positions.py",),
+    ),
+    Mutant(
         "groups-held-up-by-holders",
         "What blocks a holder alone keeps no group from being applied.",
         "migrate/plan/plan.py",

@@ -7,6 +7,7 @@ import pytest
 from migrate.errors import UsageError
 from migrate.model import Decision, Level
 from migrate.plan.file import read_plan, write_plan
+from migrate.plan.held import partitions_without_place
 from migrate.plan.plan import Plan
 from migrate.row_table import PlanRows
 from migrate.survey.filters import Filters
@@ -151,6 +152,16 @@ def test_a_sink_that_remembers_batches_blocks_and_one_that_was_not_named_warns()
 def test_partitions_without_a_position_are_named():
     assert checks_of(plan_with(read(("job", "t", 0, 55))), "holder-partitions") == ["job"]
     assert not checks_of(plan_with(checkpoint()), "holder-partitions")
+
+
+def test_the_plan_keeps_how_many_partitions_the_copies_of_a_holders_topics_have():
+    plan = plan_with(read(("job", "t", 0, 55)))
+    assert {name: n for name, n in plan.header.counts.items() if "target-partitions" in name} == {
+        "target-partitions:A.t": 2
+    }
+    assert partitions_without_place(plan, "job") == (("A.t", 1),)
+    assert not partitions_without_place(plan_with(checkpoint()), "query")
+    assert "target-partitions" not in str(planned(*world()).header.counts)
 
 
 def test_one_holder_in_two_places_is_wrong_use():
