@@ -77,8 +77,8 @@ class Clusters:
     `held_positions` reads positions outside Kafka; None where none are asked for.
     `begin` is called once both clusters have answered, by a plan: what takes long to start may ask them then how much
     there is to read. `commits_ready` returns once it can read commits, `records_ready` once it can read records;
-    `records_read` is called after the last record was read, with the number of rows that are to be decided, `all_read`
-    after everything was read. None where nothing takes long.
+    `records_read` is called after the last record was read, and positions a second time, with the number of rows that
+    are to be decided, `all_read` after everything was read. None where nothing takes long.
     """
 
     source: ClusterAdmin | None
@@ -98,6 +98,11 @@ class Clusters:
     records_ready: Callable[[], object] | None = None
     records_read: Callable[[int], None] | None = None
     all_read: Callable[[], None] | None = None
+
+    def say_records_read(self, rows: int) -> None:
+        """Call `records_read`, where there is one."""
+        if self.records_read is not None:
+            self.records_read(rows)
 
 
 @dataclass(frozen=True)

@@ -126,8 +126,8 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     pinned = _pin(by, first)
     mm2, comparison = _read_records(by, first, pinned)
     # What reads positions a second time needs it still.
-    if clusters.records_read is not None and not request.positions:
-        clusters.records_read(len(pinned.keys))
+    if not request.positions:
+        clusters.say_records_read(len(pinned.keys))
     hosted = hosted_ahead(clusters)
     source, target, group_facts = first.source, first.target, GroupFacts()
     growth: Mapping[TopicPartition, Growth | Failure] = {}
@@ -138,6 +138,8 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         source, target, growth = _second_look(by, first, pinned)
         group_facts = _read_group_facts(by, first, (source.states, target.states), mm2.syncs_topic, records)
     held = look_again(pinned.held, request, clusters, by.timer)
+    if request.positions:
+        clusters.say_records_read(len(pinned.keys))
     source, target = with_hidden(clusters, source, target, hosted, by.timer)
     if clusters.all_read is not None:
         clusters.all_read()

@@ -119,6 +119,14 @@ HOLDING = (
         ("tests/unit/show/test_positions.py",),
     ),
     Mutant(
+        "large-plans-with-positions-decided-by-the-driver",
+        "A plan with positions says how many rows are to be decided too, so that a cluster can take them.",
+        "migrate/survey/take.py",
+        "    if request.positions:\n        clusters.say_records_read(len(pinned.keys))\n",
+        "",
+        ("tests/unit/plan/test_build.py",),
+    ),
+    Mutant(
         "groups-held-up-by-holders",
         "What blocks a holder alone keeps no group from being applied.",
         "migrate/plan/plan.py",
