@@ -127,6 +127,14 @@ HOLDING = (
         ("tests/unit/plan/test_build.py",),
     ),
     Mutant(
+        "a-groups-end-told-of-its-namesake",
+        "What became of a group is not told of the holder that has its name.",
+        "migrate/show/report_data.py",
+        "_rows(rows, Aftermath(), words) if holder in held",
+        "_rows(rows, after, words) if holder in held",
+        ("tests/unit/show/test_report_data.py",),
+    ),
+    Mutant(
         "groups-held-up-by-holders",
         "What blocks a holder alone keeps no group from being applied.",
         "migrate/plan/plan.py",
