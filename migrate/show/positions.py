@@ -284,6 +284,12 @@ BESIDE: Mapping[str, str] = {
 }
 
 
+OPEN_BATCH = (
+    "What that batch has written already is written twice, unless the sink undoes it: the plan's rows say where it "
+    "begins and ends on the target, and count all of it as read twice."
+)
+
+
 def beside(plan: Plan, form: str, rows: Sequence[Row], holders: Sequence[str] = ()) -> list[str]:
     """Return what has to be known beside a form: the setting that changes with it, and what is not in it.
 
@@ -294,6 +300,8 @@ def beside(plan: Plan, form: str, rows: Sequence[Row], holders: Sequence[str] = 
     # Of all that were chosen: a holder without a single place has no row that could name it.
     if left := sum(offset is None for table in chosen.values() for offset in table.whole("target_offset")):
         lines.append(f"LEFT OUT: {many(left, 'position')} without a place on the target, as --untranslatable says.")
+    left_open = [c for c in plan.header.checks if c.check == "spark-batch-open" and c.accepted and c.subject in chosen]
+    lines += [f"WARNING: {name(c.subject)}: {safe(c.seen)}. {OPEN_BATCH}" for c in left_open]
     missing = [c for c in plan.header.checks if c.check == "holder-partitions" and c.subject in chosen]
     lines += [f"{name(c.subject)}: no position on some partitions ({safe(c.seen)})." for c in missing]
     if form == "spark" and (others := [place for h in chosen for place in partitions_without_place(plan, h)]):

@@ -144,7 +144,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     if clusters.all_read is not None:
         clusters.all_read()
     timings = dict(by.timer.timings)
-    topics = {partition.topic for partition in partitions_of_keys(pinned.keys) | held.commits.partitions()}
+    topics = {partition.topic for partition in partitions_of_keys(pinned.keys) | held.partitions()}
     return Survey(
         source=replace(source, topic_ids={t: i for t, i in sorted(source.topic_ids.items()) if t in topics}),
         target=replace(target, topic_ids=pinned.target_ids),
@@ -247,7 +247,7 @@ def _pin(by: _Surveyor, first: _FirstLook) -> _Pinned:
     if by.request.positions:
         _wait_for_records(by)
     held = read_held(by.request, clusters, timer)
-    topics = {partition.topic for partition in partitions_of_keys(keys) | held.commits.partitions()}
+    topics = {partition.topic for partition in partitions_of_keys(keys) | held.partitions()}
     copies = set(map(flow.policy.target_topic, topics)) & first.target.topics.keys()
     # Before the logs are pinned: of a topic that is created anew from here on, `apply` sees another id.
     text = f"asking {clusters.target.alias} for topic ids"
@@ -257,7 +257,7 @@ def _pin(by: _Surveyor, first: _FirstLook) -> _Pinned:
     ahead, positions = first.positions, Positions()
     if ahead is not None:
         positions = timer.run("positions", "reading MM2's own positions", ahead.result)
-    logs = _pin_logs(by, partitions_of_keys(keys) | held.commits.partitions(), first)
+    logs = _pin_logs(by, partitions_of_keys(keys) | held.partitions(), first)
     return _Pinned(keys, held, target_ids, positions, logs, read_watermarks(clusters, logs, timer), by.now())
 
 
@@ -272,7 +272,8 @@ def _read_records(by: _Surveyor, first: _FirstLook, pinned: _Pinned) -> tuple[Mm
     comparison = _compare(by, pinned)
     answers, question_of = comparison.answers if comparison else {}, window_questions(flow, logs)
     questions = _of_unmatched(pinned.keys, answers, question_of)
-    questions |= _of_unmatched(pinned.held.commits, answers, question_of)
+    for positions in pinned.held.every:
+        questions |= _of_unmatched(positions, answers, question_of)
     if syncs_topic.pinned is not None and questions:
         text = f"finding the syncs around {many(len(questions), 'commit')} that no records place"
         side, topic, log = syncs_topic.side, syncs_topic.topic, syncs_topic.pinned
@@ -300,7 +301,7 @@ def _compare(by: _Surveyor, pinned: _Pinned) -> Comparison | None:
     compares = clusters.comparer is not None and by.request.limits.match_records > 0 and not flow.failback
     compacted = compacted_topics(clusters, logs, by.timer) if compares else frozenset[str]()
     copied = pinned.positions.last_copied_offset
-    works = works_of(flow, pinned.keys, logs, pinned.watermarks, copied, compacted, pinned.held.commits)
+    works = works_of(flow, pinned.keys, logs, pinned.watermarks, copied, compacted, pinned.held.every)
     return compare(clusters, flow, works, by.request.limits, by.timer)
 
 

@@ -127,6 +127,14 @@ HOLDING = (
         ("tests/unit/plan/test_build.py",),
     ),
     Mutant(
+        "open-batch-not-read-twice",
+        "What a batch that was killed may have written counts as read twice.",
+        "migrate/plan/held.py",
+        "    between = max(0, end.target_offset - row.target_offset)\n",
+        "    between = 0\n",
+        ("tests/unit/plan/test_held.py",),
+    ),
+    Mutant(
         "a-groups-end-told-of-its-namesake",
         "What became of a group is not told of the holder that has its name.",
         "migrate/show/report_data.py",
