@@ -214,7 +214,8 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
         raise UsageError(f"{path} is an undo: it restores what was there, and translates nothing.", "Omit --records.")
     checkpoints = checkpoints_of(options["spark_checkpoints"])
     refuse_unknown_holders(plan, [asked.holder for asked in checkpoints])
-    parse_spark_conf(options["spark_conf"])  # wrong use is said before the target is read
+    if checkpoints:
+        parse_spark_conf(options["spark_conf"])  # wrong use is said before the target is read
     flow = _roles(flow, plan)
     # A selection says nothing of the plan as a whole, and so nothing of its blocks without a row.
     selected = bool(options["groups"] or options["only"])
