@@ -1,17 +1,17 @@
 """Whether a Spark query on the target goes on from where the plan says: its checkpoint folder beside the plan's rows.
 
-The folder is read by `migrate.survey.positions.PositionReader`; what it says is compared here. Pure.
+The folder is read by `migrate.survey.positions.PositionReader`; what it says is compared here.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, UsageError
+from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, MigrateError, UsageError
 from migrate.model import Decision, Row
 from migrate.plan.plan import Plan
-from migrate.survey.positions import PositionsRead
+from migrate.survey.positions import CheckpointAsked, PositionReader, PositionsRead
 from migrate.text import many, name, some
 
 
@@ -55,11 +55,11 @@ class PositionFinding:
         planned, where = self.row.target_offset or 0, f"batch {self.batch}"
         match self.standing:
             case PositionStanding.EQUAL:
-                return f"{where} stands at {planned}, as planned"
+                return f"{where} has next offset {planned}, as planned"
             case PositionStanding.MOVED_ON:
-                return f"{where} stands at {self.seen}, moved on by {many((self.seen or 0) - planned, 'offset')}"
+                return f"{where} has next offset {self.seen}, moved on by {many((self.seen or 0) - planned, 'offset')}"
             case PositionStanding.BEHIND:
-                return f"{where} stands at {self.seen}, {planned - (self.seen or 0)} before the planned {planned}"
+                return f"{where} has next offset {self.seen}, {planned - (self.seen or 0)} before the planned {planned}"
             case PositionStanding.LEFT_OUT:
                 return f"the plan gives it no offset to set ({self.row.decision}, {self.row.reason})"
             case PositionStanding.ABSENT:
@@ -71,17 +71,63 @@ class PositionFinding:
         return self.standing in (PositionStanding.EQUAL, PositionStanding.MOVED_ON)
 
 
-def verify_positions(plan: Plan, reads: Iterable[PositionsRead]) -> tuple[PositionFinding, ...]:
+@dataclass(frozen=True, slots=True)
+class UnreadCheckpoint:
+    """A checkpoint folder that was named and could not be read: nothing is known of its holder's positions."""
+
+    holder: str
+    origin: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PositionVerification:
+    """What the folders that were named say, in the plan's order, and which of them could not be read."""
+
+    findings: tuple[PositionFinding, ...] = ()
+    unread: tuple[UnreadCheckpoint, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """1 if a position is behind or absent, or a folder was not read; 4 if the plan gave some no offset; else 0."""
+        standings = counted(self.findings)
+        if self.unread or standings[PositionStanding.BEHIND] or standings[PositionStanding.ABSENT]:
+            return EXIT_FAILED
+        return EXIT_PARTLY if standings[PositionStanding.LEFT_OUT] else EXIT_DONE
+
+
+def read_checkpoints(
+    asked: Iterable[CheckpointAsked], reader: PositionReader
+) -> Iterator[PositionsRead | UnreadCheckpoint]:
+    """Yield what each folder holds. One that cannot be read costs neither the others nor what is known of groups."""
+    for checkpoint in asked:
+        try:
+            yield reader.checkpoint(checkpoint)
+        except Exception as error:
+            yield unread(checkpoint, error)
+
+
+def unread(asked: CheckpointAsked, error: Exception) -> UnreadCheckpoint:
+    """Return a folder as one that was not read, and why."""
+    why = str(error) if isinstance(error, MigrateError) else f"{type(error).__name__}: {error}"
+    return UnreadCheckpoint(asked.holder, asked.url, why)
+
+
+def verify_positions(plan: Plan, reads: Iterable[PositionsRead | UnreadCheckpoint]) -> PositionVerification:
     """Compare folders with the positions of the holders of their names; raises `UsageError` for a name of no holder."""
     found: list[PositionFinding] = []
+    unread: list[UnreadCheckpoint] = []
     for read in reads:
         refuse_unknown_holders(plan, [read.holder])
+        if isinstance(read, UnreadCheckpoint):
+            unread.append(read)
+            continue
         seen = {(p.topic, p.partition): p.source_next for p in read.positions}
         found += [
             PositionFinding(row, read.origin, read.batch, seen.get((row.target_topic, row.partition)))
             for row in plan.holders()[read.holder]
         ]
-    return tuple(found)
+    return PositionVerification(tuple(found), tuple(unread))
 
 
 def refuse_unknown_holders(plan: Plan, holders: Iterable[str]) -> None:
@@ -92,14 +138,6 @@ def refuse_unknown_holders(plan: Plan, holders: Iterable[str]) -> None:
                 f"--spark-checkpoint {name(holder)}: the plan has no holder of that name.",
                 f"Holders: {some(map(name, plan.holders()), 5) or 'none'}.",
             )
-
-
-def exit_code_of(findings: Iterable[PositionFinding]) -> int:
-    """Return 1 if a position is behind or absent, 4 if the plan gave some no offset, else 0."""
-    standings = {finding.standing for finding in findings}
-    if standings & {PositionStanding.BEHIND, PositionStanding.ABSENT}:
-        return EXIT_FAILED
-    return EXIT_PARTLY if PositionStanding.LEFT_OUT in standings else EXIT_DONE
 
 
 def counted(findings: Iterable[PositionFinding]) -> Counter[PositionStanding]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from migrate.checks import clusters, group_kinds, groups, mm2, positions, topics
 from migrate.checks import rows as row_checks
 from migrate.checks.check import CheckFacts, Judge, Judged
-from migrate.checks.registry import CHECKS, CONNECT_INTERNAL_TOPICS, ESTIMATED_ROWS, NEVER_ACCEPTABLE
+from migrate.checks.registry import CHECKS, NEVER_ACCEPTABLE
 from migrate.model import CheckResult, Level, Scope
 from migrate.row_table import PlanRows
 from migrate.survey.policies import Policies
@@ -42,13 +42,6 @@ def _judge(judged: Judged) -> Judge:
     return judge
 
 
-def _is_of_positions(judged: Judged) -> bool:
-    """True if a judge looks at rows or topics alone, of whomever they are, or at holders."""
-    if CONNECT_INTERNAL_TOPICS in judged.checks:
-        return False
-    return all(c.scope in (Scope.ROW, Scope.TOPIC, Scope.HOLDER) or c is ESTIMATED_ROWS for c in judged.checks)
-
-
 def run_on_positions(
     facts: CheckFacts, held: PlanRows, policies: Policies, of_groups: Iterable[CheckResult]
 ) -> tuple[CheckResult, ...]:
@@ -58,7 +51,8 @@ def run_on_positions(
     """
     said = {(c.check, c.scope, c.subject) for c in of_groups if c.level is not Level.PASS}
     results = []
-    for judged in filter(_is_of_positions, JUDGES) if held else ():
+    of_positions = (judged for judged in JUDGES if all(check.holds_for_positions for check in judged.checks))
+    for judged in of_positions if held else ():
         for result in judged.judge(facts, held, policies):
             if result.level is Level.PASS and result.scope is not Scope.HOLDER:
                 results.append(replace(result, subject=f"{result.subject} of positions"))

@@ -4,6 +4,7 @@ How a check judges lives in the module of its subject, under `@judges`; `migrate
 """
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from migrate.errors import UsageError
 from migrate.model import CheckResult, Level, Scope
@@ -19,12 +20,24 @@ from migrate.survey.policies import (
 from migrate.survey.policies import SOURCE_TOPIC_MISSING as NO_SOURCE_TOPIC
 
 
+class HoldsFor(StrEnum):
+    """Whose commits or positions a check looks at; `ITS_SCOPE` leaves it to the scope."""
+
+    ITS_SCOPE = "its-scope"
+    GROUPS = "groups"
+    BOTH = "both"
+
+
+# Rows and topics are looked at in the same way, of whomever they are.
+_SCOPES_OF_POSITIONS = frozenset({Scope.ROW, Scope.TOPIC, Scope.HOLDER})
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """A named check, and its results.
 
-    `scope` is what its subjects are. `can_be_accepted` is True where a waiver turns its blocks into warnings, False
-    where none ever does, None where it blocks nothing or another option decides.
+    `scope` is what its subjects are, and `holds_for` whose. `can_be_accepted` is True where a waiver turns its blocks
+    into warnings, False where none ever does, None where it blocks nothing or another option decides.
     `needs_records` says that only comparing records around every commit answers it: `status` leaves it to `plan`.
     `of_mm2` says that it is about MirrorMaker 2 itself: behind another replicator nobody asks.
     """
@@ -34,6 +47,14 @@ class Check:
     can_be_accepted: bool | None = None
     needs_records: bool = False
     of_mm2: bool = False
+    holds_for: HoldsFor = HoldsFor.ITS_SCOPE
+
+    @property
+    def holds_for_positions(self) -> bool:
+        """True if it looks at positions outside Kafka too, or at these alone."""
+        if self.holds_for is HoldsFor.ITS_SCOPE:
+            return self.scope in _SCOPES_OF_POSITIONS
+        return self.holds_for is HoldsFor.BOTH
 
     def __str__(self) -> str:
         return self.name
@@ -116,14 +137,14 @@ COMMITS_MOVING = Check("commits-moving", Scope.GROUP)
 GROUP_PROTOCOL = Check("group-protocol", Scope.GROUP)
 KAFKA_STREAMS = Check("kafka-streams", Scope.GROUP)
 CONNECT_SINK = Check("connect-sink", Scope.GROUP)
-CONNECT_INTERNAL_TOPICS = Check("connect-internal-topics", Scope.TOPIC)
+CONNECT_INTERNAL_TOPICS = Check("connect-internal-topics", Scope.TOPIC, holds_for=HoldsFor.GROUPS)
 VENDOR_GROUPS = Check("vendor-groups", Scope.CLUSTER)
 MM2_GROUP_FILTER = Check("mm2-group-filter", Scope.GROUP, of_mm2=True)
 OLD_OFFSET_SYNCS = Check("old-offset-syncs", Scope.CLUSTER, of_mm2=True)
 OLD_CHECKPOINTS = Check("old-checkpoints", Scope.CLUSTER, of_mm2=True)
 TARGET_TOPIC_DEDICATED = Check("target-topic-dedicated", Scope.TOPIC)
 TARGET_RETENTION = Check("target-retention", Scope.ROW)
-ESTIMATED_ROWS = Check("estimated-rows", Scope.CLUSTER, needs_records=True)
+ESTIMATED_ROWS = Check("estimated-rows", Scope.CLUSTER, needs_records=True, holds_for=HoldsFor.BOTH)
 SPARK_BATCH_OPEN = Check("spark-batch-open", Scope.HOLDER, can_be_accepted=True)
 STATE_WOULD_COUNT_TWICE = Check("state-would-count-twice", Scope.HOLDER, can_be_accepted=True, needs_records=True)
 SINK_REMEMBERS_BATCHES = Check("sink-remembers-batches", Scope.HOLDER, can_be_accepted=True)

@@ -18,11 +18,17 @@ from migrate.apply.run import ApplyClusters, ApplyOptions, refuse_earlier_format
 from migrate.apply.signatures import Signature, signatures_beside
 from migrate.apply.undo import undo_plan
 from migrate.apply.verify import Known, joint_exit_code, verify, with_members
-from migrate.apply.verify_positions import PositionFinding, exit_code_of, refuse_unknown_holders, verify_positions
+from migrate.apply.verify_positions import (
+    PositionVerification,
+    read_checkpoints,
+    refuse_unknown_holders,
+    unread,
+    verify_positions,
+)
 from migrate.apply.write import Interruption
 from migrate.cli.position_options import checkpoints_of
 from migrate.cli.sign import refusal
-from migrate.cli.wiring import apply_edges, held_positions
+from migrate.cli.wiring import apply_edges, held_positions, parse_spark_conf
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
 from migrate.kafka.hosted import get_ready
@@ -216,6 +222,8 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
         raise UsageError(f"{path} is an undo: it restores what was there, and translates nothing.", "Omit --records.")
     checkpoints = checkpoints_of(options["spark_checkpoints"])
     refuse_unknown_holders(plan, [asked.holder for asked in checkpoints])
+    if checkpoints:
+        parse_spark_conf(options["spark_conf"])  # wrong use is said before the target is read
     flow = _roles(flow, plan)
     # A selection says nothing of the plan as a whole, and so nothing of its blocks without a row.
     selected = bool(options["groups"] or options["only"])
@@ -244,7 +252,7 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
             )
             proof = prove(rows, verification.findings, *sides, progress, options["limit"])
     held = _verified_positions(plan, checkpoints, progress, options)
-    code = joint_exit_code(verification.exit_code, proof.exit_code if proof else EXIT_DONE, exit_code_of(held or ()))
+    code = joint_exit_code(*(result.exit_code for result in (verification, proof, held) if result is not None))
     if options["form"] == "json":
         return list(verify_document(verification, plan, proof, held)), code
     lines = list(verify_lines(verification, plan, options["width"], options["colour"]))
@@ -259,13 +267,17 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
 
 def _verified_positions(
     plan: Plan, checkpoints: Sequence[CheckpointAsked], progress: Progress, options: Mapping[str, Any]
-) -> Sequence[PositionFinding] | None:
+) -> PositionVerification | None:
     """Compare the checkpoint folders that were named with the plan's positions; None where none were."""
     if not checkpoints:
         return None
-    with held_positions(options) as reader:
-        progress.step(f"reading {many(len(checkpoints), 'checkpoint')}")
-        return verify_positions(plan, [reader.checkpoint(asked) for asked in checkpoints])
+    progress.step(f"reading {many(len(checkpoints), 'checkpoint')}")
+    try:
+        with held_positions(options) as reader:
+            return verify_positions(plan, list(read_checkpoints(checkpoints, reader)))
+    except Exception as error:
+        # A machine without Java, say: what was found of the groups is told all the same.
+        return verify_positions(plan, [unread(asked, error) for asked in checkpoints])
 
 
 def _roles(flow: Flow, plan: Plan) -> Flow:

@@ -24,6 +24,7 @@ from migrate.show.positions import (
     csv_of_positions,
     json_lines_of_positions,
     kcg,
+    on_every_partition,
     rewritten_batch,
     selected,
 )
@@ -53,7 +54,7 @@ def positions(plan: Path, holders: tuple[str, ...], form: str, side: str, out: P
     if form == SPARK_CHECKPOINT:
         _write_checkpoints(made, rows, Side(side), out)
     else:
-        _print(rows, form, Side(side), out)
+        _print(made, rows, form, Side(side), out)
     for line in beside(made, form, rows, chosen):
         click.echo(line, err=True)
     return 0
@@ -75,8 +76,10 @@ def _matching(plan: Plan, patterns: Sequence[str]) -> list[str]:
     return [holder for holder in plan.holders() if holder in chosen]
 
 
-def _print(rows: Sequence[Row], form: str, side: Side, out: Path | None) -> None:
+def _print(plan: Plan, rows: Sequence[Row], form: str, side: Side, out: Path | None) -> None:
     held = by_holder(rows, side)
+    if form == "spark" and side is Side.TARGET:
+        held = [on_every_partition(plan, one) for one in held]
     if form in OF_ONE_HOLDER and len(held) > 1:
         if out is None:
             raise UsageError(

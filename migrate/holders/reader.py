@@ -62,17 +62,16 @@ class HolderReader:
             found = batches(begun, finished, name(asked.url))
             where = f"{asked.url}/offsets/{found.finished}"
             content = _decoded(self._content(where), where)
+            positions = _positions_of(asked.holder, content, where)
+            ends: tuple[HeldPosition, ...] = ()
+            if found.begun is not None:
+                where = f"{asked.url}/offsets/{found.begun}"
+                ends = _positions_of(asked.holder, _decoded(self._content(where), where), where)
             stateful = bool(self._names(f"{asked.url}/state"))
-        offsets = kafka_offsets(content, name(where))
-        positions = tuple(
-            HeldPosition(asked.holder, topic, partition, offset)
-            for topic, partitions in sorted(offsets.items())
-            for partition, offset in sorted(partitions.items())
-        )
         digest = hashlib.sha256(f"{found.finished} {found.begun}\n{content}".encode()).hexdigest()
         return PositionsRead(
             asked.url, HolderKind.SPARK_CHECKPOINT, positions, digest, asked.holder, found.finished, content,
-            found.begun, stateful,
+            found.begun, stateful, ends,
         )  # fmt: skip
 
     def remembers_batches(self, sink: str) -> bool:
@@ -137,6 +136,15 @@ class HolderReader:
             # Through a file: py4j would hold the whole of it three times, as text.
             files.copyToLocalFile(False, path, target, True)
             return copy.read_bytes()
+
+
+def _positions_of(holder: str, content: str, where: str) -> tuple[HeldPosition, ...]:
+    """Return what the Kafka sources of a batch want next."""
+    return tuple(
+        HeldPosition(holder, topic, partition, offset)
+        for topic, partitions in sorted(kafka_offsets(content, name(where)).items())
+        for partition, offset in sorted(partitions.items())
+    )
 
 
 def _decoded(raw: bytes, origin: str) -> str:

@@ -17,7 +17,14 @@ from migrate.mm2.flow import Cluster, Flow
 from migrate.model import CheckResult, Failure, GroupState, LogRange, Scope, Side, TopicPartition
 from migrate.plan.decide import HERE, RowDecider, decide, undecided, undecided_positions
 from migrate.plan.header import flow_names, pinned_ranges, planned_states, reading_cost
-from migrate.plan.held import facts_of_positions, origins, partition_counts, position_row
+from migrate.plan.held import (
+    counts_of_copies,
+    facts_of_positions,
+    origins,
+    partition_counts,
+    position_row,
+    with_open_batches,
+)
 from migrate.plan.plan import FORMAT_VERSION, Header, Plan
 from migrate.plan.rows import with_blocks
 from migrate.plan.totals import sums_of
@@ -65,6 +72,7 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecid
             "rows": len(rows),
             "uncommitted_added": len(survey.keys) - committed,
             **{f"filtered:{name}": count for name, count in sorted(survey.selected.filtered.items())},
+            **counts_of_copies(flow, survey),
         },
         mm2_counts={
             **{f"checkpoints topic: {kind}": n for kind, n in sorted(survey.mm2.checkpoints.counts.items())},
@@ -98,10 +106,15 @@ def _judged_positions(
     request: PlanRequest, survey: Survey, facts: CheckFacts, of_groups: tuple[CheckResult, ...]
 ) -> tuple[PlanRows, tuple[CheckResult, ...]]:
     """Return the positions before blocks are laid over them, and what the checks say beside what they say of groups."""
-    translated = chain.from_iterable(decide(undecided_positions(request, survey)))
-    rows = PlanRows.of(position_row(row, survey.held) for row in translated)
+    held = survey.held
+    translated, ends = (
+        chain.from_iterable(decide(undecided_positions(request, survey, offsets))) for offsets in held.every
+    )
+    rows = PlanRows.of(position_row(row, held) for row in translated)
     own = facts_of_positions(facts, request.flow, survey)
-    return rows, checklist.run_on_positions(own, rows, request.policies, of_groups)
+    results = checklist.run_on_positions(own, rows, request.policies, of_groups)
+    # After the checks: a state is not of the batch that was not finished.
+    return with_open_batches(rows, ends, held), results
 
 
 def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFacts:

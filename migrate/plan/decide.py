@@ -186,10 +186,9 @@ def undecided(request: PlanRequest, survey: Survey) -> Undecided:
     return _undecided(request, survey, partitions_of_keys(survey.keys), checkpoints, _cases(survey))
 
 
-def undecided_positions(request: PlanRequest, survey: Survey) -> Undecided:
+def undecided_positions(request: PlanRequest, survey: Survey, held: GroupCommits) -> Undecided:
     """Return the holders of positions outside Kafka, each as a group that is nowhere on the target."""
     # What a group of a holder's name has, commits or checkpoints, is not the holder's.
-    held = survey.held.commits
     cases = (GroupCase(holder, commits, {}) for holder, commits in held.groups().items())
     return _undecided(request, survey, held.partitions(), {}, cases)
 

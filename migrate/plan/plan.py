@@ -28,6 +28,8 @@ TABLES_SINCE = 5
 ADDED_IN = {"source_topic_ids": 4, "undoes_events": 4, "undoes_digest": 4, "positions": 7}
 # The same of rows.
 ROW_FIELDS_ADDED_IN = {"live_source_offset": 6, "holder_kind": 7, "position_meaning": 7, "target_group": 7}
+# How many partitions a topic of the target has that positions are on, among the header's counts.
+TARGET_PARTITIONS = "target-partitions:"
 # What becomes of a position: its owner sets it, or it is left as it is.
 _OF_POSITIONS = frozenset({Decision.MANUAL, Decision.BLOCK, Decision.SKIP})
 # Names the time whose commits a plan translates, where these are not those of now.
@@ -86,7 +88,8 @@ class Header:
     `kind` is "plan" or "undo". Cluster ids are "" where that cluster was not read (source down). `flow` are the names
     used (policy, separator, MM2 topics), `settings` the options chosen (filters, policies, limits) and `waivers` the
     `--accept` values. `counts` hold "commits_read", "rows", "uncommitted_added" and one "filtered:<filter>" per filter
-    that took something; `mm2_counts` what was read from MM2's topics, rejects by reason included. `timings` are seconds
+    that took something, and one `TARGET_PARTITIONS` and a name per topic of the target that a holder's positions are
+    on: how many it has; `mm2_counts` what was read from MM2's topics, rejects by reason included. `timings` are seconds
     per step. `comparison` is what comparing records cost, empty where none were compared: "partitions", "left_out", and
     per side "<side>_bytes_estimated", "<side>_bytes_fetched", "<side>_records_estimated", "<side>_records_read". `sums`
     add up the rows (`migrate.plan.totals.sums_of`): by grade, re-reads, what MM2's newest checkpoints would cost.

@@ -7,11 +7,12 @@ holder's own meaning. What is printed beside a form says which setting has to ch
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from migrate.errors import Refused, UsageError
 from migrate.model import Decision, HolderKind, Meaning, Row, Side
+from migrate.plan.held import partitions_without_place
 from migrate.plan.plan import Plan, PositionOrigin
 from migrate.row_table import GroupRows
 from migrate.show.plan_export import csv_line
@@ -22,6 +23,8 @@ CSV_COLUMNS = ("holder", "topic", "partition", "offset", "meaning", "grade", "re
 # A holder that keeps the last record done has none to keep before the first one.
 NONE = "none"
 SPARK_CHECKPOINT = "spark-checkpoint"
+# Spark's word for the beginning of a partition.
+EARLIEST = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,15 @@ def by_holder(rows: Sequence[Row], side: Side) -> list[HolderPositions]:
         HolderPositions(holder, tuple(sorted(_place(row, side) for row in of_holder)))
         for holder, of_holder in groupby(rows, key=lambda row: row.group)
     ]
+
+
+def on_every_partition(plan: Plan, of: HolderPositions) -> HolderPositions:
+    """Return the positions with `EARLIEST` on the partitions of their topics on the target that have none.
+
+    Spark refuses `startingOffsets` that do not name every partition; from the beginning, nothing is skipped.
+    """
+    others = ((topic, partition, EARLIEST) for topic, partition in partitions_without_place(plan, of.holder))
+    return replace(of, places=tuple(sorted((*of.places, *others))))
 
 
 def csv_of_positions(rows: Sequence[Row], side: Side) -> Iterator[str]:
@@ -231,8 +243,7 @@ BESIDE: Mapping[str, str] = {
         "and a NEW checkpointLocation: the option counts only there. Batch numbers begin at 0 again: a sink "
         "that remembers them (Spark's file sink by its _spark_metadata, a foreachBatch that skips batches "
         "which it has had) drops the first batches in silence, so give it a new output folder too, or use "
-        "--format spark-checkpoint. For stateless queries. Spark wants every partition of each topic: add "
-        "those that it misses with -2 (earliest)."
+        "--format spark-checkpoint. For stateless queries."
     ),
     SPARK_CHECKPOINT: (
         "Copy the query's checkpoint folder, replace offsets/N in the copy by the one written here (and "
@@ -273,6 +284,12 @@ BESIDE: Mapping[str, str] = {
 }
 
 
+OPEN_BATCH = (
+    "What that batch has written already is written twice, unless the sink undoes it: the plan's rows say where it "
+    "begins and ends on the target, and count all of it as read twice."
+)
+
+
 def beside(plan: Plan, form: str, rows: Sequence[Row], holders: Sequence[str] = ()) -> list[str]:
     """Return what has to be known beside a form: the setting that changes with it, and what is not in it.
 
@@ -283,8 +300,17 @@ def beside(plan: Plan, form: str, rows: Sequence[Row], holders: Sequence[str] = 
     # Of all that were chosen: a holder without a single place has no row that could name it.
     if left := sum(offset is None for table in chosen.values() for offset in table.whole("target_offset")):
         lines.append(f"LEFT OUT: {many(left, 'position')} without a place on the target, as --untranslatable says.")
+    left_open = [c for c in plan.header.checks if c.check == "spark-batch-open" and c.accepted and c.subject in chosen]
+    lines += [f"WARNING: {name(c.subject)}: {safe(c.seen)}. {OPEN_BATCH}" for c in left_open]
     missing = [c for c in plan.header.checks if c.check == "holder-partitions" and c.subject in chosen]
     lines += [f"{name(c.subject)}: no position on some partitions ({safe(c.seen)})." for c in missing]
+    if form == "spark" and (others := [place for h in chosen for place in partitions_without_place(plan, h)]):
+        lines.append(
+            f"{many(len(others), 'partition')} at {EARLIEST}, which is earliest: "
+            f"{some([f'{topic}-{partition}' for topic, partition in others], 5)}. Spark wants every partition of its "
+            "topics named, and nothing is known of these: from the beginning, no record is skipped. What the query "
+            "has read of them already, it reads again."
+        )
     inexact = [row for row in rows if row.rereads_at_most != 0]
     if inexact:
         lines.append(

@@ -4,22 +4,21 @@ The verdict comes first, then what is not as planned, what moved on, what was no
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from migrate.apply.not_written import NotWritten, WhyNotWritten
 from migrate.apply.record_proof import FAILED, Next, RecordProof, RecordVerdict, RowProof
 from migrate.apply.verify import Standing, Verification, VerifyFinding, joint_exit_code
-from migrate.apply.verify_positions import PositionFinding, exit_code_of
+from migrate.apply.verify_positions import PositionVerification
 from migrate.clock import iso
-from migrate.errors import EXIT_DONE
 from migrate.match.equality import Part
 from migrate.match.next_record import NextRecord
 from migrate.model import Failure
 from migrate.plan.plan import Plan
 from migrate.show.streamed_json import document_lines, fields_of
 from migrate.show.table import Column, Layout, at_most, columns, layout, names, tally, wrapped
-from migrate.show.verify_positions import position_document
+from migrate.show.verify_positions import position_document, unread_document
 from migrate.text import Colour, both_names, cells, many, name, paint, safe
 
 ROWS_SHOWN = 200
@@ -170,14 +169,14 @@ def verify_document(
     verification: Verification,
     plan: Plan,
     proof: RecordProof | None,
-    positions: Sequence[PositionFinding] | None = None,
+    positions: PositionVerification | None = None,
 ) -> Iterator[str]:
     """Return one JSON document in lines: what is committed beside what was planned, and the records if they were read.
 
     `left_out` are the rows that were not written, by the plan or by apply, `blocks` the open blocks without a row.
-    `positions` are those of checkpoints that were read, None where none was.
+    `positions` are those of checkpoints that were named, None where none was.
     """
-    codes = verification.exit_code, proof.exit_code if proof else EXIT_DONE, exit_code_of(positions or ())
+    codes = [result.exit_code for result in (verification, proof, positions) if result is not None]
     head: dict[str, Any] = {
         "fingerprint": plan.fingerprint,
         "source": plan.header.source_alias,
@@ -197,7 +196,8 @@ def verify_document(
         head |= {"record_counts": proof.counts(), "record_rows_left_out": proof.left_out}
         lists["records"] = map(_document, proof.rows)
     if positions is not None:
-        lists["positions"] = map(position_document, positions)
+        lists["positions"] = map(position_document, positions.findings)
+        lists["checkpoints_not_read"] = map(unread_document, positions.unread)
     return document_lines(head, lists)
 
 

@@ -1,23 +1,34 @@
 """Checkpoints beside a plan's positions, as text and as plain values for JSON. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from migrate.apply.verify_positions import PositionFinding, PositionStanding, counted
+from migrate.apply.verify_positions import (
+    PositionFinding,
+    PositionStanding,
+    PositionVerification,
+    UnreadCheckpoint,
+    counted,
+)
 from migrate.show.table import at_most, wrapped
 from migrate.text import Colour, many, name, paint
 
 SHOWN = 200
 
 
-def position_lines(findings: Sequence[PositionFinding], width: int, colour: bool) -> Iterator[str]:
+def position_lines(verified: PositionVerification, width: int, colour: bool) -> Iterator[str]:
     """Yield how checkpoints stand: a verdict, then what is not as planned and what has moved on."""
+    for one in verified.unread:
+        yield from wrapped(paint(f"CHECKPOINT NOT READ: {name(one.holder)}: {one.why}", Colour.RED, colour), width)
+    findings = verified.findings
+    if not findings and verified.unread:
+        return
     bad = [finding for finding in findings if not finding.is_good]
     wrong = [finding for finding in bad if finding.standing is not PositionStanding.LEFT_OUT]
     good, total = len(findings) - len(bad), many(len(findings), "position")
     if wrong:
         text, tone = f"POSITIONS NOT AS PLANNED: {len(wrong)} of {total}", Colour.RED
-    elif bad:
+    elif bad or verified.unread:
         text, tone = f"POSITIONS VERIFIED IN PART: {good} of {total}", Colour.YELLOW
     else:
         text, tone = f"POSITIONS VERIFIED: {total}", Colour.GREEN
@@ -28,6 +39,11 @@ def position_lines(findings: Sequence[PositionFinding], width: int, colour: bool
     yield from at_most(
         [_told(finding) for finding in (*bad, *moved)], SHOWN, width, "more; --format json has every one"
     )
+
+
+def unread_document(unread: UnreadCheckpoint) -> dict[str, str]:
+    """Return a checkpoint that was not read as plain values."""
+    return {"holder": unread.holder, "origin": unread.origin, "why": unread.why}
 
 
 def position_document(finding: PositionFinding) -> dict[str, Any]:

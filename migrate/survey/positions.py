@@ -64,7 +64,8 @@ class PositionsRead:
 
     `holder` is "" for a file. `sha256` is over its content, and is what tells whether it has changed. `batch` is the
     number of the batch whose offsets these are, and `content` the text of its file; None and "" for a file.
-    `open_batch` is the number of a batch that was begun after it and not finished, None where there is none.
+    `open_batch` is the number of a batch that was begun after it and not finished, None where there is none, and
+    `open_ends` where it would have ended.
     `is_stateful` is True where the folder holds a state.
     """
 
@@ -77,6 +78,7 @@ class PositionsRead:
     content: str = ""
     open_batch: int | None = None
     is_stateful: bool = False
+    open_ends: tuple[HeldPosition, ...] = ()
 
 
 class PositionReader(Protocol):
@@ -99,6 +101,8 @@ class PositionReader(Protocol):
 class HeldPositions:
     """All positions of a plan, by holder. `commits` are what `GroupCommits` is of groups: next records wanted.
 
+    `open_ends` are the ends of batches that were begun at these and not finished, of holders that have such a batch.
+
     `moved` names the origins that were another at a second look; `unread` says why that look failed, "" where it did
     not. `sinks` say of holders whether their sink remembers batch numbers.
     """
@@ -111,6 +115,16 @@ class HeldPositions:
     unread: str = ""
     sinks: Mapping[str, bool] = field(default_factory=dict)
     stateful: frozenset[str] = frozenset()
+    open_ends: GroupCommits = field(default_factory=lambda: GroupCommits({}))
+
+    @property
+    def every(self) -> tuple[GroupCommits, ...]:
+        """All offsets that are to be translated."""
+        return self.commits, self.open_ends
+
+    def partitions(self) -> set[TopicPartition]:
+        """Return the partitions that some of them are on."""
+        return self.commits.partitions() | self.open_ends.partitions()
 
     def meaning(self, holder: str, topic: str, partition: int) -> Meaning:
         """Return what a holder means by the number that it keeps of a partition."""
@@ -146,7 +160,13 @@ def held(reads: Sequence[PositionsRead], asked: PositionsAsked, sinks: Mapping[s
                 f"Holders: {', '.join(map(name, sorted(kinds)[:5])) or 'none'}.",
             )
     stateful = asked.stateful | {read.holder for read in reads if read.is_stateful}
-    return HeldPositions(tuple(reads), GroupCommits(by_holder), kinds, frozenset(last), (), "", sinks, stateful)
+    ends = {
+        read.holder: {TopicPartition(*end[1:3]): Commit(end.source_next) for end in read.open_ends} for read in reads
+    }
+    return HeldPositions(
+        tuple(reads), GroupCommits(by_holder), kinds, frozenset(last), sinks=sinks, stateful=stateful,
+        open_ends=GroupCommits(ends),
+    )  # fmt: skip
 
 
 def parse_csv(lines: Iterable[str], origin: str) -> Iterator[HeldPosition]:

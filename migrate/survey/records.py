@@ -5,7 +5,7 @@ pinned, so that what it has copied by then lies below those ends; high watermark
 a transaction that opens in between still shows.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 
 from migrate.commit_table import GroupCommits, committed_offsets
@@ -85,14 +85,14 @@ def works_of(
     watermarks: Watermarks,
     last_copied_offset: Mapping[TopicPartition, int],
     compacted: Collection[str] = (),
-    positions: GroupCommits | None = None,
+    positions: Iterable[GroupCommits] = (),
 ) -> tuple[Work, ...]:
     """Return one work per partition that has a commit which the laws translate, in order of the source's names.
 
     `compacted` are the target's topics that a cleaner works on; `positions` are those of holders outside Kafka.
     """
     committed: dict[TopicPartition, set[int]] = {}
-    for _, partition, offset in chain(committed_offsets(keys), committed_offsets(positions or {})):
+    for _, partition, offset in chain(committed_offsets(keys), *map(committed_offsets, positions)):
         log = logs.source.get(partition)
         if isinstance(log, LogRange) and offset <= log.end:
             committed.setdefault(partition, set()).add(offset)

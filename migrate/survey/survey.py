@@ -83,8 +83,8 @@ class Clusters:
     `memory` has what an earlier plan of the same run has read of the source; None where the run makes one plan.
     `begin` is called once both clusters have answered, by a plan: what takes long to start may ask them then how much
     there is to read. `commits_ready` returns once it can read commits, `records_ready` once it can read records;
-    `records_read` is called after the last record was read, with the number of rows that are to be decided, `all_read`
-    after everything was read. None where nothing takes long.
+    `records_read` is called after the last record was read, and positions a second time, with the number of rows that
+    are to be decided, `all_read` after everything was read. None where nothing takes long.
     `target_names` are those that the target's edges put in place of the source's (`named`).
     """
 
@@ -119,6 +119,11 @@ class Clusters:
             target_groups=renamed_facts(self.target_groups, names),
             target_names=names,
         )
+
+    def say_records_read(self, rows: int) -> None:
+        """Call `records_read`, where there is one."""
+        if self.records_read is not None:
+            self.records_read(rows)
 
 
 @dataclass(frozen=True)

@@ -127,8 +127,8 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     pinned = _pin(by, first)
     mm2, comparison = _read_records(by, first, pinned)
     # What reads positions a second time needs it still.
-    if clusters.records_read is not None and not request.positions:
-        clusters.records_read(len(pinned.keys))
+    if not request.positions:
+        clusters.say_records_read(len(pinned.keys))
     hosted = hosted_ahead(clusters)
     source, target, group_facts = first.source, first.target, GroupFacts()
     growth: Mapping[TopicPartition, Growth | Failure] = {}
@@ -139,11 +139,13 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         source, target, growth = _second_look(by, first, pinned)
         group_facts = _read_group_facts(by, first, (source.states, target.states), mm2.syncs_topic, records)
     held = look_again(pinned.held, request, clusters, by.timer)
+    if request.positions:
+        clusters.say_records_read(len(pinned.keys))
     source, target = with_hidden(clusters, source, target, hosted, by.timer)
     if clusters.all_read is not None:
         clusters.all_read()
     timings = dict(by.timer.timings)
-    topics = {partition.topic for partition in partitions_of_keys(pinned.keys) | held.commits.partitions()}
+    topics = {partition.topic for partition in partitions_of_keys(pinned.keys) | held.partitions()}
     return Survey(
         source=replace(source, topic_ids={t: i for t, i in sorted(source.topic_ids.items()) if t in topics}),
         target=replace(target, topic_ids=pinned.target_ids),
@@ -262,7 +264,7 @@ def _pin(by: _Surveyor, first: _FirstLook) -> _Pinned:
     if by.request.positions:
         _wait_for_records(by)
     held = read_held(by.request, clusters, timer)
-    topics = {partition.topic for partition in partitions_of_keys(keys) | held.commits.partitions()}
+    topics = {partition.topic for partition in partitions_of_keys(keys) | held.partitions()}
     copies = set(map(flow.policy.target_topic, topics)) & first.target.topics.keys()
     # Before the logs are pinned: of a topic that is created anew from here on, `apply` sees another id.
     text = f"asking {clusters.target.alias} for topic ids"
@@ -274,7 +276,7 @@ def _pin(by: _Surveyor, first: _FirstLook) -> _Pinned:
         positions = Positions(unknown=NOT_MM2)
     elif ahead is not None:
         positions = timer.run("positions", "reading MM2's own positions", ahead.result)
-    logs = _pin_logs(by, partitions_of_keys(keys) | held.commits.partitions(), first)
+    logs = _pin_logs(by, partitions_of_keys(keys) | held.partitions(), first)
     return _Pinned(keys, held, target_ids, positions, logs, read_watermarks(clusters, logs, timer), by.now())
 
 
@@ -289,7 +291,8 @@ def _read_records(by: _Surveyor, first: _FirstLook, pinned: _Pinned) -> tuple[Mm
     comparison = _compare(by, pinned)
     answers, question_of = comparison.answers if comparison else {}, window_questions(flow, logs)
     questions = _of_unmatched(pinned.keys, answers, question_of)
-    questions |= _of_unmatched(pinned.held.commits, answers, question_of)
+    for positions in pinned.held.every:
+        questions |= _of_unmatched(positions, answers, question_of)
     if syncs_topic.pinned is not None and questions:
         text = f"finding the syncs around {many(len(questions), 'commit')} that no records place"
         side, topic, log = syncs_topic.side, syncs_topic.topic, syncs_topic.pinned
@@ -317,7 +320,7 @@ def _compare(by: _Surveyor, pinned: _Pinned) -> Comparison | None:
     compares = clusters.comparer is not None and by.request.limits.match_records > 0 and not flow.failback
     compacted = compacted_topics(clusters, logs, by.timer) if compares else frozenset[str]()
     copied = pinned.positions.last_copied_offset
-    works = works_of(flow, pinned.keys, logs, pinned.watermarks, copied, compacted, pinned.held.commits)
+    works = works_of(flow, pinned.keys, logs, pinned.watermarks, copied, compacted, pinned.held.every)
     return compare(clusters, flow, works, by.request.limits, by.timer)
 
 

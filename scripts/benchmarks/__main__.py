@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from scripts.benchmarks import apply, groups, match, offsets, plan, start
+from scripts.benchmarks import apply, groups, match, offsets, plan, positions, start
 from scripts.benchmarks.read import Size, measure
 
 READ = "checkpoints topic to newest checkpoint per key: ours beside Kafka's RemoteClusterUtils.translateOffsets"
@@ -22,6 +22,8 @@ GROUPS = (
 )
 
 OFFSETS = "the offsets topic to newest commit per key: ours beside one consumer that only reads it"
+
+POSITIONS = "plans of positions outside Kafka: where the seconds and the memory go, beside a plan of groups in the run"
 
 
 def main() -> None:
@@ -45,6 +47,8 @@ def main() -> None:
                          help="for kafka-consumer-groups, 0 for none (default: %(default)s)")  # fmt: skip
     planned = benches.add_parser("plan", help=PLAN, description=PLAN)
     planned.add_argument("--rows", type=int, action="append", help="of a plan; several times for several plans")
+    held = benches.add_parser("positions", help=POSITIONS, description=POSITIONS)
+    held.add_argument("--rows", type=int, action="append", help="of a plan; several times for several plans")
     started = benches.add_parser("start", help=START, description=START)
     started.add_argument("--rounds", type=int, default=3, help="measured rounds (default: %(default)s)")
     listed = benches.add_parser("groups", help=GROUPS, description=GROUPS)
@@ -67,12 +71,16 @@ def main() -> None:
         print(f"scripts/bench start   {START}")
         print(f"scripts/bench groups  {GROUPS}")
         print(f"scripts/bench offsets {OFFSETS}")
+        print(f"scripts/bench positions {POSITIONS}")
         return
     if chosen.bench == "apply":
         apply.measure(chosen.groups, chosen.partitions, chosen.rounds, chosen.tool_groups)
         return
     if chosen.bench == "plan":
         plan.measure(chosen.rows or [300, 10_000, 100_000], chosen.against)
+        return
+    if chosen.bench == "positions":
+        positions.measure(chosen.rows or [100_000, 300_000, 1_000_000])
         return
     if chosen.bench == "start":
         start.measure(chosen.rounds, chosen.against)

@@ -106,7 +106,7 @@ def _write(eve: Eve, source: Cluster, target: Cluster) -> None:
     _write_topic(target, CHECKPOINTS_TOPIC, _checkpoints(eve))
     _write_topic(target, POSITIONS_TOPIC, _positions(eve))
     client = AdminClient({"bootstrap.servers": source.bootstrap, "log_level": 0})
-    commits = dict(zip(eve.groups, _committed(eve), strict=True))
+    commits = dict(zip(eve.groups, committed(eve), strict=True))
 
     def commit(group: str) -> "Future[Any]":
         places = [KafkaPartition(work.name, partition, offset) for partition, offset in enumerate(commits[group])]
@@ -125,7 +125,7 @@ def _write(eve: Eve, source: Cluster, target: Cluster) -> None:
         assert not any(place.error for place in answer.topic_partitions)
 
 
-def _committed(eve: Eve) -> Iterator[list[int]]:
+def committed(eve: Eve) -> Iterator[list[int]]:
     """Yield each group's offset on every partition."""
     number, length = len(eve.groups), eve.workload.length
     for group in range(number):
@@ -145,7 +145,7 @@ def _syncs(eve: Eve) -> Iterator[tuple[bytes, bytes]]:
 def _checkpoints(eve: Eve) -> Iterator[tuple[bytes, bytes]]:
     rounds, copy = eve.syncs // eve.rows, eve.workload.copy
     for round_number in range(rounds):
-        for group, offsets in zip(eve.groups, _committed(eve), strict=True):
+        for group, offsets in zip(eve.groups, committed(eve), strict=True):
             for partition, offset in enumerate(offsets):
                 below = max(0, offset - 10 * (rounds - round_number))
                 yield encode_checkpoint(WireCheckpoint(group, copy, partition, below, below))

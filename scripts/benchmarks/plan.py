@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import fastavro
@@ -66,11 +67,11 @@ def there_and_back(stage: Stage, plan: Path) -> dict[str, list[str]]:
     }
 
 
-def line(name: str, rows: int, done: Measured) -> str:
+def line(name: str, rows: int, done: Measured, begins_of: Mapping[str, Sequence[str]] = PARTS) -> str:
     """Return seconds by part, and the most memory that was taken at any moment."""
-    parts = dict.fromkeys((*PARTS, "other"), 0.0)
+    parts = dict.fromkeys((*begins_of, "other"), 0.0)
     for text, seconds in done.steps:
-        fits = (part for part, begins in PARTS.items() if text.startswith(begins))
+        fits = (part for part, begins in begins_of.items() if text.startswith(tuple(begins)))
         parts[next(fits, "other")] += seconds
     told = ", ".join(f"{part} {seconds:.1f}" for part, seconds in parts.items() if seconds >= 0.05)
     driver = f"the driver alone {done.driver_peak_bytes / 2**20:,.0f}, {done.driver_peak_bytes / rows:,.0f} bytes a row"

@@ -7,6 +7,7 @@ every record that they read, so that what was lost, and what was read twice, is 
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -25,10 +26,22 @@ from confluent_kafka import Consumer, TopicPartition
 from migrate.spark.session import spark_session, stop_session
 from tests.integration import oracle
 from tests.integration.cli import CommandLine, Ran
-from tests.integration.clusters import QUIET, READ_SECONDS, AnyLab, Partition, drain
+from tests.integration.clusters import (
+    QUIET,
+    READ_SECONDS,
+    AnyLab,
+    Partition,
+    bounds,
+    commits_on,
+    create_topic,
+    delete_before,
+    drain,
+)
 from tests.integration.killedscene import kill_mid_stream, wait_cleaned
 from tests.integration.scene import COMPACTED, Scene
+from tests.integration.sinkworker import SinkWorker
 from tests.lab.fixtures import own_clusters_only
+from tests.lab.jars import DEFAULT_VERSION, fetched, java_executable
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
@@ -99,10 +112,9 @@ class Moved:
     commands: CommandLine
     at: Mapping[Partition, int] = field(default_factory=dict)
 
-    @property
-    def amid(self) -> dict[Partition, int]:
-        """Where a reader was that had come half as far."""
-        return {place: offset // 2 for place, offset in self.at.items()}
+    def position(self, holder: str) -> Mapping[Partition, int]:
+        """Where a holder was; `early` had come half as far as the queries."""
+        return {place: offset // 2 for place, offset in self.at.items()} if holder == "early" else self.at
 
     @property
     def topics(self) -> list[str]:
@@ -112,6 +124,10 @@ class Moved:
     def countable(self) -> list[str]:
         """The topics of which B has what A has: no cleaner works on them, and no transaction was aborted."""
         return [topic for topic in self.topics if topic.startswith("plain")]
+
+    @property
+    def copied(self) -> list[str]:
+        return self.copies(self.topics)
 
     def copies(self, topics: list[str]) -> list[str]:
         return [self.scene.copy(topic) for topic in topics]
@@ -128,6 +144,19 @@ class Moved:
     def rows(self, name: str) -> dict[tuple[str, str, int], dict[str, Any]]:
         rows = self.commands.document(name)["positions"]
         return {(row["group"], row["source_topic"], row["partition"]): row for row in rows}
+
+    def identities(self, places: list[tuple[str, int, int]]) -> dict[Partition, list[str]]:
+        """Which records of B stand at these places, by their topics on A."""
+        every = self.queries.spark.read.format("kafka").option("includeHeaders", "true")
+        every = every.option("kafka.bootstrap.servers", self.scene.lab.target_bootstrap)
+        every = every.option("subscribe", ",".join(self.copied)).load()
+        rows = every.selectExpr("topic", "partition", "offset", IDENTITY).collect()
+        known = {(topic, partition, offset): name for topic, partition, offset, name in rows}
+        read: dict[Partition, list[str]] = {}
+        source = {self.scene.copy(topic): topic for topic in self.topics}
+        for topic, partition, offset in places:
+            read.setdefault((source[topic], partition), []).append(known[topic, partition, offset])
+        return read
 
 
 def position_in(checkpoint: Path) -> dict[Partition, int]:
@@ -185,7 +214,7 @@ def planned(moved: Moved) -> Moved:
         file.write("holder,topic,partition,offset,meaning\n")
         file.writelines(f"loader,{t},{p},{offset - 1},last\n" for (t, p), offset in moved.at.items() if offset)
         # Amid what MM2 was copying when it was killed.
-        file.writelines(f"early,{t},{p},{offset},next\n" for (t, p), offset in moved.amid.items())
+        file.writelines(f"early,{t},{p},{offset},next\n" for (t, p), offset in moved.position("early").items())
     ran = moved.plan(
         "held.plan", "--positions", "table.csv", "--spark-checkpoint", f"copying={moved.folder('copying')}",
         "--spark-checkpoint", f"counting={moved.folder('counting')}", "--sink", f"copying={moved.folder('out')}",
@@ -202,7 +231,7 @@ def judge(moved: Moved, holder: str, read: Mapping[Partition, list[str]]) -> Cou
     """Every owed record that is there was read, exact rows read each once, and no row reads more than it states."""
     truth, rows = moved.scene.truth(), moved.rows("held.plan")
     counted: Counter[str] = Counter()
-    for place, at in (moved.amid if holder == "early" else moved.at).items():
+    for place, at in moved.position(holder).items():
         row, seen = rows[holder, *place], Counter(read.get(place, []))
         owed = oracle.owed(truth[place], at) - oracle.missing(truth[place], at)
         assert not owed - seen.keys(), f"{place}: lost {sorted(owed - seen.keys())[:5]}"
@@ -232,18 +261,21 @@ def test_a_query_with_a_new_checkpoint_and_a_new_folder_reads_every_owed_record_
     ran = planned.positions("held.plan", "spark", "--holder", "copying").expect(0)
     assert "NEW checkpointLocation" in " ".join(ran.stderr.split()) and "_spark_metadata" in ran.stderr
     queries = planned.queries
-    source = queries.source(lab.target_bootstrap, planned.copies(planned.topics), startingOffsets=ran.stdout.strip())
+    source = queries.source(lab.target_bootstrap, planned.copied, startingOffsets=ran.stdout.strip())
     queries.copy(source, "copying-on-b", "out-of-b")
     counted = judge(planned, "copying", by_place(planned, queries.written("out-of-b")))
     verified = planned.commands.verify("held.plan", "--spark-checkpoint", f"copying={planned.folder('copying-on-b')}")
     verified.expect(0)
     assert f"POSITIONS VERIFIED: {len(planned.at)} positions" in verified.stdout and "moved on by" in verified.stdout
-    if planned.copies(planned.topics) != planned.topics:
-        behind = planned.commands.verify("held.plan", "--spark-checkpoint", f"copying={planned.folder('copying')}")
+    if planned.copied != planned.topics:
+        folders = (f"copying={planned.folder('copying')}", f"counting={planned.folder('gone')}")
+        behind = planned.commands.verify("held.plan", *(w for f in folders for w in ("--spark-checkpoint", f)))
         assert f"POSITIONS NOT AS PLANNED: {len(planned.at)} of" in behind.expect(1).stdout, "that is A's own folder"
+        assert "CHECKPOINT NOT READ: counting: " in behind.stdout and "NOTHING TO VERIFY" in behind.stdout, "of groups"
     assert counted["exact, once each"] > 0.5 * counted["owed"] > 0
 
 
+@pytest.mark.long
 def test_a_new_checkpoint_with_the_old_folder_drops_batches_in_silence_and_the_rewritten_one_does_not(
     planned: Moved,
 ) -> None:
@@ -252,14 +284,14 @@ def test_a_new_checkpoint_with_the_old_folder_drops_batches_in_silence_and_the_r
     starting = planned.positions("held.plan", "spark", "--holder", "copying").expect(0).stdout.strip()
     shutil.copytree(folder / "out", folder / "trap")
     before = len(queries.written("trap"))
-    source = queries.source(lab.target_bootstrap, planned.copies(planned.topics), startingOffsets=starting)
+    source = queries.source(lab.target_bootstrap, planned.copied, startingOffsets=starting)
     queries.copy(source, "trapped", "trap")
     trapped = len(queries.written("trap")) - before
     planned.positions("held.plan", "spark-checkpoint", "--holder", "copying", "--out", "rewritten").expect(0)
     shutil.copytree(folder / "out", folder / "kept")
     shutil.copytree(folder / "copying", folder / "continued")
     overlay(folder / "rewritten", folder / "continued")
-    queries.copy(queries.source(lab.target_bootstrap, planned.copies(planned.topics)), "continued", "kept")
+    queries.copy(queries.source(lab.target_bootstrap, planned.copied), "continued", "kept")
     on_b = Counter(queries.written("kept")) - Counter(queries.written("out"))
     counted = judge(planned, "copying", by_place(planned, list(on_b.elements())))
     assert trapped < counted["owed"], "the sink should have dropped what it takes for batches that it has had"
@@ -337,14 +369,18 @@ KILLED_QUERY = """
 import sys, time
 from pathlib import Path
 from migrate.spark.session import spark_session
-bootstrap, topics, folder = sys.argv[1:4]
+bootstrap, topics, folder, identity = sys.argv[1:5]
 spark = spark_session("local[1]")
 def take(batch, number):
+    rows = batch.selectExpr("topic", "partition", "offset", identity).collect()
+    with Path(folder, "killed-out").open("a") as out:
+        for row in rows[: len(rows) // 2] if number == 2 else rows:
+            out.write(f"{row.topic} {row.partition} {row.offset} {row.id}\\n")
     if number == 2:
         Path(folder, "in-batch-2").touch()
         time.sleep(3600)
 (spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topics)
- .option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", "400").load()
+ .option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", "400").option("includeHeaders", "true").load()
  .writeStream.foreachBatch(take).option("checkpointLocation", folder + "/killed").start().awaitTermination())
 """
 
@@ -355,7 +391,7 @@ def test_a_query_that_was_killed_in_mid_batch_is_blocked_and_the_way_out_works(p
     folder, topics = planned.queries.folder, planned.countable
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen(
-        [sys.executable, "-c", KILLED_QUERY, lab.source_bootstrap, ",".join(topics), str(folder)],
+        [sys.executable, "-c", KILLED_QUERY, lab.source_bootstrap, ",".join(topics), str(folder), IDENTITY],
         env=environment, start_new_session=True,
     )  # fmt: skip
     try:
@@ -369,10 +405,191 @@ def test_a_query_that_was_killed_in_mid_batch_is_blocked_and_the_way_out_works(p
     blocks = {(c["check"], c["subject"]) for c in document["checks"] if c["counts_as"] == "block" and not c["accepted"]}
     assert blocks == {("spark-batch-open", "killed")}, str(ran)
     planned.positions("killed.plan", "spark").expect(3)
+    accept_the_open_batch(planned, killed)
     source = planned.queries.source(lab.source_bootstrap, topics)
     planned.queries.finish(source.writeStream.foreachBatch(lambda batch, number: None), "killed")
     planned.plan("mended.plan", *killed).expect(0)
     planned.positions("mended.plan", "spark").expect(0)
+
+
+def accept_the_open_batch(moved: Moved, killed: tuple[str, ...]) -> None:
+    """Go on at the begin of a batch of which half is written: nothing is lost, no more twice than the plan says."""
+    moved.plan("open.plan", *killed, "--accept", "spark-batch-open:killed").expect(0)
+    ran = moved.positions("open.plan", "spark").expect(0)
+    assert "WARNING: killed: batch 2 was begun and not finished" in " ".join(ran.stderr.split())
+    queries, topics = moved.queries, moved.copies(moved.countable)
+    source = queries.source(moved.scene.lab.target_bootstrap, topics, startingOffsets=ran.stdout.strip())
+    queries.copy(source, "after-killed", "out-after-killed")
+    written: dict[Partition, list[str]] = {}
+    for line in (queries.folder / "killed-out").read_text().splitlines():
+        topic, partition, _, identity = line.split(" ")
+        written.setdefault((topic, int(partition)), []).append(identity)
+    read, rows = by_place(moved, queries.written("out-after-killed")), moved.rows("open.plan")
+    twice, most = 0, 0
+    for place, truth in moved.scene.truth().items():
+        if place[0] not in moved.countable:
+            continue
+        row, before, after = rows["killed", *place], Counter(written.get(place, [])), Counter(read.get(place, []))
+        missing = {record.identity for record in truth.written} - before.keys() - after.keys()
+        assert not missing, f"{place}: lost {sorted(missing)[:5]}"
+        assert "it begins here and ends before" in row["sentence"], row
+        again = sum((after & before).values()) + sum((after - Counter(set(after))).values())
+        assert again <= row["rereads_at_most"], (place, again, row)
+        twice, most = twice + again, most + row["rereads_at_most"]
+    assert twice > 0, "half of the batch was written before the kill"
+    print(f"open batch accepted: {twice} read twice of at most {most}, lost 0")
+
+
+@pytest.mark.long
+def test_a_query_that_goes_on_from_a_bounded_row_reads_no_more_twice_than_the_row_says(
+    flow_lab: AnyLab, spark: Any, tmp_path: Path
+) -> None:
+    """Retention on A has taken what a holder wants next: B still has it, and only some of that can be told from it."""
+    scene, queries = Scene(flow_lab, "bounded", new_seed()), Queries(spark, tmp_path)
+    moved = Moved(scene, queries, CommandLine.of(flow_lab, tmp_path))
+    place = scene.create("plain", 1), 0
+    scene.write([place], 400)
+    scene.wait_replicated()
+    truth = scene.truth()[place]
+    delete_before(flow_lab.source_bootstrap, *place, 300)
+    (tmp_path / "late.csv").write_text(f"holder,topic,partition,offset\nlate,{place[0]},0,200\n")
+    moved.plan("held.plan", "--positions", "late.csv").expect(0)
+    (row,) = moved.rows("held.plan").values()
+    assert row["grade"] == "bounded" and row["rereads_at_most"] > 0, row
+    starting = moved.positions("held.plan", "spark").expect(0).stdout.strip()
+    queries.copy(queries.source(flow_lab.target_bootstrap, moved.copied, startingOffsets=starting), "late", "out")
+    read = Counter(written["id"] for written in queries.written("out"))
+    owed = oracle.owed(truth, 200)
+    assert len(owed) == 200 and not owed - read.keys(), f"lost {sorted(owed - read.keys())[:5]}"
+    done = {record.identity for record in truth.written if record.offset < 200}
+    twice = sum(count for identity, count in read.items() if identity in done)
+    assert twice <= row["rereads_at_most"], row
+    print(f"bounded ({row['reason']}): {twice} read twice of at most {row['rereads_at_most']}, lost 0")
+
+
+@pytest.mark.long
+def test_a_partition_that_the_query_never_had_is_named_as_earliest_and_spark_takes_it(planned: Moved) -> None:
+    topic = planned.countable[0]
+    at = {place: offset for place, offset in planned.at.items() if place[0] == topic and place[1] != 1}
+    lines = [f"partly,{t},{p},{offset}\n" for (t, p), offset in at.items()]
+    (planned.queries.folder / "partly.csv").write_text("holder,topic,partition,offset\n" + "".join(lines))
+    planned.plan("partly.plan", "--positions", "partly.csv").expect(0)
+    ran = planned.positions("partly.plan", "spark").expect(0)
+    copy, queries = planned.scene.copy(topic), planned.queries
+    assert json.loads(ran.stdout)[copy]["1"] == -2 and f"{copy}-1" in " ".join(ran.stderr.split())
+    source = queries.source(planned.scene.lab.target_bootstrap, [copy], startingOffsets=ran.stdout.strip())
+    queries.copy(source, "partly-on-b", "out-of-partly")
+    read = by_place(planned, queries.written("out-of-partly"))
+    truth = planned.scene.truth()
+    assert {record.identity for record in truth[topic, 1].written} <= set(read[topic, 1])
+    for place, offset in at.items():
+        assert oracle.owed(truth[place], offset) <= set(read.get(place, [])), place
+
+
+@pytest.mark.long
+def test_a_topic_that_b_lacks_is_left_out_and_said_so_and_blocks_its_query_where_it_is_to_block(
+    planned: Moved,
+) -> None:
+    lab, scene, queries = planned.scene.lab, planned.scene, planned.queries
+    lonely = f"lonely-{scene.suffix}.replica"  # MM2 copies none of that name
+    create_topic(lab.source_bootstrap, lonely, 1)
+    plain = planned.countable[0]
+    both = queries.source(lab.source_bootstrap, [plain, lonely])
+    queries.finish(both.writeStream.foreachBatch(lambda batch, number: None), "lacking")
+    lacking = ("--spark-checkpoint", f"lacking={planned.folder('lacking')}")
+    planned.plan("lacking.plan", *lacking).expect(3)
+    assert planned.rows("lacking.plan")["lacking", lonely, 0]["reason"] == "topic-not-replicated"
+    refused = planned.positions("lacking.plan", "spark").expect(3)
+    assert "lacking: topic-not-replicated" in " ".join(refused.stderr.split()), str(refused)
+    planned.plan("skipping.plan", *lacking, "--untranslatable", "topic-not-replicated=skip").expect(0)
+    ran = planned.positions("skipping.plan", "spark").expect(0)
+    assert list(json.loads(ran.stdout)) == [scene.copy(plain)] and "LEFT OUT: 1 position " in ran.stderr
+    refused = planned.positions("skipping.plan", "spark-checkpoint", "--out", "of-lacking").expect(3)
+    assert f"no place on the target for {lonely}-0" in " ".join(refused.stderr.split())
+
+
+@pytest.mark.long
+def test_a_checkpoint_of_a_newer_format_is_refused_by_its_name(planned: Moved) -> None:
+    """As Spark 4.2.1 writes it with `spark.sql.streaming.offsetLog.formatVersion` 2: a line begins with its source."""
+    folder = planned.queries.folder / "newer"
+    shutil.copytree(planned.queries.folder / "copying", folder)
+    newest = max((p for p in (folder / "offsets").iterdir() if p.name.isdecimal()), key=lambda p: int(p.name))
+    _, settings, kafka = newest.read_text().split("\n")
+    settings = json.dumps(json.loads(settings) | {"sourceMetadataInfo": {}}, separators=(",", ":"))
+    newest.write_text(f"v2\n{settings}\n0:{kafka}")
+    ran = planned.plan("newer.plan", "--spark-checkpoint", f"newer={folder}").expect(2)
+    said = " ".join(ran.stderr.split())
+    assert "v2" in said and str(newest) in said and not (planned.queries.folder / "newer.plan").exists()
+
+
+@pytest.mark.long
+def test_a_real_worker_takes_what_is_printed_for_connect_and_its_sink_goes_on_from_there(
+    planned: Moved, tmp_path: Path
+) -> None:
+    lab = planned.scene.lab
+    body = planned.positions("held.plan", "connect", "--holder", "copying").expect(0).stdout
+    wanted = connect_offsets(json.loads(body))
+    transform = "org.apache.kafka.connect.transforms."
+    sink = {
+        "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector", "file": str(tmp_path / "sunk"),
+        "topics": ",".join(planned.copied), "transforms": "hoist,place",
+        "transforms.hoist.type": f"{transform}HoistField$Value", "transforms.hoist.field": "value",
+        "transforms.place.type": f"{transform}InsertField$Value", "transforms.place.topic.field": "topic",
+        "transforms.place.partition.field": "partition", "transforms.place.offset.field": "offset",
+    }  # fmt: skip
+    with SinkWorker(tmp_path / "sinks", lab.target_bootstrap, DEFAULT_VERSION) as worker:
+
+        def offsets() -> dict[Partition, int]:
+            return connect_offsets(worker.ask("GET", "/connectors/sunk/offsets")[1])
+
+        made = {"name": "sunk", "config": sink, "initial_state": "STOPPED"}
+        assert worker.ask("POST", "/connectors", json.dumps(made))[0] == 201
+        wait_until(lambda: worker.ask("PATCH", "/connectors/sunk/offsets", body)[0] == 200, READ_SECONDS, "the offsets")
+        assert offsets() == wanted
+        assert commits_on(lab.target_bootstrap, ["connect-sunk"])["connect-sunk"] == wanted, "the group's commits"
+        assert worker.ask("PUT", "/connectors/sunk/resume")[0] == 202
+        ends = {place: high for place, (_, high) in bounds(lab.target_bootstrap, list(wanted)).items()}
+        wait_until(lambda: offsets() == ends, READ_SECONDS, "the sink to have read all")
+        assert worker.ask("PUT", "/connectors/sunk/stop")[0] == 204
+    found = re.findall(r"\{[^\n]*\}", (tmp_path / "sunk").read_text())
+    places = [tuple(re.search(rf"\b{name}=([^,}}]+)", line).group(1) for name in ("topic", "partition", "offset"))  # type: ignore[union-attr]
+              for line in found]  # fmt: skip
+    read = planned.identities([(topic, int(partition), int(offset)) for topic, partition, offset in places])
+    assert judge(planned, "copying", read)["owed"] > 0
+
+
+def connect_offsets(document: Any) -> dict[Partition, int]:
+    """What Kafka Connect says of a sink's offsets, in the document that it takes and gives."""
+    return {
+        (each["partition"]["kafka_topic"], each["partition"]["kafka_partition"]): each["offset"]["kafka_offset"]
+        for each in document["offsets"]
+    }
+
+
+FLINK, KAFKA_FOR_FLINK = "2.2.1", "5.0.0-2.2"
+FLINK_ARTIFACTS = [
+    *(("org.apache.flink", f"flink-{name}", FLINK) for name in
+      ("clients", "connector-base", "table-api-java-bridge", "table-planner-loader", "table-runtime")),
+    ("org.apache.flink", "flink-sql-connector-kafka", KAFKA_FOR_FLINK),
+]  # fmt: skip
+
+
+@pytest.mark.long
+def test_flink_reads_its_tables_from_what_is_printed_for_it(planned: Moved, tmp_path: Path) -> None:
+    lines = planned.positions("held.plan", "flink-sql", "--holder", "copying").expect(0).stdout.splitlines()
+    (tmp_path / "options").write_text("\n".join(lines))
+    jars = fetched(f"flink-{FLINK}", f"Flink {FLINK}", FLINK_ARTIFACTS)
+    opens = [f"--add-opens=java.base/java.{part}=ALL-UNNAMED" for part in ("lang", "util", "time", "net", "nio")]
+    ran = subprocess.run(
+        [java_executable(), "-Xmx1g", *opens, "-cp", f"{jars}/*", str(Path(__file__).with_name("Flink.java")),
+         planned.scene.lab.target_bootstrap, str(tmp_path / "options")],
+        capture_output=True, text=True, timeout=READ_SECONDS, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-4000:]
+    topics = [line.split("'")[3] for line in lines]
+    read = [line.split()[1:] for line in ran.stdout.splitlines() if line.startswith("READ ")]
+    places = [(topics[int(table[1:])], int(partition), int(offset)) for table, partition, offset in read]
+    assert judge(planned, "copying", planned.identities(places))["owed"] > 0
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -28,6 +28,8 @@ LOG4J2_VERSION = "2.25.4"
 LOG4J2_ARTIFACTS = ("log4j-slf4j-impl", "log4j-core")
 RELOAD4J_BINDING_VERSION = "1.7.36"
 KAFKA_ARTIFACTS = ("kafka_2.13", "connect-mirror", "connect-mirror-client", "connect-runtime", "kafka-tools")
+Artifact = tuple[str, str, str]
+"""Organisation, name and version."""
 JAVA_HELP = (
     "install Java 17 (for example `apt install openjdk-17-jre-headless` or `brew install openjdk@17`) "
     "and put `java` on the PATH or set JAVA_HOME"
@@ -68,16 +70,21 @@ def kafka_jars(version: str = DEFAULT_VERSION) -> Path:
     """
     major = version_tuple(version)[0]
     check_java(17 if major >= 4 else 11)
+    return fetched(f"kafka-{version}", f"Kafka {version}", kafka_artifacts(version))
+
+
+def fetched(folder: str, what: str, wanted: Sequence[Artifact]) -> Path:
+    """The folder of that name in the cache, with the jars of Maven artifacts and of what they need to run."""
     cache = cache_folder()
-    target = cache / f"kafka-{version}"
+    target = cache / folder
     if target.is_dir():
         return target
     cache.mkdir(parents=True, exist_ok=True)
     with locked(cache / "fetch.lock"):
         if not target.is_dir():
-            print(f"fetching the jars of Kafka {version} into {target} (only this once)", file=sys.stderr)
-            with tempfile.TemporaryDirectory(prefix=f"fetch-{version}-", dir=cache) as scratch:
-                fetch(version, Path(scratch), cache / "ivy")
+            print(f"fetching the jars of {what} into {target} (only this once)", file=sys.stderr)
+            with tempfile.TemporaryDirectory(prefix=f"fetch-{folder}-", dir=cache) as scratch:
+                fetch(what, wanted, Path(scratch), cache / "ivy")
                 Path(scratch, "jars").rename(target)
     return target
 
@@ -100,10 +107,10 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def fetch(version: str, scratch: Path, ivy_cache: Path) -> None:
+def fetch(what: str, wanted: Sequence[Artifact], scratch: Path, ivy_cache: Path) -> None:
     """Let Ivy put the jars into `scratch/jars`."""
     repository = os.environ.get("MM2_MIGRATE_MAVEN_REPOSITORY", MAVEN_CENTRAL).rstrip("/") + "/"
-    (scratch / "ivy.xml").write_text(ivy_module(version))
+    (scratch / "ivy.xml").write_text(ivy_module(wanted))
     (scratch / "ivysettings.xml").write_text(
         "<ivysettings><settings defaultResolver='maven'/>"
         f"<caches defaultCacheDir={quoteattr(str(ivy_cache))}/>"
@@ -118,12 +125,12 @@ def fetch(version: str, scratch: Path, ivy_cache: Path) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FETCH_DEADLINE_SECONDS)
     except subprocess.TimeoutExpired:
-        raise LabError(f"fetching Kafka {version} from {repository} took over {FETCH_DEADLINE_SECONDS} s") from None
-    if done.returncode != 0 or not any(scratch.glob("jars/kafka-clients-*.jar")):
-        raise LabError(fetch_failure(version, repository, done.stdout + done.stderr))
+        raise LabError(f"fetching {what} from {repository} took over {FETCH_DEADLINE_SECONDS} s") from None
+    if done.returncode != 0 or not all(any(scratch.glob(f"jars/{name}-*.jar")) for _, name, _ in wanted):
+        raise LabError(fetch_failure(what, repository, done.stdout + done.stderr))
 
 
-def fetch_failure(version: str, repository: str, output: str) -> str:
+def fetch_failure(what: str, repository: str, output: str) -> str:
     """One line that says what went wrong, out of Ivy's long report."""
     access = re.search(r"(?:Server access error|Host \S+ not found|Connection \S+|UnknownHost)[^\n]*", output)
     if access is not None:
@@ -135,7 +142,7 @@ def fetch_failure(version: str, repository: str, output: str) -> str:
     if missing:
         return f"the Maven repository {repository} does not have {', '.join(missing)}"
     last = [line.strip() for line in output.splitlines() if line.strip(" \t:.")]
-    return f"Ivy could not fetch Kafka {version}: {last[-1] if last else 'no output'}"
+    return f"Ivy could not fetch {what}: {last[-1] if last else 'no output'}"
 
 
 def ivy_jar() -> Path:
@@ -147,13 +154,18 @@ def ivy_jar() -> Path:
     raise LabError("pyspark is not installed here, and the lab uses its Ivy: run scripts/setup first")
 
 
-def ivy_module(version: str) -> str:
-    """The Ivy module file: runtime dependencies of Kafka's artifacts, and a logging backend."""
+def kafka_artifacts(version: str) -> list[Artifact]:
+    """Kafka's own, and a logging backend."""
     wanted = [("org.apache.kafka", name, version) for name in KAFKA_ARTIFACTS]
     if version_tuple(version)[0] >= 4:
         wanted += [("org.apache.logging.log4j", name, LOG4J2_VERSION) for name in LOG4J2_ARTIFACTS]
     else:
         wanted += [("org.slf4j", "slf4j-reload4j", RELOAD4J_BINDING_VERSION)]
+    return wanted
+
+
+def ivy_module(wanted: Sequence[Artifact]) -> str:
+    """The Ivy module file: artifacts with their runtime dependencies."""
     lines = "".join(f'<dependency org="{org}" name="{name}" rev="{rev}"/>\n' for org, name, rev in wanted)
     return (
         '<ivy-module version="2.0"><info organisation="mm2-migrate" module="lab"/>'

@@ -104,9 +104,12 @@ def test_a_checkpoint_of_a_real_query_is_read(reader, query):
     assert not read.is_stateful and read.content.startswith("v1\n")
     assert reader.remembers_batches(str(out)) and not reader.remembers_batches(str(folder))
     before = read.sha256
-    (folder / "offsets" / str(newest + 1)).write_text(read.content)
+    assert read.open_ends == ()
+    (folder / "offsets" / str(newest + 1)).write_text(read.content.replace('"0":42', '"0":50'))
     again = reader.checkpoint(CheckpointAsked("q", str(folder)))
     assert (again.batch, again.open_batch) == (newest, newest + 1) and again.sha256 != before
+    assert again.positions == read.positions
+    assert again.open_ends == (HeldPosition("q", "orders", 0, 50), HeldPosition("q", "orders", 1, 7))
     (folder / "state" / "0").mkdir(parents=True)
     assert reader.checkpoint(CheckpointAsked("q", str(folder))).is_stateful
 

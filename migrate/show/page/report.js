@@ -1,7 +1,7 @@
 "use strict";
 // Draws the groups and their rows from the page's own data, on demand: a page of 100,000 rows holds few elements.
 // All text goes in as text nodes; nothing is ever parsed as HTML.
-(() => {
+const page = (() => {
   const SHOWN = 100;
   const LANES = 40;
   const PRINTED = 2000;
@@ -11,7 +11,7 @@
   const at = Object.fromEntries(data.columns.map((name, i) => [name, i]));
   const WORDS = new Set(["source_topic", "target_topic", "decision", "method", "grade", "reason", "lower_kind",
     "equality", "why", "source_metadata", "target_prior_metadata", "target_metadata", "sentence", "status", "seen", "told", "standing",
-    "verified"]);
+    "verified", "position_meaning"]);
 
   function make(tag, attributes, ...inside) {
     const element = document.createElement(tag);
@@ -29,12 +29,14 @@
     return values.length === 1 ? values[0] : values[i];
   };
 
+  const cell = (columns, name, i) => {
+    const value = column(columns, name, i);
+    return WORDS.has(name) ? data.words[value] : value;
+  };
+
   function rowAt(columns, i) {
     const row = {};
-    for (const name of data.columns) {
-      const value = column(columns, name, i);
-      row[name] = WORDS.has(name) ? data.words[value] : value;
-    }
+    for (const name of data.columns) row[name] = cell(columns, name, i);
     const numbers = row.sentence_numbers;
     row.sentence = row.sentence.split("\u0001").reduce((text, part, k) => text + numbers[k - 1] + part);
     return row;
@@ -212,7 +214,8 @@
     return line;
   }
 
-  function evidence(row) {
+  // Of a group's row, or of a position that is `held` outside Kafka
+  function evidence(row, held = false) {
     const list = make("dl");
     const say = (label, text) => {
       if (text !== "" && text !== null) list.append(make("div", {}, make("dt", {}, label), make("dd", {}, String(text))));
@@ -222,9 +225,10 @@
     say("Target topic", row.target_topic);
     say("Source log", range(row.source_log_start, row.source_log_end));
     say("Target log", range(row.target_log_start, row.target_log_end));
-    say("Committed", plain(row.source_committed) + (row.lag === null ? "" : `, lag ${row.lag}`));
+    say(held ? "Wanted next" : "Committed", plain(row.source_committed) + (row.lag === null ? "" : `, lag ${row.lag}`));
+    if (held) say("What it keeps", row.position_meaning === "last" ? "the last record done" : "the next record wanted");
     say("New offset", plain(row.target_offset));
-    say("Stood there before", row.target_prior === null ? "no offset" : row.target_prior);
+    if (!held) say("Stood there before", row.target_prior === null ? "no offset" : row.target_prior);
     say("Re-reads", rereadsOf(row));
     say("Method", [row.method, row.grade].filter(Boolean).join(", "));
     say("Reason", row.reason);
@@ -232,7 +236,7 @@
       say("Window's lower end", `${link(row.lower_source_offset, row.lower_target_offset)}${row.lower_kind ? ` (${row.lower_kind})` : ""}`);
       say("Window's upper end", link(row.upper_source_offset, row.upper_target_offset));
     }
-    say("MM2's checkpoint", checkpoint(row));
+    if (!held) say("MM2's checkpoint", checkpoint(row));
     say("Compared by", row.equality);
     say("Comparing said", row.why);
     say("Missing on target", row.missing_on_target);
@@ -240,7 +244,7 @@
     say("Commit metadata", row.source_metadata);
     say("Metadata there", row.target_prior_metadata);
     say("Metadata to write", row.target_metadata);
-    if (data.after) {
+    if (data.after && !held) {
       say("Afterwards", [row.status, row.told].filter(Boolean).join(": "));
       say("Read back", row.seen);
       say("Verified", [row.standing, row.verified].filter(Boolean).join(": "));
@@ -396,4 +400,5 @@
   }
 
   start();
+  return { SHOWN, PRINTED, make, read, byId, data, rowAt, cell, evidence, grouped, many, plain, rereadsOf };
 })();

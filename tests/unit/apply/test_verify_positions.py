@@ -2,10 +2,11 @@
 
 import pytest
 
-from migrate.apply.verify_positions import PositionStanding, counted, exit_code_of, verify_positions
+from migrate.apply.verify_positions import PositionStanding, counted, read_checkpoints, verify_positions
 from migrate.errors import UsageError
+from migrate.survey.positions import CheckpointAsked
 from tests.builders import make_plan, make_position
-from tests.unit.heldscene import checkpoint
+from tests.unit.heldscene import FakePositions, checkpoint
 
 PLAN = make_plan(
     [
@@ -19,18 +20,23 @@ def found(*offsets, holder="query"):
     return verify_positions(PLAN, [checkpoint(holder, offsets)])
 
 
+def standings(verified):
+    return [finding.standing for finding in verified.findings]
+
+
 def test_a_query_that_moved_on_is_as_planned_and_one_behind_or_without_a_partition_is_not():
     fine = found(("A.t", 0, 100), ("A.t", 1, 107))
-    assert [f.standing for f in fine] == [PositionStanding.EQUAL, PositionStanding.MOVED_ON]
-    assert exit_code_of(fine) == 0 and "moved on by 7 offsets" in fine[1].sentence
+    assert standings(fine) == [PositionStanding.EQUAL, PositionStanding.MOVED_ON]
+    assert fine.exit_code == 0 and "moved on by 7 offsets" in fine.findings[1].sentence
     wrong = found(("A.t", 0, 99))
-    assert [f.standing for f in wrong] == [PositionStanding.BEHIND, PositionStanding.ABSENT]
-    assert exit_code_of(wrong) == 1 and counted(wrong)[PositionStanding.ABSENT] == 1
-    assert "1 before the planned 100" in wrong[0].sentence and "from its beginning" in wrong[1].sentence
+    assert standings(wrong) == [PositionStanding.BEHIND, PositionStanding.ABSENT]
+    assert wrong.exit_code == 1 and counted(wrong.findings)[PositionStanding.ABSENT] == 1
+    behind, absent = (finding.sentence for finding in wrong.findings)
+    assert "1 before the planned 100" in behind and "from its beginning" in absent
 
 
 def test_the_names_of_the_source_are_no_positions_on_the_target():
-    assert exit_code_of(found(("t", 0, 100), ("t", 1, 100))) == 1
+    assert found(("t", 0, 100), ("t", 1, 100)).exit_code == 1
 
 
 def test_a_holder_that_the_plan_has_not_is_wrong_use():
@@ -44,9 +50,27 @@ def test_a_position_that_the_plan_blocks_is_left_out_and_never_a_success():
     )
     plan = make_plan([next(iter(PLAN.positions)), blocked])
     seen = verify_positions(plan, [checkpoint("query", [("A.t", 0, 100), ("A.t", 1, 100)])])
-    assert [f.standing for f in seen] == [PositionStanding.EQUAL, PositionStanding.LEFT_OUT]
-    assert exit_code_of(seen) == 4 and "no offset to set" in seen[1].sentence
+    assert standings(seen) == [PositionStanding.EQUAL, PositionStanding.LEFT_OUT]
+    assert seen.exit_code == 4 and "no offset to set" in seen.findings[1].sentence
 
 
 def test_one_position_behind_is_enough_to_fail():
-    assert exit_code_of(found(("A.t", 0, 100), ("A.t", 1, 99))) == 1
+    assert found(("A.t", 0, 100), ("A.t", 1, 99)).exit_code == 1
+
+
+def test_a_folder_that_cannot_be_read_is_said_and_costs_no_other_folder_its_answer():
+    there = checkpoint("query", [("A.t", 0, 100), ("A.t", 1, 100)])
+    asked = [CheckpointAsked("query", "file:///gone"), CheckpointAsked("query", there.origin)]
+    verified = verify_positions(PLAN, read_checkpoints(asked, FakePositions.of(there)))
+    assert standings(verified) == [PositionStanding.EQUAL, PositionStanding.EQUAL]
+    assert [(u.origin, u.why) for u in verified.unread] == [("file:///gone", "file:///gone is gone. Look.")]
+    assert verified.exit_code == 1, "what was not seen is never a success"
+
+
+def test_what_breaks_while_a_folder_is_read_is_told_by_its_kind():
+    class Breaking:
+        def checkpoint(self, asked):
+            raise ConnectionResetError("the JVM is gone")
+
+    (unread,) = verify_positions(PLAN, read_checkpoints([CheckpointAsked("query", "x")], Breaking())).unread
+    assert unread.why == "ConnectionResetError: the JVM is gone"

@@ -2,8 +2,9 @@
 
 import pytest
 
-from migrate.checks.registry import ACCEPTABLE_CHECKS, NEVER_ACCEPTABLE, parse_waiver
+from migrate.checks.registry import ACCEPTABLE_CHECKS, CHECKS, NEVER_ACCEPTABLE, Check, HoldsFor, parse_waiver
 from migrate.errors import UsageError
+from migrate.model import Scope
 from migrate.survey.policies import Waiver
 
 
@@ -32,3 +33,18 @@ def test_a_misspelt_waiver_is_refused_and_told_the_names_that_exist():
 
 def test_no_check_is_both_acceptable_and_never_acceptable():
     assert not set(ACCEPTABLE_CHECKS) & set(NEVER_ACCEPTABLE)
+
+
+@pytest.mark.parametrize(
+    ("scope", "holds"),
+    [(Scope.ROW, True), (Scope.TOPIC, True), (Scope.HOLDER, True), (Scope.GROUP, False), (Scope.CLUSTER, False)],
+)
+def test_a_check_holds_for_positions_by_its_scope_unless_it_says_otherwise(scope, holds):
+    assert Check("any", scope).holds_for_positions is holds
+    assert not Check("any", scope, holds_for=HoldsFor.GROUPS).holds_for_positions
+    assert Check("any", scope, holds_for=HoldsFor.BOTH).holds_for_positions
+
+
+def test_what_is_asked_of_positions_against_its_scope_is_known_by_name():
+    by_scope = {c.name for c in CHECKS if Check(c.name, c.scope).holds_for_positions}
+    assert {c.name for c in CHECKS if c.holds_for_positions} ^ by_scope == {"estimated-rows", "connect-internal-topics"}

@@ -16,6 +16,7 @@ from migrate.survey.policies import Policies, Uncommitted, Untranslatable, Waive
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
 from tests.fakes import ALIVE, FakeClock, FakeCluster, FakeGroupFacts, NoProgress
+from tests.unit.heldscene import FakePositions, read
 from tests.unit.planscene import SYNCS, FakeMirror, checks_of, planned, rows_of, world
 
 
@@ -380,6 +381,25 @@ def test_what_reads_is_told_when_no_record_is_to_be_read_any_more_and_when_nothi
     assert of_records <= before and not of_records & after
     assert {"A groups", "B groups"} <= after, "the second look"
     assert order.index("hosted") < order.index("all_read")
+
+
+def test_with_positions_it_is_told_after_their_second_look_and_before_everything_is_read():
+    source, target, mirror = world()
+    order: list[str] = []
+
+    class Watched(FakePositions):
+        def file(self, origin):
+            order.append("look at positions")
+            return super().file(origin)
+
+    held = Watched.of(read(("job", "t", 0, 55)))
+    properties = {"bootstrap.servers": "x:1"}
+    flow = client_flow(properties, properties, "A", "B")
+    request = PlanRequest(flow, Filters(), Policies(), False, 0.0, {}, positions=held.asked())
+    told = {"records_read": lambda count: order.append(f"{count} rows"), "all_read": lambda: order.append("all_read")}
+    clusters = Clusters(source, target, source, target, mirror, held_positions=held, **told)
+    take_survey(request, clusters, FakeClock(), NoProgress())
+    assert order == ["look at positions", "look at positions", "3 rows", "all_read"]
 
 
 def test_rows_are_sorted_by_group_topic_and_partition_in_whatever_order_the_commits_came():

@@ -5,12 +5,15 @@ from dataclasses import replace
 import pytest
 
 from migrate.errors import UsageError
-from migrate.model import Decision, Level
+from migrate.model import Decision, Grade, Level
 from migrate.plan.file import read_plan, write_plan
+from migrate.plan.held import partitions_without_place, with_open_batches
 from migrate.plan.plan import Plan
 from migrate.row_table import PlanRows
+from migrate.show.positions import beside
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Waiver
+from migrate.survey.positions import HeldPosition, HeldPositions
 from tests.builders import make_plan, make_position, make_row
 from tests.unit.heldscene import FakePositions, checkpoint, last, read
 from tests.unit.planscene import checks_of, planned, rows_of, world
@@ -126,6 +129,53 @@ def test_an_open_batch_blocks_and_its_waiver_says_so_in_the_row():
     accepted = plan_with(read_open, policies=Policies(waivers=(Waiver("spark-batch-open", "query"),)))
     assert not accepted.blocked_holders()
     assert all("Batch 8 was begun and not finished" in row.sentence for row in accepted.positions)
+    said = "\n".join(beside(accepted, "spark", accepted.positions))
+    assert "WARNING: query: batch 8 was begun and not finished" in said and "is written twice" in said
+    assert "WARNING" not in "\n".join(beside(plan_with(checkpoint()), "spark", plan.positions, ["query"]))
+
+
+def ended(*ends, **values):
+    """A query that was killed in batch 8, which would have ended there."""
+    return checkpoint(open_batch=8, open_ends=tuple(HeldPosition("query", *end) for end in ends), **values)
+
+
+def test_both_ends_of_an_open_batch_are_translated_and_all_between_counts_as_read_twice():
+    accepted = Policies(waivers=(Waiver("spark-batch-open", "query"),))
+    made = plan_with(ended(("t", 0, 70), ("t", 1, 60)), policies=accepted)
+    rows = {row.partition: row for row in made.positions}
+    at = {row.partition: row for row in plan_with(checkpoint()).positions}
+    end = next(row for row in plan_with(read(("job", "t", 0, 70))).positions)
+    begun, idle = rows[0], rows[1]
+    assert begun.target_offset == at[0].target_offset, "it begins where the finished batch ended"
+    assert f"it begins here and ends before {end.target_offset}." in begun.sentence
+    between = end.target_offset - begun.target_offset
+    assert between > 0 and begun.rereads_estimate == between + end.rereads_estimate
+    assert idle.rereads_estimate == at[1].rereads_estimate, "nothing of it is in the batch"
+
+
+@pytest.mark.parametrize("ends", [(), (("t", 0, 70),), (("t", 0, 101), ("t", 1, 60))])
+def test_an_end_that_has_no_place_leaves_no_bound_and_is_said(ends):
+    plan = plan_with(ended(*ends), policies=Policies(waivers=(Waiver("spark-batch-open", "query"),)))
+    assert not plan.blocked_holders(), "what is beyond the source's end is not the position"
+    (row,) = [row for row in plan.positions if "ends before" not in row.sentence][:1]
+    assert "What it has written is written twice" in row.sentence
+
+
+@pytest.mark.parametrize(
+    ("end", "twice", "grade"),
+    [
+        ({"target_offset": 130, "rereads_at_most": 4}, (34, None), Grade.BOUNDED),
+        ({"target_offset": 100, "rereads_at_most": 0}, (0, None), Grade.EXACT),
+        ({"target_offset": 130, "rereads_at_most": None, "rereads_estimate": 3}, (None, 33), Grade.BOUNDED),
+        ({"target_offset": None, "rereads_at_most": None, "rereads_estimate": None}, (None, None), Grade.EXACT),
+    ],
+)
+def test_what_is_read_twice_reaches_from_the_batchs_begin_to_what_is_read_twice_at_its_end(end, twice, grade):
+    exact = {"grade": Grade.EXACT, "rereads_at_most": 0, "rereads_estimate": None, "holder_kind": "spark-checkpoint"}
+    begin = make_position("query", "t", 0, target_offset=100, **exact)
+    held = HeldPositions((ended(),))
+    (row,) = with_open_batches(PlanRows.of([begin]), [make_position("query", "t", 0, **(exact | end))], held)
+    assert (row.rereads_at_most, row.rereads_estimate) == twice and row.grade is grade
 
 
 def test_a_state_and_a_row_that_is_not_exact_block_together():
@@ -151,6 +201,16 @@ def test_a_sink_that_remembers_batches_blocks_and_one_that_was_not_named_warns()
 def test_partitions_without_a_position_are_named():
     assert checks_of(plan_with(read(("job", "t", 0, 55))), "holder-partitions") == ["job"]
     assert not checks_of(plan_with(checkpoint()), "holder-partitions")
+
+
+def test_the_plan_keeps_how_many_partitions_the_copies_of_a_holders_topics_have():
+    plan = plan_with(read(("job", "t", 0, 55)))
+    assert {name: n for name, n in plan.header.counts.items() if "target-partitions" in name} == {
+        "target-partitions:A.t": 2
+    }
+    assert partitions_without_place(plan, "job") == (("A.t", 1),)
+    assert not partitions_without_place(plan_with(checkpoint()), "query")
+    assert "target-partitions" not in str(planned(*world()).header.counts)
 
 
 def test_one_holder_in_two_places_is_wrong_use():

@@ -19,6 +19,7 @@ from migrate.show.positions import (
     csv_of_positions,
     json_lines_of_positions,
     kcg,
+    on_every_partition,
     rewritten_batch,
     selected,
 )
@@ -205,3 +206,25 @@ def test_partitions_without_a_position_and_re_reads_are_said_beside_the_text():
     plan = make_plan(rows, checks=(make_check("holder-partitions", "job", seen="none on orders-1"),))
     said = "\n".join(beside(plan, "spark", rows))
     assert "none on orders-1" in said and "1 position may read records twice" in said
+
+
+def with_copies(rows, **copies):
+    return make_plan(rows, counts={f"target-partitions:A.{topic}": count for topic, count in copies.items()})
+
+
+def test_spark_is_told_every_partition_of_the_targets_topics_the_unknown_ones_from_the_beginning():
+    skipped = make_untranslated(Decision.SKIP, "target-topic-missing", "job", "orders", 2, holder_kind="file")
+    plan = with_copies([*JOB, skipped], orders=4, others=9)
+    (of,) = by_holder(selected(plan, []), Side.TARGET)
+    assert list(OF_ONE_HOLDER["spark"](on_every_partition(plan, of))) == [
+        '{"A.orders":{"0":1112,"1":4720,"2":-2,"3":-2}}'
+    ]
+    said = "\n".join(beside(plan, "spark", JOB))
+    assert "2 partitions at -2, which is earliest: A.orders-2, A.orders-3." in said and "no record is skipped" in said
+    assert "-2" not in "\n".join(beside(plan, "csv", JOB))
+
+
+def test_where_every_partition_has_a_position_nothing_is_added():
+    plan = with_copies(JOB, orders=2)
+    (of,) = by_holder(JOB, Side.TARGET)
+    assert on_every_partition(plan, of) == of and "earliest" not in "\n".join(beside(plan, "spark", JOB))

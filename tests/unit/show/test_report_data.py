@@ -5,11 +5,11 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.model import Grade
+from migrate.model import Decision, Grade
 from migrate.show.charts import lag_bars, rereads_bars
 from migrate.show.report_data import GAP, LANES, as_json, grades_bar, lanes_of, report_data, split_sentence
-from migrate.show.report_outcome import Aftermath
-from tests.builders import make_plan, make_row
+from migrate.show.report_outcome import Aftermath, RowAfter
+from tests.builders import make_plan, make_position, make_row
 
 
 @given(st.text(alphabet=st.characters(exclude_characters=GAP)))
@@ -46,3 +46,21 @@ def test_the_grades_fill_the_bar():
     bars = grades_bar({Grade.EXACT: 2, Grade.ESTIMATED: 1, None: 1})
     assert [(b.kind, b.start, b.length) for b in bars] == [("exact", 0, 50), ("estimated", 50, 25), ("none", 75, 25)]
     assert grades_bar({}) == ()
+
+
+def test_positions_have_documents_of_their_own_and_what_became_of_a_group_is_not_its_holders():
+    plan = make_plan([make_row("job"), make_position("job", "orders", 0), make_position("other", "orders", 0)])
+    after = Aftermath(rows={("job", "orders", 0): RowAfter("set", told="read back")})
+    data = report_data(plan, after, "p", 10)
+    assert [holder["name"] for holder in data.page["holders"]] == ["job", "other"] and len(data.holders) == 2
+    status, words = data.page["columns"].index("status"), data.page["words"]
+    assert words[json.loads(data.groups[0])[status][0]] == "set"
+    assert words[json.loads(data.holders[0])[status][0]] == ""
+
+
+def test_positions_beyond_the_cap_are_counted_and_the_blocked_are_in_the_page_first():
+    rows = [make_position("big", "orders", p) for p in range(8)]
+    rows += [make_position("stuck", "orders", p, decision=Decision.BLOCK) for p in range(5)]
+    data = report_data(make_plan(rows), Aftermath(), "p", 10)
+    assert [holder["embedded"] for holder in data.page["holders"]] == [False, True]
+    assert data.holders[0] == "" and data.positions_left_out == 8 and not data.rows_left_out

@@ -2,8 +2,8 @@
 
 import json
 
-from migrate.apply.verify_positions import verify_positions
-from migrate.show.verify_positions import position_document, position_lines
+from migrate.apply.verify_positions import UnreadCheckpoint, verify_positions
+from migrate.show.verify_positions import position_document, position_lines, unread_document
 from tests.builders import make_plan, make_position
 from tests.unit.heldscene import checkpoint
 
@@ -18,7 +18,7 @@ def test_the_verdict_comes_first_and_what_is_wrong_next():
     lines = told(("A.t", 0, 100), ("A.t", 1, 99))
     assert lines[0] == "POSITIONS NOT AS PLANNED: 2 of 3 positions"
     assert lines[1] == "1 equal, 1 behind, 1 absent"
-    assert "query A.t:1: batch 7 stands at 99" in "\n".join(lines) and "A.t:2" in "\n".join(lines)
+    assert "query A.t:1: batch 7 has next offset 99" in "\n".join(lines) and "A.t:2" in "\n".join(lines)
     assert "A.t:0" not in "\n".join(lines)
 
 
@@ -34,8 +34,19 @@ def test_what_the_plan_blocks_is_no_success():
 
 
 def test_a_finding_is_plain_values_for_json():
-    finding = verify_positions(PLAN, [checkpoint("query", [("A.t", 0, 100)])])[0]
+    finding = verify_positions(PLAN, [checkpoint("query", [("A.t", 0, 100)])]).findings[0]
     document = json.loads(json.dumps(position_document(finding)))
     assert (document["holder"], document["standing"], document["expected"], document["batch"]) == (
         "query", "equal", 100, 7,
     )  # fmt: skip
+
+
+def test_a_checkpoint_that_was_not_read_is_said_first_and_leaves_no_plain_success():
+    unread = UnreadCheckpoint("other", "s3a://jobs/other", "s3a://jobs/other cannot be read: no such host.")
+    read = checkpoint("query", [("A.t", p, 100) for p in range(3)])
+    plan = make_plan([*PLAN.positions, make_position("other", "t", 0, target_topic="A.t", target_offset=1)])
+    lines = list(position_lines(verify_positions(plan, [read, unread]), 100, False))
+    assert lines[0] == "CHECKPOINT NOT READ: other: s3a://jobs/other cannot be read: no such host."
+    assert lines[1] == "POSITIONS VERIFIED IN PART: 3 of 3 positions"
+    assert list(position_lines(verify_positions(plan, [unread]), 100, False)) == lines[:1]
+    assert unread_document(unread)["why"] == unread.why
