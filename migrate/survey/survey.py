@@ -1,6 +1,6 @@
 """What `plan` asks for and what it read: the values between the clusters and the plan."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
@@ -118,6 +118,13 @@ class Clusters:
             target_commits=RenamedCommits(self.target_commits, names),
             target_groups=renamed_facts(self.target_groups, names),
             target_names=names,
+        )
+
+    def source_topic_ids(self, topics: Iterable[str], wanted: Collection[str]) -> Mapping[str, str]:
+        """Return the ids of those `wanted` of all the source's `topics`, as old as the commits that are remembered."""
+        assert self.source is not None
+        return (
+            self.source.topic_ids(wanted) if self.memory is None else self.memory.topic_ids(self.source, topics, wanted)
         )
 
     def say_records_read(self, rows: int) -> None:

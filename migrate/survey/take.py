@@ -199,9 +199,8 @@ def _first_look(by: _Surveyor) -> tuple[_Surveyor, _FirstLook]:
         source_listed_at = by.now()
         # Before commits are read, and so of every topic that may have some: a commit read later is of that id or none.
         ids_of = sorted(topic for topic in on_source.topics if not flow.why_not_replicated(topic))
-        memory, all_topics = by.clusters.memory, on_source.topics
-        ask = source.topic_ids if memory is None else partial(memory.topic_ids, source, all_topics)
-        ids = timer.run("topics", f"asking {source.alias} for topic ids", lambda: ask(ids_of))
+        ask = partial(by.clusters.source_topic_ids, on_source.topics, ids_of)
+        ids = timer.run("topics", f"asking {source.alias} for topic ids", ask)
         on_source = replace(on_source, listed=listed, topic_ids=ids)
         select = from_source if by.clusters.offsets_topic is None else from_offsets_topic
         selected = select(by.clusters, listed, by.request, timer)
