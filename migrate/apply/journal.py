@@ -126,7 +126,7 @@ class Journal:
                     "Run the same command again: it starts from what is there now.",
                 )
             size = os.fstat(descriptor).st_size
-            writer = JournalWriter(descriptor, self.fingerprint, before, self._now_ms)
+            writer = self.writer_of(descriptor, before)
         except BaseException:
             os.close(descriptor)
             raise
@@ -141,6 +141,10 @@ class Journal:
                 "Make room for the journal beside the plan, then run the same command again.",
             ) from error
         return writer
+
+    def writer_of(self, descriptor: int, before: JournalState) -> "JournalWriter":
+        """Return the writer of a file that is locked."""
+        return JournalWriter(descriptor, self.fingerprint, before, self._now_ms)
 
     def refuse_running(self) -> None:
         """Raise `Refused` while a run holds the journal: what it says is out of date at once."""

@@ -23,6 +23,7 @@ from migrate.cli.console import (
     terminal,
     terminal_width,
 )
+from migrate.cli.follow_command import follow_command, refuse_standing_words, standing_options
 from migrate.cli.groups import groups
 from migrate.cli.options import (
     FILE,
@@ -97,12 +98,14 @@ def cli() -> None:
         help="Let apply write this plan only after N different names have signed it.")  # fmt: skip
 @option("--out", type=FILE, default=Path("cutover.plan"), show_default=True, metavar="PLAN",
         help="File to write the plan to.")  # fmt: skip
+@standing_options
 @spark_options
 @command_options
 def plan(out: Path, **options: Any) -> int:
     """Read both clusters and MM2's topics, translate every commit, check, and write a plan.
 
-    Changes nothing on any cluster. Exits 3 if the plan has blocks; it is still written, for review.
+    Changes nothing on any cluster. Exits 3 if the plan has blocks; it is still written, for review. With --standing it
+    writes a mandate for `follow` instead: a plan without rows.
     """
     from migrate.cli.plan import run_plan
 
@@ -110,6 +113,11 @@ def plan(out: Path, **options: Any) -> int:
     flow = resolve_flow(given)
     policies = resolve_policies(options)
     progress = progress_on_stderr(options.pop("log_format"))
+    if options.pop("standing"):
+        from migrate.cli.standing import run_standing
+
+        return printed(run_standing(flow, policies, out, progress, **options, **terminal()))
+    refuse_standing_words(options)
     made = run_plan(flow, policies, out, progress, **options)
     from migrate.show.plan_table import Page, table
 
@@ -132,6 +140,8 @@ def plan(out: Path, **options: Any) -> int:
              "[default: never]")  # fmt: skip
 @option("--rehearsal", type=FILE, metavar="PLAN",
         help="Estimate from this plan how long plan, apply and verify will take.")  # fmt: skip
+@option("--follow", "mandate", type=FILE, metavar="PLAN",
+        help="Show also what `follow` did last under this mandate.")  # fmt: skip
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
         help="json: one document; with --watch one line per look.")  # fmt: skip
 @command_options
@@ -361,6 +371,7 @@ def offsets(**options: Any) -> int:
     return printed(*run_mm2_offsets(flow, progress, **terminal(), **options))
 
 
+cli.add_command(follow_command, "follow")
 cli.add_command(groups)
 cli.add_command(positions)
 

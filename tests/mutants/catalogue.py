@@ -2,6 +2,7 @@
 
 from tests.mutants.comparing import COMPARING
 from tests.mutants.exporting import EXPORTING
+from tests.mutants.following import FOLLOWING
 from tests.mutants.history import TELLING_HISTORY
 from tests.mutants.holding import HOLDING
 from tests.mutants.matching import MATCHING, TABLES, WORLDS
@@ -19,4 +20,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *EXPORTING,
     *TELLING_HISTORY,
     *HOLDING,
+    *FOLLOWING,
 )
