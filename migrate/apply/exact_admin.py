@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from migrate.commit_table import has_metadata
 from migrate.errors import EnvironmentLacks, MigrateError
 from migrate.model import UNREAD_METADATA, Commits, Decision, Failure, TopicPartition
-from migrate.ports import ClusterAdmin, ExactClient, Outcomes
+from migrate.ports import ClusterAdmin, CommitReader, ExactClient, Outcomes
 from migrate.row_table import PlanRows
 
 MISSING = "JAVA_CLIENT_MISSING"
@@ -95,6 +95,28 @@ class ExactAdmin:
     def holding(self, lock: int) -> "ExactAdmin":
         """Return one whose usual client keeps the lock; the exact one's process ends as soon as this one has."""
         return ExactAdmin(self._usual.holding(lock), self._exact, self._groups)
+
+
+class ExactCommits:
+    """Reads commits through `usual`, and those of groups that turn out to carry metadata once more, through `exact`.
+
+    Where the exact client cannot be used, a commit says that it has metadata, and not which.
+    """
+
+    def __init__(self, usual: CommitReader, exact: ExactClient) -> None:
+        self._usual = usual
+        self._exact = exact
+
+    def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
+        """Return all committed offsets of each group."""
+        answers = dict(self._usual.commits(groups, require_stable))
+        carrying = [g for g, answer in answers.items() if not isinstance(answer, Failure) and has_metadata(answer)]
+        if carrying:
+            try:
+                return answers | dict(self._exact.commits(carrying, require_stable))
+            except MigrateError:
+                answers |= {group: _without_content(answers[group]) for group in carrying}
+        return answers
 
 
 def _without_content(answer: Commits | Failure) -> Commits | Failure:

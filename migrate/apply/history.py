@@ -166,7 +166,7 @@ class _Folding:
             self._prior.setdefault(event["group"], _commits(event))
         elif kind in ("intent", "outcome", "readback"):
             self._trace(kind, event["group"], event)
-        elif kind != "end":
+        elif kind not in ("end", "left"):  # `follow` leaves groups alone: its own memory says which
             raise ValueError(kind)
 
     def _trace(self, kind: str, group: str, event: Mapping[str, Any]) -> None:
@@ -209,13 +209,23 @@ def _status(status: str, code: str) -> str:
 
 
 def _commits(event: Mapping[str, Any]) -> Commits:
-    saved = _by_partition(event, "prior", "offset", "metadata")
-    return {place: Commit(offset, metadata) for place, offset, metadata in saved if offset is not None}
+    return {place: commit for place, commit in backed_up(event).items() if commit is not None}
 
 
 def offsets_of(event: Mapping[str, Any]) -> dict[TopicPartition, int | None]:
     """Return the offsets of an intent or a read-back."""
     return dict(_by_partition(event, "planned" if event["event"] == "intent" else "seen", "offset"))
+
+
+def backed_up(event: Mapping[str, Any]) -> dict[TopicPartition, Commit | None]:
+    """Return what a backup saved of each place; None where nothing was committed."""
+    saved = _by_partition(event, "prior", "offset", "metadata")
+    return {place: None if offset is None else Commit(offset, metadata) for place, offset, metadata in saved}
+
+
+def metadata_of(event: Mapping[str, Any]) -> dict[TopicPartition, str]:
+    """Return the metadata that an intent of `follow` wrote beside each offset."""
+    return dict(_by_partition(event, "planned", "metadata"))
 
 
 def answers_of(event: Mapping[str, Any]) -> Iterator[tuple[TopicPartition, str, str, str]]:

@@ -136,7 +136,7 @@ class Journal:
                     "Run the same command again: it starts from what is there now.",
                 )
             size = os.fstat(descriptor).st_size
-            writer = JournalWriter(descriptor, self.fingerprint, before, self._now_ms, target_names)
+            writer = self.writer_of(descriptor, before, target_names)
         except BaseException:
             os.close(descriptor)
             raise
@@ -151,6 +151,12 @@ class Journal:
                 "Make room for the journal beside the plan, then run the same command again.",
             ) from error
         return writer
+
+    def writer_of(
+        self, descriptor: int, before: JournalState, target_names: Mapping[str, str] = MappingProxyType({})
+    ) -> "JournalWriter":
+        """Return the writer of a file that is locked."""
+        return JournalWriter(descriptor, self.fingerprint, before, self._now_ms, target_names)
 
     def refuse_running(self) -> None:
         """Raise `Refused` while a run holds the journal: what it says is out of date at once."""

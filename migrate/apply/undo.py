@@ -63,7 +63,7 @@ def undo_plan(
         timings={},
         undoes=plan.fingerprint,
         undoes_events=state.events,
-        undoes_digest=_digest(state),
+        undoes_digest=digest_of(state),
         comparison={},
         sums={},
     )
@@ -83,7 +83,7 @@ def refuse_stale(undo: Plan, state: JournalState) -> None:
         if (trace := state.applied.get(group)) is not None and trace.has_doubts
         for row in rows
     )
-    if _digest(state, undo.fingerprint) == header.undoes_digest and settled:
+    if digest_of(state, undo.fingerprint) == header.undoes_digest and settled:
         return
     plan = header.undoes[:SHORT_DIGITS]
     if not header.undoes_digest:
@@ -100,7 +100,7 @@ def refuse_stale(undo: Plan, state: JournalState) -> None:
     )
 
 
-def _digest(state: JournalState, undo: str = "") -> str:
+def digest_of(state: JournalState, undo: str = "") -> str:
     """Return the SHA-256, in hex, of what an undo rests on; `undo` is the fingerprint of the one that asks."""
     applied = {
         group: [

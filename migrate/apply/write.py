@@ -55,6 +55,10 @@ class Interruption:
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._came = True
         self._restore()
+        outer = signal.getsignal(number)
+        if isinstance(getattr(outer, "__self__", None), Interruption) and callable(outer):
+            # Who goes on after this one has to know it too.
+            outer(number, frame)
 
     def _restore(self) -> None:
         for number, handler in self._before.items():

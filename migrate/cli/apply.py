@@ -28,6 +28,7 @@ from migrate.apply.verify_positions import (
 from migrate.apply.write import Interruption
 from migrate.cli.position_options import checkpoints_of
 from migrate.cli.sign import refusal
+from migrate.cli.standing import undo_of_mandate
 from migrate.cli.wiring import apply_edges, held_positions, parse_spark_conf
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
@@ -36,7 +37,8 @@ from migrate.mm2.flow import Flow
 from migrate.model import Row
 from migrate.plan.companions import journal_path, journals_under_any_name, real_path
 from migrate.plan.file import read_plan, refuse_out, write_plan
-from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, Plan, approves
+from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, STANDING, Plan, approves
+from migrate.plan.standing import refuse_standing
 from migrate.ports import ClusterAdmin, Progress
 from migrate.row_table import PlanRows
 from migrate.show.apply import Typed, apply_lines, elsewhere_lines
@@ -54,10 +56,11 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pri
     """Apply a plan file, or show what applying it would do; return the lines to print and the exit code."""
     get_ready()
     plan = read_plan(path)
+    refuse_standing(plan, "apply")
     refuse_earlier_format(plan, path)
     flow = _roles(flow, plan)
-    approval = _approved(plan, options["approve"], options["execute"])
-    _refuse_other_name(plan, path)
+    approval = approved(plan, options["approve"], options["execute"])
+    refuse_other_name(plan, path)
     signatures = signatures_beside(plan, path)
     unsigned = refusal(plan, path, signatures)
     if unsigned is not None and options["execute"]:
@@ -105,8 +108,8 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
             "Give one of the two. What --out saves is carried out by `mm2-migrate apply`.",
         )
     flow = _roles(flow, plan)
-    approval = _approved(plan, options["approve"], options["execute"])
-    _refuse_other_name(plan, path, rolling_back=True)
+    approval = approved(plan, options["approve"], options["execute"])
+    refuse_other_name(plan, path, rolling_back=True)
     clock = SystemClock()
     journal = Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms)
     if not journal.path.exists():
@@ -120,7 +123,10 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
     others = _other_undos(plan, state, journal.path.parent)
     # A rollback knows what it restored itself; an undo plan has a journal of its own, which does not.
     restored = [*others.values(), *([state.rolled_back] if options["out"] is not None else [])]
-    undo = undo_plan(plan, state, clock.now_ms(), __version__, options["moved"], restored)
+    if plan.header.kind == STANDING:
+        undo = undo_of_mandate(plan, journal, state, flow, progress, options)
+    else:
+        undo = undo_plan(plan, state, clock.now_ms(), __version__, options["moved"], restored)
     loose = outside(plan, state)
     exact = groups_with_metadata(undo.rows)
     if options["out"] is not None:
@@ -218,6 +224,7 @@ def _saved(plan: Plan, undo: Plan, out: Path) -> list[str]:
 def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Printed:
     """Compare the target with a plan file; return the lines to print and the exit code."""
     plan = read_plan(path)
+    refuse_standing(plan, "verify")
     if plan.header.kind == UNDO and options["records"]:
         raise UsageError(f"{path} is an undo: it restores what was there, and translates nothing.", "Omit --records.")
     checkpoints = checkpoints_of(options["spark_checkpoints"])
@@ -285,7 +292,7 @@ def _roles(flow: Flow, plan: Plan) -> Flow:
     return flow.reversed() if plan.header.failback else flow
 
 
-def _approved(plan: Plan, approval: str | None, execute: bool) -> str:
+def approved(plan: Plan, approval: str | None, execute: bool) -> str:
     """Return the fingerprint that was approved; raises where --execute lacks it or it names another plan."""
     if approval is None:
         if execute:
@@ -308,7 +315,7 @@ def _approved(plan: Plan, approval: str | None, execute: bool) -> str:
     return approval
 
 
-def _refuse_other_name(plan: Plan, path: Path, rolling_back: bool = False) -> None:
+def refuse_other_name(plan: Plan, path: Path, rolling_back: bool = False) -> None:
     """Refuse a copy of a plan whose journal lies beside it under another name: the journal would not be found.
 
     A rollback takes the journal of the name that it was given, where there is one: the way back stays open.

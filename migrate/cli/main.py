@@ -23,6 +23,7 @@ from migrate.cli.console import (
     terminal,
     terminal_width,
 )
+from migrate.cli.follow_command import follow_command, refuse_standing_words, standing_options
 from migrate.cli.groups import groups
 from migrate.cli.offline import explain, report, show, sign
 from migrate.cli.options import (
@@ -106,12 +107,14 @@ def cli() -> None:
              "once.")  # fmt: skip
 @option("--out-dir", type=FILE, default=Path("plans"), show_default=True, metavar="FOLDER",
         help="With --model: folder to write the plans to, each under its flow's name.")  # fmt: skip
+@standing_options
 @spark_options
 @command_options
 def plan(out: Path, model: Path | None, out_dir: Path, **options: Any) -> int:
     """Read both clusters and MM2's topics, translate every commit, check, and write a plan.
 
-    Changes nothing on any cluster. Exits 3 if the plan has blocks; it is still written, for review.
+    Changes nothing on any cluster. Exits 3 if the plan has blocks; it is still written, for review. With --standing it
+    writes a mandate for `follow` instead: a plan without rows.
     """
     from migrate.cli.model import refuse_model_folder
     from migrate.cli.plan import run_plan
@@ -123,6 +126,11 @@ def plan(out: Path, model: Path | None, out_dir: Path, **options: Any) -> int:
     flow = resolve_flow(given)
     policies = resolve_policies(options)
     progress = progress_on_stderr(options.pop("log_format"))
+    if options.pop("standing"):
+        from migrate.cli.standing import run_standing
+
+        return printed(run_standing(flow, policies, out, progress, **options, **terminal()))
+    refuse_standing_words(options)
     made = run_plan(flow, policies, out, progress, **options)
     from migrate.show.plan_table import Page, table
 
@@ -162,6 +170,8 @@ def _plans(model: Path, out_dir: Path, options: dict[str, Any]) -> int:
              "[default: never]")  # fmt: skip
 @option("--rehearsal", type=FILE, metavar="PLAN",
         help="Estimate from this plan how long plan, apply and verify will take.")  # fmt: skip
+@option("--follow", "mandate", type=FILE, metavar="PLAN",
+        help="Show also what `follow` did last under this mandate.")  # fmt: skip
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
         help="json: one document; with --watch one line per look.")  # fmt: skip
 @command_options
@@ -311,6 +321,7 @@ def offsets(**options: Any) -> int:
     return printed(*run_mm2_offsets(flow, progress, **terminal(), **options))
 
 
+cli.add_command(follow_command, "follow")
 for each in (show, sign, explain, report, groups, positions):
     cli.add_command(each)
 

@@ -31,7 +31,7 @@ from migrate.survey.survey import PlanRequest
 
 # What holds for a whole run, and so is said beside the model and not in it.
 OF_THE_RUN = frozenset({"model", "out_dir", "master", "spark_conf", "log_format", "debug"})
-_NOT_OF_A_FLOW = OF_THE_RUN | {"out", "help"}
+_NOT_OF_A_FLOW = OF_THE_RUN | {"out", "help", "standing", "until", "grades", "moving_groups"}
 # As people write lists; the options themselves are repeated.
 _PLURALS = {"groups": "group", "exclude_groups": "exclude_group", "topics": "topic", "exclude_topics": "exclude_topic"}
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -36,6 +36,7 @@ NEVER_FROM_ENVIRONMENT = frozenset(
     {
         "--execute", "--approve", "--allow-partial", "--accept", "--rewind", "--untranslatable", "--moved", "--by",
         "--source-unreachable", "--consumers-ran", "--to-topic",
+        "--standing", "--grades", "--moving-group",
     }
 )  # fmt: skip
 FILE = click.Path(path_type=Path)

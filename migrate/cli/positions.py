@@ -15,6 +15,7 @@ from migrate.inventory.new_file import new_file
 from migrate.model import Row, Side
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
+from migrate.plan.standing import refuse_standing
 from migrate.show.positions import (
     FORMATS_OF_POSITIONS,
     OF_ONE_HOLDER,
@@ -49,6 +50,7 @@ def positions(plan: Path, holders: tuple[str, ...], form: str, side: str, out: P
     refused (exit 3). What has to be known beside the text goes to stderr.
     """
     made = read_plan(plan)
+    refuse_standing(made, "positions")
     chosen = _matching(made, holders)
     rows = selected(made, chosen)
     if form == SPARK_CHECKPOINT:

@@ -11,6 +11,7 @@ from migrate.apply.signatures import signatures_beside
 from migrate.errors import MigrateError, Refused, UsageError
 from migrate.plan.file import read_plan, reporting_unwritable
 from migrate.plan.plan import Plan
+from migrate.plan.standing import refuse_standing
 from migrate.show.report_outcome import Verified, aftermath, read_verified
 from migrate.show.report_page import MARK, report
 from migrate.text import bytes_text, many, name
@@ -23,6 +24,7 @@ def run_report(path: Path, out: Path, verification: Path | None, options: tuple[
     """
     _refuse_overwrite(out)
     plan = read_plan(path)
+    refuse_standing(plan, "report")
     state, past, journal = _told_by_journal(path, plan)
     verified = None if verification is None else _verified(verification, plan)
     after = aftermath(plan, state, past, verified)

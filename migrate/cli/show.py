@@ -8,8 +8,10 @@ from migrate.apply.waves import wave_of
 from migrate.errors import UsageError
 from migrate.plan.diff import diff
 from migrate.plan.file import read_plan
-from migrate.plan.plan import Plan
+from migrate.plan.plan import STANDING, Plan
+from migrate.plan.standing import refuse_standing
 from migrate.show.diff import diff_document, diff_lines
+from migrate.show.follow import mandate_lines
 from migrate.show.formats import FORMATS, select
 from migrate.show.plan_export import kcg_companion, refuse_unprintable
 from migrate.show.plan_table import Page
@@ -24,6 +26,10 @@ def run_show(paths: Sequence[Path], **options: Any) -> tuple[Iterable[str], str]
     if len(paths) > 1:
         return _waves(paths, options), ""
     path, plan = paths[0], read_plan(paths[0])
+    if plan.header.kind == STANDING and options["form"] == "table" and options["other"] is None:
+        return mandate_lines(plan, str(path), options["width"], options["colour"]), ""
+    if options["form"] != "json":
+        refuse_standing(plan, "this")
     if options["form"] == "kcg" and options["on_terminal"]:
         refuse_unprintable(plan.rows)
     if options["other"] is not None:
@@ -37,6 +43,7 @@ def _difference(now: Plan, path: Path, options: dict[str, Any]) -> Iterable[str]
     _refuse_form("--diff", options["form"])
     other = options["other"]
     before = read_plan(other)
+    refuse_standing(before, "--diff")
     changes = diff(before, now)
     if options["groups"] or options["only"]:
         # A group may be gone, or a word be known to one of the two plans only.
@@ -53,6 +60,8 @@ def _waves(paths: Sequence[Path], options: dict[str, Any]) -> Iterable[str]:
         )
     _refuse_form("Several plans", options["form"])
     waves = [wave_of(path, read_plan(path)) for path in paths]
+    for wave in waves:
+        refuse_standing(wave.plan, "a sum of waves")
     known: dict[str, str] = {}
     for wave in waves:
         # Counted twice, its offsets would be counted twice in the sum.

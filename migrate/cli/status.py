@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from migrate.cli.followed import Followed
 from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of
 from migrate.cli.wiring import StatusEdges, status_edges
@@ -18,6 +19,7 @@ from migrate.mm2.flow import Flow
 from migrate.model import Side
 from migrate.plan.file import read_plan
 from migrate.plan.forecast import Forecast, forecast
+from migrate.plan.standing import refuse_standing
 from migrate.plan.status import Status, status_of
 from migrate.plan.watch import EVERY_SECONDS, Asking, BackgroundLook, Sight, Told, Wakeful, watch_until_ready
 from migrate.ports import Progress
@@ -42,13 +44,18 @@ def run_status(flow: Flow, policies: Policies, progress: LineProgress, show: Pri
     if options["timeout"] is not None and not options["watch"]:
         raise UsageError("--timeout says how long to watch.", "Give --watch too, or omit it.")
     rehearsal: Path | None = options["rehearsal"]
+    mandate: Path | None = options["mandate"]
+    rehearsed = read_plan(rehearsal) if rehearsal else None
+    if rehearsed is not None:
+        refuse_standing(rehearsed, "--rehearsal")
     teller = Teller(
-        forecast=forecast(read_plan(rehearsal)) if rehearsal else None,
+        forecast=forecast(rehearsed) if rehearsed else None,
         as_json=options["form"] == "json",
         on_terminal=options["on_terminal"] and options["watch"],
         page=lambda: Page(str(rehearsal or ""), options["width"](), options["colour"]),
         show=show,
         progress=progress,
+        followed=Followed.under(mandate) if mandate else None,
     )
     request = PlanRequest(
         flow=flow,
@@ -147,6 +154,7 @@ class Teller:
     page: Callable[[], Page]
     show: Print
     progress: LineProgress
+    followed: Followed | None = None
     _screen: Screen | None = None
     _last: Told | None = None  # in a watch
 
@@ -172,7 +180,7 @@ class Teller:
         else:
             watch = told.watch
             document = status_document(told.status, self.forecast, watch.bars, watch.time_left(), told.sight)
-            self.show([json.dumps(document | {"note": told.note or None})])
+            self.show([json.dumps(document | self._of_follow() | {"note": told.note or None})])
 
     def _drawn(self, told: Told) -> list[str]:
         if told.status is None:
@@ -196,10 +204,14 @@ class Teller:
         if not self.as_json:
             self.show(self._lines(status))
         elif self._last is None:
-            self.show([json.dumps(status_document(status, self.forecast), indent=2)])
+            self.show([json.dumps(status_document(status, self.forecast) | self._of_follow(), indent=2)])
+
+    def _of_follow(self) -> dict[str, Any]:
+        return {"follow": self.followed.document()} if self.followed else {}
 
     def _lines(self, status: Status, sight: Sight | None = None) -> list[str]:
         watch = self._last.watch if self._last else None
         left = left_text(watch.time_left(), status.lag) if watch else ""
         text = self.forecast.text if self.forecast else ""
-        return list(status_lines(status, self.page(), text, watch.bars if watch else None, left, sight))
+        lines = list(status_lines(status, self.page(), text, watch.bars if watch else None, left, sight))
+        return [*lines, "", *self.followed.lines(self.page(), status.time_ms)] if self.followed else lines

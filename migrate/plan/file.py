@@ -30,6 +30,7 @@ from migrate.plan.plan import (
     READABLE_FORMATS,
     TABLES_SINCE,
     Header,
+    Mandate,
     PinnedRange,
     Plan,
     PlannedGroupState,
@@ -371,6 +372,9 @@ def _header(document: dict[str, Any]) -> Header:
     document["checks"] = tuple(_check(entry) for entry in document["checks"])
     if "positions" in document:
         document["positions"] = tuple(PositionOrigin(**entry) for entry in document["positions"])
+    if document.get("mandate") is not None:
+        lists = {name: tuple(value) for name, value in document["mandate"].items() if isinstance(value, list)}
+        document["mandate"] = Mandate(**{**document["mandate"], **lists})
     return Header(**document)
 
 

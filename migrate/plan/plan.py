@@ -25,13 +25,15 @@ FORMAT_VERSION = 7
 READABLE_FORMATS = (3, 4, 5, 6, 7)
 # From this one on, file and fingerprint hold a table for each group; before, a document for each row.
 TABLES_SINCE = 5
-ADDED_IN = {"source_topic_ids": 4, "undoes_events": 4, "undoes_digest": 4, "positions": 7}
+ADDED_IN = {"source_topic_ids": 4, "undoes_events": 4, "undoes_digest": 4, "positions": 7, "mandate": 7}
 # The same of rows.
 ROW_FIELDS_ADDED_IN = {"live_source_offset": 6, "holder_kind": 7, "position_meaning": 7, "target_group": 7}
 # How many partitions a topic of the target has that positions are on, among the header's counts.
 TARGET_PARTITIONS = "target-partitions:"
 # What becomes of a position: its owner sets it, or it is left as it is.
 _OF_POSITIONS = frozenset({Decision.MANUAL, Decision.BLOCK, Decision.SKIP})
+# The kind of a plan without rows: a mandate for `follow`.
+STANDING = "standing"
 # Names the time whose commits a plan translates, where these are not those of now.
 AS_OF_SETTING = "commits-as-of"
 MIN_APPROVAL_DIGITS = 32
@@ -82,14 +84,41 @@ class PlannedGroupState:
 
 
 @dataclass(frozen=True, slots=True)
+class Mandate:
+    """What a standing plan allows `follow` to write, until `until_ms` (ms since 1970).
+
+    `groups`, `exclude_groups`, `topics` and `exclude_topics` are regular expressions; `named_groups` are those of a
+    groups file as it was when the mandate was made, None where none was given. `grades` are those that may be written,
+    `max_rereads` bounds what a group would read twice. `match_limit` is how many offsets of either log a pass may read
+    of a partition, `max_fetch` how many bytes from either cluster, None for any. `untranslatable` are the choices for
+    commits that no law translates, as they are typed. `moving_groups` are regular expressions of groups that are
+    written although their commits move without a member.
+    """
+
+    until_ms: int
+    groups: tuple[str, ...]
+    exclude_groups: tuple[str, ...]
+    topics: tuple[str, ...]
+    exclude_topics: tuple[str, ...]
+    named_groups: tuple[str, ...] | None
+    grades: tuple[str, ...]
+    max_rereads: int
+    match_limit: int
+    max_fetch: int | None
+    untranslatable: tuple[str, ...]
+    moving_groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Header:
     """All of a plan but its rows. Plain values only, so that it serialises canonically.
 
-    `kind` is "plan" or "undo". Cluster ids are "" where that cluster was not read (source down). `flow` are the names
-    used (policy, separator, MM2 topics), `settings` the options chosen (filters, policies, limits) and `waivers` the
-    `--accept` values. `counts` hold "commits_read", "rows", "uncommitted_added" and one "filtered:<filter>" per filter
-    that took something, and one `TARGET_PARTITIONS` and a name per topic of the target that a holder's positions are
-    on: how many it has; `mm2_counts` what was read from MM2's topics, rejects by reason included. `timings` are seconds
+    `kind` is "plan", "undo" or "standing"; only the last has a `mandate`, and it has no rows. Cluster ids are "" where
+    that cluster was not read (source down). `flow` are the names used (policy, separator, MM2 topics), `settings` the
+    options chosen (filters, policies, limits) and `waivers` the `--accept` values. `counts` hold "commits_read",
+    "rows", "uncommitted_added" and one "filtered:<filter>" per filter that took something, and one `TARGET_PARTITIONS`
+    and a name per topic of the target that a holder's positions are on: how many it has; `mm2_counts` what was read
+    from MM2's topics, rejects by reason included. `timings` are seconds
     per step. `comparison` is what comparing records cost, empty where none were compared: "partitions", "left_out", and
     per side "<side>_bytes_estimated", "<side>_bytes_fetched", "<side>_records_estimated", "<side>_records_read". `sums`
     add up the rows (`migrate.plan.totals.sums_of`): by grade, re-reads, what MM2's newest checkpoints would cost.
@@ -127,6 +156,7 @@ class Header:
     undoes_events: int = 0
     undoes_digest: str = ""
     positions: tuple[PositionOrigin, ...] = ()
+    mandate: Mandate | None = None
 
 
 @dataclass(frozen=True)
@@ -253,8 +283,14 @@ def _blocked(tables: Mapping[str, GroupRows]) -> frozenset[str]:
 
 
 def header_document(header: Header) -> dict[str, Any]:
-    """Return the header as plain JSON-able values, with the fields of its format: what the fingerprint is made of."""
-    return {name: value for name, value in asdict(header).items() if ADDED_IN.get(name, 0) <= header.format_version}
+    """Return the header as plain JSON-able values, with the fields of its format: what the fingerprint is made of.
+
+    A plan that is no mandate has no such field.
+    """
+    document = {n: value for n, value in asdict(header).items() if ADDED_IN.get(n, 0) <= header.format_version}
+    if header.mandate is None:
+        document.pop("mandate", None)
+    return document
 
 
 def row_fields_after(format_version: int) -> frozenset[str]:

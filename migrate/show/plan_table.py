@@ -12,8 +12,9 @@ from migrate.mm2.flow import RuntimeWord
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.forecast import forecast
-from migrate.plan.plan import AS_OF_SETTING, FORMAT_VERSION, Header, Plan
+from migrate.plan.plan import AS_OF_SETTING, FORMAT_VERSION, STANDING, Header, Plan
 from migrate.plan.totals import Mm2Comparison, PositionTotals, Totals, totals
+from migrate.show.follow import mandate_verdict
 from migrate.show.group_table import group_lines
 from migrate.show.table import aligned, headed, tally, wrapped
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
@@ -69,6 +70,8 @@ def table(plan: Plan, rows: Sequence[Row] | None, page: Page) -> Iterator[str]:
 
 def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
     """Return the plan's one-line verdict and its colour."""
+    if plan.header.kind == STANDING:
+        return mandate_verdict(plan), Colour.GREEN
     undo = "FAILBACK: " if plan.header.failback else ""
     undo += "UNDO: " if plan.header.kind == "undo" else ""
     writes, held = counted.decisions.get(Decision.SET, 0) + counted.decisions.get(Decision.REMOVE, 0), counted.positions

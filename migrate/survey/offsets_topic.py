@@ -69,7 +69,8 @@ class GroupRecord:
     members and where its coordinator did not store it (before Kafka 2.1). `committed_ms` are the times of the group's
     present commits, by partition; `expires_ms` the ends of those that carry one, which brokers honour before anything
     else. `gaps` lie between successive commits, on a few partitions, newest commits only, where they were asked for.
-    `made_on` are the topics of those present commits that say so, which brokers from Kafka 4.1 on write.
+    `made_on` are the topics of those present commits that say so, which brokers from Kafka 4.1 on write. `recent_ms`
+    are the times of the newest commits where `gaps` were asked for, by their offsets on the source.
     """
 
     kind: GroupKind
@@ -79,6 +80,7 @@ class GroupRecord:
     expires_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
     gaps: tuple[CommitGap, ...] = ()
     made_on: Mapping[TopicPartition, CommitTopic] = field(default_factory=dict)
+    recent_ms: Mapping[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
 
     @property
     def last_commit_ms(self) -> int | None:
@@ -161,7 +163,10 @@ class GroupLog:
         for key, values in sorted(self._newest.items()):
             place, commits = decode_key(key), [_made(decode_commit(value)) for value in values]
             if isinstance(place, OffsetsKey) and (word := words.get(place.group)) is not None:
-                pairs = pairwise(commit for commit in commits if commit is not None)
+                made = [commit for commit in commits if commit is not None]
+                if len(made) > 1 and place.topic is not None and place.partition is not None:
+                    word.recent[TopicPartition(place.topic, place.partition)] = {offset: at for at, offset in made}
+                pairs = pairwise(made)
                 word.gaps += [CommitGap(then - at, new - old) for (at, old), (then, new) in pairs]
         records = {name: words[name].record() for name in sorted(words)}
         return {name: record for name, record in records.items() if record is not None}
@@ -174,6 +179,7 @@ class _Words:
     kinds: dict[str, tuple[str, int | None]] = field(default_factory=dict)
     commits: dict[TopicPartition, CommitValue] = field(default_factory=dict)
     gaps: list[CommitGap] = field(default_factory=list)
+    recent: dict[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
 
     def record(self) -> GroupRecord | None:
         commits = self.commits.items()
@@ -183,8 +189,12 @@ class _Words:
         gaps = tuple(self.gaps)
         for kind in (GroupKind.CONSUMER, GroupKind.SHARE, GroupKind.STREAMS, GroupKind.CLASSIC):
             if kind in self.kinds:
-                return GroupRecord(kind, *self.kinds[kind], committed, expires, gaps, made_on)
-        return GroupRecord(GroupKind.SIMPLE, "", None, committed, expires, gaps, made_on) if committed else None
+                return GroupRecord(kind, *self.kinds[kind], committed, expires, gaps, made_on, self.recent)
+        return (
+            GroupRecord(GroupKind.SIMPLE, "", None, committed, expires, gaps, made_on, self.recent)
+            if committed
+            else None
+        )
 
 
 def _understand(key: bytes, value: bytes, words_of: dict[str, _Words]) -> None:

@@ -2,6 +2,7 @@
 
 from tests.mutants.comparing import COMPARING
 from tests.mutants.exporting import EXPORTING
+from tests.mutants.following import FOLLOWING
 from tests.mutants.history import TELLING_HISTORY
 from tests.mutants.holding import HOLDING
 from tests.mutants.matching import MATCHING, TABLES, WORLDS
@@ -23,4 +24,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *HOLDING,
     *RENAMING,
     *REPLICATING,
+    *FOLLOWING,
 )

@@ -605,7 +605,7 @@ WRITING = (
         "stale-undo-accepted",
         "An undo that was made before the apply went on is refused.",
         "migrate/apply/undo.py",
-        "    if _digest(state, undo.fingerprint) == header.undoes_digest and settled:\n",
+        "    if digest_of(state, undo.fingerprint) == header.undoes_digest and settled:\n",
         "    if header.undoes_digest and settled:\n",
         (
             "tests/unit/apply/test_way_back.py::test_an_undo_that_was_saved_after_a_kill_is_refused_once_the_apply_was_finished",

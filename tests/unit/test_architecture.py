@@ -80,6 +80,8 @@ def test_only_the_command_line_and_the_adapters_have_the_machines_clock(path: Pa
 HELD_ELSEWHERE = {
     "ports": ("unit/kafka/test_hosted.py", "protocols only: their adapters are tested, mypy holds the shapes"),
     "cli/apply": ("unit/apply/test_life_of_a_plan.py", "its laws run apply, rollback and verify as commands"),
+    "cli/follow_command": ("unit/cli/test_follow.py", "the words that the command is typed in"),
+    "cli/followed": ("unit/cli/test_follow.py", "reads the status file that the command writes"),
     "cli/inventory_wiring": ("integration/test_long_group_records.py", "puts real clients together"),
     "cli/explain": ("unit/cli/test_main.py", "reads a plan and prints show/explain"),
     "cli/model_wiring": ("integration/test_models.py", "puts real clients together"),

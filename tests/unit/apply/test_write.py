@@ -41,6 +41,17 @@ def test_the_first_signal_is_a_wish_and_the_handlers_are_back_after_it(number: s
     assert interrupted and [signal.getsignal(each) for each in SIGNALS] == before
 
 
+def test_one_inside_another_tells_it_of_the_signal_that_it_took() -> None:
+    before = [signal.getsignal(each) for each in SIGNALS]
+    with Interruption() as outer:
+        with Interruption() as inner:
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert inner and outer
+            assert [signal.getsignal(each) for each in SIGNALS] == before, "the second one acts as it always does"
+        assert outer
+    assert [signal.getsignal(each) for each in SIGNALS] == before
+
+
 def test_what_is_ignored_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

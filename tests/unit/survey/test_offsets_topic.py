@@ -171,6 +171,17 @@ def test_gaps_lie_between_successive_commits_of_one_partition():
     assert gaps_of(commit_record(0, 9, AT_MS), commit_record(0, 4, AT_MS + 5)) == (CommitGap(5, -5),)
 
 
+def test_the_newest_commits_of_a_partition_tell_when_each_was_made():
+    log = GroupLog(None, with_gaps=True)
+    log.take(*zip(*(commit_record(0, 10 * n, AT_MS + n) for n in range(3)), strict=True))
+    assert list(log.groups()["g1"].recent_ms.values()) == [{0: AT_MS, 10: AT_MS + 1, 20: AT_MS + 2}]
+    assert log_of(commit_record(0, 5, AT_MS), commit_record(0, 9, AT_MS + 1))["g1"].recent_ms == {}
+    first, after = commit_record(0, 5, AT_MS), commit_record(0, 9, AT_MS + 1)
+    log = GroupLog(None, with_gaps=True)
+    log.take(*zip(first, (first[0], None), after, strict=True))
+    assert log.groups()["g1"].recent_ms == {}, "one commit after a deletion is no row of them"
+
+
 def test_only_the_newest_commits_of_a_few_partitions_are_kept():
     many = [commit_record(p, n, AT_MS + n * n) for n in range(20) for p in range(9)]
     gaps = gaps_of(*many)

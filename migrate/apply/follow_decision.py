@@ -1,0 +1,207 @@
+"""What one pass of `follow` does with each group: set its rows, leave them, or refuse it with a reason. Pure.
+
+Invariants, whatever the rows say:
+- Never on a living group. One that was seen alive on the target is left alone from then on.
+- Never over somebody else's write. A group in which something stands that is neither our own last write nor what stood
+  there before our first one is left alone from then on.
+- Never back, unless what stands there is our own last write: then a reset on the source has to reach the target.
+- A group is set whole or not at all.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from migrate.apply.follow_memory import GroupMemory, OwnWrites, same
+from migrate.checks.check import is_without_members
+from migrate.model import UNREAD_METADATA, Commit, Commits, Decision, Failure, Grade, GroupState, Row, TopicPartition
+
+
+class WhyNot(StrEnum):
+    """Why `follow` refuses a group, where no check and no row of the plan names the reason."""
+
+    ALIVE = "alive-on-target"
+    WRITTEN = "written-by-somebody-else"
+    STATE = "state-not-visible"
+    MOVES_BACK = "would-move-back"
+    MOVING = "commits-moving"
+    GRADE = "grade-outside-mandate"
+    JAVA = "java-needed"
+    CHANGED = "changed-meanwhile"
+    NOT_SET = "not-set"
+
+
+# From then on the group is left alone: its consumers, or somebody, have taken it over.
+FINAL = frozenset({WhyNot.ALIVE, WhyNot.WRITTEN})
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What the mandate allows, and what the target tells.
+
+    `retention_ms` is how long it keeps offsets, None where it did not say. A write of ours that is older than
+    `refresh_ms` is made again, so that retention does not take it.
+    """
+
+    grades: frozenset[Grade]
+    retention_ms: int | None
+    refresh_ms: int
+
+
+@dataclass(frozen=True)
+class GroupSight:
+    """What a pass saw of one group: its translated rows with blocks laid over, and what stands on the target.
+
+    `moving` says which commits changed while the group had no member, "" where none did or that was accepted.
+    """
+
+    group: str
+    rows: Sequence[Row]
+    standing: Commits
+    target_state: GroupState | Failure | None
+    moving: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a group is not written; `is_unsafe` where it would skip records if its consumers started on the target."""
+
+    reason: str
+    sentence: str
+    is_unsafe: bool = False
+
+    @property
+    def is_final(self) -> bool:
+        """True if the group is left alone from now on."""
+        return self.reason in FINAL
+
+
+@dataclass(frozen=True)
+class GroupVerdict:
+    """What becomes of one group in a pass: the rows to set, how many stay as they are, or why it is refused.
+
+    `proven` are writes of ours that were in doubt, and that stand there.
+    """
+
+    group: str
+    to_set: tuple[Row, ...] = ()
+    unchanged: int = 0
+    refused: Refusal | None = None
+    proven: Mapping[TopicPartition, Commit] | None = None
+
+
+def judge(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int) -> GroupVerdict:
+    """Return what a pass does with one group."""
+    refused = _refusal(sight, memory, allowed, now_ms)
+    if refused is not None:
+        return GroupVerdict(sight.group, refused=refused)
+    held = [row for row in sight.rows if row.decision is not Decision.SKIP]
+    to_set = tuple(
+        row._replace(decision=Decision.SET)
+        for row in held
+        if _is_to_be_set(row, sight.standing.get(row.target_partition), memory.own.get(row.target_partition),
+                         now_ms - allowed.refresh_ms)
+    )  # fmt: skip
+    proven = {
+        place: standing
+        for place, own in memory.own.items()
+        if own.last is not own.certain and (standing := sight.standing.get(place)) is not None and own.is_ours(standing)
+    }
+    return GroupVerdict(sight.group, to_set, len(held) - len(to_set), proven=proven)
+
+
+def _is_to_be_set(row: Row, standing: Commit | None, own: OwnWrites | None, written_before_ms: int) -> bool:
+    """True if a row has to be written: it stands elsewhere, is not ours yet, or retention would take it."""
+    if not same(standing, row.target_commit) or own is None or not own.is_ours(standing):
+        return True
+    return own.written_ms <= written_before_ms
+
+
+def _refusal(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int) -> Refusal | None:
+    if memory.left:
+        return _refused(sight, memory.left, "It is left alone since an earlier pass.")
+    state = sight.target_state
+    if isinstance(state, Failure) or state is None:
+        return _refused(sight, WhyNot.STATE, f"Its state on the target could not be read: {state or 'no answer'}.")
+    if not is_without_members(state):
+        return _refused(sight, WhyNot.ALIVE, f"It is {state.state} on the target: {state.some_members()}.")
+    for found in (_foreign(sight, memory, allowed, now_ms), _not_translated(sight, allowed), _backwards(sight, memory)):
+        if found is not None:
+            return found
+    return None
+
+
+def _foreign(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int) -> Refusal | None:
+    """Return the refusal of a group in which somebody else has written since we began; None where nobody has."""
+    ours = {row.target_partition for row in sight.rows} | memory.own.keys()
+    for place in sorted(ours) if memory.prior else ():
+        standing, own = sight.standing.get(place), memory.own.get(place)
+        if own is not None and own.all:
+            if own.is_ours(standing) or (standing is None and _is_expired(own, allowed, now_ms)):
+                continue
+            # A write that was never answered may not have been made: then what was there before stands there still.
+            if own.certain is None and same(standing, memory.prior.get(place)):
+                continue
+            expected = " or ".join(str(commit.offset) for commit in own.all)
+        elif standing is None or same(standing, memory.prior.get(place)):
+            continue
+        else:
+            prior = memory.prior.get(place)
+            expected = "none" if prior is None else str(prior.offset)
+        seen = "none" if standing is None else str(standing.offset)
+        return _refused(sight, WhyNot.WRITTEN, f"{place}: expected our own write, {expected}; {seen} stands there.")
+    return None
+
+
+def _is_expired(own: OwnWrites, allowed: Allowed, now_ms: int) -> bool:
+    return allowed.retention_ms is not None and now_ms - own.written_ms >= allowed.retention_ms
+
+
+def _not_translated(sight: GroupSight, allowed: Allowed) -> Refusal | None:
+    blocked = [row for row in sight.rows if row.decision is Decision.BLOCK]
+    if blocked:
+        # The row that blocks by itself says more than the others of its group.
+        first = next((row for row in blocked if row.reason != "group-blocked"), blocked[0])
+        return _refused(sight, first.reason, first.sentence)
+    if sight.moving:
+        sentence = f"It has no member, and yet its commits move ({sight.moving}): a reader that assigns partitions "
+        return _refused(sight, WhyNot.MOVING, sentence + "itself is never seen as alive.")
+    for row in sight.rows:
+        if row.decision is Decision.SKIP:
+            continue
+        if row.target_commit is None or row.grade not in allowed.grades:
+            grade = "no grade" if row.grade is None else f"grade {row.grade}"
+            return _refused(sight, WhyNot.GRADE, f"{row.subject} has {grade}: {row.sentence}")
+        if UNREAD_METADATA in (row.target_metadata, row.target_prior_metadata):
+            sentence = f"{row.subject} carries metadata, which only Kafka's Java client reads and writes byte for byte."
+            return _refused(sight, WhyNot.JAVA, sentence)
+    return None
+
+
+def _backwards(sight: GroupSight, memory: GroupMemory) -> Refusal | None:
+    for row in sight.rows:
+        if row.decision is not Decision.SKIP and _would_go_back(row, sight, memory):
+            standing = sight.standing[row.target_partition]
+            beyond = f"{standing.offset} stands there, beyond {row.target_offset}"
+            return _refused(sight, WhyNot.MOVES_BACK, f"{row.target_partition}: {beyond}, and it is not ours.")
+    return None
+
+
+def _would_go_back(row: Row, sight: GroupSight, memory: GroupMemory) -> bool:
+    standing, own = sight.standing.get(row.target_partition), memory.own.get(row.target_partition)
+    if standing is None or row.target_offset is None or row.target_offset >= standing.offset:
+        return False
+    return own is None or not own.is_ours(standing)
+
+
+def _refused(sight: GroupSight, reason: str, sentence: str) -> Refusal:
+    # A living group reads where it is: its offsets are its own affair.
+    is_unsafe = reason != WhyNot.ALIVE and any(_skips(sight))
+    return Refusal(str(reason), sentence, is_unsafe)
+
+
+def _skips(sight: GroupSight) -> Iterator[bool]:
+    """Yield, for each row, whether what stands on the target lies beyond what the group is owed."""
+    for row in sight.rows:
+        standing = sight.standing.get(row.target_partition)
+        yield standing is not None and row.target_offset is not None and standing.offset > row.target_offset

@@ -1,0 +1,100 @@
+"""How late a commit reaches the target: from the moment it was made, or was first seen, to its write. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from migrate.model import Failure, GroupPartition, Row
+from migrate.survey.offsets_topic import GroupRecord
+
+TENTHS = 10
+LONGEST_SECONDS = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """One row's delay in seconds; `is_from_sight` where the time of its commit is not known, but when it was seen."""
+
+    seconds: float
+    is_from_sight: bool
+
+
+class DelayWatch:
+    """Remembers since when each row's commit waits. The first look measures nothing: those commits are of any age."""
+
+    def __init__(self) -> None:
+        self._seen: dict[GroupPartition, int | None] = {}
+        self._since: dict[GroupPartition, tuple[int, bool]] = {}
+        self._is_first = True
+
+    def look(self, rows: Iterable[Row], records: Mapping[str, GroupRecord] | Failure, began_ms: int) -> int:
+        """Take what a pass read from `began_ms` on; return how many rows have another commit than the pass before."""
+        changed = 0
+        seen: dict[GroupPartition, int | None] = {}
+        for row in rows:
+            key = GroupPartition(row.group, row.source_topic, row.partition)
+            seen[key] = row.source_committed
+            if key in self._seen and self._seen[key] == row.source_committed:
+                continue
+            changed += 1
+            if not self._is_first:
+                record = None if isinstance(records, Failure) else records.get(row.group)
+                made_ms = None if record is None else made_at(row, record, began_ms)
+                self._since[key] = (began_ms, True) if made_ms is None else (made_ms, False)
+        self._seen, self._is_first = seen, False
+        self._since = {key: since for key, since in self._since.items() if key in seen}
+        return changed
+
+    def reached(self, rows: Iterable[Row], now_ms: int) -> tuple[Delay, ...]:
+        """Return the delays of rows that stand on the target at `now_ms`; they wait no more."""
+        since = [self._since.pop(GroupPartition(r.group, r.source_topic, r.partition), None) for r in rows]
+        return tuple(Delay(max(0, now_ms - each[0]) / 1000, each[1]) for each in since if each is not None)
+
+
+def made_at(row: Row, record: GroupRecord, began_ms: int) -> int | None:
+    """Return when a row's commit was made, None where that is not known.
+
+    The records are read after the commit, and may tell of a later one: a time counts where it is that of the same
+    offset, or comes before the commits were read.
+    """
+    recent = record.recent_ms.get(row.source_partition, {}).get(row.source_committed or 0)
+    if recent is not None and row.source_committed is not None:
+        return recent
+    made_ms, made_on = record.committed_ms.get(row.source_partition), record.made_on.get(row.source_partition)
+    if made_ms is None:
+        return None
+    is_same = made_ms <= began_ms if made_on is None else made_on.source_offset == row.source_committed
+    return made_ms if is_same else None
+
+
+@dataclass
+class DelaySum:
+    """Delays counted in tenths of a second, so that a month of them takes no more memory than an hour."""
+
+    tenths: Counter[int] = field(default_factory=Counter)
+    from_sight: int = 0
+
+    def add(self, delays: Iterable[Delay]) -> None:
+        """Count some more."""
+        for delay in delays:
+            self.tenths[min(round(delay.seconds * TENTHS), LONGEST_SECONDS * TENTHS)] += 1
+            self.from_sight += delay.is_from_sight
+
+    def document(self) -> dict[str, float | int | None]:
+        """Return p50, p99 and max in seconds, None where nothing was counted, and how many there are."""
+        total = self.tenths.total()
+        return {
+            "p50": self._at(total * 0.50),
+            "p99": self._at(total * 0.99),
+            "max": max(self.tenths) / TENTHS if total else None,
+            "rows": total,
+            "from_first_seen": self.from_sight,
+        }
+
+    def _at(self, rank: float) -> float | None:
+        passed = 0
+        for tenth, count in sorted(self.tenths.items()):
+            passed += count
+            if passed >= rank:
+                return tenth / TENTHS
+        return None

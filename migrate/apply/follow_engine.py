@@ -1,0 +1,297 @@
+"""One pass of `follow`: look, judge each group, write what is to be written, read it back.
+
+Invariants:
+- Without a journal to write to, all is judged and nothing written.
+- What stands on the target is read once more right before it is written, and a group that has changed is left to the
+  next pass. The broker itself refuses a commit to a group with members.
+- What stood in each place first is on disk before our first write there, an intent before each write.
+- A row counts as set only if a fresh client read it back.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from migrate.apply.drift import is_committed_as_planned
+from migrate.apply.follow_decision import Allowed, GroupSight, GroupVerdict, Refusal, WhyNot, judge
+from migrate.apply.follow_delay import Delay, DelayWatch
+from migrate.apply.follow_journal import FollowWriter
+from migrate.apply.follow_memory import FollowMemory, same
+from migrate.apply.pending import PendingRows
+from migrate.apply.write import GroupWriter, read_commits
+from migrate.checks import checklist
+from migrate.checks.check import is_without_members
+from migrate.clock import Clock
+from migrate.model import CheckResult, Commits, Decision, Failure, Grade, GroupState, Level, Row, Scope
+from migrate.plan.build import judged
+from migrate.plan.rows import with_blocks
+from migrate.ports import ClusterAdmin, Progress
+from migrate.row_table import PlanRows
+from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.survey import Clusters, PlanRequest, Survey
+from migrate.survey.take import take_survey
+from migrate.text import capital
+
+# What blocks a cutover and no pass: everything runs on, and what is not copied yet comes right later.
+NO_BLOCK_HERE = ("source-group-stopped", "producers-stopped", "not-drained", "mm2-tasks")
+# Where the target does not tell how long it keeps offsets; Kafka's default is 7 days, before 2.0 it was one.
+REFRESH_MS = 12 * 3_600_000
+REFRESHES_PER_RETENTION = 4
+
+
+@dataclass(frozen=True)
+class FollowEdges:
+    """What passes go through. `clusters` gives what one look reads through; `writing` a client of the target that holds
+    a lock while it may write, and writes the metadata of the groups that it is given byte for byte. `forget` makes the
+    next look read all records anew.
+    """
+
+    clusters: Callable[[], Clusters]
+    writing: Callable[[int, Collection[str]], ClusterAdmin]
+    forget: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class FollowChoices:
+    """How passes are made: what is asked for, what may be written, and how writing goes on.
+
+    `moving_groups` are those that are written although their commits move without a member.
+    """
+
+    request: PlanRequest
+    grades: frozenset[Grade]
+    concurrency: int
+    group_timeout_seconds: float
+    moving_groups: tuple[re.Pattern[str], ...] = ()
+
+
+@dataclass(frozen=True)
+class PassResult:
+    """What one pass did. `rows_changed` have another commit on the source than in the pass before; `rows_set` were
+    written and read back, `rows_to_set` would be in a dry run. `trouble` is what ended it early, "" if nothing;
+    `is_stopped` says that it was told to stop before it wrote.
+    """
+
+    number: int
+    at_ms: int
+    seconds: float = 0.0
+    groups: int = 0
+    rows: int = 0
+    rows_changed: int = 0
+    rows_to_set: int = 0
+    rows_set: int = 0
+    refused: Mapping[str, Refusal] = field(default_factory=dict)
+    delays: tuple[Delay, ...] = ()
+    source_bytes: int = 0
+    target_bytes: int = 0
+    trouble: str = ""
+    is_stopped: bool = False
+
+    @property
+    def unsafe(self) -> tuple[str, ...]:
+        """The groups whose consumers would skip records if they started on the target now."""
+        return tuple(sorted(group for group, refusal in self.refused.items() if refusal.is_unsafe))
+
+
+class Follower:
+    """Makes passes, and remembers from one to the next what delays are measured from.
+
+    `journal` is None in a dry run: then `memory` is what an earlier run has left.
+    """
+
+    def __init__(
+        self, choices: FollowChoices, edges: FollowEdges, memory: FollowMemory, journal: FollowWriter | None,
+        clock: Clock, progress: Progress,
+    ) -> None:  # fmt: skip
+        self._choices = choices
+        self._edges = edges
+        self._memory = memory
+        self._journal = journal
+        self._clock = clock
+        self._progress = progress
+        self._delays = DelayWatch()
+        self._topic_ids: Mapping[str, Mapping[str, str]] = {}
+        self._passes = 0
+
+    def look_and_write(self, is_wanted: Callable[[], bool] = lambda: True) -> PassResult:
+        """Make one pass; nothing is begun to be written once it is not wanted any more.
+
+        Raises `ClusterError` where a cluster does not answer, `JournalLost` where the journal takes no more.
+        """
+        self._passes += 1
+        began, began_ms = self._clock.monotonic(), self._clock.now_ms()
+        survey = self._survey()
+        sights, refused = self._sights(survey)
+        allowed, now_ms = allowed_by(survey, self._choices.grades), self._clock.now_ms()
+        verdicts = [judge(sight, self._memory.of(sight.group), allowed, now_ms) for sight in sights]
+        rows = [row for sight in sights for row in sight.rows if row.decision is not Decision.SKIP]
+        changed = self._delays.look(rows, survey.group_facts.source_records, began_ms)
+        refused |= {v.group: v.refused for v in verdicts if v.refused is not None}
+        to_set = {v.group: v.to_set for v in verdicts if v.to_set}
+        stands = [r for s, v in zip(sights, verdicts, strict=True) if v.refused is None for r in s.rows]
+        trouble, is_stopped = "", not is_wanted()
+        is_written = self._journal is not None and not is_stopped
+        if is_written:
+            written, trouble = self._written(sights, verdicts)
+            refused |= written
+        done = [row for row in stands if row.group not in refused]
+        compared = survey.comparison
+        return PassResult(
+            number=self._passes,
+            at_ms=began_ms,
+            seconds=round(self._clock.monotonic() - began, 3),
+            groups=len(sights),
+            rows=len(rows),
+            rows_changed=changed,
+            rows_to_set=sum(map(len, to_set.values())),
+            rows_set=sum(len(r) for g, r in to_set.items() if g not in refused) if is_written else 0,
+            refused=dict(sorted(refused.items())),
+            delays=self._delays.reached(done, self._clock.now_ms()) if is_written else (),
+            source_bytes=compared.source_bytes if compared else 0,
+            target_bytes=compared.target_bytes if compared else 0,
+            trouble=trouble,
+            is_stopped=is_stopped,
+        )
+
+    def _survey(self) -> Survey:
+        """Look at both clusters; twice where a topic was created anew, of which records were remembered."""
+        survey = take_survey(self._choices.request, self._edges.clusters(), self._clock, self._progress)
+        before, self._topic_ids = (
+            self._topic_ids,
+            {"source": survey.source.topic_ids, "target": survey.target.topic_ids},
+        )
+        if any(ids.get(topic, known) != known for side, ids in self._topic_ids.items()
+               for topic, known in before.get(side, {}).items()):  # fmt: skip
+            self._edges.forget()
+            return take_survey(self._choices.request, self._edges.clusters(), self._clock, self._progress)
+        return survey
+
+    def _sights(self, survey: Survey) -> tuple[list[GroupSight], dict[str, Refusal]]:
+        """Return what was seen of each group, and the refusals of those that have no row."""
+        request = self._choices.request
+        _, rows, results = judged(request, survey, self._clock.now_ms())
+        laid = with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results))
+        facts = survey.group_facts
+        sights = []
+        for group, table in laid.groups().items():
+            moving = (*facts.moving_on_source.get(group, ()), *facts.moving_on_target.get(group, ()))
+            accepted = any(pattern.fullmatch(group) for pattern in self._choices.moving_groups)
+            sights.append(
+                GroupSight(
+                    group, tuple(table), survey.priors.get(group, {}), survey.target.states.get(group),
+                    "" if accepted else ", ".join(moving[:3]),
+                )
+            )  # fmt: skip
+        return sights, without_rows(results, laid)
+
+    def _written(
+        self, sights: Collection[GroupSight], verdicts: Collection[GroupVerdict]
+    ) -> tuple[dict[str, Refusal], str]:
+        """Write, and read back; return the groups that turned out not to be written, and what ended it early."""
+        journal = self._journal
+        assert journal is not None
+        for verdict in verdicts:
+            if verdict.refused is not None and verdict.refused.is_final and not self._memory.of(verdict.group).left:
+                journal.leave(verdict.group, verdict.refused.reason)
+            elif verdict.proven:
+                journal.prove(verdict.group, verdict.proven)
+        journal.sync()
+        journal.shorten()
+        rows = {verdict.group: verdict.to_set for verdict in verdicts if verdict.to_set}
+        if not rows:
+            return {}, ""
+        with_metadata = [
+            g for g, of_group in rows.items() if any(r.target_metadata or r.target_prior_metadata for r in of_group)
+        ]
+        target = self._edges.writing(journal.lock, with_metadata)
+        try:
+            return self._write(journal, target, rows, {sight.group: sight for sight in sights})
+        finally:
+            target.close()
+
+    def _write(
+        self, journal: FollowWriter, target: ClusterAdmin, rows: Mapping[str, tuple[Row, ...]],
+        sights: Mapping[str, GroupSight],
+    ) -> tuple[dict[str, Refusal], str]:  # fmt: skip
+        refused, before = self._look_again(target, rows, sights)
+        for group, refusal in refused.items():
+            if refusal.is_final:
+                journal.leave(group, refusal.reason)
+        going = {group: of_group for group, of_group in rows.items() if group not in refused}
+        pending = {group: PendingRows(of_group) for group, of_group in going.items()}
+        journal.backup({g: before[g] for g in going if _is_new(self._memory, g, going[g])}, pending)
+        journal.expect({group: of_group.commits() for group, of_group in pending.items()})
+        choices = self._choices
+        writer = GroupWriter(target, journal, self._clock, choices.group_timeout_seconds, choices.concurrency)
+        written = writer.write(going, {group: before[group] for group in going})
+        # Those that were not begun are the next pass's.
+        asked = [group for group in going if group in written.answers]
+        read_back = read_commits(target, asked, self._clock, choices.group_timeout_seconds)
+        for group, of_group in going.items():
+            answers, commits = written.answers.get(group, {}), read_back.get(group)
+            if commits is None or isinstance(commits, Failure):
+                refused[group] = Refusal(WhyNot.NOT_SET, f"It could not be read back: {commits or 'not begun'}.")
+                continue
+            there = {row for row in of_group if is_committed_as_planned(row, commits)}
+            unsure = {
+                row.target_partition: row.target_commit
+                for row in there
+                if isinstance(answer := answers.get(row.target_partition), Failure)
+                and answer.outcome_unknown
+                and row.target_commit is not None
+            }
+            if unsure and not written.journal_gap:
+                journal.prove(group, unsure)
+            failed = [row for row in of_group if row not in there]
+            if failed:
+                answer = answers.get(failed[0].target_partition, "it stands elsewhere by now")
+                refused[group] = Refusal(WhyNot.NOT_SET, f"{failed[0].subject}: {answer}.")
+        if written.journal_gap:
+            return refused, f"{written.trouble}; missing in the journal: {written.journal_gap}"
+        journal.sync()
+        return refused, written.trouble
+
+    def _look_again(
+        self, target: ClusterAdmin, rows: Mapping[str, tuple[Row, ...]], sights: Mapping[str, GroupSight]
+    ) -> tuple[dict[str, Refusal], dict[str, Commits]]:
+        """Read what is about to be written once more; return the groups that have changed, and what stands there."""
+        states, commits = target.group_states(list(rows)), target.commits(list(rows))
+        refused: dict[str, Refusal] = {}
+        before: dict[str, Commits] = {}
+        for group, of_group in rows.items():
+            state, now = states.get(group), commits.get(group)
+            if now is None or isinstance(now, Failure):
+                refused[group] = Refusal(WhyNot.CHANGED, f"It could not be read again: {now or 'no answer'}.")
+            elif not isinstance(state, GroupState):
+                refused[group] = Refusal(WhyNot.STATE, f"Its state could not be read again: {state or 'no answer'}.")
+            elif not is_without_members(state):
+                refused[group] = Refusal(WhyNot.ALIVE, f"It is {state.state} on the target: {state.some_members()}.")
+            else:
+                before[group] = now
+                places = {row.target_partition for row in of_group} | self._memory.of(group).own.keys()
+                standing = sights[group].standing
+                moved = sorted(p for p in places if not same(now.get(p), standing.get(p)))
+                if moved:
+                    refused[group] = Refusal(WhyNot.CHANGED, f"{moved[0]} changed while the pass was made.")
+        return refused, before
+
+
+def allowed_by(survey: Survey, grades: frozenset[Grade]) -> Allowed:
+    """Return what may be written, and when it has to be written again."""
+    settings = survey.group_facts.target_settings
+    retention_ms = settings.retention_ms if isinstance(settings, BrokerSettings) else None
+    refresh_ms = REFRESH_MS if retention_ms is None else retention_ms // REFRESHES_PER_RETENTION
+    return Allowed(grades, retention_ms, refresh_ms)
+
+
+def without_rows(results: Collection[CheckResult], rows: PlanRows) -> dict[str, Refusal]:
+    """Return the groups that a check blocks and that have no row: a name that no group has, a share group."""
+    groups = rows.groups()
+    blocks = (r for r in results if r.counts_as is Level.BLOCK and r.scope is Scope.GROUP and r.subject not in groups)
+    return {r.subject: Refusal(r.check, f"{capital(r.seen)}; expected {r.expected}.") for r in blocks}
+
+
+def _is_new(memory: FollowMemory, group: str, rows: Collection[Row]) -> bool:
+    """True if what stands in one of these places is not saved yet."""
+    prior = memory.of(group).prior
+    return any(row.target_partition not in prior for row in rows)

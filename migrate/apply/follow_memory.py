@@ -1,0 +1,181 @@
+"""What `follow` remembers of each group: its first prior state, and its own last writes. Folded from events. Pure.
+
+Invariants:
+- The first prior state of each place counts, whatever is saved later: that may be what we set ourselves.
+- A write that was begun and has no certain answer may stand there: it stays among those that are ours until a later one
+  is certain.
+- `snapshot` gives few events that fold into the same memory: a journal made of them is as good as the whole one.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from migrate.apply.history import FAILED, REMOVED, ROLLBACK, SET, answers_of, by_partition, metadata_of, offsets_of
+from migrate.apply.history import backed_up as commits_of
+from migrate.clock import iso
+from migrate.model import Commit, Commits, TopicPartition
+from migrate.write_outcome import may_be_written
+
+LEFT = "left"
+Event = dict[str, Any]
+
+
+def same(standing: Commit | None, other: Commit | None) -> bool:
+    """True if both are nothing, or one offset with the same metadata; leader epochs are never ours to compare."""
+    if standing is None or other is None:
+        return standing is other
+    return (standing.offset, standing.metadata) == (other.offset, other.metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWrites:
+    """What we have written in one place. `certain` is the last write that was acknowledged, None where none was.
+
+    `doubtful` are those begun since without a certain answer, oldest first; `attempt` is the one under way.
+    `written_ms` is when the last one was begun, in ms since 1970.
+    """
+
+    certain: Commit | None = None
+    doubtful: tuple[Commit, ...] = ()
+    attempt: Commit | None = None
+    written_ms: int = 0
+
+    @property
+    def last(self) -> Commit | None:
+        """The newest write that stands there, or may; None where none does."""
+        return (self.all or (None,))[-1]
+
+    @property
+    def all(self) -> tuple[Commit, ...]:
+        """All writes of ours that may stand there, oldest first."""
+        return tuple(c for c in (self.certain, *self.doubtful, self.attempt) if c is not None)
+
+    def is_ours(self, standing: Commit | None) -> bool:
+        """True if what stands there is what we wrote, or may have written."""
+        return standing is not None and any(same(standing, own) for own in self.all)
+
+    def begun(self, commit: Commit, now_ms: int) -> "OwnWrites":
+        """Return this with a write under way; one before it that was never answered is in doubt."""
+        return replace(self.in_doubt(), attempt=commit, written_ms=now_ms)
+
+    def in_doubt(self) -> "OwnWrites":
+        """Return this with the write under way, if there is one, among those in doubt."""
+        if self.attempt is None:
+            return self
+        others = tuple(c for c in self.doubtful if not same(c, self.attempt))
+        return replace(self, doubtful=(*others, self.attempt), attempt=None)
+
+    def answered(self, status: str, code: str) -> "OwnWrites":
+        """Return this after the answer to the write under way, or after a reading that settles what is in doubt."""
+        if status in (SET, REMOVED):
+            return OwnWrites(self.last, written_ms=self.written_ms)
+        if status == FAILED and not may_be_written(code):
+            return replace(self, attempt=None)
+        return self.in_doubt()
+
+
+@dataclass(frozen=True)
+class GroupMemory:
+    """One group: what stood in each place before our first write, our writes, and why it is left alone ("" if not)."""
+
+    prior: Mapping[TopicPartition, Commit | None] = field(default_factory=dict)
+    own: Mapping[TopicPartition, OwnWrites] = field(default_factory=dict)
+    left: str = ""
+
+    def written(self) -> dict[TopicPartition, OwnWrites]:
+        """Return the places that were, or may have been, written."""
+        return {place: own for place, own in self.own.items() if own.all}
+
+
+UNKNOWN_GROUP = GroupMemory()
+
+
+class FollowMemory:
+    """The memory of one mandate, by group; `take` folds one event of its journal in. `begun` is the newest `begin`."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str, GroupMemory] = {}
+        self.begun: Event = {}
+        self._is_ours = True
+
+    def of(self, group: str) -> GroupMemory:
+        """Return what is known of a group."""
+        return self.groups.get(group, UNKNOWN_GROUP)
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Fold one event in; those of a rollback, and what says nothing of a group, are passed over."""
+        kind = event["event"]
+        if kind == "begin":
+            self._is_ours = event["command"] != ROLLBACK
+            self.begun = dict(event) if self._is_ours else self.begun
+        elif self._is_ours and kind in ("backup", "intent", "outcome", LEFT):
+            group = event["group"]
+            self.groups[group] = _FOLDS[kind](self.of(group), event)
+
+    def snapshot(self) -> Iterator[Event]:
+        """Yield events that fold into this memory, without time and fingerprint; a group at a time, sorted."""
+        if self.begun:
+            yield {name: value for name, value in self.begun.items() if name not in ("crc", "fingerprint")}
+        for group, memory in sorted(self.groups.items()):
+            yield from _snapshot(group, memory)
+
+
+def planned_columns(commits: Commits) -> Event:
+    """Return what an intent says of commits that are about to be written."""
+    places = sorted(commits)
+    offsets, metadata = [commits[p].offset for p in places], [commits[p].metadata for p in places]
+    return by_partition(places, offset=offsets, metadata=metadata)
+
+
+def _time_ms(event: Mapping[str, Any]) -> int:
+    return round(datetime.fromisoformat(event["time"]).timestamp() * 1000)
+
+
+def _backed_up(memory: GroupMemory, event: Mapping[str, Any]) -> GroupMemory:
+    return replace(memory, prior={**commits_of(event), **memory.prior})
+
+
+def _intended(memory: GroupMemory, event: Mapping[str, Any]) -> GroupMemory:
+    now_ms, metadata, own = _time_ms(event), metadata_of(event), dict(memory.own)
+    for place, offset in offsets_of(event).items():
+        if offset is not None:  # what takes an offset away is a rollback's
+            own[place] = own.get(place, OwnWrites()).begun(Commit(offset, metadata[place]), now_ms)
+    return replace(memory, own=own)
+
+
+def _answered(memory: GroupMemory, event: Mapping[str, Any]) -> GroupMemory:
+    answers = {place: (status, code) for place, status, code, _ in answers_of(event) if place in memory.own}
+    own = {place: memory.own[place].answered(*answer) for place, answer in answers.items()}
+    return replace(memory, own={**memory.own, **own})
+
+
+def _left(memory: GroupMemory, event: Mapping[str, Any]) -> GroupMemory:
+    return replace(memory, left=memory.left or str(event["reason"]))
+
+
+_FOLDS = {"backup": _backed_up, "intent": _intended, "outcome": _answered, LEFT: _left}
+
+
+def _snapshot(group: str, memory: GroupMemory) -> Iterator[Event]:
+    if memory.prior:
+        places = sorted(memory.prior)
+        stood = [memory.prior[place] for place in places]
+        offsets = [None if commit is None else commit.offset for commit in stood]
+        metadata = ["" if commit is None else commit.metadata for commit in stood]
+        yield {"event": "backup", "group": group, **by_partition(places, offset=offsets, metadata=metadata)}
+    # Mostly all places of a group were written at once: then they take two lines.
+    for written_ms in sorted({own.written_ms for own in memory.own.values()}):
+        then = {place: own for place, own in memory.own.items() if own.written_ms == written_ms}
+        when = {"time": iso(written_ms), "group": group}
+        certain = {place: own.certain for place, own in then.items() if own.certain is not None}
+        if certain:
+            places = sorted(certain)
+            yield {"event": "intent", **when, **planned_columns(certain)}
+            yield {"event": "outcome", **when, **by_partition(places, status=[SET], code=[""], message=[""])}
+        for place, own in sorted(then.items()):
+            for commit in own.all[own.certain is not None :]:
+                yield {"event": "intent", **when, **planned_columns({place: commit})}
+    if memory.left:
+        yield {"event": LEFT, "group": group, "reason": memory.left}

@@ -1,0 +1,209 @@
+"""What is told of a mandate, of the passes of `follow`, and of how they ended: JSON lines, and text. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from migrate.apply.follow_delay import DelaySum
+from migrate.apply.follow_engine import PassResult
+from migrate.apply.follow_run import PassSum
+from migrate.clock import iso, minute
+from migrate.plan.plan import Header, Mandate, Plan
+from migrate.show.table import aligned, wrapped
+from migrate.text import Colour, duration_text, many, name, paint, safe, shell_word, some
+
+LABELS = 11
+GROUPS_SHOWN = 40
+
+
+def pass_document(result: PassResult) -> dict[str, Any]:
+    """Return one pass as a JSON line has it; `refused` counts groups by reason."""
+    delays = DelaySum()
+    delays.add(result.delays)
+    return {
+        "pass": result.number,
+        "at": iso(result.at_ms),
+        "seconds": result.seconds,
+        "groups": result.groups,
+        "rows": result.rows,
+        "rows_changed": result.rows_changed,
+        "rows_set": result.rows_set,
+        "refused": dict(sorted(Counter(refusal.reason for refusal in result.refused.values()).items())),
+        "unsafe_to_fail_over": list(result.unsafe),
+        "delay_seconds": delays.document(),
+        "source_bytes": result.source_bytes,
+        "target_bytes": result.target_bytes,
+        "trouble": result.trouble or None,
+    }
+
+
+def status_file_document(plan: Plan, total: PassSum, every_seconds: float, process: str, ended: str) -> dict[str, Any]:
+    """Return what the status file says: the newest pass, each group that was refused and why, all passes together."""
+    mandate = plan.header.mandate
+    last = total.last_whole
+    return {
+        "fingerprint": plan.fingerprint,
+        "until": None if mandate is None else iso(mandate.until_ms),
+        "every_seconds": every_seconds,
+        "process": process,
+        "ended": ended or None,
+        "pass": None if total.last is None else pass_document(total.last),
+        "refused_groups": {
+            group: {"reason": r.reason, "sentence": r.sentence, "unsafe_to_fail_over": r.is_unsafe}
+            for group, r in (last.refused if last else {}).items()
+        },
+        "run": {
+            "passes": total.passes,
+            "failed": total.failed,
+            "rows_set": total.rows_set,
+            "delay_seconds": total.delays.document(),
+        },
+    }
+
+
+def delay_text(delay: Mapping[str, Any]) -> str:
+    """Return delays as a sentence, from the document of a `DelaySum`."""
+    if not delay["rows"]:
+        return "none measured yet"
+    rest = f", {delay['from_first_seen']} of them from when the commit was first seen" * bool(delay["from_first_seen"])
+    rows = many(delay["rows"], "row")
+    return f"p50 {delay['p50']:g} s, p99 {delay['p99']:g} s, at most {delay['max']:g} s ({rows}{rest})"
+
+
+def follow_lines(plan: Plan, total: PassSum, ended: str, width: int, colour: bool) -> Iterator[str]:
+    """Yield how a run ended: verdict, what was set and how late, and each group that was left out, with the reason."""
+    last = total.last_whole
+    left = len(last.refused) if last else 0
+    verdict = "FOLLOWED" if total.exit_code == 0 else "FOLLOWED IN PART" if last else "FAILED"
+    tail = f"; {many(left, 'group')} left out" if left else ""
+    text = f"{verdict}: {_passes(total.passes)}, {many(total.rows_set, 'row')} set{tail}"
+    yield from wrapped(text, width, colour=_colour(total.exit_code, colour))
+    facts = [("Mandate", plan.fingerprint), ("Ended", safe(ended))]
+    if last is not None:
+        facts.append(("Groups", f"{many(last.groups, 'group')} with {many(last.rows, 'row')} in the newest pass"))
+    facts.append(("Delay", delay_text(total.delays.document())))
+    if total.failed:
+        trouble = total.last.trouble if total.last and total.last.trouble else "the newest pass was well"
+        facts.append(("Trouble", f"{_passes(total.failed)} failed; {safe(trouble)}"))
+    yield from aligned(facts, width, LABELS)
+    yield from refused_lines(last, width, colour)
+
+
+def dry_run_lines(plan: Plan, path: str, result: PassResult, width: int, colour: bool) -> Iterator[str]:
+    """Yield what one pass would do, and what to type so that it does."""
+    text = f"DRY RUN: a pass would set {many(result.rows_to_set, 'row')} of {many(result.groups, 'group')}"
+    yield from wrapped(text + "; nothing was written", width, colour=Colour.YELLOW if colour else None)
+    yield from aligned(mandate_facts(plan.header), width, LABELS)
+    yield from refused_lines(result, width, colour)
+    yield ""
+    yield "With the cluster options added:"
+    yield f"  mm2-migrate follow {shell_word(path)} --approve {plan.fingerprint} --execute"
+
+
+def refused_lines(result: PassResult | None, width: int, colour: bool) -> Iterator[str]:
+    """Yield each group that is left out and why, those first that would skip records on the target now."""
+    refused = sorted(result.refused.items(), key=lambda item: (not item[1].is_unsafe, item[0])) if result else []
+    if not refused:
+        return
+    yield ""
+    yield paint("LEFT OUT", Colour.BOLD, colour)
+    for group, refusal in refused[:GROUPS_SHOWN]:
+        unsafe = "unsafe-to-fail-over: it would skip records on the target. " if refusal.is_unsafe else ""
+        yield from wrapped(f"{name(group)}  {refusal.reason}: {unsafe}{safe(refusal.sentence)}", width, "  ", "    ")
+    if len(refused) > GROUPS_SHOWN:
+        yield f"  and {many(len(refused) - GROUPS_SHOWN, 'more group')}: the status file has them all"
+
+
+def mandate_lines(plan: Plan, path: str, width: int, colour: bool) -> Iterator[str]:
+    """Yield a mandate as people read it before they approve it."""
+    yield from wrapped(mandate_verdict(plan), width, colour=Colour.GREEN if colour else None)
+    yield ""
+    yield f"Fingerprint  {paint(plan.fingerprint, Colour.BOLD, colour)}"
+    yield from aligned(mandate_facts(plan.header), width, LABELS)
+    yield ""
+    text = (
+        "In each pass a group is set whole or not at all: never while it has members on "
+        f"{name(plan.header.target_alias)}, never over what somebody else wrote there since we began, never back but "
+        "behind our own write."
+    )
+    yield from wrapped(text, width)
+    yield ""
+    yield "Dry run, with the cluster options added:"
+    yield f"  mm2-migrate follow {shell_word(path)}"
+
+
+def mandate_verdict(plan: Plan) -> str:
+    """Return a mandate in one line."""
+    header, mandate = plan.header, _mandate(plan.header)
+    return (
+        f"MANDATE: keep the offsets of groups of {name(header.source_alias)} fresh on {name(header.target_alias)} "
+        f"until {minute(mandate.until_ms)}"
+    )
+
+
+def mandate_facts(header: Header) -> Iterator[tuple[str, str]]:
+    """Yield what a mandate allows, as labels and sentences."""
+    mandate = _mandate(header)
+    yield (
+        "Flow",
+        f"{name(header.source_alias)} ({header.source_cluster_id}) -> {name(header.target_alias)} "
+        f"({header.target_cluster_id})",
+    )
+    yield "Until", f"{minute(mandate.until_ms)}"
+    yield "Groups", _selection(mandate)
+    topics = [*mandate.topics, *(f"not {text}" for text in mandate.exclude_topics)]
+    yield "Topics", safe(", ".join(topics)) or "all that are copied"
+    limits = f"grades {', '.join(mandate.grades)}; at most {mandate.max_rereads} records read twice by a group"
+    yield "Limits", limits
+    budget = "" if mandate.max_fetch is None else f", {mandate.max_fetch} bytes from either cluster"
+    yield "Reading", f"at most {mandate.match_limit} offsets of a partition{budget} in a pass"
+    if mandate.moving_groups:
+        yield (
+            "Moving",
+            f"followed although their commits move without a member: {safe(', '.join(mandate.moving_groups))}",
+        )
+    yield "Waivers", ", ".join(map(safe, header.waivers)) or "none"
+    if header.settings.get("require-signatures"):
+        yield "Signatures", f"{header.settings['require-signatures']} are required"
+
+
+def status_facts(document: Mapping[str, Any] | None, now_ms: int, at_ms: int | None) -> Iterator[tuple[str, str]]:
+    """Yield what a status file says, as labels and sentences; `at_ms` is when its newest pass began, None for none."""
+    if document is None:
+        yield "Follow", "it has not made a pass: there is no status file beside the mandate"
+        return
+    last, run = document["pass"], document["run"]
+    age = "no pass yet" if at_ms is None else f"pass {last['pass']}, {duration_text(max(0, now_ms - at_ms) / 1000)} ago"
+    state = f"ended: {document['ended']}" if document["ended"] else "running by its own account"
+    yield "Follow", safe(f"{age}; {state} ({document['process']})")
+    if last is not None:
+        refused = ", ".join(f"{n} {reason}" for reason, n in last["refused"].items())
+        groups = f"{many(last['groups'], 'group')}, {many(last['rows'], 'row')}, {last['rows_set']} set"
+        yield "Pass", safe(f"{groups}; left out: {refused or 'none'}")
+        if last["trouble"]:
+            yield "Trouble", safe(last["trouble"])
+        if last["unsafe_to_fail_over"]:
+            yield "Unsafe", f"unsafe-to-fail-over: {safe(some(last['unsafe_to_fail_over'], GROUPS_SHOWN))}"
+    yield "Delay", delay_text(run["delay_seconds"])
+
+
+def _passes(count: int) -> str:
+    return "1 pass" if count == 1 else f"{count} passes"
+
+
+def _selection(mandate: Mandate) -> str:
+    parts = [safe(", ".join(mandate.groups)) or "all"]
+    if mandate.named_groups is not None:
+        parts.append(f"of the {many(len(mandate.named_groups), 'name')} of a groups file")
+    if mandate.exclude_groups:
+        parts.append(f"not {safe(', '.join(mandate.exclude_groups))}")
+    return ", ".join(parts)
+
+
+def _mandate(header: Header) -> Mandate:
+    assert header.mandate is not None, "only a standing plan is shown as one"
+    return header.mandate
+
+
+def _colour(code: int, colour: bool) -> Colour | None:
+    return (Colour.GREEN if code == 0 else Colour.RED) if colour else None

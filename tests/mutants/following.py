@@ -1,0 +1,121 @@
+"""What `follow` must never do, and what its way back rests on."""
+
+from tests.mutants.mutant import Mutant
+
+_DECISION = ("tests/unit/apply/test_follow_decision.py",)
+_ENGINE = ("tests/unit/apply/test_follow_engine.py",)
+
+FOLLOWING = (
+    Mutant(
+        "followed-on-a-living-group",
+        "A group that has members on the target is never written.",
+        "migrate/apply/follow_decision.py",
+        "    if not is_without_members(state):\n",
+        "    if False:\n",
+        _DECISION,
+    ),
+    Mutant(
+        "followed-again-once-consumers-have-gone",
+        "A group that was left alone stays so when its consumers have gone.",
+        "migrate/apply/follow_decision.py",
+        "    if memory.left:\n",
+        "    if memory.left and not is_without_members(sight.target_state):\n",
+        _DECISION,
+    ),
+    Mutant(
+        "followed-over-somebody-elses-write",
+        "What somebody else has written since the last pass is never written over.",
+        "migrate/apply/follow_decision.py",
+        "            if own.is_ours(standing) or (",
+        "            if standing is not None or (",
+        _DECISION,
+    ),
+    Mutant(
+        "followed-over-what-came-to-an-empty-place",
+        "What somebody else has written to a place that was empty when we began is never written over.",
+        "migrate/apply/follow_decision.py",
+        "        elif standing is None or same(standing, memory.prior.get(place)):\n",
+        "        elif True:\n",
+        _DECISION,
+    ),
+    Mutant(
+        "followed-back-behind-others",
+        "A row never goes back behind what is not our own last write.",
+        "migrate/apply/follow_decision.py",
+        "    return own is None or not own.is_ours(standing)\n",
+        "    return False\n",
+        _DECISION,
+    ),
+    Mutant(
+        "resets-on-the-source-not-followed",
+        "A reset on the source takes our own last write back.",
+        "migrate/apply/follow_decision.py",
+        "    return own is None or not own.is_ours(standing)\n",
+        "    return True\n",
+        _DECISION,
+    ),
+    Mutant(
+        "follow-writes-without-a-second-look",
+        "What changed between the look and the write is left to the next pass.",
+        "migrate/apply/follow_engine.py",
+        "                if moved:\n",
+        "                if False:\n",
+        _ENGINE,
+    ),
+    Mutant(
+        "follow-writes-though-consumers-have-just-come",
+        "A group that came alive between the look and the write is left alone.",
+        "migrate/apply/follow_engine.py",
+        "            elif not is_without_members(state):\n",
+        "            elif False:\n",
+        _ENGINE,
+    ),
+    Mutant(
+        "first-prior-state-forgotten",
+        "A rollback goes back to what stood there before the first pass.",
+        "migrate/apply/follow_memory.py",
+        "prior={**commits_of(event), **memory.prior}",
+        "prior={**memory.prior, **commits_of(event)}",
+        ("tests/unit/apply/test_follow_memory.py", "tests/unit/apply/test_follow_decision.py"),
+    ),
+    Mutant(
+        "a-write-in-doubt-is-not-ours",
+        "A write that got no answer counts as ours, whether it was made or not.",
+        "migrate/apply/follow_memory.py",
+        "for c in (self.certain, *self.doubtful, self.attempt) if c is not None",
+        "for c in (self.certain, self.attempt) if c is not None",
+        ("tests/unit/apply/test_follow_memory.py",),
+    ),
+    Mutant(
+        "journal-of-follow-grows-for-ever",
+        "A month of passes takes no more room than an hour.",
+        "migrate/apply/follow_journal.py",
+        "            if os.fstat(self._descriptor).st_size > self._limit:\n",
+        "            if False:\n",
+        ("tests/unit/apply/test_follow_journal.py",),
+    ),
+    Mutant(
+        "short-journal-without-its-lock",
+        "While `follow` runs, nobody else writes to its journal, also after it was made short.",
+        "migrate/apply/follow_journal.py",
+        "            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
+        "",
+        ("tests/unit/apply/test_follow_journal.py",),
+    ),
+    Mutant(
+        "mandate-outside-the-fingerprint",
+        "Whatever a mandate allows is in the fingerprint that people approve.",
+        "migrate/plan/plan.py",
+        "    if header.mandate is None:\n        document",
+        "    if True:\n        document",
+        ("tests/unit/plan/test_standing.py",),
+    ),
+    Mutant(
+        "quiet-partitions-of-follow-never-read-again",
+        "What a pass remembers of a partition holds while its logs and commits stay as they were, and no longer.",
+        "migrate/match/here_comparer.py",
+        "            if before == work and answer is not None\n",
+        "            if answer is not None and set(work.source_committed) <= answer.places.keys()\n",
+        ("tests/unit/match/test_here_comparer.py",),
+    ),
+)

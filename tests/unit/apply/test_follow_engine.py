@@ -1,0 +1,256 @@
+"""Passes of `follow` on clusters in memory: what reaches B, what is never written, and the way back from all of it."""
+
+from pathlib import Path
+
+import pytest
+
+from migrate.apply.follow_decision import WhyNot
+from migrate.apply.follow_journal import read_memory
+from migrate.errors import ClusterError, Refused
+from migrate.match.protocol import Matched, Why
+from migrate.model import Commit, Failure, LogRange, TopicPartition
+from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.offsets_topic import CommitTopic, GroupKind, GroupRecord
+from tests.fakes import ALIVE, EMPTY, Crash, Script
+from tests.unit.followscene import T0, T1, U0, FollowScene
+
+G, H = {("A.t", 0): 55, ("A.t", 1): 60}, {("A.u", 0): 100}
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> FollowScene:
+    return FollowScene(tmp_path)
+
+
+def reasons(result) -> dict[str, str]:
+    return {group: refusal.reason for group, refusal in result.refused.items()}
+
+
+def test_a_pass_sets_what_the_source_has_and_the_next_one_finds_it_there(scene):
+    first, second = scene.look(), scene.look()
+    assert (scene.on_b("g"), scene.on_b("h")) == (G, H)
+    assert (first.groups, first.rows, first.rows_set, first.refused) == (2, 3, 3, {})
+    assert (second.rows_set, second.rows_changed, second.refused) == (0, 0, {})
+
+
+def test_living_groups_and_producers_on_the_source_and_records_not_copied_yet_are_no_block(scene):
+    scene.source.states["g"] = ALIVE
+    scene.source.ranges[TopicPartition("t", 0)] = LogRange(0, 300)
+    assert scene.look().refused == {} and scene.on_b("g") == G
+
+
+def test_a_commit_that_moves_on_and_a_reset_on_the_source_both_reach_the_target(scene):
+    scene.look()
+    scene.source.commit("g", "t", 0, 70)
+    assert scene.look().rows_changed == 1 and scene.on_b("g")["A.t", 0] == 70
+    scene.source.commit("g", "t", 0, 3)
+    assert scene.look().rows_set == 1 and scene.on_b("g")["A.t", 0] == 3
+
+
+def test_a_dry_run_tells_one_pass_and_writes_nothing_not_even_a_journal(scene):
+    told = scene.follower(execute=False).look_and_write()
+    assert (told.rows_to_set, told.rows_set, scene.target.writes) == (3, 0, 0)
+    assert not scene.journal.path.exists()
+
+
+def test_a_group_that_comes_alive_on_the_target_is_left_alone_from_then_on_also_after_it_has_gone(scene):
+    scene.look()
+    scene.target.states["g"] = ALIVE
+    scene.source.commit("g", "t", 0, 70)
+    assert reasons(scene.look()) == {"g": WhyNot.ALIVE}
+    scene.target.states["g"] = EMPTY
+    assert reasons(scene.look()) == {"g": WhyNot.ALIVE}
+    scene.die()
+    assert reasons(scene.look()) == {"g": WhyNot.ALIVE} and scene.on_b("g") == G
+
+
+def test_a_group_that_comes_alive_between_the_look_and_the_write_is_not_written(scene):
+    def start_consumers(call: str) -> None:
+        if call == "states" and scene.target.calls["states"] == 2:
+            scene.target.states["g"] = ALIVE
+
+    scene.target.on_call = start_consumers
+    assert reasons(scene.look()) == {"g": WhyNot.ALIVE} and scene.on_b("g") == {}
+    scene.target.states["g"] = EMPTY
+    assert reasons(scene.look()) == {"g": WhyNot.ALIVE}
+
+
+def test_a_colleagues_reset_on_the_target_stops_that_group_and_no_other(scene):
+    scene.look()
+    scene.target.commit("g", "A.t", 0, 90)
+    scene.source.commit("g", "t", 0, 70)
+    scene.source.commit("h", "u", 0, 50)
+    result = scene.look()
+    assert reasons(result) == {"g": WhyNot.WRITTEN} and result.unsafe == ("g",)
+    assert scene.on_b("g")["A.t", 0] == 90 and scene.on_b("h") == {("A.u", 0): 50}
+
+
+def test_what_somebody_writes_between_the_look_and_the_write_is_not_written_over(scene):
+    scene.look()
+    scene.source.commit("g", "t", 0, 70)
+
+    looks = scene.target.calls["states"] + 2  # those of the pass itself
+
+    def meddle(call: str) -> None:
+        if call == "states" and scene.target.calls["states"] == looks:
+            scene.target.commit("g", "A.t", 0, 33)
+
+    scene.target.on_call = meddle
+    before = scene.target.calls["alter"]
+    assert reasons(scene.look()) == {"g": WhyNot.CHANGED} and scene.target.calls["alter"] == before
+    assert reasons(scene.look()) == {"g": WhyNot.WRITTEN} and scene.on_b("g")["A.t", 0] == 33
+
+
+def test_a_row_never_goes_back_behind_what_stood_there_before_and_the_group_is_named_unsafe(scene):
+    scene.target.commit("g", "A.t", 0, 56)
+    result = scene.look()
+    assert reasons(result) == {"g": WhyNot.MOVES_BACK} and result.unsafe == ("g",)
+    assert scene.on_b("g") == {("A.t", 0): 56}
+
+
+def test_commits_that_move_without_a_member_are_refused_unless_that_was_accepted(tmp_path):
+    for accepted, expected in ((), {"g": WhyNot.MOVING}), (("g",), {}):
+        scene = FollowScene(tmp_path / str(len(accepted)), changes={"moving_groups": accepted})
+        scene.journal.path.parent.mkdir()
+
+        def step(call: str, scene: FollowScene = scene) -> None:
+            if call == "high_watermarks":
+                scene.source.commit("g", "t", 0, 56)
+
+        scene.source.on_call = step
+        assert reasons(scene.look()) == expected
+
+
+def test_a_grade_that_the_mandate_does_not_name_is_not_written(tmp_path):
+    scene = FollowScene(tmp_path)
+    scene.comparer = None
+    assert reasons(scene.look()) == {"g": WhyNot.GRADE, "h": WhyNot.GRADE}
+    scene = FollowScene(tmp_path, changes={"grades": ("estimated",)})
+    scene.comparer = None
+    assert scene.look().rows_set == 3
+
+
+def test_mm2s_own_group_sync_refuses_every_group_that_it_takes(scene):
+    object.__setattr__(scene.flow, "group_sync", True)
+    assert set(reasons(scene.look()).values()) == {"group-sync"}
+
+
+def test_a_group_that_would_read_too_much_twice_is_refused(tmp_path):
+    scene = FollowScene(tmp_path, changes={"max_rereads": 5})
+    scene.comparer.places["t", 0, 55] = Matched(40, Why.RETENTION, 15)
+    assert reasons(scene.look()) == {"g": "re-read-limit"}
+
+
+def test_a_name_that_no_group_has_is_told(tmp_path):
+    scene = FollowScene(tmp_path, changes={"groups": ("g", "gone")})
+    assert reasons(scene.look()) == {"gone": "named-groups-exist"} and scene.on_b("g") == G
+
+
+def test_what_does_not_change_is_written_again_before_the_targets_retention_takes_it(scene):
+    scene.on_target.brokers = BrokerSettings(4 * 24 * 3_600_000, True)
+    scene.look()
+    scene.clock.wait(23 * 3600)
+    assert scene.look().rows_set == 0
+    scene.clock.wait(3600)
+    assert scene.look().rows_set == 3
+
+
+def test_a_write_without_an_answer_is_settled_by_reading_back(scene):
+    scene.target.script("alter", "g", Script(Failure("_TIMED_OUT", "no answer", True, True), applied=True))
+    scene.look()
+    assert scene.on_b("g") == G and scene.look().refused == {}
+    own = read_memory(scene.journal.path).of("g").own
+    assert {place: write.certain for place, write in own.items()} == {T0: Commit(55), T1: Commit(60)}
+
+
+def test_a_group_that_the_cluster_refuses_is_named_and_tried_again(scene):
+    scene.target.script("alter", "g", Script(Failure("GROUP_AUTHORIZATION_FAILED", "no")))
+    assert reasons(scene.look()) == {"g": WhyNot.NOT_SET}
+    assert scene.look().refused == {} and scene.on_b("g") == G
+
+
+def test_killed_amid_a_write_and_run_again_it_goes_on_and_the_way_back_is_exact(scene):
+    scene.target.commit("g", "A.t", 0, 5)
+    scene.look()
+    scene.source.commit("g", "t", 0, 70)
+    scene.target.crash_after = 1
+    with pytest.raises(Crash):
+        scene.look()
+    scene.die()
+    scene.source.commit("g", "t", 0, 80)
+    assert scene.look().refused == {} and scene.on_b("g")["A.t", 0] == 80
+    assert scene.rollback().exit_code == 0
+    assert (scene.on_b("g"), scene.on_b("h")) == ({("A.t", 0): 5}, {})
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_killed_amid_a_write_the_way_back_is_exact_whether_it_was_made_or_not(scene, written):
+    scene.target.commit("g", "A.t", 0, 5)
+    scene.look()
+    scene.source.commit("g", "t", 0, 70)
+    failure = Failure("_TIMED_OUT", "no answer", False, True)
+    scene.target.script("alter", "g", Script(failure, applied=written))
+    scene.look()
+    assert scene.on_b("g")["A.t", 0] == (70 if written else 55)
+    assert scene.rollback().exit_code == 0
+    assert (scene.on_b("g"), scene.on_b("h")) == ({("A.t", 0): 5}, {})
+
+
+def test_a_rollback_leaves_what_somebody_else_put_there(scene):
+    scene.look()
+    scene.target.commit("g", "A.t", 0, 33)
+    assert scene.rollback(allow_partial=True).exit_code == 4
+    assert scene.on_b("g") == {("A.t", 0): 33, ("A.t", 1): 60} and scene.on_b("h") == {}
+
+
+def test_a_mandate_whose_journal_somebody_holds_is_not_followed_twice(scene):
+    scene.look()
+    with pytest.raises(Refused, match="in use"):
+        scene.follower()
+
+
+def test_a_topic_that_was_created_anew_has_its_records_read_anew(scene):
+    scene.look()
+    scene.target.ids["A.t"] = "another"
+    scene.look()
+    assert scene.forgotten == 1
+    scene.look()
+    assert scene.forgotten == 1
+
+
+def test_told_to_stop_it_begins_no_write(scene):
+    stopped = scene.look(is_wanted=lambda: False)
+    assert (stopped.is_stopped, stopped.rows_set, stopped.refused, scene.target.writes) == (True, 0, {}, 0)
+
+
+def test_a_cluster_that_does_not_answer_ends_the_pass_and_not_what_is_remembered(scene):
+    scene.look()
+    scene.target.down = True
+    with pytest.raises(ClusterError):
+        scene.look()
+    scene.target.down = False
+    assert scene.look().refused == {}
+
+
+def test_delays_are_measured_from_the_commit_where_its_time_is_known_and_not_for_what_was_there_at_the_start(scene):
+    assert scene.look().delays == ()
+    scene.source.commit("g", "t", 0, 70)
+    scene.source.commit("h", "u", 0, 50)
+    made_ms = scene.clock.now_ms() - 2000
+    place = TopicPartition("t", 0)
+    made_on = {place: CommitTopic(70, "id-of-source-t")}
+    scene.on_source.commits = {"g": GroupRecord(GroupKind.CLASSIC, "consumer", None, {place: made_ms}, made_on=made_on)}
+    delays = scene.look().delays
+    assert sorted((d.seconds, d.is_from_sight) for d in delays) == [(6.0, True), (8.0, False)]
+    assert U0 in read_memory(scene.journal.path).of("h").own
+
+
+def test_the_journal_stays_short_over_a_thousand_passes(scene, monkeypatch):
+    monkeypatch.setattr("migrate.apply.follow_journal.LEAST_GROWTH_BYTES", 2000)
+    longest = 0
+    for n in range(200):
+        scene.source.commit("g", "t", 0, n % 100)
+        scene.look()
+        longest = max(longest, scene.journal.path.stat().st_size)
+    assert longest < 10_000 and scene.on_b("g")["A.t", 0] == 99
+    assert scene.rollback().exit_code == 0 and scene.on_b("g") == {}

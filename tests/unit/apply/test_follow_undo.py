@@ -1,0 +1,58 @@
+"""The way back from what was written under a mandate: each place to its first state, and only where ours stands."""
+
+import pytest
+
+from migrate.apply.follow_undo import groups_in_doubt, has_metadata
+from migrate.model import UNACKNOWLEDGED, Commit, Decision, Failure
+from tests.fakes import Crash, Script
+from tests.unit.followscene import T0, T1, FollowScene
+
+
+def rows(undo):
+    return {r.target_partition: (r.decision, r.target_prior, r.target_offset, r.reason) for r in undo.rows}
+
+
+def test_it_goes_from_our_last_write_to_what_stood_there_first_or_to_nothing(tmp_path):
+    scene = FollowScene(tmp_path, changes={"groups": ("g",)})
+    scene.target.commit("g", "A.t", 0, 5)
+    scene.look()
+    scene.source.commit("g", "t", 0, 70)
+    scene.look()
+    undo = scene.undo()
+    assert rows(undo) == {T0: (Decision.SET, 70, 5, "was-there"), T1: (Decision.REMOVE, 60, None, "was-absent")}
+    assert undo.rows[0].source_topic == "t" and undo.header.undoes == scene.plan.fingerprint
+    assert undo.header.kind == "undo" and undo.header.mandate is None
+
+
+@pytest.mark.parametrize(("made", "stands"), [(True, 70), (False, 55)])
+def test_of_a_write_in_doubt_it_goes_from_what_stands_there_and_asks_for_an_acknowledgement(tmp_path, made, stands):
+    scene = FollowScene(tmp_path, changes={"groups": ("g",)})
+    scene.look()
+    scene.source.commit("g", "t", 0, 70)
+
+    def die(call: str) -> None:
+        if call == "alter" and not made:
+            raise Crash
+
+    scene.target.crash_after, scene.target.on_call = 1 if made else None, die
+    with pytest.raises(Crash):
+        scene.look()
+    assert rows(scene.undo())[T0] == (Decision.REMOVE, stands, None, UNACKNOWLEDGED)
+
+
+def test_what_was_never_written_is_not_undone(tmp_path):
+    scene = FollowScene(tmp_path, changes={"groups": ("g",)})
+    scene.target.script("alter", "g", Script(Failure("GROUP_AUTHORIZATION_FAILED", "no")))
+    scene.look()
+    assert not scene.undo().rows
+
+
+def test_only_a_group_in_doubt_or_with_metadata_needs_to_be_looked_at(tmp_path):
+    scene = FollowScene(tmp_path)
+    scene.target.commit("h", "A.u", 0, 3, "m")
+    scene.look()
+    memory = scene._writer.memory
+    assert groups_in_doubt(memory) == () and has_metadata(memory.of("h")) and not has_metadata(memory.of("g"))
+    scene._writer.expect({"g": {T0: Commit(70)}})
+    scene._writer.intend({"g": {T0: 70}})
+    assert groups_in_doubt(memory) == ("g",)

@@ -1,0 +1,204 @@
+"""`plan --standing`, `follow`, `status --follow` and `rollback` as they are typed; the clusters are in memory."""
+
+import json
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+import migrate.cli.apply as apply_module
+import migrate.cli.follow as follow_module
+import migrate.cli.standing as standing_module
+from migrate.apply.follow_engine import FollowEdges
+from migrate.apply.follow_status import read_status, status_path
+from migrate.clock import iso
+from migrate.plan.companions import journal_path
+from migrate.plan.file import read_plan
+from tests.fakes import ALIVE, Crash, FakeApplyEdges
+from tests.unit.commands import clusters, run
+from tests.unit.followscene import FollowScene
+
+G, H = {("A.t", 0): 55, ("A.t", 1): 60}, {("A.u", 0): 100}
+
+
+class Night:
+    """Commands on the clusters of a scene, with a clock that does not wait."""
+
+    def __init__(self, folder, patch):
+        self.scene, self.folder = FollowScene(folder), folder
+        self.path, self.words = folder / "follow.plan", clusters(folder)
+        scene = self.scene
+
+        @contextmanager
+        def edges(*arguments):
+            yield FollowEdges(scene._clusters, lambda lock, groups: scene.target, scene._forget)
+
+        def admin(of):
+            return SimpleNamespace(alias=of.alias, facts=of.facts, close=lambda: None)
+
+        sides = [SimpleNamespace(admin=lambda of=of: admin(of)) for of in (scene.source, scene.target)]
+        patch.setattr("migrate.cli.follow_wiring.follow_edges", edges)
+        patch.setattr(standing_module, "endpoints", lambda flow, deadline: sides)
+        for module in (follow_module, standing_module, apply_module):
+            patch.setattr(module, "SystemClock", lambda: scene.clock)
+        for module in (apply_module, standing_module):
+            patch.setattr(module, "apply_edges", self.apply_edges)
+
+    @contextmanager
+    def apply_edges(self, *arguments):
+        yield FakeApplyEdges(self.scene.target)
+
+    def plan(self, *options, until=None):
+        until = until or iso(self.scene.clock.now_ms() + 3_600_000)
+        out = "--out", str(self.path)
+        return run("plan", *self.words, "--standing", "--until", until, *out, *options)
+
+    def mandate(self, *options):
+        made = self.plan(*options)
+        assert made.exit_code == 0, made.output
+        return read_plan(self.path)
+
+    def follow(self, *options, plan=None):
+        approved = ("--approve", plan.fingerprint, "--execute") if plan else ()
+        return run("follow", str(self.path), *self.words, *approved, "--passes", "2", *options)
+
+
+@pytest.fixture
+def night(tmp_path, monkeypatch):
+    return Night(tmp_path, monkeypatch)
+
+
+def test_a_mandate_is_made_shown_and_signed_and_has_no_rows(night):
+    made = night.plan("--group", "g", "--max-rereads", "7", "--accept", "group-sync:g")
+    plan = read_plan(night.path)
+    assert made.exit_code == 0 and made.stdout.startswith("MANDATE: keep the offsets of groups of A fresh on B")
+    assert (plan.header.source_cluster_id, plan.header.target_cluster_id) == ("id-a", "id-b")
+    assert plan.header.mandate.groups == ("g",) and plan.header.mandate.max_rereads == 7 and not plan.rows
+    assert run("show", str(night.path)).stdout.startswith("MANDATE:")
+    document = json.loads(run("show", str(night.path), "--format", "json").stdout)
+    assert document["header"]["mandate"]["groups"] == ["g"] and document["verdict"].startswith("MANDATE:")
+    assert "MANDATE:" in run("sign", str(night.path), "--by", "Ada").stdout
+
+
+@pytest.mark.parametrize("words", [
+    ("apply",), ("verify",), ("report",), ("explain", "g"), ("positions",), ("show", "--format", "csv"),
+    ("show", "--diff", "follow.plan"),
+])  # fmt: skip
+def test_what_is_for_rows_refuses_a_mandate(night, words, monkeypatch):
+    night.mandate()
+    monkeypatch.chdir(night.folder)
+    command, *rest = words
+    options = night.words if command in ("apply", "verify") else []
+    ran = run(command, "follow.plan", *rest, *options)
+    assert ran.exit_code == 2 and "is a mandate for `follow`" in ran.output
+
+
+@pytest.mark.parametrize("options", [
+    ("--rewind", "set"), ("--uncommitted", "earliest"), ("--untranslatable", "earliest"), ("--failback",),
+    ("--source-down",), ("--no-match",), ("--no-groups",), ("--commits-from", "consumer-offsets"),
+    ("--grades", "best"), ("--moving-group", "("), ("--group", "("),
+])  # fmt: skip
+def test_what_a_mandate_cannot_have_is_wrong_use_and_writes_no_file(night, options):
+    assert night.plan(*options).exit_code == 2 and not night.path.exists()
+
+
+def test_a_mandate_needs_an_end_that_is_near_enough_and_its_words_need_a_mandate(night):
+    out = ("--out", str(night.path))
+    assert run("plan", *night.words, "--standing", *out).exit_code == 2
+    assert night.plan(until=iso(night.scene.clock.now_ms() + 31 * 86_400_000)).exit_code == 2
+    assert night.plan(until="2023-11-14T00:00:00Z").exit_code == 2
+    for words in (("--until", "2026-01-01T00:00:00Z"), ("--grades", "exact"), ("--moving-group", "g")):
+        ran = run("plan", *night.words, *words, *out)
+        assert ran.exit_code == 2 and "Give --standing too" in ran.output
+    night.scene.target.cluster_id = "id-a"
+    assert night.plan().exit_code == 3 and not night.path.exists()
+
+
+def test_without_execute_one_pass_is_told_and_nothing_written(night):
+    plan = night.mandate()
+    ran = night.follow()
+    assert ran.exit_code == 0 and ran.stdout.startswith("DRY RUN: a pass would set 3 rows of 2 groups")
+    assert night.scene.target.writes == 0 and not journal_path(night.path, plan.fingerprint).exists()
+
+
+def test_it_follows_tells_each_pass_on_stderr_and_in_the_status_file_and_rolls_back_exactly(night):
+    plan = night.mandate()
+    ran = night.follow(plan=plan)
+    assert ran.exit_code == 0 and ran.stdout.startswith("FOLLOWED: 2 passes, 3 rows set"), ran.output
+    lines = [json.loads(line) for line in ran.stderr.splitlines() if line.startswith("{")]
+    assert [(line["pass"], line["rows_set"], line["rows_changed"]) for line in lines] == [(1, 3, 3), (2, 0, 0)]
+    assert (night.scene.on_b("g"), night.scene.on_b("h")) == (G, H)
+    status = read_status(status_path(night.path, plan.fingerprint))
+    assert status["pass"] == lines[1] and status["ended"] == "it made the 2 passes that it was asked for"
+    undo = ("--approve", plan.fingerprint, "--execute")
+    assert "RESTORED" in run("rollback", str(night.path), *night.words, *undo).stdout
+    assert (night.scene.on_b("g"), night.scene.on_b("h")) == ({}, {})
+    again = night.follow(plan=plan)
+    assert again.exit_code == 3 and "is spent" in again.output
+
+
+def test_where_it_fails_the_status_file_does_not_say_that_it_runs(night):
+    plan = night.mandate()
+
+    def fail(call: str) -> None:
+        if call == "alter":
+            raise Crash
+
+    night.scene.target.on_call = fail
+    with pytest.raises(Crash):
+        night.follow(plan=plan)
+    assert read_status(status_path(night.path, plan.fingerprint))["ended"] == "it failed (Crash)"
+
+
+def test_a_group_that_was_left_out_makes_the_exit_code_4_and_is_named(night):
+    night.scene.target.states["g"] = ALIVE
+    night.scene.target.commit("h", "A.u", 0, 101)
+    ran = night.follow(plan=night.mandate())
+    assert ran.exit_code == 4 and "g  alive-on-target" in ran.stdout
+    assert "h  would-move-back: unsafe-to-fail-over" in ran.stdout
+    assert night.follow().exit_code == 4
+
+
+def test_what_is_not_approved_signed_or_in_time_is_refused_and_nothing_written(night):
+    plan = night.mandate("--require-signatures", "1")
+    assert night.follow(plan=plan).exit_code == 3
+    dry = night.follow()
+    assert dry.exit_code == 3 and dry.stdout.startswith("REFUSED:") and "DRY RUN" in dry.stdout
+    assert run("sign", str(night.path), "--by", "Ada").exit_code == 0
+    assert run("follow", str(night.path), *night.words, "--execute").exit_code == 2
+    assert run("follow", str(night.path), *night.words, "--approve", "0" * 64, "--execute").exit_code == 3
+    assert night.follow(plan=plan).exit_code == 0
+    night.scene.clock.wait(3600)
+    late = night.follow(plan=plan)
+    assert late.exit_code == 3 and "ended" in late.output
+
+
+def test_another_cluster_than_that_of_the_mandate_is_refused(night):
+    plan = night.mandate()
+    night.scene.target.cluster_id = "another"
+    ran = night.follow(plan=plan)
+    assert ran.exit_code == 3 and "another" in ran.output and night.scene.target.writes == 0
+
+
+def test_a_plan_of_rows_is_not_followed_and_no_mandate_no_rehearsal(night):
+    night.mandate()
+    assert run("status", *night.words, "--rehearsal", str(night.path)).exit_code == 2
+    from migrate.plan.file import write_plan
+    from tests.builders import make_plan, make_row
+
+    write_plan(make_plan([make_row()]), night.folder / "rows.plan")
+    ran = run("follow", str(night.folder / "rows.plan"), *night.words)
+    assert ran.exit_code == 2 and "is no mandate" in ran.output
+    assert run("status", *night.words, "--follow", str(night.folder / "rows.plan")).exit_code == 2
+
+
+def test_what_status_shows_of_a_mandate_is_its_status_file(night):
+    from migrate.cli.followed import Followed
+    from migrate.show.plan_table import Page
+
+    plan = night.mandate()
+    followed = Followed.under(night.path)
+    assert followed.document() is None and "no status file" in " ".join(followed.lines(Page("", 200), 0))
+    night.follow(plan=plan)
+    shown = "\n".join(followed.lines(Page("", 200), night.scene.clock.now_ms()))
+    assert "pass 2" in shown and "2 groups, 3 rows, 0 set; left out: none" in shown

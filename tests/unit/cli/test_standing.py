@@ -1,0 +1,58 @@
+"""The way back from a mandate, where a write of it never got an answer: the target is asked first."""
+
+from contextlib import contextmanager
+
+import pytest
+
+import migrate.cli.standing as standing_module
+from migrate.apply.journal import Journal
+from migrate.cli.standing import undo_of_mandate
+from migrate.errors import ClusterError
+from migrate.model import Failure
+from tests.fakes import Crash, FakeApplyEdges, NoProgress, Script
+from tests.unit.followscene import T0, FollowScene
+
+
+@pytest.fixture
+def scene(tmp_path, monkeypatch):
+    scene = FollowScene(tmp_path, changes={"groups": ("g",)})
+    scene.asked = []
+
+    @contextmanager
+    def edges(flow, progress, needs_java, options):
+        scene.asked.append(needs_java)
+        yield FakeApplyEdges(scene.target)
+
+    monkeypatch.setattr(standing_module, "apply_edges", edges)
+    scene.look()
+    return scene
+
+
+def undone(scene):
+    scene.die()
+    journal = Journal(scene.journal.path, scene.plan.fingerprint, scene.clock.now_ms)
+    options = {"moved": "refuse"}
+    return undo_of_mandate(scene.plan, journal, journal.read(), scene.flow, NoProgress(), options)
+
+
+def killed_amid_a_write(scene):
+    scene.source.commit("g", "t", 0, 70)
+    scene.target.crash_after = 1
+    with pytest.raises(Crash):
+        scene.look()
+
+
+def test_without_a_doubt_nobody_is_asked(scene):
+    assert {r.target_partition: r.target_prior for r in undone(scene).rows}[T0] == 55 and scene.asked == []
+
+
+def test_of_a_write_in_doubt_what_stands_there_is_taken_back_and_java_is_not_needed_without_metadata(scene):
+    killed_amid_a_write(scene)
+    assert {r.target_partition: r.target_prior for r in undone(scene).rows}[T0] == 70 and scene.asked == [False]
+
+
+def test_a_target_that_does_not_tell_is_an_error_and_no_guess(scene):
+    killed_amid_a_write(scene)
+    scene.target.script("commits", "g", Script(Failure("GROUP_AUTHORIZATION_FAILED", "no")))
+    with pytest.raises(ClusterError, match="could not be read"):
+        undone(scene)

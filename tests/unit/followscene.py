@@ -1,0 +1,118 @@
+"""A mandate, two clusters in memory, and passes of `follow` on them: what the tests of `follow` share."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from migrate.apply.engine import ApplyResult, apply_plan
+from migrate.apply.follow_engine import NO_BLOCK_HERE, FollowChoices, FollowEdges, Follower, PassResult
+from migrate.apply.follow_journal import FollowJournal, read_memory
+from migrate.apply.follow_undo import groups_in_doubt, undo_of_follow
+from migrate.apply.history import ROLLBACK
+from migrate.apply.journal import Journal
+from migrate.apply.run import ApplyClusters, ApplyOptions
+from migrate.mm2.config_file import client_flow
+from migrate.mm2.flow import Flow
+from migrate.model import Commits, Grade, TopicPartition
+from migrate.plan.companions import journal_path
+from migrate.plan.plan import Mandate, Plan
+from migrate.plan.standing import filters_of_mandate, limits_of, moving_groups, policies_of_mandate, standing_plan
+from migrate.survey.policies import Policies, parse_untranslatable
+from migrate.survey.survey import Clusters, PlanRequest
+from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
+from tests.unit.planscene import world
+
+T0, T1, U0 = (TopicPartition(topic, p) for topic, p in (("A.t", 0), ("A.t", 1), ("A.u", 0)))
+PROPERTIES = {"bootstrap.servers": "x:1"}
+
+
+def mandate(**changes: Any) -> Mandate:
+    values: dict[str, Any] = {
+        "until_ms": 1_700_086_400_000, "groups": (), "exclude_groups": (), "topics": (), "exclude_topics": (),
+        "named_groups": None, "grades": ("exact", "bounded"), "max_rereads": 1_000_000, "match_limit": 1_000_000,
+        "max_fetch": None, "untranslatable": (),
+    }  # fmt: skip
+    return Mandate(**(values | changes))
+
+
+def mandated(flow: Flow, waivers: tuple[Any, ...] = (), **changes: Any) -> Plan:
+    default, by_reason = parse_untranslatable(())
+    policies = Policies(waivers, default, by_reason)
+    return standing_plan(flow, mandate(**changes), policies, ("id-a", "id-b"), {}, 1_700_000_000_000)
+
+
+@dataclass
+class FollowScene:
+    """Groups g (on t, at 55 and 60) and h (on u, at 100) of A, copied one to one, and a mandate for both."""
+
+    folder: Path
+    waivers: tuple[Any, ...] = ()
+    changes: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.source, self.target, self.mirror = world()
+        self.clock, self.comparer = FakeClock(), FakeComparer()
+        self.on_source, self.on_target = FakeGroupFacts(), FakeGroupFacts()
+        self.flow = client_flow(PROPERTIES, PROPERTIES, "A", "B")
+        self.plan = mandated(self.flow, self.waivers, **self.changes)
+        path = journal_path(self.folder / "follow.plan", self.plan.fingerprint)
+        self.journal = FollowJournal(path, self.plan.fingerprint, self.clock.now_ms)
+        self.forgotten = 0
+        self._follower: Follower | None = None
+        self._writer: Any = None
+
+    def _forget(self) -> None:
+        self.forgotten += 1
+
+    def _clusters(self) -> Clusters:
+        return Clusters(
+            self.source, self.target, self.source, self.target, self.mirror, self.comparer,
+            source_groups=self.on_source, target_groups=self.on_target,
+        )  # fmt: skip
+
+    def follower(self, execute: bool = True) -> Follower:
+        assert self.plan.header.mandate is not None
+        policies = policies_of_mandate(self.plan, NO_BLOCK_HERE)
+        request = PlanRequest(
+            self.flow, filters_of_mandate(self.plan.header.mandate), policies, False, 6.0, {},
+            limits_of(self.plan.header.mandate),
+        )  # fmt: skip
+        grades = frozenset(map(Grade, self.plan.header.mandate.grades))
+        moving = moving_groups(self.plan.header.mandate)
+        choices = FollowChoices(request, grades, 100, 1.0, moving)
+        edges = FollowEdges(self._clusters, lambda lock, groups: self.target, self._forget)
+        self._writer = self.journal.open("follow", {"plan": self.plan.fingerprint}) if execute else None
+        memory = self._writer.memory if self._writer else read_memory(self.journal.path)
+        return Follower(choices, edges, memory, self._writer, self.clock, NoProgress())
+
+    def look(self, **wanted: Any) -> PassResult:
+        """Make one more pass of the process that is under way, or of a new one."""
+        self._follower = self._follower or self.follower()
+        return self._follower.look_and_write(**wanted)
+
+    def die(self) -> None:
+        """The process is gone, as after kill -9; what it has written stays."""
+        if self._writer is not None:
+            self._writer.close()
+        self._follower = self._writer = None
+
+    def on_b(self, group: str) -> dict[tuple[str, int], int]:
+        return self.target.held(group)
+
+    def undo(self, moved: str = "refuse") -> Plan:
+        self.die()
+        memory, state = read_memory(self.journal.path), self.journal.read()
+        standing: dict[str, Commits] = {}
+        for group, answer in self.target.commits(groups_in_doubt(memory)).items():
+            assert isinstance(answer, dict)
+            standing[group] = answer
+        names = self.flow.policy.source_topic
+        return undo_of_follow(self.plan, memory, state, standing, names, self.clock.now_ms(), moved)
+
+    def rollback(self, **options: Any) -> ApplyResult:
+        made, path = self.undo(), self.journal.path
+        return apply_plan(
+            made, ApplyClusters(self.target), Journal(path, made.header.undoes, self.clock.now_ms), self.clock,
+            NoProgress(),
+            replace(ApplyOptions(execute=True, command=ROLLBACK, group_timeout_seconds=1.0), **options),
+        )  # fmt: skip

@@ -1,0 +1,89 @@
+"""Commits placed without Spark: where the records say, within the limits, and what stands still is not read twice."""
+
+from contextlib import nullcontext
+
+import pytest
+
+from migrate.errors import ClusterError
+from migrate.match.comparison import FetchEstimate, Limits, Listener
+from migrate.match.here_comparer import HereComparer
+from migrate.match.protocol import Matched, Unmatched, Why, Work
+from migrate.model import LogRange, TopicPartition
+from tests.memorylogs import MemoryReader, record
+
+LIMITS = Limits(1_000_000, None)
+
+
+class Flow:
+    """One partition of `written` records, of which `copied` have a copy 5 further on; a sync every ten of them."""
+
+    def __init__(self, written=100, copied=100, shift=0, **reader):
+        self.place, self.copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
+        self.written, self.copied, self.reads, self.reader = written, copied, 0, reader
+        self.shift = shift
+        self.expected: list[FetchEstimate] = []
+        self.comparer = HereComparer(self.sync_pairs, self.open)
+
+    def sync_pairs(self, source, source_end, target_end):
+        return tuple((n, n + 5) for n in range(0, self.copied, 10))
+
+    def open(self):
+        self.reads += 1
+        source = MemoryReader({self.place: {n: record(n) for n in range(self.written)}}, **self.reader)
+        return nullcontext(
+            (source, MemoryReader({self.copy: {n + 5: record(n + self.shift) for n in range(self.copied)}}))
+        )
+
+    def place_of(self, committed=57, limits=LIMITS):
+        logs = LogRange(0, self.written), LogRange(0, self.copied + 5)
+        listener = Listener(self.expected.append, lambda done, total: None)
+        found = self.comparer.compare([Work(self.place, self.copy, *logs, (committed,))], limits, listener)
+        return found.answers[self.place].places[committed]
+
+
+def test_a_commit_is_placed_where_the_records_say_and_what_is_read_for_it_is_told_before():
+    flow = Flow()
+    placed = flow.place_of()
+    assert isinstance(placed, Matched) and placed.exact and placed.target_offset == 62
+    assert flow.expected[0].partitions == 1 and flow.expected[0].source_bytes > 0
+
+
+def test_what_has_not_moved_is_not_read_again_and_what_has_is():
+    flow = Flow()
+    flow.place_of()
+    before = flow.reads
+    assert flow.place_of().target_offset == 62 and flow.reads == before
+    assert flow.place_of(60).target_offset == 65 and flow.reads > before
+    flow.written, before = 101, flow.reads
+    assert flow.place_of(60).target_offset == 65 and flow.reads > before
+
+
+def test_what_was_forgotten_is_read_anew():
+    flow = Flow()
+    flow.place_of()
+    before = flow.reads
+    flow.comparer.forget()
+    assert flow.place_of().target_offset == 62 and flow.reads > before
+
+
+def test_a_partition_beyond_the_bytes_allowed_is_placed_by_its_syncs_and_asked_about_again():
+    flow = Flow()
+    assert flow.place_of(limits=Limits(1_000_000, 1)).why is Why.NOT_ALL_READ
+    assert flow.expected[0].left_out == 1
+    assert flow.place_of().target_offset == 62
+
+
+def test_records_that_compare_under_nothing_are_placed_by_their_syncs():
+    flow = Flow(shift=1000)
+    assert isinstance(placed := flow.place_of(), Unmatched) and placed.reason == "records-changed-in-flight"
+
+
+def test_a_commit_beyond_what_is_copied_stands_at_the_copys_end():
+    flow = Flow(written=100, copied=40)
+    placed = flow.place_of(90)
+    assert isinstance(placed, Matched) and placed.target_offset == 45 and not placed.exact
+
+
+def test_a_cluster_that_fails_ends_the_comparing():
+    with pytest.raises(ClusterError):
+        Flow(forbidden=frozenset({"t"})).place_of()

@@ -1,0 +1,102 @@
+"""What is told of mandates and of passes: every number, and every group that is left out, unsafe ones first."""
+
+import json
+
+from migrate.apply.follow_decision import Refusal
+from migrate.apply.follow_delay import Delay
+from migrate.apply.follow_engine import PassResult
+from migrate.apply.follow_run import PassSum
+from migrate.show.follow import (
+    dry_run_lines,
+    follow_lines,
+    mandate_lines,
+    mandate_verdict,
+    pass_document,
+    status_facts,
+    status_file_document,
+)
+from migrate.survey.policies import Waiver
+from tests.unit.followscene import mandated
+from tests.unit.surveyscene import FLOW
+
+ALIVE = Refusal("alive-on-target", "It is Stable on the target: app@host.")
+UNSAFE = Refusal("would-move-back", "A.orders-0: 9 stands there, beyond 5, and it is not ours.", True)
+PLAN = mandated(FLOW, (Waiver("group-sync", "g"),), groups=("bill.*",), moving_groups=("flink",), max_fetch=500)
+
+
+def passed(**values) -> PassResult:
+    usual = {"groups": 3, "rows": 7, "rows_changed": 2, "rows_set": 2, "seconds": 1.5, "delays": (Delay(2.0, False),)}
+    return PassResult(4, 1_700_000_000_000, **(usual | values))
+
+
+def total_of(*results: PassResult) -> PassSum:
+    total = PassSum()
+    for result in results:
+        total.add(result)
+    return total
+
+
+def text(lines) -> str:
+    return "\n".join(lines)
+
+
+def test_a_pass_is_one_json_line_with_what_it_did_and_the_reasons_counted():
+    document = pass_document(passed(refused={"a": ALIVE, "b": ALIVE, "c": UNSAFE}))
+    assert json.loads(json.dumps(document)) == {
+        "pass": 4, "at": "2023-11-14T22:13:20.000Z", "seconds": 1.5, "groups": 3, "rows": 7, "rows_changed": 2,
+        "rows_set": 2, "refused": {"alive-on-target": 2, "would-move-back": 1}, "unsafe_to_fail_over": ["c"],
+        "delay_seconds": {"p50": 2.0, "p99": 2.0, "max": 2.0, "rows": 1, "from_first_seen": 0}, "source_bytes": 0,
+        "target_bytes": 0, "trouble": None,
+    }  # fmt: skip
+
+
+def test_the_status_file_names_each_group_that_is_left_out_as_the_newest_whole_pass_saw_it():
+    total = total_of(passed(refused={"c": UNSAFE}), PassResult(5, 1_700_000_030_000, trouble="B is down."))
+    document = status_file_document(PLAN, total, 30.0, "process 7 on night", "")
+    assert document["pass"]["trouble"] == "B is down." and document["fingerprint"] == PLAN.fingerprint
+    assert document["refused_groups"]["c"] == {
+        "reason": "would-move-back", "sentence": UNSAFE.sentence, "unsafe_to_fail_over": True,
+    }  # fmt: skip
+    assert document["run"] == {
+        "passes": 2, "failed": 1, "rows_set": 2, "delay_seconds": pass_document(passed())["delay_seconds"],
+    }  # fmt: skip
+
+
+def test_how_it_ended_says_the_unsafe_groups_first_and_that_the_rest_was_followed():
+    shown = text(
+        follow_lines(PLAN, total_of(passed(refused={"a": ALIVE, "c": UNSAFE})), "it was told to stop", 200, False)
+    )
+    assert shown.startswith("FOLLOWED IN PART: 1 pass, 2 rows set; 2 groups left out")
+    assert shown.index("c  would-move-back: unsafe-to-fail-over") < shown.index("a  alive-on-target")
+    assert "p50 2 s, p99 2 s, at most 2 s (1 row)" in shown
+    assert text(follow_lines(PLAN, total_of(passed(), passed()), "x", 200, False)).startswith("FOLLOWED: 2 passes")
+
+
+def test_where_no_pass_was_well_the_trouble_is_told():
+    shown = text(follow_lines(PLAN, total_of(PassResult(1, 0, trouble="B is down.")), "x", 200, False))
+    assert shown.startswith("FAILED: 1 pass") and "1 pass failed; B is down." in shown
+
+
+def test_a_dry_run_says_what_would_be_set_and_what_to_type():
+    shown = text(dry_run_lines(PLAN, "follow.plan", passed(rows_to_set=5, refused={"a": ALIVE}), 200, False))
+    assert shown.startswith("DRY RUN: a pass would set 5 rows of 3 groups; nothing was written")
+    assert f"mm2-migrate follow follow.plan --approve {PLAN.fingerprint} --execute" in shown and "a  alive" in shown
+
+
+def test_a_mandate_shows_all_that_it_allows_before_anybody_approves_it():
+    shown = text(mandate_lines(PLAN, "follow.plan", 200, False))
+    assert shown.startswith(mandate_verdict(PLAN)) and PLAN.fingerprint in shown
+    for said in ("bill.*", "exact, bounded", "1000000 records", "500 bytes", "flink", "group-sync:g", "id-a", "id-b"):
+        assert said in shown
+    plain = text(mandate_lines(mandated(FLOW, named_groups=("a", "b"), exclude_groups=("x",)), "p", 200, False))
+    assert "all, of the 2 names of a groups file, not x" in plain and "Moving" not in plain
+
+
+def test_what_a_status_file_says_is_told_with_its_age_and_without_one_that_there_is_none():
+    document = status_file_document(PLAN, total_of(passed(refused={"c": UNSAFE})), 30.0, "process 7 on night", "")
+    shown = dict(status_facts(document, 1_700_000_012_000, 1_700_000_000_000))
+    assert shown["Follow"] == "pass 4, 12 s ago; running by its own account (process 7 on night)"
+    assert shown["Pass"] == "3 groups, 7 rows, 2 set; left out: 1 would-move-back" and "c" in shown["Unsafe"]
+    ended = {**document, "ended": "it was told to stop"}
+    assert "ended: it was told to stop" in dict(status_facts(ended, 0, 0))["Follow"]
+    assert "no status file" in dict(status_facts(None, 0, None))["Follow"]
