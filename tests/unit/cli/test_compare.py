@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from migrate.cli import compare
-from migrate.cli.wiring import CompareEdges
+from migrate.cli.plan_wiring import CompareEdges
 from migrate.match.protocol import Matched, Why
 from migrate.mm2.config_file import client_flow
 from migrate.survey.survey import Clusters
