@@ -154,6 +154,7 @@ def test_two_topics_that_would_share_a_name_are_both_blocked(
     assert {row["source_topic"] for row in rows} == set(scene.topics)
 
 
+@pytest.mark.long
 def test_a_replicator_that_stamps_records_anew_is_compared_all_the_same_and_never_trusted_by_its_timestamps(
     lab: AnyLab, tmp_path: Path
 ) -> None:
@@ -169,6 +170,7 @@ def test_a_replicator_that_stamps_records_anew_is_compared_all_the_same_and_neve
     assert checks_of(commands.document("t.plan"), "block") == {"timestamps-not-kept"}
 
 
+@pytest.mark.long
 def test_a_replicator_that_leaves_records_out_loses_no_other(lab: AnyLab, tmp_path: Path) -> None:
     scene = copied(lab, tmp_path, 1, Ways(drops_key=DROPPED_KEY))
     commands, only = scene.commands(tmp_path), ("--group", f"g[0-9]+-{scene.suffix}")

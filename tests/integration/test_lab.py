@@ -92,6 +92,7 @@ def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 def test_copies_records_and_checkpoints_through_a_kill(own_lab: Lab) -> None:
     mirror = own_lab.mirror
