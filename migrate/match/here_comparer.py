@@ -11,16 +11,14 @@ from functools import partial
 
 from migrate.errors import MigrateError
 from migrate.match.calibration import ANCHORS, Calibration, calibrate_topics, topic_questions
-from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
+from migrate.match.comparison import Comparison, Limits, Listener
 from migrate.match.equality import Equality
 from migrate.match.fetch_plan import cost_of, plan_fetch
 from migrate.match.matcher import matching
-from migrate.match.protocol import ChainOf, PartitionAnswer, PartitionQuestion, Work
+from migrate.match.protocol import MATCH_LIMIT, RECORDS_CHANGED, ChainOf, PartitionAnswer, PartitionQuestion, Work
 from migrate.match.sync_only import guarding
 from migrate.match.task import Fetched, Matching, OpenReaders, match_partitions
 from migrate.model import TopicPartition
-
-CHANGED, LIMIT = "records-changed-in-flight", "match-limit"
 
 
 class HereComparer:
@@ -59,8 +57,8 @@ class HereComparer:
         changed = [q for q in questions if equalities[q.source.topic] is None]
         jobs: list[tuple[Matching, list[PartitionQuestion]]] = [
             (matching, [q for q in alike if q.source not in plan.left_out]),
-            (partial(guarding, reason=LIMIT, is_bounded=True), left_out),
-            (partial(guarding, reason=CHANGED, is_bounded=False), changed),
+            (partial(guarding, reason=MATCH_LIMIT, is_bounded=True), left_out),
+            (partial(guarding, reason=RECORDS_CHANGED, is_bounded=False), changed),
         ]
         fresh: dict[TopicPartition, PartitionAnswer] = {}
         fetched = [0, 0]
@@ -78,7 +76,7 @@ class HereComparer:
         self._answered = {
             work.source: (work, answers[work.source]) for work in works if work.source not in plan.left_out
         }
-        return Comparison(answers, equalities, _with_left_out(plan.estimate, left_out), *fetched)
+        return Comparison(answers, equalities, plan.estimate, *fetched)
 
     def _question(self, work: Work, limit: int) -> PartitionQuestion:
         return PartitionQuestion(
@@ -103,7 +101,3 @@ class HereComparer:
 
 def _equality(calibration: Calibration | None) -> Equality | None:
     return None if calibration is None else calibration.equality
-
-
-def _with_left_out(estimate: FetchEstimate, left_out: Collection[PartitionQuestion]) -> FetchEstimate:
-    return replace(estimate, left_out=len(left_out))

@@ -9,6 +9,7 @@ from collections.abc import Generator, Sequence
 from itertools import accumulate
 
 from migrate.match.protocol import (
+    MATCH_LIMIT,
     Matched,
     Needs,
     OffsetRange,
@@ -91,7 +92,7 @@ def by_timestamp(
         if committed < log.start:
             places[committed] = placed(0, None, target_log, is_proven)
         elif committed < affordable:
-            places[committed] = Unmatched("match-limit")
+            places[committed] = Unmatched(MATCH_LIMIT)
     timed = [committed for committed in question.source_committed if committed not in places]
     least, start, read = LeastTimestamps(timed), log.start, 0
     for low in range(timed[0] if timed else log.end, log.end, piece):
@@ -104,8 +105,7 @@ def by_timestamp(
         least.add(stretch.offsets, stretch.times)
         read += len(stretch.offsets)
     # What retention removed before it could be read may have been older than all that was.
-    by_commit = {committed: NEVER if committed >= start else 0 for committed in timed}
-    by_commit = {committed: min(by_commit[committed], time) for committed, time in least.since().items()}
+    by_commit = {committed: min(time, NEVER if committed >= start else 0) for committed, time in least.since().items()}
     asked = {time for each in by_commit.values() if (time := question_for(each)) is not None}
     first: dict[int, int] = {}
     if asked:

@@ -153,10 +153,14 @@ class Matched(NamedTuple):
         return self.why is Why.PROVEN
 
 
+# Why a partition's commits were not placed by comparing.
+MATCH_LIMIT, RECORDS_CHANGED = "match-limit", "records-changed-in-flight"
+
+
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """A commit that matching could not place; Law 2 does. `reason`: "match-limit", "not-readable: CODE",
-    "records-changed-in-flight".
+    """A commit that matching could not place; Law 2 does. `reason`: `MATCH_LIMIT`, `RECORDS_CHANGED`,
+    "not-readable: CODE".
 
     `guard_offset` is the y of Law 2: the target's first offset whose timestamp is at or after that of the first source
     record at or after the commit; the target's pinned end where the source has no such record left, None where

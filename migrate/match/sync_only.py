@@ -5,6 +5,7 @@ from collections.abc import Generator
 from migrate.match.anchors import Anchors
 from migrate.match.partial_log import LogPair, MissingRanges, collected
 from migrate.match.protocol import (
+    MATCH_LIMIT,
     Matched,
     Needs,
     PartitionAnswer,
@@ -46,7 +47,7 @@ def guarding(
 
 
 def guarded(
-    committed: int, anchors: Anchors, logs: LogPair, reason: str = "match-limit", is_bounded: bool = True
+    committed: int, anchors: Anchors, logs: LogPair, reason: str = MATCH_LIMIT, is_bounded: bool = True
 ) -> Matched | Unmatched:
     """Place a commit at the smaller of the proven sync below it and the first target offset of its time."""
     pair = anchors.below(committed)
