@@ -145,10 +145,8 @@ def _plans(model: Path, out_dir: Path, options: dict[str, Any]) -> int:
 
     context = click.get_current_context()
     refuse_beside_model(context)
-    progress, run = (
-        progress_on_stderr(options["log_format"]),
-        {name: options[name] for name in ("master", "spark_conf")},
-    )
+    progress = progress_on_stderr(options["log_format"])
+    run = {name: options[name] for name in ("master", "spark_conf")}
     made = run_model(model, out_dir, context, progress, **run)
     return printed(made_lines(made, **terminal()), worst_code(made))
 

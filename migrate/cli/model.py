@@ -58,7 +58,9 @@ def refuse_beside_model(context: click.Context) -> None:
         ):
             raise UsageError(
                 f"--model and {parameter.opts[-1]} exclude each other.",
-                "Say it in the model: of a flow, or under defaults for all of them.",
+                "Omit it, or make such a plan by itself."
+                if parameter.name in _NOT_OF_A_FLOW
+                else "Say it in the model: of a flow, or under defaults for all of them.",
             )
 
 
