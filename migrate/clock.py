@@ -64,6 +64,11 @@ def iso(time_ms: int) -> str:
     return f"{_second(time_ms // 1000)}.{time_ms % 1000:03d}Z"
 
 
+def ms_of(text: str) -> int:
+    """Return a time of day in ms since 1970 from what `iso` made of it; raises `ValueError` for what is no time."""
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
+
+
 # The lines of a journal come by the thousand a second, and all bear the time.
 @lru_cache(maxsize=64)
 def _second(time_seconds: int) -> str:

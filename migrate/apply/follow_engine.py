@@ -69,7 +69,7 @@ class FollowChoices:
 class PassResult:
     """What one pass did. `rows_changed` have another commit on the source than in the pass before; `rows_set` were
     written and read back, `rows_to_set` would be in a dry run. `trouble` is what ended it early, "" if nothing;
-    `is_stopped` says that it was told to stop before it wrote.
+    `is_stopped` says that it was told to stop before it wrote, `has_lost_journal` that its journal takes no more lines.
     """
 
     number: int
@@ -86,11 +86,21 @@ class PassResult:
     target_bytes: int = 0
     trouble: str = ""
     is_stopped: bool = False
+    has_lost_journal: bool = False
 
     @property
     def unsafe(self) -> tuple[str, ...]:
         """The groups whose consumers would skip records if they started on the target now."""
         return tuple(sorted(group for group, refusal in self.refused.items() if refusal.is_unsafe))
+
+
+@dataclass(frozen=True)
+class _Writing:
+    """What came of writing: the groups that are not written after all, and what ended it early, as in `PassResult`."""
+
+    refused: Mapping[str, Refusal] = field(default_factory=dict)
+    trouble: str = ""
+    has_lost_journal: bool = False
 
 
 class Follower:
@@ -129,11 +139,10 @@ class Follower:
         refused |= {v.group: v.refused for v in verdicts if v.refused is not None}
         to_set = {v.group: v.to_set for v in verdicts if v.to_set}
         stands = [r for s, v in zip(sights, verdicts, strict=True) if v.refused is None for r in s.rows]
-        trouble, is_stopped = "", not is_wanted()
+        is_stopped = not is_wanted()
         is_written = self._journal is not None and not is_stopped
-        if is_written:
-            written, trouble = self._written(sights, verdicts)
-            refused |= written
+        writing = self._written(sights, verdicts) if is_written else _Writing()
+        refused |= writing.refused
         done = [row for row in stands if row.group not in refused]
         compared = survey.comparison
         return PassResult(
@@ -149,8 +158,9 @@ class Follower:
             delays=self._delays.reached(done, self._clock.now_ms()) if is_written else (),
             source_bytes=compared.source_bytes if compared else 0,
             target_bytes=compared.target_bytes if compared else 0,
-            trouble=trouble,
+            trouble=writing.trouble,
             is_stopped=is_stopped,
+            has_lost_journal=writing.has_lost_journal,
         )
 
     def _survey(self) -> Survey:
@@ -184,10 +194,8 @@ class Follower:
             )  # fmt: skip
         return sights, without_rows(results, laid)
 
-    def _written(
-        self, sights: Collection[GroupSight], verdicts: Collection[GroupVerdict]
-    ) -> tuple[dict[str, Refusal], str]:
-        """Write, and read back; return the groups that turned out not to be written, and what ended it early."""
+    def _written(self, sights: Collection[GroupSight], verdicts: Collection[GroupVerdict]) -> _Writing:
+        """Write, and read back."""
         journal = self._journal
         assert journal is not None
         for verdict in verdicts:
@@ -199,7 +207,7 @@ class Follower:
         journal.shorten()
         rows = {verdict.group: verdict.to_set for verdict in verdicts if verdict.to_set}
         if not rows:
-            return {}, ""
+            return _Writing()
         with_metadata = [
             g for g, of_group in rows.items() if any(r.target_metadata or r.target_prior_metadata for r in of_group)
         ]
@@ -212,7 +220,7 @@ class Follower:
     def _write(
         self, journal: FollowWriter, target: ClusterAdmin, rows: Mapping[str, tuple[Row, ...]],
         sights: Mapping[str, GroupSight],
-    ) -> tuple[dict[str, Refusal], str]:  # fmt: skip
+    ) -> _Writing:  # fmt: skip
         refused, before = self._look_again(target, rows, sights)
         for group, refusal in refused.items():
             if refusal.is_final:
@@ -228,9 +236,12 @@ class Follower:
         asked = [group for group in going if group in written.answers]
         read_back = read_commits(target, asked, self._clock, choices.group_timeout_seconds)
         for group, of_group in going.items():
-            answers, commits = written.answers.get(group, {}), read_back.get(group)
+            if group not in written.answers:
+                refused[group] = Refusal(WhyNot.NOT_SET, "Its write was not begun: the pass ended before.")
+                continue
+            answers, commits = written.answers[group], read_back.get(group)
             if commits is None or isinstance(commits, Failure):
-                refused[group] = Refusal(WhyNot.NOT_SET, f"It could not be read back: {commits or 'not begun'}.")
+                refused[group] = Refusal(WhyNot.NOT_SET, f"It could not be read back: {commits or 'no answer'}.")
                 continue
             there = {row for row in of_group if is_committed_as_planned(row, commits)}
             unsure = {
@@ -247,9 +258,9 @@ class Follower:
                 answer = answers.get(failed[0].target_partition, "it stands elsewhere by now")
                 refused[group] = Refusal(WhyNot.NOT_SET, f"{failed[0].subject}: {answer}.")
         if written.journal_gap:
-            return refused, f"{written.trouble}; missing in the journal: {written.journal_gap}"
+            return _Writing(refused, f"{written.trouble}; missing in the journal: {written.journal_gap}", True)
         journal.sync()
-        return refused, written.trouble
+        return _Writing(refused, written.trouble)
 
     def _look_again(
         self, target: ClusterAdmin, rows: Mapping[str, tuple[Row, ...]], sights: Mapping[str, GroupSight]

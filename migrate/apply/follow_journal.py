@@ -14,8 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from migrate.apply.follow_memory import LEFT, FollowMemory, planned_columns
-from migrate.apply.history import SET, JournalState, Offsets, by_partition
+from migrate.apply.follow_memory import FollowMemory, planned_columns
+from migrate.apply.history import LEFT, SET, JournalState, Offsets, by_partition
 from migrate.apply.journal import Journal, JournalLost, JournalWriter, journal_content, write_all
 from migrate.clock import iso
 from migrate.errors import UnreadablePlan

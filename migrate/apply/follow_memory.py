@@ -9,16 +9,24 @@ Invariants:
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
-from migrate.apply.history import FAILED, REMOVED, ROLLBACK, SET, answers_of, by_partition, metadata_of, offsets_of
+from migrate.apply.history import (
+    FAILED,
+    LEFT,
+    REMOVED,
+    ROLLBACK,
+    SET,
+    answers_of,
+    by_partition,
+    metadata_of,
+    offsets_of,
+)
 from migrate.apply.history import backed_up as commits_of
-from migrate.clock import iso
+from migrate.clock import iso, ms_of
 from migrate.model import Commit, Commits, TopicPartition
 from migrate.write_outcome import may_be_written
 
-LEFT = "left"
 Event = dict[str, Any]
 
 
@@ -129,16 +137,12 @@ def planned_columns(commits: Commits) -> Event:
     return by_partition(places, offset=offsets, metadata=metadata)
 
 
-def _time_ms(event: Mapping[str, Any]) -> int:
-    return round(datetime.fromisoformat(event["time"]).timestamp() * 1000)
-
-
 def _backed_up(memory: GroupMemory, event: Mapping[str, Any]) -> GroupMemory:
     return replace(memory, prior={**commits_of(event), **memory.prior})
 
 
 def _intended(memory: GroupMemory, event: Mapping[str, Any]) -> GroupMemory:
-    now_ms, metadata, own = _time_ms(event), metadata_of(event), dict(memory.own)
+    now_ms, metadata, own = ms_of(event["time"]), metadata_of(event), dict(memory.own)
     for place, offset in offsets_of(event).items():
         if offset is not None:  # what takes an offset away is a rollback's
             own[place] = own.get(place, OwnWrites()).begun(Commit(offset, metadata[place]), now_ms)

@@ -47,7 +47,7 @@ class PassSum:
 
     @property
     def exit_code(self) -> int:
-        """0 if the newest pass left nothing out; 1 if no pass ended well, else 4."""
+        """0 if the newest pass left nothing out; 1 if no pass succeeded, else 4."""
         if self.last_whole is None:
             return EXIT_FAILED
         return EXIT_PARTLY if self.last is not self.last_whole or self.last_whole.refused else EXIT_DONE
@@ -72,21 +72,19 @@ def follow(
         began, began_ms = clock.monotonic(), clock.now_ms()
         if began_ms >= cadence.until_ms:
             return total, "the mandate has ended"
-        lost = ""
         try:
             result = follower.look_and_write(lambda: not is_stopped())
         except MigrateError as error:
             result = PassResult(total.passes + 1, began_ms, trouble=str(error))
         except JournalLost as error:
             # Without its journal a write could not be taken back: none more is made.
-            lost = str(error)
-            result = PassResult(total.passes + 1, began_ms, trouble=lost)
+            result = PassResult(total.passes + 1, began_ms, trouble=str(error), has_lost_journal=True)
         result = replace(result, seconds=round(clock.monotonic() - began, 3))
         total.add(result)
         if result.is_stopped:
             return total, "it was told to stop"
         tell(result, total)
-        if lost or "missing in the journal" in result.trouble:
+        if result.has_lost_journal:
             return total, "the journal cannot be written any more"
         if is_stopped():
             return total, "it was told to stop"

@@ -19,6 +19,8 @@ from migrate.write_outcome import may_be_written
 
 APPLY = "apply"
 ROLLBACK = "rollback"
+# `follow` leaves a group alone: its own memory says which, and of a cutover it says nothing.
+LEFT = "left"
 SET = "set"
 REMOVED = "removed"
 FAILED = "failed"
@@ -166,7 +168,7 @@ class _Folding:
             self._prior.setdefault(event["group"], _commits(event))
         elif kind in ("intent", "outcome", "readback"):
             self._trace(kind, event["group"], event)
-        elif kind not in ("end", "left"):  # `follow` leaves groups alone: its own memory says which
+        elif kind not in ("end", LEFT):
             raise ValueError(kind)
 
     def _trace(self, kind: str, group: str, event: Mapping[str, Any]) -> None:

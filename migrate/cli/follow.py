@@ -31,7 +31,7 @@ from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
 from migrate.plan.standing import (
     filters_of_mandate,
-    limits_of,
+    limits_of_mandate,
     mandate_of,
     moving_groups,
     policies_of_mandate,
@@ -121,7 +121,7 @@ def _choices(plan: Plan, flow: Flow, options: Mapping[str, Any]) -> FollowChoice
         source_down=False,
         settle_seconds=options["settle"],
         settings={},
-        limits=limits_of(mandate),
+        limits=limits_of_mandate(mandate),
     )
     return FollowChoices(
         request=request,

@@ -41,7 +41,9 @@ def refuse_standing_words(options: Mapping[str, Any]) -> None:
     """Raise `UsageError` for options that say something only of a mandate, where none is made."""
     given = options["until"] is not None or options["moving_groups"] or options["grades"] != DEFAULT_GRADES
     if given:
-        raise UsageError("--until, --grades and --moving-group are a mandate's.", "Give --standing too, or omit them.")
+        raise UsageError(
+            "--until, --grades and --moving-group belong to a mandate.", "Give --standing too, or omit them."
+        )
 
 
 @click.command(short_help="Keep the target's offsets fresh until the night, under an approved mandate.")
@@ -62,7 +64,7 @@ def follow_command(plan: Path, **options: Any) -> int:
     else wrote, never back but behind its own write. One JSON line for each pass goes to stderr and into a status file
     beside the mandate, which `status --follow PLAN` reads. Without --execute: one pass, told, nothing written.
     Ctrl-C or `kill` ends it after the group in hand; `rollback PLAN` then restores what stood there before. Exits 4 if
-    the newest pass left groups out, 1 if no pass ended well.
+    the newest pass left groups out, 1 if no pass succeeded.
     """
     from migrate.cli.follow import run_follow
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from migrate.apply.follow_status import read_status, status_path
+from migrate.clock import ms_of
 from migrate.plan.file import read_plan
 from migrate.plan.standing import mandate_of
 from migrate.show.follow import LABELS, status_facts
@@ -35,5 +35,5 @@ class Followed:
         """Yield what the file says now, for people; `now_ms` is the time of the look."""
         document = self.document()
         last = None if document is None else document["pass"]
-        at_ms = None if last is None else round(datetime.fromisoformat(last["at"]).timestamp() * 1000)
+        at_ms = None if last is None else ms_of(last["at"])
         yield from aligned(status_facts(document, now_ms, at_ms), page.width, LABELS)

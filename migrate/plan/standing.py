@@ -22,7 +22,6 @@ from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Rewind, parse_untranslatable
 
 LONGEST_MS = 30 * 24 * 3_600_000
-DEFAULT_GRADES = (Grade.EXACT, Grade.BOUNDED)
 
 
 def parse_grades(text: str) -> tuple[Grade, ...]:
@@ -124,7 +123,7 @@ def moving_groups(mandate: Mandate) -> tuple[re.Pattern[str], ...]:
         ) from None
 
 
-def limits_of(mandate: Mandate) -> Limits:
+def limits_of_mandate(mandate: Mandate) -> Limits:
     """Return what a pass may read."""
     return Limits(mandate.match_limit, mandate.max_fetch)
 

@@ -83,7 +83,7 @@ def follow_lines(plan: Plan, total: PassSum, ended: str, width: int, colour: boo
         facts.append(("Groups", f"{many(last.groups, 'group')} with {many(last.rows, 'row')} in the newest pass"))
     facts.append(("Delay", delay_text(total.delays.document())))
     if total.failed:
-        trouble = total.last.trouble if total.last and total.last.trouble else "the newest pass was well"
+        trouble = total.last.trouble if total.last and total.last.trouble else "the newest pass succeeded"
         facts.append(("Trouble", f"{_passes(total.failed)} failed; {safe(trouble)}"))
     yield from aligned(facts, width, LABELS)
     yield from refused_lines(last, width, colour)

@@ -16,7 +16,13 @@ from migrate.mm2.flow import Flow
 from migrate.model import Commits, Grade, TopicPartition
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Mandate, Plan
-from migrate.plan.standing import filters_of_mandate, limits_of, moving_groups, policies_of_mandate, standing_plan
+from migrate.plan.standing import (
+    filters_of_mandate,
+    limits_of_mandate,
+    moving_groups,
+    policies_of_mandate,
+    standing_plan,
+)
 from migrate.survey.policies import Policies, parse_untranslatable
 from migrate.survey.survey import Clusters, PlanRequest
 from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
@@ -75,7 +81,7 @@ class FollowScene:
         policies = policies_of_mandate(self.plan, NO_BLOCK_HERE)
         request = PlanRequest(
             self.flow, filters_of_mandate(self.plan.header.mandate), policies, False, 6.0, {},
-            limits_of(self.plan.header.mandate),
+            limits_of_mandate(self.plan.header.mandate),
         )  # fmt: skip
         grades = frozenset(map(Grade, self.plan.header.mandate.grades))
         moving = moving_groups(self.plan.header.mandate)

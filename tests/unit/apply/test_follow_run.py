@@ -77,7 +77,8 @@ def test_the_exit_code_is_that_of_the_newest_pass():
 
 
 def test_without_its_journal_no_more_passes_are_made():
-    for trouble in (JournalLost("the journal cannot be written any more"), {"trouble": "x; missing in the journal: y"}):
+    gap = {"trouble": "x; missing in the journal: y", "has_lost_journal": True}
+    for trouble in (JournalLost("the journal cannot be written any more"), gap):
         passes = Passes({}, trouble)
         total, ended = passes.run(passes=9)
         assert (total.passes, ended) == (2, "the journal cannot be written any more")

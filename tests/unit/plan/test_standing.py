@@ -11,7 +11,7 @@ from migrate.plan.plan import Mandate, Plan
 from migrate.plan.standing import (
     LONGEST_MS,
     filters_of_mandate,
-    limits_of,
+    limits_of_mandate,
     mandate_of,
     moving_groups,
     parse_grades,
@@ -77,7 +77,7 @@ def test_its_policies_leave_it_to_follow_what_may_go_back_and_accept_what_is_no_
     assert policies.untranslatable is Untranslatable.SKIP
     assert policies.accepts("group-sync", "g") and policies.accepts("not-drained", "any")
     assert not policies.accepts("group-sync", "h")
-    assert limits_of(mandate(match_limit=3, max_fetch=4)).fetch_bytes == 4
+    assert limits_of_mandate(mandate(match_limit=3, max_fetch=4)).fetch_bytes == 4
 
 
 def test_grades_are_words_of_ours_and_one_at_least():
