@@ -37,6 +37,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from tests.integration.oracle import Found, Log
 from tests.lab.fixtures import ExternalLab
 from tests.lab.lab import Lab
+from tests.lab.reading import bounds as bounds_of
 from tests.lab.reading import split_string, topic_reader
 from tests.lab.waiting import LabError, wait_until
 
@@ -272,7 +273,7 @@ def read_logs(
         drain(consumer, set(partitions), take)
         logs = {}
         for (topic, p), records in found.items():
-            low, high = consumer.get_watermark_offsets(TopicPartition(topic, p), CALL_SECONDS, cached=False)
+            low, high = bounds_of(consumer, TopicPartition(topic, p))
             # Retention or the cleaner may have moved on since a record was read.
             logs[topic, p] = Log(low, high, tuple(record for record in records if record.offset >= low))
         return logs

@@ -19,6 +19,7 @@ from tests.lab.lab import Lab
 from tests.lab.process import GuardedProcess
 from tests.lab.reading import Record, topic_reader
 from tests.lab.waiting import LabError, wait_until
+from tests.mockcluster import LIST_OFFSETS, NOT_LEADER_OR_FOLLOWER, MockCluster
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 GROUP_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
@@ -84,6 +85,14 @@ def test_readers_see_records_without_a_value(lab: AnyLab) -> None:
     with topic_reader(bootstrap) as reader:
         assert [message.value() for message in reader.records(topic, 0)] == [b"x", None, b"", None]
         assert reader.last_record(topic, 0) == Record(3, b"k", None)
+
+
+def test_readers_wait_until_a_young_partition_has_a_leader() -> None:
+    young = MockCluster(1)
+    young.create_topic("young", 1)
+    young.will_answer(LIST_OFFSETS, [NOT_LEADER_OR_FOLLOWER] * 3)
+    with topic_reader(young.bootstrap) as reader:
+        assert reader.bounds("young", 0) == (0, 0)
 
 
 @pytest.fixture(scope="module")

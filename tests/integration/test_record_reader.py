@@ -27,6 +27,7 @@ from migrate.model import Side
 from migrate.model import TopicPartition as Partition
 from tests.integration.clusters import admin, create_topic
 from tests.lab.cluster import QUIET_CLIENT, Cluster, free_ports
+from tests.lab.reading import bounds
 from tests.lab.waiting import wait_until
 from tests.prints import fingerprint
 
@@ -108,7 +109,7 @@ def offsets(stretch: LogSlice) -> list[int]:
 def log_end(bootstrap: str, name: str) -> int:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "looks", **QUIET_CLIENT})
     try:
-        return int(consumer.get_watermark_offsets(TopicPartition(name, 0), timeout=10)[1])
+        return bounds(consumer, TopicPartition(name, 0))[1]
     finally:
         consumer.close()
 

@@ -14,6 +14,13 @@ from tests.lab.waiting import LabError, wait_until
 
 READ_DEADLINE_SECONDS = 60.0
 METADATA_SECONDS = 10.0
+# What is said of a partition between its creation and its leader's first answer. `retriable()` says no to all of them.
+YOUNG = (
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_PARTITION,
+)
 
 
 @dataclass(frozen=True)
@@ -62,10 +69,7 @@ class TopicReader:
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Log start and log end offset."""
-        low, high = self._consumer.get_watermark_offsets(
-            TopicPartition(topic, partition), timeout=METADATA_SECONDS, cached=False
-        )
-        return low, high
+        return bounds(self._consumer, TopicPartition(topic, partition))
 
     def records(self, topic: str, partition: int, start: int = OFFSET_BEGINNING) -> Iterator[Message]:
         """Every record from `start` to the present end, without markers and, normally, aborted records."""
@@ -102,6 +106,24 @@ class TopicReader:
             if start <= low:
                 return None
             window *= 20
+
+
+def bounds(consumer: Consumer, place: TopicPartition) -> tuple[int, int]:
+    """Log start and log end offset, asked again while a young partition has no leader that answers for it."""
+    refused: list[KafkaException] = []
+
+    def asked() -> tuple[int, int] | None:
+        try:
+            low, high = consumer.get_watermark_offsets(place, timeout=METADATA_SECONDS, cached=False)
+        except KafkaException as error:
+            if error.args[0].code() not in YOUNG:
+                raise
+            refused[:] = [error]
+            return None
+        return low, high
+
+    what = f"the bounds of {place.topic}-{place.partition}"
+    return wait_until(asked, READ_DEADLINE_SECONDS, what, lambda: str(refused[-1]))
 
 
 @contextmanager
