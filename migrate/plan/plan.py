@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from migrate.mm2.flow import RuntimeWord
 from migrate.model import GROUP_KIND, CheckResult, Decision, HolderKind, Level, Row, Scope, may_skip, rewinds
 from migrate.row_table import GroupRows, PlanRows, row_document
 
@@ -157,6 +158,16 @@ class Header:
     undoes_digest: str = ""
     positions: tuple[PositionOrigin, ...] = ()
     mandate: Mandate | None = None
+
+    @property
+    def by_mm2(self) -> bool:
+        """True unless another replicator copies: then nothing of MM2's is known, and nothing to be done to it."""
+        return RuntimeWord.REPLICATOR not in self.flow
+
+    @property
+    def has_checkpoints(self) -> bool:
+        """True where rows can be compared with MM2's checkpoints: it makes none for the way back."""
+        return self.by_mm2 and not self.failback
 
 
 @dataclass(frozen=True)

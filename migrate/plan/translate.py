@@ -234,7 +234,7 @@ _WHY = {
     Why.BELOW_LOG_START: "The commit lies below the source's log start; what retention removed there the target may "
     "still have, and is owed.",
     Why.CHANGED_IN_FLIGHT: "Records are changed on the way: they were compared by timestamp and key alone.",
-    Why.NOT_COPIED_YET: "MM2 has not copied all records before the commit yet; those it still copies are read again.",
+    Why.NOT_COPIED_YET: "Not all records before the commit are copied yet; those that still come are read again.",
     Why.RETENTION: "Retention has removed records that would prove the offset.",
     Why.LOOK_ALIKES: "Records around the commit are alike in all that was compared: the row is where "
     "none of them is missed.",
@@ -251,7 +251,8 @@ def _by_window(facts: RowFacts, around: Window, source_committed: int, target_lo
     """Place a row at its window's lower end (Law 2), without a guard."""
     target_offset = lower_end(around, source_committed, target_log)
     if around.lower is None:
-        kind, why = "log-start", "no sync lies at or below the committed offset: the target's log start"
+        none = "no sync lies at or below the committed offset" if facts.syncs_read else "there is no offset sync"
+        kind, why = "log-start", f"{none}: the target's log start"
     elif around.lower.target_offset < target_log.start:
         kind, why = "log-start", "the target's retention has passed the nearest sync: the target's log start"
     elif around.lower.source_offset == source_committed:

@@ -62,7 +62,7 @@ def explanation(
         shade = Colour.RED if row.decision is Decision.BLOCK or may_skip(row) else Colour.GREEN
         yield from wrapped(_row_title(row, header), width, colour=shade if colour else None)
         yield from _paragraph(_row_told(row, header), width, colour)
-    if not _by_mm2(header):
+    if not header.by_mm2:
         return
     yield ""
     yield paint("MM2 ITSELF, which this tool never touches", Colour.BOLD, colour)
@@ -93,11 +93,6 @@ def _paragraph(sentences: Iterable[Labelled], width: int, colour: bool) -> Itera
     for label, text in sentences:
         shade = _PROBLEM.get(label) if colour else None
         yield from headed(label, shade, aligned([(INDENT + label, text)], width, len(INDENT) + 10))
-
-
-def _by_mm2(header: Header) -> bool:
-    """True unless another replicator copies: then nothing of MM2's is known, and nothing to be done to it."""
-    return RuntimeWord.REPLICATOR not in header.flow
 
 
 def _chosen_rows(plan: Plan, group: str, place: str | None) -> Sequence[Row]:
@@ -170,11 +165,11 @@ def _row_title(row: Row, header: Header) -> str:
 
 def _row_told(row: Row, header: Header) -> Iterator[Labelled]:
     yield "Stood", _stood(row, header)
-    if _by_mm2(header) and (syncs := _syncs(row, header)):
+    if header.by_mm2 and (syncs := _syncs(row, header)):
         yield "Syncs", syncs
     yield "Compared", _compared(row, header)
     yield "Decided", f"{safe(row.reason)}: {safe(row.sentence)}"
-    if _by_mm2(header):
+    if header.by_mm2:
         yield "MM2", _beside_mm2(row, header)
     yield "Applying", _applying(row, header)
     if others := "; ".join(_considered(row)):

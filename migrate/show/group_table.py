@@ -17,10 +17,12 @@ from migrate.row_table import GroupRows, PlanRows
 from migrate.show.table import Column, Layout, headed, layout, number, tally, wrapped
 from migrate.text import Colour, both_names, cells, many, name, paint, safe
 
-LEGEND = (
-    "CURRENT-OFFSET, LOG-END-OFFSET and LAG are the source's. TARGET-OFFSET is this plan's, MM2-OFFSET what "
-    "MM2's newest checkpoint says. RE-READS: a bare number is proven, <= a proven bound, ~ an estimate."
+_LEGEND = (
+    "CURRENT-OFFSET, LOG-END-OFFSET and LAG are the source's. TARGET-OFFSET is this plan's{}. RE-READS: a bare number "
+    "is proven, <= a proven bound, ~ an estimate."
 )
+LEGEND = _LEGEND.format(", MM2-OFFSET what MM2's newest checkpoint says")
+LEGEND_WITHOUT_CHECKPOINTS = _LEGEND.format("")
 LIVE_LEGEND = (
     "CURRENT-OFFSET is that of the time that the plan goes by, LIVE-OFFSET what was committed when it was made."
 )
@@ -33,8 +35,9 @@ def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> It
     if not rows:
         yield "No rows."
         return
-    yield from wrapped(LEGEND, width)
-    shown, numbers = PlanRows.of(rows), NUMBERS
+    compared = plan.header.has_checkpoints
+    yield from wrapped(LEGEND if compared else LEGEND_WITHOUT_CHECKPOINTS, width)
+    shown, numbers = PlanRows.of(rows), NUMBERS if compared else tuple(f for f in NUMBERS if f is not CHECKPOINT)
     if AS_OF_SETTING in plan.header.settings:
         yield from wrapped(LIVE_LEGEND, width)
         numbers = (*NUMBERS[:2], LIVE, *NUMBERS[2:])
@@ -126,13 +129,15 @@ def _ends(numbers: set[int | None]) -> set[int | None]:
     return (numbers & {None}) | ({min(some), max(some)} if some else set())
 
 
+TARGET = Field(Column("TARGET-OFFSET"), ("target_offset",))
+CHECKPOINT = Field(Column("MM2-OFFSET"), ("checkpoint_target_offset",))
 NUMBERS: tuple[Field, ...] = (
     Field(Column("PARTITION"), ("partition",)),
     Field(Column("CURRENT-OFFSET"), ("source_committed",)),
     Field(Column("LOG-END-OFFSET"), ("source_log_end",)),
     Field(Column("LAG"), ("source_committed", "source_log_end"), between),
-    Field(Column("TARGET-OFFSET"), ("target_offset",)),
-    Field(Column("MM2-OFFSET"), ("checkpoint_target_offset",)),
+    TARGET,
+    CHECKPOINT,
     Field(Column("RE-READS"), ("rereads_at_most", "rereads_estimate", "grade"), _rereads, str),
 )
 
@@ -141,14 +146,15 @@ LIVE = Field(Column("LIVE-OFFSET"), ("live_source_offset",))
 
 
 def _wide_fields(renamed: bool, numbers: Sequence[Field]) -> tuple[Field, ...]:
+    ours = numbers.index(TARGET)
     target_topic = Field(Column("TARGET-TOPIC", right=False), ("target_topic",), text=name)
     return (
         Field(Column("GROUP", right=False), ("group",), text=name),
         Field(Column("TOPIC", right=False), ("source_topic",), text=name),
-        *numbers[:-3],
+        *numbers[:ours],
         *[target_topic] * renamed,
         Field(Column("PRIOR-OFFSET"), ("target_prior",)),
-        *numbers[-3:],
+        *numbers[ours:],
         Field(Column("DECISION", right=False), ("decision",), text=str),
         Field(Column("METHOD", len("checkpoint"), right=False), ("method",), text=_word),
         Field(Column("GRADE", len("estimated"), right=False), ("grade",), text=_word),

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from migrate.checks.registry import OFFSETS_EXPIRY
-from migrate.mm2.flow import RuntimeWord
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.forecast import forecast
@@ -24,10 +23,7 @@ EVIDENCE_SHOWN = 20
 SUBJECTS_NAMED = 40
 LABELS = 11  # columns of the labels at the left edge
 OPTIONS_TO_ADD = "With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):"
-WHY_ESTIMATED = (
-    "These rows' records were not compared. Their offsets skip nothing as long as MM2's own offset syncs tell the "
-    "truth; what is read twice is a guess and bounds nothing."
-)
+_WHY_ESTIMATED = "what is read twice is a guess and bounds nothing."
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +136,8 @@ def identity(plan: Plan, path: str) -> Iterator[tuple[str, str]]:
     if (expected := forecast(plan)) is not None:
         yield "Forecast", f"{expected.text}: by the timings of this plan"
     if h.flow:
-        yield "MM2", "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.flow.items()) if v)
+        label = "MM2" if h.by_mm2 else "Replicator"
+        yield label, "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.flow.items()) if v)
     if h.settings:
         yield "Settings", "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.settings.items()))
     yield "Waivers", ", ".join(safe(w) for w in h.waivers) or "none"
@@ -169,14 +166,22 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     yield "Grades", ", ".join(graded + [f"{untranslated} without one"] * bool(untranslated))
     yield "Records", "; ".join(_compared(plan.header))
     yield "Re-reads", "; ".join(_rereads(t)) or "none: nothing is translated"
-    # MM2 makes no checkpoints for the way back, and another replicator none at all.
-    if not plan.header.failback and RuntimeWord.REPLICATOR not in plan.header.flow:
+    if plan.header.has_checkpoints:
         yield "MM2 itself", "; ".join(_beside_mm2(t.mm2))
     for check in plan.header.checks:
         if check.check == OFFSETS_EXPIRY.name and check.level is Level.PASS:
             yield "Expiry", f"{safe(check.subject)}: {safe(check.seen)}"
     if t.grades.get(Grade.ESTIMATED):
-        yield "Estimated", WHY_ESTIMATED
+        yield "Estimated", why_estimated(plan.header)
+
+
+def why_estimated(header: Header) -> str:
+    """Return what offsets of grade `estimated` rest on in this plan."""
+    if header.by_mm2:
+        ground = "offsets skip nothing as long as MM2's own offset syncs tell the truth"
+    else:
+        ground = "offsets skip nothing as long as copies keep their timestamps; at the log start they skip nothing"
+    return f"These rows' records were not compared. Their {ground}; {_WHY_ESTIMATED}"
 
 
 def _positions(held: PositionTotals) -> Iterator[str]:

@@ -88,6 +88,7 @@ def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
         "columns": COLUMNS,
         "source": name(plan.header.source_alias),
         "target": name(plan.header.target_alias),
+        "checkpoints": plan.header.has_checkpoints,
         "after": bool(after),
         "verified": bool(after.standings),
         "groups": list(described.values()),

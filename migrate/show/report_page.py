@@ -20,7 +20,7 @@ from migrate.apply.drift import UNDO
 from migrate.apply.signatures import Signature, names_of, signatures_required, standing
 from migrate.model import CheckResult, Grade, Level
 from migrate.plan.attention import Evidence, failback_text, findings, not_ruled_out, passed, shared
-from migrate.plan.plan import Plan
+from migrate.plan.plan import Header, Plan
 from migrate.plan.totals import Totals, totals
 from migrate.show.charts import lag_bars, rereads_bars
 from migrate.show.plan_table import (
@@ -41,7 +41,7 @@ ROWS_EMBEDDED = 100_000
 RESULTS_LISTED = 300
 MARK = "<!doctype html>\n<!-- mm2-migrate report -->\n"
 _KINDS = {Colour.GREEN: "good", Colour.YELLOW: "warn", Colour.RED: "bad"}
-_IN_SETTINGS = ("MM2", "Settings", "Waivers")
+_IN_SETTINGS = ("MM2", "Replicator", "Settings", "Waivers")
 
 
 def report(
@@ -80,9 +80,9 @@ def report(
         signatures=signatures,
         sentences=sentences,
         steps=steps,
-        rereads=lanes_of(rereads_bars(groups), "plan", " by this plan", not plan.header.failback),
+        rereads=lanes_of(rereads_bars(groups), "plan", " by this plan", plan.header.has_checkpoints),
         grades=grades_bar(counted.grades),
-        means=_GRADES,
+        means=_grades(plan.header),
         lag=lanes_of(lag_bars(groups), "lag"),
         checks=_checks(plan),
         passed=passed(plan.header.checks),
@@ -100,12 +100,14 @@ def report(
     return MARK + text, data
 
 
-_GRADES = {
-    str(Grade.EXACT): "the best offset there is, proven from both sides",
-    str(Grade.BOUNDED): "skips nothing, and reads at most so many records twice as it says",
-    str(Grade.ESTIMATED): "skips nothing as long as MM2's offset syncs tell the truth; re-reads unknown",
-    "none": "no offset was translated",
-}
+def _grades(header: Header) -> dict[str, str]:
+    ground = "MM2's offset syncs tell the truth" if header.by_mm2 else "copies keep their timestamps"
+    return {
+        str(Grade.EXACT): "the best offset there is, proven from both sides",
+        str(Grade.BOUNDED): "skips nothing, and reads at most so many records twice as it says",
+        str(Grade.ESTIMATED): f"skips nothing as long as {ground}; re-reads unknown",
+        "none": "no offset was translated",
+    }
 
 
 def _title(plan: Plan) -> str:
@@ -182,11 +184,15 @@ def _lines(results: Sequence[CheckResult]) -> list[_Line]:
 def _settings(plan: Plan, path: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     """Yield headings, sentences and what belongs there, name by name."""
     h = plan.header
-    yield "MM2", "What MirrorMaker 2 calls things.", _pairs(h.flow)
+    if h.by_mm2:
+        yield "MM2", "What MirrorMaker 2 calls things.", _pairs(h.flow)
+    else:
+        yield "Replicator", "What is known of it.", _pairs(h.flow)
     yield "Settings", "Chosen when the plan was made; part of the fingerprint.", _pairs(h.settings)
     waivers = [(waiver, "") for waiver in h.waivers]
     yield "Waivers", "Blocks that were accepted by name." if waivers else "None.", waivers
-    yield "Read of MM2's topics", "" if h.mm2_counts else "Nothing.", _pairs(h.mm2_counts)
+    if h.by_mm2:
+        yield "Read of MM2's topics", "" if h.mm2_counts else "Nothing.", _pairs(h.mm2_counts)
     cost = {k.replace("_", " "): bytes_text(n) if "_bytes_" in k else f"{n:,}" for k, n in h.comparison.items()}
     yield "Comparing records", "" if cost else "None were compared.", _pairs(cost)
     yield "Time taken", "Seconds per step.", [(step, f"{seconds:.1f}") for step, seconds in h.timings.items()]

@@ -19,7 +19,7 @@ from migrate.plan.attention import findings
 from migrate.plan.diff import diff, moved_by
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
-from migrate.plan.totals import compare_with_mm2, group_totals, totals
+from migrate.plan.totals import Totals, compare_with_mm2, group_totals, totals
 from migrate.row_table import row_document
 from migrate.show.plan_table import next_steps, verdict
 from migrate.show.streamed_json import fields_of
@@ -83,15 +83,21 @@ def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
         "re-reads at most": f"{counted.rereads_bounded} on {counted.bounded_rows} rows",
         "re-reads, estimate": f"{counted.rereads_estimated} on {counted.estimated_rows} rows",
         "re-reads unknown": f"{counted.unknown_rows} rows",
-        "MM2 would re-read more": f"{counted.mm2.behind_records} on {counted.mm2.behind_rows} rows",
-        "MM2 would skip": f"{counted.mm2.skipping_records} on {counted.mm2.skipping_rows} rows",
-        "MM2 has no checkpoint": f"{counted.mm2.absent_rows} rows",
+        **(_beside_mm2(counted) if h.has_checkpoints else {}),
         "positions outside Kafka": f"{held.positions} of {held.holders} holders, {held.holders_blocked} blocked",
         "settings": "; ".join(f"{k}={v}" for k, v in sorted(h.settings.items())),
         "waivers": ", ".join(h.waivers) or "none",
         "signatures": _signed(plan, path),
     }
     return extra_module("pandas").DataFrame({"": facts}, dtype=object)
+
+
+def _beside_mm2(counted: Totals) -> dict[str, str]:
+    return {
+        "MM2 would re-read more": f"{counted.mm2.behind_records} on {counted.mm2.behind_rows} rows",
+        "MM2 would skip": f"{counted.mm2.skipping_records} on {counted.mm2.skipping_rows} rows",
+        "MM2 has no checkpoint": f"{counted.mm2.absent_rows} rows",
+    }
 
 
 def rows_table(plan: Plan) -> "pd.DataFrame":

@@ -22,12 +22,13 @@ GRADE_COLOURS = {
 
 
 def rereads_chart(plan: Plan, most: int = MOST_BARS) -> "Figure":
-    """Draw records read twice per group: by this plan, and what MM2's newest checkpoints add to that."""
+    """Draw records read twice per group: by this plan, and what MM2's newest checkpoints, if any, add to that."""
     figure, axes, shown = _bars("Records read twice, by group", rereads_bars(plan.groups()), most)
     names, plans = [drawn(bar.group) for bar in shown], [bar.own or 0 for bar in shown]
     axes.barh(names, plans, color=PLAN_COLOUR, label="this plan")
-    axes.barh(names, [bar.mm2_adds for bar in shown], left=plans, color=MM2_COLOUR,
-              label="more from MM2's checkpoints")  # fmt: skip
+    if plan.header.has_checkpoints:
+        axes.barh(names, [bar.mm2_adds for bar in shown], left=plans, color=MM2_COLOUR,
+                  label="more from MM2's checkpoints")  # fmt: skip
     axes.legend(loc="lower right")
     return figure
 
@@ -73,12 +74,13 @@ def places_chart(plan: Plan, topic: str, partition: int, most: int = MOST_BARS) 
     )
     figure.suptitle(f"{drawn(topic)}, partition {partition}")
     names = [drawn(row.group) for row in shown]
+    of_mm2 = ("checkpoint_target_offset", "MM2's checkpoint", MM2_COLOUR, "x")
+    checkpoint = [of_mm2] if plan.header.has_checkpoints else []
     for axes, title, starts, ends, sets in (
         (left, plan.header.source_alias, "source_log_start", "source_log_end",
          (("source_committed", "committed", PLAN_COLOUR, "o"),)),
         (right, plan.header.target_alias, "target_log_start", "target_log_end",
-         (("target_offset", "this plan", PLAN_COLOUR, "o"),
-          ("checkpoint_target_offset", "MM2's checkpoint", MM2_COLOUR, "x"))),
+         (("target_offset", "this plan", PLAN_COLOUR, "o"), *checkpoint)),
     ):  # fmt: skip
         logs = [(i, getattr(r, starts), getattr(r, ends)) for i, r in enumerate(shown)]
         pinned = [(i, start, end) for i, start, end in logs if start is not None and end is not None]

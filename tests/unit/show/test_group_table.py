@@ -1,5 +1,7 @@
 """A plan's groups as text: a row is found by its names on a wide page, and no line is too wide on a narrow one."""
 
+import pytest
+
 from migrate.model import Decision
 from migrate.plan.plan import PlannedGroupState
 from migrate.row_table import GroupRows
@@ -48,3 +50,14 @@ def test_a_plan_of_an_earlier_time_shows_what_is_committed_now_beside_it():
         )
         assert "LIVE" not in " ".join(plain)
         assert "LIVE-OFFSET" in " ".join(as_of) and any(" 99 " in f"{line} " for line in as_of)
+
+
+@pytest.mark.parametrize("header", [{"flow": {"replicator": "any"}}, {"failback": True}])
+@pytest.mark.parametrize("width", [80, 200])
+def test_without_checkpoints_there_is_no_column_for_them(header, width):
+    row = make_row(checkpoint_target_offset=None)
+    with_them, without = (
+        "\n".join(group_lines(plan, plan.rows, width, False)) for plan in (make_plan([row]), make_plan([row], **header))
+    )
+    assert "MM2-OFFSET" in with_them and "MM2" not in without
+    assert "TARGET-OFFSET" in without and "RE-READS" in without and str(row.target_offset) in without

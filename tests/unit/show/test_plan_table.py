@@ -1,6 +1,6 @@
 """A plan's verdict, its numbers, and the commands to type next."""
 
-from migrate.model import Decision, Scope
+from migrate.model import Decision, Grade, Scope
 from migrate.plan.totals import totals
 from migrate.show.plan_table import Page, identity, next_steps, table, totals_told, verdict
 from tests.builders import make_check, make_plan, make_row
@@ -61,3 +61,18 @@ def test_behind_another_replicator_no_checkpoints_are_counted_and_timestamps_are
     by_mm2 = make_plan([make_row()], comparison=comparison)
     told = dict(totals_told(by_mm2, totals(by_mm2)))
     assert "MM2 itself" in told and "compared on 7 partitions" in told["Records"]
+
+
+def test_an_estimate_behind_another_replicator_rests_on_no_syncs():
+    row = make_row(grade=Grade.ESTIMATED)
+    by_mm2, by_another = (
+        dict(totals_told(plan, totals(plan)))["Estimated"]
+        for plan in (make_plan([row]), make_plan([row], flow={"replicator": "any"}))
+    )
+    assert "as long as MM2's own offset syncs tell the truth" in by_mm2
+    assert "as long as copies keep their timestamps" in by_another and "MM2" not in by_another
+
+
+def test_what_is_known_of_another_replicator_has_a_label_of_its_own():
+    labels = [label for label, _ in identity(make_plan([make_row()], flow={"replicator": "any"}), "p.plan")]
+    assert "Replicator" in labels and "MM2" not in labels

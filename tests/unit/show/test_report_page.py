@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -56,12 +57,20 @@ def page(plan: Plan, **options: Any) -> str:
     return report(plan, "cutover.plan", NOTHING, **options)[0]
 
 
+def texts_in(made: str) -> dict[str | None, str]:
+    """The texts of the page's scripts and styles, by id."""
+    found = Elements(made)
+    return {found.tags[i][1].get("id"): text for i, text in found.inside.items()}
+
+
+def data_of(made: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(texts_in(made)["data"])
+    return data
+
+
 def rows_in(made: str) -> list[dict[str, Any]]:
     """Decode the embedded rows as the page's own script does."""
-    found = Elements(made)
-    texts = {found.tags[i][1].get("id"): text for i, text in found.inside.items()}
-    data = json.loads(texts["data"])
-    rows = []
+    texts, data, rows = texts_in(made), data_of(made), []
     for index, group in enumerate(data["groups"]):
         if group["show"]:
             continue
@@ -272,3 +281,12 @@ def test_who_has_signed_stands_in_the_page_and_how_many_are_still_asked_for(tmp_
 
 def test_a_plan_that_nobody_signed_or_has_to_sign_says_nothing_of_signatures():
     assert 'id="signatures"' not in page(make_plan([make_row()]))
+
+
+def test_behind_another_replicator_the_page_says_nothing_of_mm2():
+    plan = make_plan([make_row(checkpoint_target_offset=None)], flow={"replicator": "any"}, mm2_counts={})
+    made = page(plan)
+    told = made[: made.index('id="data"')]  # what follows is data and script
+    told = re.sub("<style>.*?</style>", "", told, flags=re.DOTALL).replace("MM2_MIGRATE_", "")
+    assert "replicator" in told and "MM2" not in told and "MirrorMaker" not in told
+    assert [data_of(made)["checkpoints"], data_of(page(golden_plan()))["checkpoints"]] == [False, True]
