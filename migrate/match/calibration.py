@@ -25,7 +25,7 @@ ANCHOR_PARTITIONS = 4
 # Records read from the end of either log where a topic has fewer; a copy's log is often longer, by markers and replays.
 SOURCE_TAIL = 50
 TARGET_TAIL = 100
-# How many times as many are read where these leave open whether headers are kept.
+# How many times as many are read where these leave open whether headers are kept, or where none are alike.
 FURTHER = 8
 # Partitions whose ends are read of a topic that has some syncs: most topics have few, once MM2's own is compacted.
 TAILS_BESIDE_SYNCS = 2
@@ -183,8 +183,11 @@ def _named_pairs(question: TopicQuestion, read: _Read) -> list[Pair]:
 
 
 def _is_in_doubt(pairs: Collection[Pair]) -> bool:
-    """True where a few more pairs may change what is known of headers, and headers matter."""
-    return not is_clear(pairs) and calibrated(pairs) is not Equality.TIME_AND_KEY
+    """True where a few more pairs may change what is known of headers, and headers matter; or where there are none.
+
+    The last records of a log may all be aborted, which nobody copies.
+    """
+    return not pairs or not is_clear(pairs) and calibrated(pairs) is not Equality.TIME_AND_KEY
 
 
 def _contents(

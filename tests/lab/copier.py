@@ -43,6 +43,8 @@ def copy(source: str, target: str, group: str, names: Mapping[str, str], ways: W
         {
             "bootstrap.servers": source,
             "group.id": group,
+            # The next run takes a killed one's place at once, and does not wait for its session to end.
+            "group.instance.id": "copier",
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "isolation.level": "read_committed",

@@ -180,6 +180,14 @@ WORLDS = (
         ("tests/unit/match/test_calibration.py",),
     ),
     Mutant(
+        "aborted-ends-end-the-search",
+        "Where no record near the ends is on both sides, more are read.",
+        "migrate/match/calibration.py",
+        "    return not pairs or not is_clear(pairs)",
+        "    return not is_clear(pairs)",
+        ("tests/unit/match/test_calibration.py",),
+    ),
+    Mutant(
         "broken-lines-are-unreadable-logs",
         "A connection that breaks says nothing about a partition.",
         "migrate/kafka/read_pass.py",

@@ -134,6 +134,15 @@ def test_where_nothing_is_alike_nothing_is_known():
     assert calibrate(LOG, other, ((10, 10), (20, 20))).equality is None
 
 
+def test_where_the_last_records_are_aborted_it_is_read_further():
+    """A replicator copies none of them, and readers are shown none: the ends have nothing to pair."""
+    ends = AnchorPartition(SOURCE, TARGET, LogRange(0, max(LOG) + 1 + SOURCE_TAIL), log_range(LOG), ())
+    (found,) = calibrate_topics(
+        MemoryReaders(MemoryReader({SOURCE: LOG}), MemoryReader({TARGET: LOG})), [TopicQuestion("t", (ends,))]
+    )
+    assert isinstance(found, Calibration) and found.anchors == len(LOG)
+
+
 def test_an_empty_log_and_one_that_can_not_be_read_have_no_size():
     assert calibrate({}, LOG).source_size is None
     found = calibrate(LOG, LOG, ((10, 10),), unreadable={SOURCE: "TOPIC_AUTHORIZATION_FAILED"})
