@@ -78,14 +78,13 @@ class Refusal:
 
 @dataclass(frozen=True)
 class GroupVerdict:
-    """What becomes of one group in a pass: the rows to set, how many stay as they are, or why it is refused.
+    """What becomes of one group in a pass: the rows to set, or why it is refused.
 
     `proven` are writes of ours that were in doubt, and that stand there.
     """
 
     group: str
     to_set: tuple[Row, ...] = ()
-    unchanged: int = 0
     refused: Refusal | None = None
     proven: Mapping[TopicPartition, Commit] | None = None
 
@@ -95,19 +94,19 @@ def judge(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int)
     refused = _refusal(sight, memory, allowed, now_ms)
     if refused is not None:
         return GroupVerdict(sight.group, refused=refused)
-    held = [row for row in sight.rows if row.decision is not Decision.SKIP]
     to_set = tuple(
         row._replace(decision=Decision.SET)
-        for row in held
-        if _is_to_be_set(row, sight.standing.get(row.target_partition), memory.own.get(row.target_partition),
-                         now_ms - allowed.refresh_ms)
+        for row in sight.rows
+        if row.decision is not Decision.SKIP
+        and _is_to_be_set(row, sight.standing.get(row.target_partition), memory.own.get(row.target_partition),
+                          now_ms - allowed.refresh_ms)
     )  # fmt: skip
     proven = {
         place: standing
         for place, own in memory.own.items()
         if own.last is not own.certain and (standing := sight.standing.get(place)) is not None and own.is_ours(standing)
     }
-    return GroupVerdict(sight.group, to_set, len(held) - len(to_set), proven=proven)
+    return GroupVerdict(sight.group, to_set, proven=proven)
 
 
 def _is_to_be_set(row: Row, standing: Commit | None, own: OwnWrites | None, written_before_ms: int) -> bool:

@@ -46,4 +46,5 @@ def _map_of_plan(path: Path, plan: Plan) -> NameMap:
             f"Omit {OPTION}, or name the plan that renames.",
         )
     lines = {group: MapLine(number, group, target) for number, (group, target) in enumerate(renamed.items(), 1)}
-    return NameMap(OPTION, str(path), "group", lines)
+    clusters = frozenset(filter(None, (plan.header.source_cluster_id, plan.header.target_cluster_id)))
+    return NameMap(OPTION, str(path), "group", lines, clusters=clusters)

@@ -123,5 +123,5 @@ def _unreadable(
     question: PartitionQuestion, places: dict[int, Matched | Unmatched], why: Unreadable
 ) -> PartitionAnswer:
     for committed in question.source_committed:
-        places.setdefault(committed, Unmatched(f"not-readable: {why.reason}"))
+        places.setdefault(committed, Unmatched.not_readable(why.reason))
     return PartitionAnswer(places, Tail(None), 0, 0)

@@ -115,7 +115,7 @@ class PartitionMatcher:
     def unreadable(self, reason: str) -> PartitionAnswer:
         """Return the answer where a log cannot be read."""
         for committed in self.question.source_committed:
-            self.places.setdefault(committed, Unmatched(f"not-readable: {reason}"))
+            self.places.setdefault(committed, Unmatched.not_readable(reason))
         return self._answer(self._tail or UNKNOWN)
 
     def _answer(self, facts: TailFacts) -> PartitionAnswer:

@@ -172,6 +172,11 @@ class Unmatched:
     guard_offset: int | None = None
     lower: OffsetPair | None = None
 
+    @classmethod
+    def not_readable(cls, code: str) -> "Unmatched":
+        """Return a commit next to which a log could not be read; `code` is Kafka's name of the error."""
+        return cls(f"not-readable: {code}")
+
 
 @dataclass(frozen=True, slots=True)
 class Tail:

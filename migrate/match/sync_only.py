@@ -40,7 +40,7 @@ def guarding(
         supply = yield logs.needs(missing)
         if isinstance(supply, Unreadable):
             for committed in question.source_committed:
-                places.setdefault(committed, Unmatched(f"not-readable: {supply.reason}"))
+                places.setdefault(committed, Unmatched.not_readable(supply.reason))
             break
         logs.take_in(supply)
     return PartitionAnswer(places, Tail(None), len(logs.source.offsets), len(logs.target.offsets))

@@ -15,7 +15,7 @@ An expression has to match the whole name, in the syntax of `--group`; its repla
 import csv
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -46,6 +46,7 @@ class NameMap:
     """What names of the source are called on the target.
 
     `option` and `file` are for messages, `kind` is "group" or "topic". A map without lines leaves every name as it is.
+    `clusters` are the ids of those that it holds between, as far as known: a plan is of two, a user's file of any.
     """
 
     option: str = ""
@@ -53,6 +54,7 @@ class NameMap:
     kind: str = "group"
     names: Mapping[str, MapLine] = field(default_factory=dict)
     expressions: tuple[MapLine, ...] = ()
+    clusters: frozenset[str] = frozenset()
 
     @classmethod
     def from_lines(cls, option: str, file: str, kind: str, lines: Iterable[str]) -> "NameMap":
@@ -136,7 +138,7 @@ class NameMap:
                     f"Expected one {self.kind} for each name, or the way back is not known.",
                 )
             back[line.target] = MapLine(line.number, line.target, line.source)
-        return NameMap(self.option, self.file, self.kind, back)
+        return replace(self, names=back)
 
     def all_mapped(self, sources: Collection[str]) -> dict[str, str]:
         """Return what the target calls each of these names.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
+from migrate.errors import UsageError
 from migrate.mm2.name_map import NameMap
 from migrate.model import Commits, Failure, GroupState, TopicPartition
 from migrate.ports import ClusterAdmin, CommitReader, Outcomes
@@ -17,6 +18,20 @@ from migrate.survey.group_facts import BrokerSettings, GroupFactsReader
 from migrate.survey.offsets_topic import GroupRecord
 
 V = TypeVar("V")
+
+
+def refuse_map_of_other_clusters(group_map: NameMap, cluster_ids: Iterable[str]) -> None:
+    """Raise `UsageError` for a map that holds between other clusters than these: its names mean other groups here.
+
+    A cluster that was not read, now or when the map's plan was made, is "" or missing, and says nothing.
+    """
+    planned, here = group_map.clusters, frozenset(filter(None, cluster_ids))
+    if max(len(planned), len(here)) > 1 and not (planned <= here or here <= planned):
+        raise UsageError(
+            f"{group_map.option} {group_map.file} is a plan for clusters {' and '.join(sorted(planned))}; "
+            f"here they are {' and '.join(sorted(here))}.",
+            "Name the plan that moved the groups between these clusters.",
+        )
 
 
 @dataclass(frozen=True)

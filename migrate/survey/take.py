@@ -21,15 +21,7 @@ from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import Mm2Tasks
 from migrate.mm2.flow import NOT_MM2, Flow
 from migrate.mm2.topics import CheckpointReading, WindowQuestion
-from migrate.model import (
-    Commit,
-    Commits,
-    Failure,
-    GroupPartition,
-    LogRange,
-    Side,
-    TopicPartition,
-)
+from migrate.model import Commit, Commits, Failure, GroupPartition, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import LOGS_AT_ONCE, QuietProgress, in_background
 from migrate.survey.commits import from_checkpoints, from_source, read_after, read_priors, with_uncommitted
@@ -42,7 +34,7 @@ from migrate.survey.positions import HeldPositions
 from migrate.survey.producers import Growth
 from migrate.survey.read_held import look_again, read_held
 from migrate.survey.records import compacted_topics, compare, read_positions, read_watermarks, watch_ends, works_of
-from migrate.survey.renamed import TargetNames
+from migrate.survey.renamed import TargetNames, refuse_map_of_other_clusters
 from migrate.survey.survey import (
     Clusters,
     ClusterSurvey,
@@ -181,6 +173,7 @@ def _first_look(by: _Surveyor) -> tuple[_Surveyor, _FirstLook]:
     if source is not None and reaching is not None:
         source_facts = timer.run("reach", f"reaching {source.alias}", reaching.result)
         on_source = ClusterSurvey(source_facts, timer.run("topics", f"listing topics of {source.alias}", source.topics))
+    refuse_map_of_other_clusters(by.request.group_map, (on_source.facts.cluster_id, facts.cluster_id))
     topics = timer.run("topics", f"listing topics of {target.alias}", target.topics)
     if by.clusters.begin is not None:
         timer.run("spark", "asking how long MM2's topics are", by.clusters.begin)

@@ -72,3 +72,11 @@ def test_a_plan_that_renames_nothing_is_refused(plan_file):
 def test_a_file_that_is_not_there_is_refused_by_name(tmp_path):
     with pytest.raises(UsageError, match="--group-map .*none.csv cannot be read"):
         group_map_of({"group_map": tmp_path / "none.csv"})
+
+
+def test_a_plans_map_holds_between_its_clusters_alone_and_a_files_anywhere(file, plan_file):
+    options = plan_file(make_row("orders", target_group="x"), source_cluster_id="a", target_cluster_id="b")
+    assert group_map_of(options).clusters == group_map_of(options, failback=True).clusters == {"a", "b"}
+    down = plan_file(make_row("orders", target_group="x"), source_cluster_id="", target_cluster_id="b")
+    assert group_map_of(down).clusters == {"b"}
+    assert not group_map_of(file("source_group,target_group", "orders,x")).clusters

@@ -1,5 +1,7 @@
 """Groups with another name on the target: asked for by it, told of by the source's, and no other name ever used."""
 
+from contextlib import nullcontext
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from migrate.survey.renamed import (
     RenamedAdmin,
     RenamedGroupFacts,
     TargetNames,
+    refuse_map_of_other_clusters,
     renamed_admin,
     renamed_facts,
 )
@@ -111,3 +114,24 @@ def test_what_is_asked_under_any_names_comes_back_under_the_same(targets, asked)
     told = {group: group for group in names.asked(sorted(asked))}
     assert names.to_source(told) == {group: names.on_target(group) for group in asked}
     assert names.to_source(names.to_target(dict.fromkeys(asked))) == dict.fromkeys(asked)
+
+
+@pytest.mark.parametrize(
+    ("planned", "here", "is_refused"),
+    [
+        ("ab", ("b", "a"), False),
+        ("ab", ("a", "c"), True),
+        ("ab", ("c", "d"), True),
+        ("ab", ("a", ""), False),
+        ("ab", ("", "c"), True),
+        ("b", ("a", "b"), False),
+        ("b", ("a", "c"), True),
+        # Each was planned without the other cluster: they may be the two of one flow.
+        ("b", ("a", ""), False),
+        ("", ("a", "b"), False),
+    ],
+)
+def test_a_map_of_other_clusters_is_refused_as_far_as_clusters_are_known(planned, here, is_refused):
+    group_map = NameMap("--group-map", "a.plan", clusters=frozenset(planned))
+    with pytest.raises(UsageError, match="a.plan is a plan for clusters") if is_refused else nullcontext():
+        refuse_map_of_other_clusters(group_map, here)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from migrate.errors import ClusterError
+from migrate.errors import ClusterError, UsageError
+from migrate.mm2.name_map import NameMap
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.survey.survey import Clusters
 from migrate.survey.take import take_survey
@@ -74,3 +75,14 @@ def test_a_cluster_that_does_not_answer_is_never_a_smaller_plan():
     source.down = True
     with pytest.raises(ClusterError, match="--source-down plans from the target alone"):
         taken(source, target, mirror)
+
+
+def test_a_map_of_other_clusters_is_refused_before_any_group_is_asked_for():
+    source, target, mirror = world()
+    asked: list[str] = []
+    source.on_call = target.on_call = asked.append
+    clusters = Clusters(source, target, source, target, mirror, hosted={})
+    of_others = NameMap("--group-map", "other.plan", clusters=frozenset({"x", "y"}))
+    with pytest.raises(UsageError, match="other.plan is a plan for clusters x and y"):
+        take_survey(request(group_map=of_others), clusters, FakeClock(), NoProgress())
+    assert "groups" not in asked and "commits" not in asked
