@@ -20,6 +20,8 @@ from migrate.ports import Outcomes
 
 # More in one request than the offsets topic's batch limit allows is INVALID_COMMIT_OFFSET_SIZE.
 ALTER_BATCH = 2000
+# Groups of one chunk of `apply.write`, which are written before the next is sent, go over all connections.
+WORTH_A_WRITER = 150
 _PLACE = attrgetter("topic", "partition")
 
 
@@ -62,7 +64,7 @@ class ConfluentAdmin(ConfluentReader):
             request = [ConsumerGroupTopicPartitions(group, offsets)]
             return client.alter_consumer_group_offsets(request, **LONGEST)[group]
 
-        return self._connection.gather(sorted(parts), submit, self._concurrency, writing=True)
+        return self._gathered(sorted(parts), submit, WORTH_A_WRITER, writing=True)
 
 
 def _results(part: Sequence[TopicPartition], answer: Any) -> dict[TopicPartition, Failure | None]:

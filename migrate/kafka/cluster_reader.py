@@ -35,7 +35,7 @@ from migrate.model import (
 
 MAX_IN_FLIGHT = 100
 # A broker takes the next request of a connection once it has answered the one before, and a group's commits are a
-# request each: one connection leaves both sides waiting for each other.
+# request each, read or written: one connection leaves both sides waiting for each other.
 SIDE_BY_SIDE = 3
 # Fewer are read before another client has reached the cluster.
 WORTH_A_CLIENT = 300
@@ -171,13 +171,22 @@ class ConfluentReader:
 
         return self._of_logs(partitions, ask)
 
-    def _gathered(self, keys: Sequence[str], submit: Callable[[AdminClient, str], "Future[Any]"]) -> dict[str, Any]:
-        """Return what each read answers, over as many connections as so many keys are worth."""
-        used = self._connections[: max(1, min(len(keys) // WORTH_A_CLIENT, self._concurrency))]
+    def _gathered(
+        self,
+        keys: Sequence[str],
+        submit: Callable[[AdminClient, str], "Future[Any]"],
+        worth_a_client: int = WORTH_A_CLIENT,
+        writing: bool = False,
+    ) -> dict[str, Any]:
+        """Return what each call answers, over as many connections as so many keys are worth.
+
+        Raises `ClusterError`, once none of them is waiting any more, if one cannot reach the cluster.
+        """
+        used = self._connections[: max(1, min(len(keys) // worth_a_client, self._concurrency))]
 
         def share(number: int) -> dict[str, Any]:
             in_flight = len(range(number, self._concurrency, len(used)))
-            return used[number].gather(keys[number :: len(used)], submit, in_flight)
+            return used[number].gather(keys[number :: len(used)], submit, in_flight, writing)
 
         with ThreadPoolExecutor(len(used), "commits") as threads:
             return {key: answer for part in threads.map(share, range(len(used))) for key, answer in part.items()}

@@ -34,6 +34,7 @@ from migrate.plan.companions import journal_path
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from tests.fakes import NoProgress
+from tests.integration.clusters import commit
 from tests.integration.madeplan import made_plan, options_for
 from tests.lab.cluster import Cluster
 from tests.lab.jars import DEFAULT_VERSION
@@ -45,6 +46,7 @@ WINDOW = 100
 DESCRIBED_AT_ONCE = 500
 LONGEST = 3600.0
 DEADLINE_SECONDS = 60.0
+COORDINATORS_ASKED = 300
 TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 STEPS = ("drift check", "alter, with journal", "read-back")
 
@@ -79,6 +81,8 @@ def measure(groups: int, partitions: int, rounds: int, tool_groups: int) -> None
             print(f"Starting a broker, Kafka {DEFAULT_VERSION} ...", flush=True)
             cluster.start()
             cluster.create_topic(COPY, partitions)
+            # So many that every coordinator is asked, and has loaded its part of the offsets topic.
+            commit(cluster.bootstrap, {f"first-{n}": {(COPY, 0): 0} for n in range(COORDINATORS_ASKED)})
             if tool_groups:
                 # First: the rounds below leave a million commits in the offsets topic, as no cluster has for so few.
                 own = Bench(cluster.bootstrap, [f"own-{n:05d}" for n in range(tool_groups)], partitions, Path(folder))

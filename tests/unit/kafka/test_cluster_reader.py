@@ -5,8 +5,17 @@ from types import SimpleNamespace
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType
 from confluent_kafka import TopicPartition as KafkaPartition
 
+from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
-from migrate.kafka.cluster_reader import SIDE_BY_SIDE, WORTH_A_CLIENT, ConfluentReader, _commits, _listed_group
+from migrate.kafka.admin import WORTH_A_WRITER, ConfluentAdmin
+from migrate.kafka.cluster_reader import (
+    MAX_IN_FLIGHT,
+    SIDE_BY_SIDE,
+    WORTH_A_CLIENT,
+    ConfluentReader,
+    _commits,
+    _listed_group,
+)
 from migrate.kafka.settings import ClientSettings
 from migrate.model import UNREAD_METADATA, Commit, Failure, Side, TopicPartition
 
@@ -67,10 +76,10 @@ class FakeConnection:
     """Answers for each group, and keeps who was asked and how many at once."""
 
     def __init__(self):
-        self.asked, self.concurrency, self.drops = [], 0, 0
+        self.asked, self.concurrency, self.drops, self.writing = [], 0, 0, False
 
-    def gather(self, keys, submit, concurrency):
-        self.asked, self.concurrency = [*self.asked, *keys], concurrency
+    def gather(self, keys, submit, concurrency, writing=False):
+        self.asked, self.concurrency, self.writing = [*self.asked, *keys], concurrency, writing
         passing = Failure("NOT_COORDINATOR", "it has moved", retriable=True)
         done = SimpleNamespace(topic_partitions=[])
         return {key: passing if key == "moved" and not self.drops else done for key in keys}
@@ -79,8 +88,8 @@ class FakeConnection:
         self.drops += 1
 
 
-def reader_over_fakes(concurrency=100):
-    reader = ConfluentReader(ClientSettings(Side.TARGET, "B", "target B", {}), concurrency=concurrency)
+def reader_over_fakes(concurrency=100, kind=ConfluentReader):
+    reader = kind(ClientSettings(Side.TARGET, "B", "target B", {}), concurrency=concurrency)
     reader._connections = tuple(FakeConnection() for _ in reader._connections)
     reader._connection = reader._connections[0]
     return reader
@@ -93,6 +102,19 @@ def test_commits_of_many_groups_are_read_over_several_connections_each_group_onc
     asked = [connection.asked for connection in reader._connections]
     assert sorted(group for each in asked for group in each) == sorted(groups) and all(asked)
     assert sum(connection.concurrency for connection in reader._connections) == 100
+
+
+def test_many_groups_are_written_over_several_connections_each_group_once():
+    groups = {f"g{number:04d}": {TopicPartition("t", 0): Commit(7)} for number in range(SIDE_BY_SIDE * WORTH_A_WRITER)}
+    admin = reader_over_fakes(kind=ConfluentAdmin)
+    assert admin.alter(groups).keys() == groups.keys()
+    asked = [connection.asked for connection in admin._connections]
+    assert sorted(group for each in asked for group in each) == sorted(groups)
+    assert all(connection.writing and connection.asked for connection in admin._connections)
+
+
+def test_a_chunk_of_apply_goes_over_all_connections():
+    assert MAX_IN_FLIGHT * WINDOWS_PER_CHUNK >= SIDE_BY_SIDE * WORTH_A_WRITER
 
 
 def test_no_more_is_in_flight_over_several_connections_than_may_be():
