@@ -16,7 +16,7 @@ from migrate.mm2.checkpoint_table import newest_ms, topics_with_checkpoints
 from migrate.mm2.flow import Cluster, Flow
 from migrate.model import CheckResult, Failure, GroupState, LogRange, Scope, Side, TopicPartition
 from migrate.plan.decide import HERE, RowDecider, decide, undecided, undecided_positions
-from migrate.plan.header import flow_names, pinned_ranges, planned_states, reading_cost
+from migrate.plan.header import flow_names, pinned_ranges, planned_activity, planned_states, reading_cost
 from migrate.plan.held import (
     counts_of_copies,
     facts_of_positions,
@@ -66,6 +66,7 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecid
         source_topic_ids=survey.source.topic_ids,
         pinned=pinned_ranges(survey),
         group_states=planned_states(survey),
+        activity=planned_activity(survey),
         checks=results,
         counts={
             "commits_read": survey.selected.commits_read,

@@ -33,6 +33,7 @@ from migrate.plan.plan import (
     Mandate,
     PinnedRange,
     Plan,
+    PlannedActivity,
     PlannedGroupState,
     PositionOrigin,
     header_document,
@@ -372,6 +373,8 @@ def _header(document: dict[str, Any]) -> Header:
     document["checks"] = tuple(_check(entry) for entry in document["checks"])
     if "positions" in document:
         document["positions"] = tuple(PositionOrigin(**entry) for entry in document["positions"])
+    if "activity" in document:
+        document["activity"] = tuple(PlannedActivity(**entry) for entry in document["activity"])
     if document.get("mandate") is not None:
         lists = {name: tuple(value) for name, value in document["mandate"].items() if isinstance(value, list)}
         document["mandate"] = Mandate(**{**document["mandate"], **lists})

@@ -2,8 +2,8 @@
 
 from migrate.match.comparison import Comparison
 from migrate.mm2.flow import Flow
-from migrate.model import GroupState, LogRange, Side
-from migrate.plan.plan import PinnedRange, PlannedGroupState
+from migrate.model import Failure, GroupState, LogRange, Side
+from migrate.plan.plan import PinnedRange, PlannedActivity, PlannedGroupState
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from migrate.survey.survey import Survey
 
@@ -76,3 +76,18 @@ def planned_states(survey: Survey) -> tuple[PlannedGroupState, ...]:
         for group, state in sorted(states.items())
         if isinstance(state, GroupState)
     )
+
+
+def planned_activity(survey: Survey) -> tuple[PlannedActivity, ...]:
+    """Return when groups committed last on the source, and how often: those of the plan whose records could be read."""
+    records = survey.group_facts.source_records
+    told = {} if isinstance(records, Failure) else {g: r for g, r in records.items() if g in survey.groups}
+    return tuple(
+        PlannedActivity(group, last, _ms(record.seconds_between_commits), record.records_between_commits)
+        for group, record in sorted(told.items())
+        if (last := record.last_commit_ms) is not None
+    )
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)

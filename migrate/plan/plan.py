@@ -26,7 +26,7 @@ FORMAT_VERSION = 7
 READABLE_FORMATS = (3, 4, 5, 6, 7)
 # From this one on, file and fingerprint hold a table for each group; before, a document for each row.
 TABLES_SINCE = 5
-ADDED_IN = {"source_topic_ids": 4, "undoes_events": 4, "undoes_digest": 4, "positions": 7, "mandate": 7}
+ADDED_IN = {"source_topic_ids": 4, "undoes_events": 4, "undoes_digest": 4, "positions": 7, "mandate": 7, "activity": 7}
 # The same of rows.
 ROW_FIELDS_ADDED_IN = {"live_source_offset": 6, "holder_kind": 7, "position_meaning": 7, "target_group": 7}
 # How many partitions a topic of the target has that positions are on, among the header's counts.
@@ -85,6 +85,20 @@ class PlannedGroupState:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedActivity:
+    """When a group on the source committed last, and how often, as its own records told when the plan was made.
+
+    `last_commit_ms` is ms since 1970. What lies between two commits on a partition are medians, in ms and in records,
+    None where fewer than two commits of one partition were left to read.
+    """
+
+    group: str
+    last_commit_ms: int
+    ms_between_commits: int | None
+    records_between_commits: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Mandate:
     """What a standing plan allows `follow` to write, until `until_ms` (ms since 1970).
 
@@ -127,7 +141,8 @@ class Header:
     that plan's journal that it was made from (`migrate.apply.undo.refuse_stale`); "", 0 and "" in any other plan.
     `source_topic_ids` and `target_topic_ids` are those of the topics, as far as the clusters report them: a topic that
     is deleted and created anew under a plan has another id. `positions` say where positions outside Kafka were
-    read. A field that `ADDED_IN` names belongs to plans from that `format_version` on.
+    read. `activity` has those groups of the plan whose own records could be read. A field that `ADDED_IN` names belongs
+    to plans from that `format_version` on.
     """
 
     format_version: int
@@ -158,6 +173,7 @@ class Header:
     undoes_digest: str = ""
     positions: tuple[PositionOrigin, ...] = ()
     mandate: Mandate | None = None
+    activity: tuple[PlannedActivity, ...] = ()
 
     @property
     def by_mm2(self) -> bool:

@@ -27,10 +27,11 @@ from migrate.model import (
 from migrate.plan.plan import AS_OF_SETTING, Header, Plan
 from migrate.plan.totals import is_proven_best
 from migrate.plan.translate import why_text
+from migrate.show.group_table import activity_told
 from migrate.show.own_stores import kept_elsewhere
 from migrate.show.table import aligned, headed, wrapped
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE, UNTRANSLATABLE_REASONS
-from migrate.text import Colour, both_names, many, name, paint, safe, some
+from migrate.text import Colour, both_names, capital, many, name, paint, safe, some
 
 Labelled = tuple[str, str]
 BY_TIME = frozenset(str(why) for why in Why if why.is_by_time)
@@ -140,6 +141,8 @@ def _group_told(plan: Plan, chosen: Sequence[Row]) -> Iterator[Labelled]:
     ]
     if states:
         yield "Group", f"{', '.join(states)} when the plan was made."
+    if is_group and (active := activity_told(plan).get(group)):
+        yield "Activity", f"{capital(active)}."
     if chosen[0].target_group:
         target = name(header.target_alias)
         yield "Name", f"On {target} it is called {name(chosen[0].target_group)}, by --group-map."

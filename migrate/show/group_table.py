@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import Any
 
+from migrate.clock import iso
 from migrate.match.protocol import Why
 from migrate.model import Decision, Grade, Method, Row, between, may_skip, rewinds
-from migrate.plan.plan import AS_OF_SETTING, Plan
+from migrate.plan.plan import AS_OF_SETTING, Plan, PlannedActivity
 from migrate.plan.totals import group_totals
 from migrate.row_table import GroupRows, PlanRows
 from migrate.show.table import Column, Layout, headed, layout, number, tally, wrapped
-from migrate.text import Colour, both_names, cells, many, name, paint, safe
+from migrate.survey.group_facts import pace_text
+from migrate.text import Colour, both_names, cells, duration_text, many, name, paint, safe
 
 _LEGEND = (
     "CURRENT-OFFSET, LOG-END-OFFSET and LAG are the source's. TARGET-OFFSET is this plan's{}. RE-READS: a bare number "
@@ -86,6 +88,18 @@ def states_told(plan: Plan) -> dict[str, str]:
         members = f" ({many(s.member_count, 'member')})" if s.member_count else ""
         states.setdefault(s.group, []).append(f"{safe(s.state)}{members} on {name(aliases.get(s.side, s.side))}")
     return {group: ", ".join(listed) for group, listed in states.items()}
+
+
+def activity_told(plan: Plan) -> dict[str, str]:
+    """Return when each group committed last, and how often, as far as its records told when the plan was made."""
+    return {a.group: "; ".join(filter(None, _activity(a, plan.header.created_at_ms))) for a in plan.header.activity}
+
+
+def _activity(group: PlannedActivity, made_ms: int) -> Iterator[str]:
+    idle = duration_text((made_ms - group.last_commit_ms) / 1000)
+    yield f"last commit {iso(group.last_commit_ms)}, {idle} before the plan was made"
+    between = group.ms_between_commits
+    yield pace_text(None if between is None else between / 1000, group.records_between_commits)
 
 
 def _rereads(at_most: int | None, estimate: int | None, grade: Grade | None) -> str:

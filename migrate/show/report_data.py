@@ -20,7 +20,7 @@ from migrate.plan.plan import Plan
 from migrate.plan.totals import compare_with_mm2, group_totals
 from migrate.row_table import GroupRows
 from migrate.show.charts import GroupBar
-from migrate.show.group_table import group_word, states_told
+from migrate.show.group_table import activity_told, group_word, states_told
 from migrate.show.report_outcome import AS_PLANNED, Aftermath, RowAfter
 from migrate.show.table import tally
 from migrate.text import both_names, many, name, safe, shell_word
@@ -74,7 +74,11 @@ class _Words:
 def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
     """Return the page's data with at most `cap` rows, of whole groups: first those that need attention."""
     words, groups, states = _Words(), plan.groups(), states_told(plan)
-    described = {group: _group(rows, after, states.get(group, ""), words) for group, rows in groups.items()}
+    active = _activity(plan)
+    described = {
+        group: _group(rows, after, states.get(group, ""), words) | active.get(group, _UNTOLD)
+        for group, rows in groups.items()
+    }
     embedded = _embedded(described, cap)
     left = groups.keys() - embedded
     for group in left:
@@ -89,6 +93,7 @@ def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
         "source": name(plan.header.source_alias),
         "target": name(plan.header.target_alias),
         "checkpoints": plan.header.has_checkpoints,
+        "activity": bool(active),
         "after": bool(after),
         "verified": bool(after.standings),
         "groups": list(described.values()),
@@ -148,6 +153,18 @@ def _group(rows: GroupRows, after: Aftermath, states: str, words: _Words) -> dic
         "bad": any(map(_is_bad, afters)),
         "results": tally(statuses),
         "show": "",
+    }
+
+
+_UNTOLD = {"idle": None, "activity": ""}
+
+
+def _activity(plan: Plan) -> dict[str, dict[str, Any]]:
+    """Return by group how long ago it committed last when the plan was made (seconds), and what is said of it."""
+    texts, made_ms = activity_told(plan), plan.header.created_at_ms
+    return {
+        a.group: {"idle": max(0, round((made_ms - a.last_commit_ms) / 1000)), "activity": texts[a.group]}
+        for a in plan.header.activity
     }
 
 

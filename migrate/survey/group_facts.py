@@ -94,9 +94,16 @@ def cadence_text(record: GroupRecord | Failure) -> str:
 
     Its last commit before such a stop is up to one such step behind what it has processed.
     """
-    if isinstance(record, Failure) or record.seconds_between_commits is None:
+    if isinstance(record, Failure):
         return ""
-    seconds, step = record.seconds_between_commits, many(record.records_between_commits or 0, "record")
+    return pace_text(record.seconds_between_commits, record.records_between_commits)
+
+
+def pace_text(seconds: float | None, records: int | None) -> str:
+    """Return `cadence_text` of a group that commits every so many seconds; "" where that is not known."""
+    if seconds is None:
+        return ""
+    step = many(records or 0, "record")
     often = f"about every {duration_text(seconds)}" if seconds >= 1 else "more than once a second"
     return f"commits {often}, each time {step} of a partition: a hard stop reads them twice"
 

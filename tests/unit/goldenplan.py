@@ -1,7 +1,7 @@
 """A plan with every decision and every reason, made by hand: what the golden files show."""
 
 from migrate.model import Decision, Grade, Level, Method, Row, Scope
-from migrate.plan.plan import Plan, PlannedGroupState, PositionOrigin
+from migrate.plan.plan import Plan, PlannedActivity, PlannedGroupState, PositionOrigin
 from migrate.plan.totals import sums_of
 from migrate.row_table import PlanRows
 from tests.builders import make_check, make_plan, make_position, make_row, make_untranslated
@@ -64,6 +64,10 @@ def golden_plan() -> Plan:
         },
         waivers=("source-group-stopped:payments",),
         group_states=tuple(states),
+        activity=(
+            PlannedActivity("billing", 1_785_553_190_500, 5_000, 12),
+            PlannedActivity("streams-app", 1_785_294_000_000, None, None),
+        ),
         counts={
             "commits_read": len(rows) + 42, "rows": len(rows), "uncommitted_added": 1,
             "filtered:__* and console-consumer-*": 31, "filtered:exclude-group": 12,

@@ -55,6 +55,11 @@ const page = (() => {
   const grouped = (n) => (n === null ? "" : Number(n).toLocaleString("en-US"));
   const plain = (n) => (n === null || n === "" ? "-" : String(n));
   const many = (n, noun) => `${grouped(n)} ${noun}${n === 1 ? "" : "s"}`;
+  function duration(seconds) {
+    if (seconds === null) return "";
+    const [unit, size] = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]].find(([, s]) => seconds >= 2 * s || s === 1);
+    return `${Math.floor(seconds / size)} ${unit}`;
+  }
   function rereadsOf(row) {
     if (row.rereads_at_most !== null) return (row.grade === "exact" ? "" : "<=") + row.rereads_at_most;
     return row.rereads_estimate === null ? "-" : "~" + row.rereads_estimate;
@@ -71,6 +76,7 @@ const page = (() => {
       text: (g) => (g.rereads === null ? "unknown" : g.sign + grouped(g.rereads)) },
     ...(data.checkpoints ? [{ key: "mm2", title: "MM2 more", kind: "number wide", text: (g) => grouped(g.mm2) }] : []),
     { key: "grade", title: "Grades", kind: "wide", text: gradesOf, by: (g) => -(g.grades[2] + g.grades[3]) / g.rows },
+    ...(data.activity ? [{ key: "idle", title: "Idle for", kind: "number wide", text: (g) => duration(g.idle) }] : []),
     { key: "state", title: data.after ? "Afterwards" : "State", kind: "wide",
       text: (g) => (data.after ? g.results : g.states) },
   ];
@@ -149,6 +155,7 @@ const page = (() => {
     const cell = make("td", { colspan: COLUMNS.length });
     const told = [group.decisions];
     if (group.states) told.push(group.states);
+    if (group.activity) told.push(group.activity);
     if (group.mm2) told.push(`MM2's checkpoints would read ${grouped(group.mm2)} more again`);
     if (group.skips) told.push(`MM2's checkpoints would skip ${grouped(group.skips)}`);
     if (group.results) told.push(`afterwards ${group.results}`);

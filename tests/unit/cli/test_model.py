@@ -17,7 +17,7 @@ from migrate.plan.file import read_plan
 from migrate.survey.survey import Clusters
 from tests.unit.planscene import world
 
-FLOW = "source: A, target: B, source_config: a.properties, target_config: b.properties"
+FLOW = "source: A, target: B, source_config: a.properties, target_config: b.properties, settle: 0"
 
 
 def model(tmp_path: Path, text: str) -> Path:

@@ -9,9 +9,10 @@ from migrate.mm2.config_file import client_flow
 from migrate.mm2.connector_status import ConnectorPart, ConnectorTasks
 from migrate.mm2.connectors import Role
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
-from migrate.model import Decision, GroupState, Level, LogRange, Side, TopicPartition
+from migrate.model import Decision, Failure, GroupState, Level, LogRange, Side, TopicPartition
+from migrate.plan.plan import PlannedActivity
 from migrate.survey.filters import Filters
-from migrate.survey.offsets_topic import GroupKind, GroupRecord
+from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord
 from migrate.survey.policies import Policies, Uncommitted, Untranslatable, Waiver
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
@@ -410,3 +411,17 @@ def test_rows_are_sorted_by_group_topic_and_partition_in_whatever_order_the_comm
     rows = planned(source, target, mirror).rows
     places = [("b", "t", 0), ("b", "t", 1), ("b", "u", 0), ("g", "t", 0), ("g", "t", 1), ("h", "u", 0)]
     assert [row.key for row in rows] == places
+
+
+def test_the_plan_keeps_when_its_groups_committed_last_and_how_often_as_far_as_their_records_tell():
+    at, gaps = {TopicPartition("t", 0): 40_000, TopicPartition("t", 1): 50_000}, (CommitGap(5_000, 12),)
+    told = FakeGroupFacts(
+        commits={
+            "g": GroupRecord(GroupKind.CLASSIC, committed_ms=at, gaps=gaps),
+            "h": GroupRecord(GroupKind.CLASSIC),
+            "not-in-the-plan": GroupRecord(GroupKind.CLASSIC, committed_ms=at),
+        }
+    )
+    assert planned(*world(), source_groups=told).header.activity == (PlannedActivity("g", 50_000, 5_000, 12),)
+    refused = FakeGroupFacts(commits=Failure("TOPIC_AUTHORIZATION_FAILED", "no"))
+    assert planned(*world(), source_groups=refused).header.activity == ()

@@ -23,7 +23,7 @@ from migrate.plan.file import (
     refuse_overwrite,
     write_plan,
 )
-from migrate.plan.plan import FORMAT_VERSION, PinnedRange, Plan, PlannedGroupState
+from migrate.plan.plan import FORMAT_VERSION, PinnedRange, Plan, PlannedActivity, PlannedGroupState
 from migrate.row_table import GroupRows, PlanRows
 from tests.builders import make_check, make_header, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
@@ -60,6 +60,7 @@ def test_every_field_of_the_header_is_read_back(tmp_path):
         comparison={"partitions": 3, "left_out": 1},
         sums={"rows_exact": 1},
         source_topic_ids={"orders": "id"},
+        activity=(PlannedActivity("billing", 7, None, None), PlannedActivity("g", 8, 5_000, 0)),
     )
     write_plan(plan, tmp_path / "p")
     assert asdict(read_plan(tmp_path / "p").header) == asdict(plan.header)

@@ -3,9 +3,9 @@
 import pytest
 
 from migrate.model import Decision
-from migrate.plan.plan import PlannedGroupState
+from migrate.plan.plan import PlannedActivity, PlannedGroupState
 from migrate.row_table import GroupRows
-from migrate.show.group_table import group_lines, group_word, states_told
+from migrate.show.group_table import activity_told, group_lines, group_word, states_told
 from tests.builders import make_plan, make_row
 
 PLAN = make_plan([make_row("billing", "orders", p, target_offset=600 + p) for p in range(2)])
@@ -61,3 +61,17 @@ def test_without_checkpoints_there_is_no_column_for_them(header, width):
     )
     assert "MM2-OFFSET" in with_them and "MM2" not in without
     assert "TARGET-OFFSET" in without and "RE-READS" in without and str(row.target_offset) in without
+
+
+def test_what_a_groups_own_records_told_of_its_commits_is_said_as_far_as_they_told_it():
+    activity = (
+        PlannedActivity("g", 1_700_000_000_000, 5_000, 12), PlannedActivity("once", 1_700_000_240_000, None, None),
+        PlannedActivity("by-a-faster-clock", 1_700_000_300_000, None, None),
+    )  # fmt: skip
+    told = activity_told(make_plan([make_row("g")], activity=activity, created_at_ms=1_700_000_240_000))
+    assert told == {
+        "g": "last commit 2023-11-14T22:13:20.000Z, 4 min before the plan was made; commits about every 5 s, each time "
+        "12 records of a partition: a hard stop reads them twice",
+        "once": "last commit 2023-11-14T22:17:20.000Z, 0 s before the plan was made",
+        "by-a-faster-clock": "last commit 2023-11-14T22:18:20.000Z, 0 s before the plan was made",
+    }

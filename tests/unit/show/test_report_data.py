@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.model import Decision, Grade
+from migrate.plan.plan import PlannedActivity
 from migrate.show.charts import lag_bars, rereads_bars
 from migrate.show.report_data import GAP, LANES, as_json, grades_bar, lanes_of, report_data, split_sentence
 from migrate.show.report_outcome import Aftermath, RowAfter
@@ -64,3 +65,13 @@ def test_positions_beyond_the_cap_are_counted_and_the_blocked_are_in_the_page_fi
     data = report_data(make_plan(rows), Aftermath(), "p", 10)
     assert [holder["embedded"] for holder in data.page["holders"]] == [False, True]
     assert data.holders[0] == "" and data.positions_left_out == 8 and not data.rows_left_out
+
+
+def test_how_long_a_group_was_idle_is_in_the_page_where_its_records_told_it():
+    activity = (PlannedActivity("g", 1_700_000_000_000, None, None),)
+    plan = make_plan([make_row("g"), make_row("h")], activity=activity, created_at_ms=1_700_000_061_500)
+    page = report_data(plan, Aftermath(), "c.plan", 10).page
+    g, h = page["groups"]
+    assert page["activity"] and (g["idle"], h["idle"], h["activity"]) == (62, None, "")
+    assert g["activity"].startswith("last commit 2023-11-14T22:13:20.000Z, 62 s before")
+    assert not report_data(make_plan([make_row("g")]), Aftermath(), "c.plan", 10).page["activity"]
