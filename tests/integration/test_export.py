@@ -200,6 +200,7 @@ def test_every_record_read_is_written_or_left_out_for_one_reason(scene: Scene) -
     assert "it is not overwritten" in again.complaint()
 
 
+@pytest.mark.long
 def test_csv_and_parquet_say_the_same_as_json_lines(scene: Scene) -> None:
     lines = scene.lines("all.jsonl", "--kinds", "all", "--tombstones")
     scene.whole("all.csv", "--kinds", "all", "--tombstones", form="csv")

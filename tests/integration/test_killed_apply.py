@@ -26,7 +26,7 @@ from tests.seeds import new_seed
 pytestmark = pytest.mark.kafka
 
 GROUPS, PARTITIONS = 500, 3
-KILLS, ALL_KILLS = 3, 50
+KILLS, ALL_KILLS = 2, 50
 PLAIN, ODD = "g", "odd"
 ODD_EVERY = 5
 TOPIC, COPY = "orders", "A.orders"

@@ -161,6 +161,7 @@ def ghost(lab: Lab, own_scene: Scene) -> Iterator[str]:
     write(None)
 
 
+@pytest.mark.long
 def test_a_group_that_no_listing_shows_is_named(compared: Compared, lab: Lab, ghost: str) -> None:
     assert ghost not in groups_on(lab.source_bootstrap)
     chosen = ("--group", f".*-{compared.scene.suffix}")
@@ -235,6 +236,7 @@ def after_now() -> int:
     return moment
 
 
+@pytest.mark.long
 def test_a_commit_that_may_have_been_compacted_away_blocks(compared: Compared, own_scene: Scene) -> None:
     """The group committed only later; for all that anybody can know, an earlier commit is gone."""
     long_ago = "2001-01-01T00:00:00Z"
