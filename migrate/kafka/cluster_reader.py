@@ -19,7 +19,7 @@ from migrate.commit_table import CommitTable
 from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
 from migrate.errors import ClusterError
 from migrate.kafka.connection import LONGEST, Connection
-from migrate.kafka.errors import code_of, error_of, failure_of, or_too_few_copies
+from migrate.kafka.errors import code_of, error_of, failure_of, is_passing, or_too_few_copies
 from migrate.kafka.settings import ClientSettings
 from migrate.kafka.turns import batches
 from migrate.model import (
@@ -216,7 +216,7 @@ class ConfluentReader:
 
         answers = asked(sorted(set(keys)))
         backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, self._deadline_seconds)
-        while (passing := [key for key, answer in answers.items() if _is_passing(answer)]) and not backoff.is_over:
+        while (passing := [key for key, answer in answers.items() if _asked_again(answer)]) and not backoff.is_over:
             for connection in self._connections:
                 connection.drop()
             backoff.pause()
@@ -259,11 +259,10 @@ def _log_range(earliest: Any, latest: Any) -> LogRange | Failure:
     return end if isinstance(end, Failure) else LogRange(start, end, latest.leader_epoch)
 
 
-def _is_passing(answer: object) -> bool:
+def _asked_again(answer: object) -> bool:
     # Not asked again: what has already taken the whole deadline, and an open transaction, which takes minutes.
-    return (
-        isinstance(answer, Failure) and answer.retriable and answer.code not in ("_TIMED_OUT", "UNSTABLE_OFFSET_COMMIT")
-    )
+    given_up = ("_TIMED_OUT", "UNSTABLE_OFFSET_COMMIT")
+    return isinstance(answer, Failure) and is_passing(answer) and answer.code not in given_up
 
 
 def _state(answer: Any) -> GroupState | Failure:

@@ -27,7 +27,17 @@ from confluent_kafka.admin import AdminClient
 
 from migrate.clock import Backoff, SystemClock
 from migrate.errors import ClusterError
-from migrate.kafka.errors import HOPELESS, code_of, error_of, failure_of, not_sent, note_cause, on_one_line, timed_out
+from migrate.kafka.errors import (
+    HOPELESS,
+    code_of,
+    error_of,
+    failure_of,
+    is_passing,
+    not_sent,
+    note_cause,
+    on_one_line,
+    timed_out,
+)
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure
 
@@ -121,12 +131,12 @@ class Connection:
             answer = self.collect(lambda client: {what: submit(client)})[what]
             if not isinstance(answer, Failure):
                 return answer
-            if not answer.retriable or backoff.is_over:
+            if not is_passing(answer) or backoff.is_over:
                 raise ClusterError(
                     f"{self.name} could not {what}: {answer.code}: {answer.message}.",
                     "Nothing was changed by this. Check the cluster and the rights of the principal, then run again.",
                 )
-            # Brokers restart, and controllers move: a fresh client finds the ones that are there.
+            # Brokers restart, controllers move, tokens end: a fresh client finds what is there.
             self.drop()
             backoff.pause()
 

@@ -100,6 +100,15 @@ def failure_of(reason: BaseException | KafkaError, writing: bool = False, fetchi
     return Failure(code, message, code in RETRIABLE, writing and may_be_written(code))
 
 
+def is_passing(failure: Failure) -> bool:
+    """Return whether a read that failed so is worth another try with a fresh client.
+
+    A client in use was let in before: a login that is refused it later had a token that ended on the way. If more is
+    wrong than that, the fresh client is not let in at all, which is told as what it is.
+    """
+    return failure.retriable or failure.code == "_AUTHENTICATION"
+
+
 def timed_out(seconds: float, writing: bool = False) -> Failure:
     """Return the `Failure` of a call that got no answer within our own deadline."""
     return Failure("_TIMED_OUT", f"no answer within {seconds:g} s", True, writing)

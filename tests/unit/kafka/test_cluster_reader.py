@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from confluent_kafka import ConsumerGroupState, ConsumerGroupType
+from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaError
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.apply.write import WINDOWS_PER_CHUNK
@@ -16,6 +16,7 @@ from migrate.kafka.cluster_reader import (
     _commits,
     _listed_group,
 )
+from migrate.kafka.errors import failure_of
 from migrate.kafka.settings import ClientSettings
 from migrate.model import UNREAD_METADATA, Commit, Failure, Side, TopicPartition
 
@@ -75,14 +76,15 @@ def test_a_group_without_an_answer_or_a_coordinator_is_a_failure_and_not_an_empt
 class FakeConnection:
     """Answers for each group, and keeps who was asked and how many at once."""
 
+    moved = Failure("NOT_COORDINATOR", "it has moved", retriable=True)
+
     def __init__(self):
         self.asked, self.concurrency, self.drops, self.writing = [], 0, 0, False
 
     def gather(self, keys, submit, concurrency, writing=False):
         self.asked, self.concurrency, self.writing = [*self.asked, *keys], concurrency, writing
-        passing = Failure("NOT_COORDINATOR", "it has moved", retriable=True)
         done = SimpleNamespace(topic_partitions=[])
-        return {key: passing if key == "moved" and not self.drops else done for key in keys}
+        return {key: self.moved if key == "moved" and not self.drops else done for key in keys}
 
     def drop(self):
         self.drops += 1
@@ -122,6 +124,17 @@ def test_no_more_is_in_flight_over_several_connections_than_may_be():
     reader = reader_over_fakes(concurrency=2)
     reader.commits(groups)
     assert [connection.concurrency for connection in reader._connections] == [1, 1] + [0] * (SIDE_BY_SIDE - 2)
+
+
+def test_a_group_behind_a_login_with_a_token_that_had_just_ended_is_asked_again_of_a_fresh_client(monkeypatch):
+    refused = failure_of(KafkaError(KafkaError._AUTHENTICATION))
+    monkeypatch.setattr(FakeConnection, "moved", refused)
+    assert not refused.retriable  # as an answer to a write
+    assert reader_over_fakes().commits({"a", "moved"}) == {"a": {}, "moved": {}}
+    monkeypatch.setattr(FakeConnection, "moved", failure_of(KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)))
+    denied = reader_over_fakes()
+    assert isinstance(denied.commits({"moved"})["moved"], Failure)
+    assert not any(connection.drops for connection in denied._connections)
 
 
 def test_few_groups_take_one_connection_and_what_moves_is_asked_again_of_fresh_clients():
