@@ -17,7 +17,7 @@ from typing import Any
 from migrate.errors import EnvironmentLacks
 from migrate.spark.archive import RECORDING, ClassArchive
 from migrate.spark.jars import HOW_TO_GIVE, cache_folder
-from migrate.spark.session_settings import is_plain, settings_of
+from migrate.spark.session_settings import is_plain, settings_of, variable, workers_python
 
 STOP_DEADLINE_SECONDS = 20
 # A JVM that dies closes its sockets before its parent can see that it has ended.
@@ -82,7 +82,7 @@ def _start_machine(settings: Mapping[str, str], options: str) -> None:
 
     _quieten_py4j()
     try:
-        with _open_log() as log, _java_options(options):
+        with _open_log() as log, _java_options(options), workers_python(settings):
             spark_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
             # A session of its own: Ctrl-C, Ctrl-\ and a terminal that closes are for this process, which still needs
             # the JVM's answers. It ends when its standard input does, however this process ends.
@@ -202,15 +202,8 @@ def log_file() -> Path:
 def _java_options(of_archive: str) -> Iterator[None]:
     """Give the JVM options that the user's own `spark.driver.extraJavaOptions` do not replace."""
     name = "SPARK_SUBMIT_OPTS"
-    before = os.environ.get(name)
-    os.environ[name] = " ".join(filter(None, [_CRASH_OPTIONS, of_archive, before]))
-    try:
+    with variable(name, " ".join(filter(None, [_CRASH_OPTIONS, of_archive, os.environ.get(name)]))):
         yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
 
 
 def _quieten_py4j() -> None:

@@ -21,7 +21,15 @@ from migrate.spark.machine import (
     require_class,
     stop_java_machine,
 )
-from migrate.spark.session_settings import APP_NAME, SQL_SETTINGS, is_local, is_plain, master_of, settings_of
+from migrate.spark.session_settings import (
+    APP_NAME,
+    SQL_SETTINGS,
+    is_local,
+    is_plain,
+    master_of,
+    settings_of,
+    workers_python,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -146,7 +154,8 @@ def _launch(master: str | None, conf: Mapping[str, str], start: Start) -> "Spark
     if is_local(chosen) and has_class(SparkContext._jvm, ADMIN_CLASS):
         start.machine_up(SparkContext._jvm)
     try:
-        return _session_of(settings, plain)
+        with workers_python(settings):
+            return _session_of(settings, plain)
     except Exception as error:
         raise not_started(error) from error
 

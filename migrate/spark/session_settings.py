@@ -1,9 +1,10 @@
 """The settings that Spark and its JVM start with: the user's own win over the tool's."""
 
+import contextlib
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from migrate.errors import UsageError
@@ -111,13 +112,12 @@ def settings_of(master: str, conf: Mapping[str, str], small: bool = False) -> di
     settings["spark.sql.warehouse.dir"] = str(cache_folder() / "spark-warehouse")
     if is_local(master):
         settings |= _LOCAL_SETTINGS | {JAVA_OPTIONS: SMALL_JAVA if small else LARGE_JAVA}
-    # pyspark itself looks at the variable alone; what Spark's setting names, only spark-submit puts there.
-    os.environ["PYSPARK_PYTHON"] = conf.get(PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
-    if is_local(master) and os.environ["PYSPARK_PYTHON"] == sys.executable:
+    settings[PYTHON] = conf.get(PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    if is_local(master) and settings[PYTHON] == sys.executable:
         # Its workers import what this process does, and nothing from the folder where somebody happens to work.
         path = os.pathsep.join(entry for entry in sys.path if entry)
         settings |= {"spark.executorEnv.PYTHONPATH": path, "spark.executorEnv.PYTHONSAFEPATH": "1"}
-    settings |= conf
+    settings |= {name: value for name, value in conf.items() if name != PYTHON}
     jars = [str(path) for path in connector_jars(conf)]
     if jars and is_local(master) and is_plain(conf) and os.pathsep not in "".join(jars):
         # What Spark loads from `spark.jars` has a loader of its own, from which no class-data archive takes classes.
@@ -128,3 +128,28 @@ def settings_of(master: str, conf: Mapping[str, str], small: bool = False) -> di
         # Such a JVM hands rows over at ::1, and pyspark would look for it at 127.0.0.1.
         os.environ.setdefault("SPARK_PREFER_IPV6", "true")
     return settings
+
+
+@contextlib.contextmanager
+def workers_python(settings: Mapping[str, str]) -> Iterator[None]:
+    """Let pyspark run its workers in the Python of these settings, where Spark starts inside.
+
+    It looks at a variable alone; what Spark's setting names, only spark-submit puts there. The next Spark of this
+    process, as in a notebook, may be told of another Python, or of none.
+    """
+    with variable("PYSPARK_PYTHON", settings[PYTHON]):
+        yield
+
+
+@contextlib.contextmanager
+def variable(name: str, value: str) -> Iterator[None]:
+    """Let a variable of the environment have this value inside."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

@@ -172,6 +172,29 @@ def test_workers_import_what_this_process_does_whatever_lies_where_somebody_work
     assert (done.returncode, done.stdout) == (0, "[('1 row', 0), ('2 rows', 0)]\n"), done.stderr
 
 
+ONE_AFTER_ANOTHER = """
+import os, sys
+from pathlib import Path
+from migrate.spark.session import spark_session, stop_session
+other = Path(sys.argv[1], "python")
+other.symlink_to(sys.executable)
+for conf in ({"spark.pyspark.python": str(other)}, {}):
+    session = spark_session("local[1]", conf)
+    print(session.sparkContext.pythonExec == (str(other) if conf else sys.executable), "PYSPARK_PYTHON" in os.environ)
+    stop_session(session)
+"""
+
+
+def test_the_python_of_one_session_is_not_that_of_the_next_as_in_a_notebook(tmp_path):
+    environment = with_our_package()
+    environment.pop("PYSPARK_PYTHON", None)
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_AFTER_ANOTHER, str(tmp_path)],
+        capture_output=True, text=True, timeout=180, env=environment,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "True False\n" * 2), done.stderr
+
+
 def test_a_plain_session_is_made_without_looking_for_extensions(spark):
     made = session._bare_session(spark.sparkContext)
     assert made.getClass().getName() == spark._jsparkSession.getClass().getName()

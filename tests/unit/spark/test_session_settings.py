@@ -12,10 +12,12 @@ from migrate.spark.session_settings import (
     CLASS_PATH,
     JAVA_OPTIONS,
     LARGE_JAVA,
+    PYTHON,
     SMALL_JAVA,
     is_plain,
     master_of,
     settings_of,
+    workers_python,
 )
 
 JARS = [Path("/cache/a.jar"), Path("/cache/b.jar")]
@@ -26,9 +28,7 @@ def no_java(monkeypatch):
     monkeypatch.setattr(session_settings, "java_version", lambda: "17")
     monkeypatch.setattr(session_settings, "connector_jars", lambda conf: JARS)
     for name in ("PYSPARK_SUBMIT_ARGS", "SPARK_DIST_CLASSPATH", "SPARK_CONF_DIR", "PYSPARK_PYTHON"):
-        # Set first, so that what a test's Spark sets is taken back as well.
-        monkeypatch.setenv(name, "")
-        monkeypatch.delenv(name)
+        monkeypatch.delenv(name, raising=False)
 
 
 def test_a_jvm_that_has_little_to_read_starts_quickly_and_another_runs_fast():
@@ -66,8 +66,10 @@ def test_tasks_run_in_the_python_that_spark_is_told_of_which_pyspark_takes_from_
     monkeypatch, option, variable, python
 ):
     monkeypatch.setenv("PYSPARK_PYTHON", variable)
-    settings_of("spark://host:7077", {"spark.pyspark.python": option} if option else {})
-    assert os.environ["PYSPARK_PYTHON"] == python
+    settings = settings_of("spark://host:7077", {PYTHON: option} if option else {})
+    with workers_python(settings):
+        assert os.environ["PYSPARK_PYTHON"] == python
+    assert os.environ["PYSPARK_PYTHON"] == variable
 
 
 def test_a_folder_that_a_class_path_can_not_name_is_no_obstacle(monkeypatch):
