@@ -1,4 +1,4 @@
-"""Options and a browser that all suites share."""
+"""Options and fixtures that several suites share."""
 
 import os
 import signal
@@ -74,6 +74,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "long" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.fixture
+def only_in_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail where this process decides rows in place of Spark, as the product does if Spark fails.
+
+    Tasks are not concerned: they import the module anew.
+    """
+
+    def decided_here(*_: object) -> None:
+        raise AssertionError("decided in this process")
+
+    monkeypatch.setattr("migrate.spark.decider.rows_by_rules", decided_here)
 
 
 @pytest.fixture(scope="session")

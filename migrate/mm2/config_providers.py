@@ -12,8 +12,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from javaproperties import InvalidUEscapeError, loads
-
 from migrate.errors import ConfigError
 from migrate.mm2.java_properties import BLANKS, PROVIDERS
 
@@ -66,6 +64,9 @@ class Providers:
         raise ConfigError(f"{where}, and the provider {name} is {kind}, which this version cannot use.", _INSTEAD)
 
     def _from_file(self, name: str, path: str, key: str) -> str:
+        # Here, for Spark's tasks import this module too, where there may be no such library.
+        from javaproperties import InvalidUEscapeError, loads
+
         file = self._allowed(name, path)
         try:
             values: dict[str, str] = loads(_text_of(file))

@@ -197,6 +197,7 @@ def test_an_executor_that_is_killed_in_mid_comparison_changes_nothing(
     assert others
 
 
+@pytest.mark.usefixtures("only_in_tasks")
 def test_rows_that_a_cluster_decides_are_those_of_this_machine_also_where_an_executor_is_killed(
     standalone: Standalone,
 ) -> None:

@@ -36,18 +36,8 @@ class InTasks:
         return decided_in_tasks(self.spark, asked, rows_per_part=40)
 
 
-@pytest.fixture
-def tasks_alone(monkeypatch):
-    """Where Spark has failed, this process decides without a word: here it may not. Tasks import their own module."""
-
-    def decided_here(*_):
-        raise AssertionError("decided in this process")
-
-    monkeypatch.setattr("migrate.spark.decider.rows_by_rules", decided_here)
-
-
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.usefixtures("tasks_alone")
+@pytest.mark.usefixtures("only_in_tasks")
 def test_a_plan_that_tasks_have_decided_is_the_same_to_the_byte(spark, kind):
     request, survey = random_survey(1, kind, groups=60)
     here, there = plan_of(request, survey, NOW), plan_of(request, survey, NOW, InTasks(spark))
