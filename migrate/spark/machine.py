@@ -9,7 +9,7 @@ import logging
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from migrate.errors import EnvironmentLacks
 from migrate.spark.archive import RECORDING, ClassArchive
 from migrate.spark.jars import HOW_TO_GIVE, cache_folder
-from migrate.spark.session_settings import is_plain, settings_of, variable, workers_python
+from migrate.spark.session_settings import environment_variable, is_plain, pyspark_python, settings_of
 
 STOP_DEADLINE_SECONDS = 20
 # A JVM that dies closes its sockets before its parent can see that it has ended.
@@ -82,7 +82,7 @@ def _start_machine(settings: Mapping[str, str], options: str) -> None:
 
     _quieten_py4j()
     try:
-        with _open_log() as log, _java_options(options), workers_python(settings):
+        with _open_log() as log, _java_options(options), pyspark_python(settings):
             spark_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
             # A session of its own: Ctrl-C, Ctrl-\ and a terminal that closes are for this process, which still needs
             # the JVM's answers. It ends when its standard input does, however this process ends.
@@ -198,12 +198,10 @@ def log_file() -> Path:
     return cache_folder() / "logs" / f"spark-{os.getpid()}.log"
 
 
-@contextlib.contextmanager
-def _java_options(of_archive: str) -> Iterator[None]:
+def _java_options(of_archive: str) -> contextlib.AbstractContextManager[None]:
     """Give the JVM options that the user's own `spark.driver.extraJavaOptions` do not replace."""
     name = "SPARK_SUBMIT_OPTS"
-    with variable(name, " ".join(filter(None, [_CRASH_OPTIONS, of_archive, os.environ.get(name)]))):
-        yield
+    return environment_variable(name, " ".join(filter(None, [_CRASH_OPTIONS, of_archive, os.environ.get(name)])))
 
 
 def _quieten_py4j() -> None:

@@ -27,8 +27,8 @@ from migrate.spark.session_settings import (
     is_local,
     is_plain,
     master_of,
+    pyspark_python,
     settings_of,
-    workers_python,
 )
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _launch(master: str | None, conf: Mapping[str, str], start: Start) -> "Spark
     if is_local(chosen) and has_class(SparkContext._jvm, ADMIN_CLASS):
         start.machine_up(SparkContext._jvm)
     try:
-        with workers_python(settings):
+        with pyspark_python(settings):
             return _session_of(settings, plain)
     except Exception as error:
         raise not_started(error) from error

@@ -15,6 +15,7 @@ from migrate.spark.java_settings import PREFER_IPV6
 APP_NAME = "mm2-migrate"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 PYTHON = "spark.pyspark.python"
+_PYTHON_VARIABLE = "PYSPARK_PYTHON"
 CLASS_PATH = "spark.driver.extraClassPath"
 # Shorter pauses are worth nothing to a batch, throughput is.
 LARGE_JAVA = "-XX:+UseParallelGC"
@@ -112,12 +113,12 @@ def settings_of(master: str, conf: Mapping[str, str], small: bool = False) -> di
     settings["spark.sql.warehouse.dir"] = str(cache_folder() / "spark-warehouse")
     if is_local(master):
         settings |= _LOCAL_SETTINGS | {JAVA_OPTIONS: SMALL_JAVA if small else LARGE_JAVA}
-    settings[PYTHON] = conf.get(PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
-    if is_local(master) and settings[PYTHON] == sys.executable:
+    python = conf.get(PYTHON) or os.environ.get(_PYTHON_VARIABLE) or sys.executable
+    if is_local(master) and python == sys.executable:
         # Its workers import what this process does, and nothing from the folder where somebody happens to work.
         path = os.pathsep.join(entry for entry in sys.path if entry)
         settings |= {"spark.executorEnv.PYTHONPATH": path, "spark.executorEnv.PYTHONSAFEPATH": "1"}
-    settings |= {name: value for name, value in conf.items() if name != PYTHON}
+    settings |= {**conf, PYTHON: python}
     jars = [str(path) for path in connector_jars(conf)]
     if jars and is_local(master) and is_plain(conf) and os.pathsep not in "".join(jars):
         # What Spark loads from `spark.jars` has a loader of its own, from which no class-data archive takes classes.
@@ -130,20 +131,18 @@ def settings_of(master: str, conf: Mapping[str, str], small: bool = False) -> di
     return settings
 
 
-@contextlib.contextmanager
-def workers_python(settings: Mapping[str, str]) -> Iterator[None]:
-    """Let pyspark run its workers in the Python of these settings, where Spark starts inside.
+def pyspark_python(settings: Mapping[str, str]) -> contextlib.AbstractContextManager[None]:
+    """Have a Spark that starts inside run its workers in the Python of these settings.
 
-    It looks at a variable alone; what Spark's setting names, only spark-submit puts there. The next Spark of this
-    process, as in a notebook, may be told of another Python, or of none.
+    pyspark reads the variable alone; the setting is read only by spark-submit. The variable is put back afterwards: the
+    next Spark of this process, as in a notebook, may be given another Python, or none.
     """
-    with variable("PYSPARK_PYTHON", settings[PYTHON]):
-        yield
+    return environment_variable(_PYTHON_VARIABLE, settings[PYTHON])
 
 
 @contextlib.contextmanager
-def variable(name: str, value: str) -> Iterator[None]:
-    """Let a variable of the environment have this value inside."""
+def environment_variable(name: str, value: str) -> Iterator[None]:
+    """Set a variable of the environment inside, and put it back afterwards."""
     before = os.environ.get(name)
     os.environ[name] = value
     try:

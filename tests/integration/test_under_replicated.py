@@ -303,8 +303,8 @@ def test_leaders_that_are_elected_while_verify_reads_change_no_verdict(
         running.wait_for("reading the next records")
         running.stop()
         elect(target)
-        # Told by the controller; the broker that is asked here may hear of it later.
-        wait_copies(target, lambda seen: any(before[p][0] != leader for p, (leader, _) in seen.items()), "new leaders")
+        # The controller answers the election; the broker that answers here may learn of it later.
+        wait_copies(target, lambda seen: any(seen[place][0] != before[place][0] for place in seen), "new leaders")
         running.go_on()
         ran = running.result().expect(0)
     document = json.loads(ran.stdout)

@@ -16,8 +16,8 @@ from migrate.spark.session_settings import (
     SMALL_JAVA,
     is_plain,
     master_of,
+    pyspark_python,
     settings_of,
-    workers_python,
 )
 
 JARS = [Path("/cache/a.jar"), Path("/cache/b.jar")]
@@ -67,7 +67,7 @@ def test_tasks_run_in_the_python_that_spark_is_told_of_which_pyspark_takes_from_
 ):
     monkeypatch.setenv("PYSPARK_PYTHON", variable)
     settings = settings_of("spark://host:7077", {PYTHON: option} if option else {})
-    with workers_python(settings):
+    with pyspark_python(settings):
         assert os.environ["PYSPARK_PYTHON"] == python
     assert os.environ["PYSPARK_PYTHON"] == variable
 
