@@ -76,19 +76,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(skip)
 
 
-@pytest.fixture
-def only_in_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail where this process decides rows in place of Spark, as the product does if Spark fails.
-
-    Tasks are not concerned: they import the module anew.
-    """
-
-    def decided_here(*_: object) -> None:
-        raise AssertionError("decided in this process")
-
-    monkeypatch.setattr("migrate.spark.decider.rows_by_rules", decided_here)
-
-
 @pytest.fixture(scope="session")
 def chromium() -> "Iterator[Browser]":
     """The system's Chromium, started once: a second one would find the first one's event loop in its way."""

@@ -34,7 +34,7 @@ def edges_of_several_plans(
         def edges_of(flow: Flow, source_down: bool, of_plan: Mapping[str, Any]) -> Iterator[PlanEdges]:
             asked = PlanFlow.of(flow, source_down, of_plan)
             with closing(asked):
-                edges = edges_over(asked, LentSpark(spark), wishes, of_plan)
+                edges = edges_over(asked, LentSpark(spark), wishes, progress, of_plan)
                 reader = edges.clusters.source_commits
                 if reader is None:
                     yield edges

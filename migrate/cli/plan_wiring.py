@@ -48,7 +48,7 @@ def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mappi
     """
     wishes = plan_wishes([flow], progress)
     with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark:
-        yield edges_over(PlanFlow.of(flow, source_down, options), spark, wishes, options)
+        yield edges_over(PlanFlow.of(flow, source_down, options), spark, wishes, progress, options)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,11 @@ def plan_wishes(flows: Collection[Flow], progress: Progress) -> Wishes:
 
 
 def edges_over(
-    asked: PlanFlow, spark: BackgroundSpark | LentSpark, wishes: Wishes, options: Mapping[str, Any]
+    asked: PlanFlow,
+    spark: BackgroundSpark | LentSpark,
+    wishes: Wishes,
+    progress: Progress,
+    options: Mapping[str, Any],
 ) -> PlanEdges:
     """Return what a plan reads through; a Spark that has not started yet is told how much there is to read."""
     flow, source, target = asked.flow, asked.source, asked.target
@@ -96,7 +100,10 @@ def edges_over(
         is_small = _is_small(flow, source, target) and not (reads_topic and _has_long_offsets_topic(source))
         wishes.settle(SparkPurpose(is_small, compares))
 
-    decider = SparkDecider(spark, spark.end)
+    def decides_here(why: str) -> None:
+        progress.step(f"deciding rows on this machine, since Spark's tasks did not ({why})")
+
+    decider = SparkDecider(spark, spark.end, decides_here)
     clusters = replace(_plan_clusters(flow, *asked.sides, source, target, spark, decider), begin=begin)
     if reads_topic:
         from migrate.spark.topic_commits import SparkTopicCommits

@@ -16,6 +16,7 @@ from migrate.plan.decide import GroupCase, Undecided, decide, deciding_by_column
 from migrate.progress import in_background
 from migrate.row_table import GroupRows, Known
 from migrate.spark.background import Session
+from migrate.spark.java_errors import last_line
 from migrate.spark.session_settings import is_local
 from migrate.spark.shipping import ship_package
 
@@ -32,12 +33,16 @@ MOST_PARTS, PARTS_PER_CORE = 32, 2
 class SparkDecider:
     """Decides many rows with tasks of a Spark cluster; few, and on this machine all, in this process.
 
-    Where `takes` has said that it will, the session has to last until then, and `over` is called afterwards.
+    Where `takes` has said that it will, the session has to last until then, and `over` is called afterwards. `failed`
+    takes why Spark did not decide rows that it was given: the rows are right all the same, and slower.
     """
 
-    def __init__(self, session: Session, over: Callable[[], None], least_rows: int = LEAST_ROWS) -> None:
+    def __init__(
+        self, session: Session, over: Callable[[], None], failed: Callable[[str], None], least_rows: int = LEAST_ROWS
+    ) -> None:
         self._session = session
         self._over = over
+        self._failed = failed
         self._least_rows = least_rows
         self.is_awaited = False
 
@@ -52,23 +57,27 @@ class SparkDecider:
 
     def _in_tasks(self, asked: Undecided) -> Iterator[GroupRows]:
         try:
-            yield from decided_in_tasks(self._session(), asked)
+            yield from decided_in_tasks(self._session(), asked, self._failed)
         finally:
             self._over()
 
 
 def decided_in_tasks(
-    spark: "SparkSession", asked: Undecided, rows_per_part: int = ROWS_PER_PART
+    spark: "SparkSession", asked: Undecided, failed: Callable[[str], None], rows_per_part: int = ROWS_PER_PART
 ) -> Iterator[GroupRows]:
-    """Yield each group's rows: usual ones decided here, all others by Spark, or here where it cannot."""
+    """Yield each group's rows: usual ones decided here, all others by Spark, or here where it cannot.
+
+    `failed` is told why it could not.
+    """
     ship_package(spark)
     size = min(MOST_PARTS, PARTS_PER_CORE * spark.sparkContext.defaultParallelism)
     known: Known = {}
-    before = None
+    before, is_lost = None, False
     for groups in _waves(asked, size * rows_per_part, known):
         parts = list(parts_of(replace(asked, groups=[case for case, rows in groups if rows is None]), rows_per_part))
         # A Spark that has failed is not asked again: each time it may take minutes to say so.
-        wave = _Wave([rows for _, rows in groups], parts, None if before and before.has_failed() else spark)
+        is_lost = is_lost or (before is not None and before.has_failed())
+        wave = _Wave([rows for _, rows in groups], parts, failed, None if is_lost else spark)
         yield from before.rows(known) if before else ()
         before = wave
     yield from before.rows(known) if before else ()
@@ -96,9 +105,16 @@ def _waves(asked: Undecided, most_rows: int, known: Known) -> Iterator[_Groups]:
 class _Wave:
     """Groups that are decided together: `usual` has the rows of a group, None where `parts` have it, in their order."""
 
-    def __init__(self, usual: list[GroupRows | None], parts: list[Undecided], spark: "SparkSession | None") -> None:
+    def __init__(
+        self,
+        usual: list[GroupRows | None],
+        parts: list[Undecided],
+        failed: Callable[[str], None],
+        spark: "SparkSession | None",
+    ) -> None:
         self._usual = usual
         self._parts = parts
+        self._failed = failed
         self._decided: Future[list[list[GroupRows]]] | None = None
         if spark is not None and parts:
             tasks = spark.sparkContext.parallelize(parts, len(parts)).map(_by_rules)
@@ -116,9 +132,11 @@ class _Wave:
 
     def _others(self) -> Iterator[GroupRows]:
         # All that they are decided by is here: an executor, or a whole Spark, that is lost costs time alone.
-        if self._decided is None or self._decided.exception() is not None:
-            return chain.from_iterable(map(_by_rules, self._parts))
-        return chain.from_iterable(self._decided.result())
+        if self._decided is not None:
+            if (error := self._decided.exception()) is None:
+                return chain.from_iterable(self._decided.result())
+            self._failed(last_line(error))
+        return chain.from_iterable(map(_by_rules, self._parts))
 
 
 def _by_rules(part: Undecided) -> list[GroupRows]:

@@ -197,7 +197,6 @@ def test_an_executor_that_is_killed_in_mid_comparison_changes_nothing(
     assert others
 
 
-@pytest.mark.usefixtures("only_in_tasks")
 def test_rows_that_a_cluster_decides_are_those_of_this_machine_also_where_an_executor_is_killed(
     standalone: Standalone,
 ) -> None:
@@ -206,9 +205,9 @@ def test_rows_that_a_cluster_decides_are_those_of_this_machine_also_where_an_exe
     spark = spark_session(standalone.url, settings(standalone))
     try:
         refuse_lacking(spark)
-        decider = SparkDecider(lambda: spark, lambda: None, least_rows=1)
+        decider = SparkDecider(lambda: spark, lambda: None, pytest.fail, least_rows=1)
         assert decider.takes(len(here)), "it is not this machine's own"
-        rows = decided_in_tasks(spark, undecided(request, survey), rows_per_part=200)
+        rows = decided_in_tasks(spark, undecided(request, survey), pytest.fail, rows_per_part=200)
         first = next(rows)
         killed, *others = standalone.executors()
         os.kill(killed, signal.SIGKILL)

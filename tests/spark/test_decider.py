@@ -33,11 +33,10 @@ class InTasks:
         self.spark = spark
 
     def decide(self, asked):
-        return decided_in_tasks(self.spark, asked, rows_per_part=40)
+        return decided_in_tasks(self.spark, asked, pytest.fail, rows_per_part=40)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.usefixtures("only_in_tasks")
 def test_a_plan_that_tasks_have_decided_is_the_same_to_the_byte(spark, kind):
     request, survey = random_survey(1, kind, groups=60)
     here, there = plan_of(request, survey, NOW), plan_of(request, survey, NOW, InTasks(spark))
@@ -70,9 +69,38 @@ def test_rows_are_the_same_where_a_worker_dies_and_where_all_that_try_do(spark, 
     cases[3] = replace(cases[3], priors={})
     here = PlanRows(decide(replace(asked, groups=cases)))
     cases[3] = replace(cases[3], priors=Deadly(tmp_path, times))
-    there = PlanRows(decided_in_tasks(spark, replace(asked, groups=cases), rows_per_part=40))
+    told: list[str] = []
+    there = PlanRows(decided_in_tasks(spark, replace(asked, groups=cases), told.append, rows_per_part=40))
     assert here == there
+    assert len(told) == (times == TRIES), told
+    assert all("Python worker exited unexpectedly" in why for why in told)
     assert len(list(tmp_path.iterdir())) == times, "as often as a worker died"
+
+
+class LostSpark:
+    """A context whose jobs fail at once; counts them."""
+
+    def __init__(self) -> None:
+        self.jobs, self.defaultParallelism, self.sparkContext = 0, 1, self
+
+    def parallelize(self, parts, count):
+        self.jobs += 1
+        return self
+
+    def map(self, function):
+        return self
+
+    def collect(self):
+        raise ConnectionRefusedError("the JVM is gone")
+
+
+def test_a_spark_that_is_lost_is_not_asked_for_wave_after_wave(monkeypatch):
+    monkeypatch.setattr("migrate.spark.decider.ship_package", lambda session: None)
+    asked, lost, told = undecided(*random_survey(6, "no-match", groups=200)), LostSpark(), []
+    here = PlanRows(decide(undecided(*random_survey(6, "no-match", groups=200))))
+    assert PlanRows(decided_in_tasks(lost, asked, told.append, rows_per_part=10)) == here
+    assert lost.jobs <= 3 and 1 <= len(told) <= lost.jobs, "two waves are under way at most"
+    assert set(told) == {"the JVM is gone"}
 
 
 def test_parts_hold_every_group_once_and_in_order_and_do_not_grow_with_the_plan():
@@ -96,7 +124,7 @@ def test_parts_hold_every_group_once_and_in_order_and_do_not_grow_with_the_plan(
 def test_many_rows_go_to_a_cluster_and_all_others_stay_here(master, rows, takes):
     ended = []
     session = SimpleNamespace(sparkContext=SimpleNamespace(master=master))
-    decider = SparkDecider(lambda: session, lambda: ended.append(True), least_rows=10)
+    decider = SparkDecider(lambda: session, lambda: ended.append(True), pytest.fail, least_rows=10)
     assert decider.takes(rows) == decider.is_awaited == takes
     if not takes:
         asked = undecided(*random_survey(4, "usual"))
@@ -110,7 +138,7 @@ def test_the_session_lasts_until_the_last_row_and_ends_then(spark, monkeypatch):
     ended = []
     monkeypatch.setattr("migrate.spark.decider.is_local", lambda master: False)
     monkeypatch.setattr("migrate.spark.decider.ship_package", lambda session: None)
-    decider = SparkDecider(lambda: spark, lambda: ended.append(True), least_rows=1)
+    decider = SparkDecider(lambda: spark, lambda: ended.append(True), pytest.fail, least_rows=1)
     request, survey = random_survey(5, "no-match", groups=30)
     assert decider.takes(len(survey.keys))
     rows = iter(decider.decide(undecided(request, survey)))
