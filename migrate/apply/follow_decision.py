@@ -28,6 +28,7 @@ class WhyNot(StrEnum):
     GRADE = "grade-outside-mandate"
     JAVA = "java-needed"
     CHANGED = "changed-meanwhile"
+    GONE = "gone-from-source"
     NOT_SET = "not-set"
 
 
@@ -101,17 +102,23 @@ def judge(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int)
         and _is_to_be_set(row, sight.standing.get(row.target_partition), memory.own.get(row.target_partition),
                           now_ms - allowed.refresh_ms)
     )  # fmt: skip
+    # An older write that stands there proves nothing: the one in doubt may have been appended, and show only later.
     proven = {
         place: standing
         for place, own in memory.own.items()
-        if own.last is not own.certain and (standing := sight.standing.get(place)) is not None and own.is_ours(standing)
+        if own.has_doubt and (standing := sight.standing.get(place)) is not None and same(standing, own.last)
     }
     return GroupVerdict(sight.group, to_set, proven=proven)
 
 
 def _is_to_be_set(row: Row, standing: Commit | None, own: OwnWrites | None, written_before_ms: int) -> bool:
-    """True if a row has to be written: it stands elsewhere, is not ours yet, or retention would take it."""
+    """True if a row has to be written: it stands elsewhere, is not ours yet, or retention would take it.
+
+    Also where a later write of ours is in doubt: only another one after it rules out that it shows yet.
+    """
     if not same(standing, row.target_commit) or own is None or not own.is_ours(standing):
+        return True
+    if own.has_doubt and not same(standing, own.last):
         return True
     return own.written_ms <= written_before_ms
 
@@ -124,10 +131,27 @@ def _refusal(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: i
         return _refused(sight, WhyNot.STATE, f"Its state on the target could not be read: {state or 'no answer'}.")
     if not is_without_members(state):
         return _refused(sight, WhyNot.ALIVE, f"It is {state.state} on the target: {state.some_members()}.")
-    for found in (_foreign(sight, memory, allowed, now_ms), _not_translated(sight, allowed), _backwards(sight, memory)):
+    for found in (
+        _unread(sight, memory),
+        _foreign(sight, memory, allowed, now_ms),
+        _not_translated(sight, allowed),
+        _backwards(sight, memory),
+    ):
         if found is not None:
             return found
     return None
+
+
+def _unread(sight: GroupSight, memory: GroupMemory) -> Refusal | None:
+    """Return the refusal of a group whose metadata could not be read: whether it is ours is not known then."""
+    for place in sorted({row.target_partition for row in sight.rows} | memory.own.keys()):
+        standing = sight.standing.get(place)
+        if standing is not None and standing.metadata == UNREAD_METADATA:
+            return _refused(sight, WhyNot.JAVA, f"{place} carries metadata on the target. {_ONLY_JAVA}")
+    return None
+
+
+_ONLY_JAVA = "Only Kafka's Java client reads and writes it byte for byte, and it could not be asked."
 
 
 def _foreign(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int) -> Refusal | None:
@@ -172,8 +196,7 @@ def _not_translated(sight: GroupSight, allowed: Allowed) -> Refusal | None:
             grade = "no grade" if row.grade is None else f"grade {row.grade}"
             return _refused(sight, WhyNot.GRADE, f"{row.subject} has {grade}: {row.sentence}")
         if UNREAD_METADATA in (row.target_metadata, row.target_prior_metadata):
-            sentence = f"{row.subject} carries metadata, which only Kafka's Java client reads and writes byte for byte."
-            return _refused(sight, WhyNot.JAVA, sentence)
+            return _refused(sight, WhyNot.JAVA, f"{row.subject} carries metadata. {_ONLY_JAVA}")
     return None
 
 

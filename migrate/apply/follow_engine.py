@@ -22,6 +22,8 @@ from migrate.apply.write import GroupWriter, read_commits
 from migrate.checks import checklist
 from migrate.checks.check import is_without_members
 from migrate.clock import Clock
+from migrate.commit_table import has_metadata
+from migrate.errors import ClusterError
 from migrate.model import CheckResult, Commits, Decision, Failure, Grade, GroupState, Level, Row, Scope
 from migrate.plan.build import judged
 from migrate.plan.rows import with_blocks
@@ -55,10 +57,12 @@ class FollowEdges:
 class FollowChoices:
     """How passes are made: what is asked for, what may be written, and how writing goes on.
 
+    `cluster_ids` are those of the mandate's source and target: what has another id is never read for, nor written.
     `moving_groups` are those that are written although their commits move without a member.
     """
 
     request: PlanRequest
+    cluster_ids: tuple[str, str]
     grades: frozenset[Grade]
     concurrency: int
     group_timeout_seconds: float
@@ -165,7 +169,7 @@ class Follower:
 
     def _survey(self) -> Survey:
         """Look at both clusters; twice where a topic was created anew, of which records were remembered."""
-        survey = take_survey(self._choices.request, self._edges.clusters(), self._clock, self._progress)
+        survey = self._look()
         before, self._topic_ids = (
             self._topic_ids,
             {"source": survey.source.topic_ids, "target": survey.target.topic_ids},
@@ -173,7 +177,15 @@ class Follower:
         if any(ids.get(topic, known) != known for side, ids in self._topic_ids.items()
                for topic, known in before.get(side, {}).items()):  # fmt: skip
             self._edges.forget()
-            return take_survey(self._choices.request, self._edges.clusters(), self._clock, self._progress)
+            return self._look()
+        return survey
+
+    def _look(self) -> Survey:
+        survey = take_survey(self._choices.request, self._edges.clusters(), self._clock, self._progress)
+        flow, planned = self._choices.request.flow, self._choices.cluster_ids
+        for alias, cluster_id, read in zip((flow.source.alias, flow.target.alias), planned,
+                                           (survey.source, survey.target), strict=True):  # fmt: skip
+            _refuse_other(alias, cluster_id, read.facts.cluster_id)
         return survey
 
     def _sights(self, survey: Survey) -> tuple[list[GroupSight], dict[str, Refusal]]:
@@ -192,7 +204,11 @@ class Follower:
                     "" if accepted else ", ".join(moving[:3]),
                 )
             )  # fmt: skip
-        return sights, without_rows(results, laid)
+        refused = without_rows(results, laid)
+        for group, memory in self._memory.groups.items():
+            if group not in laid.groups() and group not in refused and memory.written():
+                refused[group] = Refusal(memory.left or WhyNot.GONE, _GONE)
+        return sights, refused
 
     def _written(self, sights: Collection[GroupSight], verdicts: Collection[GroupVerdict]) -> _Writing:
         """Write, and read back."""
@@ -208,12 +224,18 @@ class Follower:
         rows = {verdict.group: verdict.to_set for verdict in verdicts if verdict.to_set}
         if not rows:
             return _Writing()
+        seen = {sight.group: sight for sight in sights}
+        # What is compared has to be read as it was at first, also in places that are not written now.
         with_metadata = [
-            g for g, of_group in rows.items() if any(r.target_metadata or r.target_prior_metadata for r in of_group)
+            group
+            for group, of_group in rows.items()
+            if any(row.target_metadata for row in of_group)
+            or has_metadata(seen[group].standing)
+            or self._memory.of(group).has_metadata
         ]
         target = self._edges.writing(journal.lock, with_metadata)
         try:
-            return self._write(journal, target, rows, {sight.group: sight for sight in sights})
+            return self._write(journal, target, rows, seen)
         finally:
             target.close()
 
@@ -266,6 +288,8 @@ class Follower:
         self, target: ClusterAdmin, rows: Mapping[str, tuple[Row, ...]], sights: Mapping[str, GroupSight]
     ) -> tuple[dict[str, Refusal], dict[str, Commits]]:
         """Read what is about to be written once more; return the groups that have changed, and what stands there."""
+        # Its client is a new one, and its brokers' names may lead elsewhere by now.
+        _refuse_other(target.alias, self._choices.cluster_ids[1], target.facts().cluster_id)
         states, commits = target.group_states(list(rows)), target.commits(list(rows))
         refused: dict[str, Refusal] = {}
         before: dict[str, Commits] = {}
@@ -285,6 +309,17 @@ class Follower:
                 if moved:
                     refused[group] = Refusal(WhyNot.CHANGED, f"{moved[0]} changed while the pass was made.")
         return refused, before
+
+
+def _refuse_other(alias: str, planned_id: str, cluster_id: str) -> None:
+    if planned_id and cluster_id != planned_id:
+        raise ClusterError(
+            f"{alias} is cluster {cluster_id} now, and the mandate is for {planned_id}: nothing was written.",
+            "Look where its bootstrap.servers lead. Each pass looks again.",
+        )
+
+
+_GONE = "It has no commit on the source any more: nothing keeps what stands on the target from expiring."
 
 
 def allowed_by(survey: Survey, grades: frozenset[Grade]) -> Allowed:

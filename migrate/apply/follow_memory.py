@@ -56,6 +56,11 @@ class OwnWrites:
         return (self.all or (None,))[-1]
 
     @property
+    def has_doubt(self) -> bool:
+        """True if a write of ours after the certain one may stand there, now or later."""
+        return self.last is not self.certain
+
+    @property
     def all(self) -> tuple[Commit, ...]:
         """All writes of ours that may stand there, oldest first."""
         return tuple(c for c in (self.certain, *self.doubtful, self.attempt) if c is not None)
@@ -91,6 +96,12 @@ class GroupMemory:
     prior: Mapping[TopicPartition, Commit | None] = field(default_factory=dict)
     own: Mapping[TopicPartition, OwnWrites] = field(default_factory=dict)
     left: str = ""
+
+    @property
+    def has_metadata(self) -> bool:
+        """True if something that we wrote, or that stood there first, carries metadata."""
+        first = (commit for commit in self.prior.values() if commit is not None)
+        return any(commit.metadata for commit in (*first, *(c for own in self.own.values() for c in own.all)))
 
     def written(self) -> dict[TopicPartition, OwnWrites]:
         """Return the places that were, or may have been, written."""

@@ -3,13 +3,13 @@
 Only our own writes are taken back: a place where something else stands by now is drift, as after an apply.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from migrate.apply.drift import UNDO
 from migrate.apply.follow_memory import FollowMemory, GroupMemory, OwnWrites
-from migrate.apply.history import JournalState
-from migrate.apply.undo import digest_of
+from migrate.apply.history import GroupTrace, JournalState
+from migrate.apply.undo import digest_of, groups_restored
 from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row, TopicPartition
 from migrate.plan.plan import FORMAT_VERSION, Plan
 from migrate.row_table import PlanRows
@@ -19,27 +19,23 @@ SourceTopicOf = Callable[[str], str | None]
 
 def groups_in_doubt(memory: FollowMemory) -> tuple[str, ...]:
     """Return the groups with a write that has no certain answer: what stands there decides what is undone."""
-    return tuple(sorted(g for g, m in memory.groups.items() if any(o.last is not o.certain for o in m.own.values())))
-
-
-def has_metadata(memory: GroupMemory) -> bool:
-    """True if something that we wrote, or that stood there first, carries metadata."""
-    first = (commit for commit in memory.prior.values() if commit is not None)
-    return any(commit.metadata for commit in (*first, *(c for own in memory.own.values() for c in own.all)))
+    return tuple(sorted(g for g, m in memory.groups.items() if any(o.has_doubt for o in m.own.values())))
 
 
 def undo_of_follow(
     plan: Plan, memory: FollowMemory, state: JournalState, standing: Mapping[str, Commits], names: SourceTopicOf,
-    now_ms: int, moved: str,
+    now_ms: int, moved: str, restored: Iterable[Mapping[str, GroupTrace]] = (),
 ) -> Plan:  # fmt: skip
     """Return the undo of all that was, or may have been, written under a mandate; without rows if nothing was.
 
     `standing` is what the groups in doubt have committed now. `names` gives the source topic that a topic is the copy
-    of. `moved` is what to do with offsets that consumers have moved since: "refuse" or "restore".
+    of. `moved` is what to do with offsets that consumers have moved since: "refuse" or "restore". `restored` are what
+    undos of this mandate did, as in `undo_plan`: what stands there now is a later plan's, though it may look like ours.
     """
+    done = groups_restored(restored)
     rows = [
         _row(group, place, own, memory.of(group), standing.get(group, {}), names)
-        for group in sorted(memory.groups)
+        for group in sorted(memory.groups.keys() - done)
         for place, own in sorted(memory.of(group).written().items())
     ]
     rows.sort(key=lambda row: row.key)
@@ -72,7 +68,7 @@ def _row(
     else:
         decision, reason = Decision.SET, "was-there"
         sentence = f"Back to {first.offset}, which was committed before `follow` began."
-    if own.last is not own.certain:
+    if own.has_doubt:
         reason = UNACKNOWLEDGED
         sentence += " A write of `follow` got no certain answer: it is written whatever is there now."
     return Row(

@@ -36,7 +36,7 @@ def undo_plan(
     other undos of this plan did: a group that one of them read back is left alone, for what is there now is a later
     plan's or a consumer's.
     """
-    done = {group for traces in restored for group, trace in traces.items() if trace.read_back}
+    done = groups_restored(restored)
     known: Known = {}
     tables = (
         _undo_table(to_write(of_group), trace, state.prior.get(group), known)
@@ -68,6 +68,11 @@ def undo_plan(
         sums={},
     )
     return Plan(header, rows)
+
+
+def groups_restored(restored: Iterable[Mapping[str, GroupTrace]]) -> set[str]:
+    """Return the groups that one of these undos read back as it had set them."""
+    return {group for traces in restored for group, trace in traces.items() if trace.read_back}
 
 
 def refuse_stale(undo: Plan, state: JournalState) -> None:

@@ -124,7 +124,7 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
     # A rollback knows what it restored itself; an undo plan has a journal of its own, which does not.
     restored = [*others.values(), *([state.rolled_back] if options["out"] is not None else [])]
     if plan.header.kind == STANDING:
-        undo = undo_of_mandate(plan, journal, state, flow, progress, options)
+        undo = undo_of_mandate(plan, journal, state, restored, flow, progress, options)
     else:
         undo = undo_plan(plan, state, clock.now_ms(), __version__, options["moved"], restored)
     loose = outside(plan, state)

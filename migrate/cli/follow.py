@@ -35,6 +35,7 @@ from migrate.plan.standing import (
     mandate_of,
     moving_groups,
     policies_of_mandate,
+    refuse_other_names,
     refuse_over,
 )
 from migrate.ports import Progress
@@ -48,6 +49,7 @@ def run_follow(path: Path, flow: Flow, progress: LineProgress, **options: Any) -
     plan, clock = read_plan(path), SystemClock()
     mandate = mandate_of(plan)
     refuse_earlier_format(plan, path)
+    refuse_other_names(plan, flow)
     approval = approved(plan, options["approve"], options["execute"])
     refuse_other_name(plan, path)
     signatures = signatures_beside(plan, path)
@@ -56,7 +58,8 @@ def run_follow(path: Path, flow: Flow, progress: LineProgress, **options: Any) -
         raise unsigned
     refuse_over(mandate, plan, clock.now_ms(), iso(mandate.until_ms))
     journal = FollowJournal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms)
-    if journal.read().is_spent:
+    state = journal.read()
+    if state.is_spent:
         raise Refused(
             f"Mandate {plan.short_fingerprint} is spent: what it wrote was rolled back. Nothing was written.",
             "Have a new one approved.",
@@ -76,7 +79,8 @@ def run_follow(path: Path, flow: Flow, progress: LineProgress, **options: Any) -
             "version": __version__,
             "signatures": [{"time": s.time, "name": s.name, "note": s.note} for s in signatures],
         }
-        with journal.open(FOLLOW, details) as writer:
+        # Reaching both clusters took its time: a rollback that ran meanwhile has spent the mandate.
+        with journal.open(FOLLOW, details, state.events) as writer:
             assert isinstance(writer, FollowWriter), "the journal of a mandate is written by its own writer"
             follower = Follower(choices, edges, writer.memory, writer, clock, telling)
             teller = _Teller(plan, path, options["every"] / 1000, telling)
@@ -125,6 +129,7 @@ def _choices(plan: Plan, flow: Flow, options: Mapping[str, Any]) -> FollowChoice
     )
     return FollowChoices(
         request=request,
+        cluster_ids=(plan.header.source_cluster_id, plan.header.target_cluster_id),
         grades=frozenset(map(Grade, mandate.grades)),
         concurrency=options["concurrency"],
         group_timeout_seconds=options["group_timeout"],

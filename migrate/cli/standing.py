@@ -1,13 +1,13 @@
 """`plan --standing`: a mandate for `follow`, written as a plan without rows; and the way back from what it wrote."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from migrate.apply.follow_journal import read_memory
-from migrate.apply.follow_undo import groups_in_doubt, has_metadata, undo_of_follow
-from migrate.apply.history import JournalState
+from migrate.apply.follow_undo import groups_in_doubt, undo_of_follow
+from migrate.apply.history import GroupTrace, JournalState
 from migrate.apply.journal import Journal
 from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.cli.export import time_of
@@ -31,11 +31,13 @@ from migrate.show.follow import mandate_lines
 from migrate.survey.policies import CommitsFrom, Policies, Rewind, Uncommitted, Untranslatable
 from migrate.text import many
 
-# What a mandate cannot have, by option, with the value that it has where nobody gave it.
+# What a mandate cannot have: by parameter, the option and the value that it has where nobody gave it.
 _NOT_STANDING = {
-    "source_down": False, "failback": False, "commits_from": str(CommitsFrom.ADMIN), "commits_as_of": None,
-    "no_match": False, "no_groups": False, "position_files": (), "spark_checkpoints": (), "sinks": (), "stateful": (),
-    "group_map": None, "by": "records",
+    "source_down": ("--source-down", False), "failback": ("--failback", False),
+    "commits_from": ("--commits-from", str(CommitsFrom.ADMIN)), "commits_as_of": ("--commits-as-of", None),
+    "no_match": ("--no-match", False), "no_groups": ("--no-groups", False), "position_files": ("--positions", ()),
+    "spark_checkpoints": ("--spark-checkpoint", ()), "sinks": ("--sink", ()), "stateful": ("--stateful", ()),
+    "group_map": ("--group-map", None), "by": ("--by", "records"),
 }  # fmt: skip
 
 
@@ -81,11 +83,11 @@ def _choices(policies: Policies) -> tuple[str, ...]:
 
 
 def _refuse_others(flow: Flow, policies: Policies, options: Mapping[str, Any]) -> None:
-    wrong = [name for name, usual in _NOT_STANDING.items() if options[name] != usual]
+    wrong = [option for name, (option, usual) in _NOT_STANDING.items() if options[name] != usual]
     if wrong:
-        named = ", ".join("--" + name.removesuffix("s").replace("_", "-") for name in wrong)
         raise UsageError(
-            f"--standing and {named} exclude each other.", "A mandate is for groups of the source; omit one of them."
+            f"--standing and {', '.join(wrong)} exclude each other.",
+            "A mandate is for groups of the source; omit one of them.",
         )
     if not flow.by_mm2:
         raise UsageError(
@@ -115,16 +117,22 @@ def _cluster_ids(flow: Flow, progress: Progress, options: Mapping[str, Any]) -> 
 
 
 def undo_of_mandate(
-    plan: Plan, journal: Journal, state: JournalState, flow: Flow, progress: Progress, options: Mapping[str, Any]
+    plan: Plan,
+    journal: Journal,
+    state: JournalState,
+    restored: Iterable[Mapping[str, GroupTrace]],
+    flow: Flow,
+    progress: Progress,
+    options: Mapping[str, Any],
 ) -> Plan:
-    """Return the undo of what was written under a mandate, as its journal remembers it.
+    """Return the undo of what was written under a mandate, as its journal remembers it, but for what is `restored`.
 
     Of a write that never got its answer the target is asked; raises `ClusterError` where it does not tell.
     """
     memory = read_memory(journal.path)
     standing: dict[str, Commits] = {}
     if doubts := groups_in_doubt(memory):
-        exact = [group for group in doubts if has_metadata(memory.of(group))]
+        exact = [group for group in doubts if memory.of(group).has_metadata]
         with apply_edges(flow, progress, bool(exact), options) as edges:
             admin = edges.exact_admin(edges.target, exact)
             progress.step(f"reading {many(len(doubts), 'group')} on {admin.alias}")
@@ -133,4 +141,4 @@ def undo_of_mandate(
                     raise ClusterError(f"The commits of group {group!r} could not be read: {answer}.", "Try again.")
                 standing[group] = answer
     names, now_ms = flow.policy.source_topic, SystemClock().now_ms()
-    return undo_of_follow(plan, memory, state, standing, names, now_ms, options["moved"])
+    return undo_of_follow(plan, memory, state, standing, names, now_ms, options["moved"], restored)

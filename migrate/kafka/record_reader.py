@@ -36,6 +36,7 @@ FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 REFUSED = "TOPIC_AUTHORIZATION_FAILED"
+REFUSED_SECONDS = 60.0
 
 
 class RecordReader:
@@ -51,8 +52,8 @@ class RecordReader:
         self._deadline_seconds = deadline_seconds
         self._value_bytes = 0
         self._has_large_batches = False
-        # Each new attempt at a topic that we may not read would wait some seconds for the client to tell.
-        self._refused: set[str] = set()
+        # By topic, until when it is not asked for again: each attempt waits some seconds for the client to tell.
+        self._refused: dict[str, float] = {}
 
     def close(self) -> None:
         """Close the clients; the reader cannot be used any more."""
@@ -157,10 +158,16 @@ class RecordReader:
                 if self._has_large_batches and reach is Reach.SHORT:
                     reach = Reach.LONG
                 waiting = self._pass(reach, waiting, problems)
-        self._refused |= {place.topic for place, problem in problems.items() if problem.reason == REFUSED}
+        until = SystemClock().monotonic() + REFUSED_SECONDS
+        for place, problem in problems.items():
+            if problem.reason == REFUSED:
+                self._refused.setdefault(place.topic, until)
         return problems
 
     def _known_refusals(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, Unreadable]:
+        # Somebody may have granted it since: who reads for days asks again.
+        now = SystemClock().monotonic()
+        self._refused = {topic: until for topic, until in self._refused.items() if now < until}
         return {place: Unreadable(REFUSED) for place in places if place.topic in self._refused}
 
     def _pass(

@@ -15,7 +15,15 @@ from migrate.match.comparison import Comparison, Limits, Listener
 from migrate.match.equality import Equality
 from migrate.match.fetch_plan import cost_of, plan_fetch
 from migrate.match.matcher import matching
-from migrate.match.protocol import MATCH_LIMIT, RECORDS_CHANGED, ChainOf, PartitionAnswer, PartitionQuestion, Work
+from migrate.match.protocol import (
+    MATCH_LIMIT,
+    RECORDS_CHANGED,
+    ChainOf,
+    Matched,
+    PartitionAnswer,
+    PartitionQuestion,
+    Work,
+)
 from migrate.match.sync_only import guarding
 from migrate.match.task import Fetched, Matching, OpenReaders, match_partitions
 from migrate.model import TopicPartition
@@ -74,7 +82,9 @@ class HereComparer:
                     listener.advance(len(fresh), len(questions))
         answers = known | fresh
         self._answered = {
-            work.source: (work, answers[work.source]) for work in works if work.source not in plan.left_out
+            work.source: (work, answers[work.source])
+            for work in works
+            if work.source not in plan.left_out and _holds(answers[work.source])
         }
         return Comparison(answers, equalities, plan.estimate, *fetched)
 
@@ -97,6 +107,11 @@ class HereComparer:
             if calibration.anchors and calibration.equality is not None:
                 self._calibrations[calibration.topic] = calibration
         return found
+
+
+def _holds(answer: PartitionAnswer) -> bool:
+    """True if another reading of the same logs would say the same: what was not readable may be by then."""
+    return all(isinstance(place, Matched) or place.reason == MATCH_LIMIT for place in answer.places.values())
 
 
 def _equality(calibration: Calibration | None) -> Equality | None:

@@ -12,7 +12,7 @@ from migrate import __version__
 from migrate.checks.registry import parse_waiver
 from migrate.errors import Refused, UsageError
 from migrate.match.comparison import Limits
-from migrate.mm2.flow import Flow
+from migrate.mm2.flow import Flow, RuntimeWord
 from migrate.mm2.settings import java_pattern
 from migrate.model import Grade
 from migrate.plan.header import flow_names
@@ -22,6 +22,23 @@ from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Rewind, parse_untranslatable
 
 LONGEST_MS = 30 * 24 * 3_600_000
+# What says which topics are read and written, and by whose syncs; brokers, versions and addresses may change.
+NAMES = (
+    "replication_policy", "separator", "offset_syncs_location", "checkpoints_topic", "offset_syncs_topic",
+    str(RuntimeWord.REPLICATOR), str(RuntimeWord.GROUP_SYNC),
+)  # fmt: skip
+
+
+def refuse_other_names(plan: Plan, flow: Flow) -> None:
+    """Raise `Refused` where a mandate would be followed by other names than those that were approved."""
+    planned, now = plan.header.flow, flow_names(flow)
+    for word in NAMES:
+        if (approved := planned.get(word, "")) != (given := now.get(word, "")):
+            raise Refused(
+                f"The mandate was approved with {word} {approved or 'unknown'}, and here it is {given or 'unknown'}.",
+                "Give the MM2 configuration that it was made with (environment variables count as well), or have a new "
+                "mandate approved.",
+            )
 
 
 def parse_grades(text: str) -> tuple[Grade, ...]:

@@ -85,7 +85,7 @@ class FollowScene:
         )  # fmt: skip
         grades = frozenset(map(Grade, self.plan.header.mandate.grades))
         moving = moving_groups(self.plan.header.mandate)
-        choices = FollowChoices(request, grades, 100, 1.0, moving)
+        choices = FollowChoices(request, ("id-a", "id-b"), grades, 100, 1.0, moving)
         edges = FollowEdges(self._clusters, lambda lock, groups: self.target, self._forget)
         self._writer = self.journal.open("follow", {"plan": self.plan.fingerprint}) if execute else None
         memory = self._writer.memory if self._writer else read_memory(self.journal.path)

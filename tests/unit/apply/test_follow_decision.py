@@ -97,10 +97,24 @@ def test_a_reset_on_the_source_takes_our_own_write_back() -> None:
 def test_a_write_in_doubt_counts_as_ours_whether_it_was_made_or_not() -> None:
     own = OwnWrites(Commit(600)).begun(Commit(650), 0).in_doubt()
     memory = GroupMemory({PLACE: None}, {PLACE: own})
-    for stands in (600, 650):
+    for stands, proven in ((600, {}), (650, {PLACE: Commit(650)})):
         verdict = judge(sight(row(10), standing={PLACE: Commit(stands)}), memory, ALLOWED, 0)
-        assert verdict.to_set and verdict.proven == {PLACE: Commit(stands)}
+        assert verdict.to_set and verdict.proven == proven
     assert why(sight(row(10), standing={PLACE: Commit(620)}), memory) == WhyNot.WRITTEN
+
+
+def test_while_a_later_write_is_in_doubt_the_older_one_is_written_again_and_so_made_the_last() -> None:
+    own = OwnWrites(Commit(600)).begun(Commit(650), 0).in_doubt()
+    seen, memory = sight(row(600), standing={PLACE: Commit(600)}), GroupMemory({PLACE: None}, {PLACE: own})
+    verdict = judge(seen, memory, ALLOWED, 0)
+    assert [r.target_offset for r in verdict.to_set] == [600]
+
+
+def test_metadata_that_could_not_be_read_accuses_nobody() -> None:
+    unread = Commit(500, UNREAD_METADATA)
+    memory = GroupMemory({PLACE: None}, {PLACE: OwnWrites(Commit(500, "m"))})
+    refused = judge(sight(row(500), standing={PLACE: unread}), memory, ALLOWED, 0).refused
+    assert refused is not None and refused.reason == WhyNot.JAVA and not refused.is_final
 
 
 def test_a_first_write_that_was_never_made_leaves_what_stood_there_before() -> None:

@@ -1,5 +1,6 @@
 """Passes of `follow` on clusters in memory: what reaches B, what is never written, and the way back from all of it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -194,6 +195,60 @@ def test_killed_amid_a_write_the_way_back_is_exact_whether_it_was_made_or_not(sc
     assert scene.on_b("g")["A.t", 0] == (70 if written else 55)
     assert scene.rollback().exit_code == 0
     assert (scene.on_b("g"), scene.on_b("h")) == ({("A.t", 0): 5}, {})
+
+
+def test_a_write_that_shows_only_later_is_not_taken_for_undone(scene):
+    """The coordinator had appended it, and moved before it was seen: a reading of the older offset proves nothing."""
+    scene.target.commit("g", "A.t", 0, 55)
+    scene.look()
+    scene.source.commit("g", "t", 0, 70)
+    scene.target.script("alter", "g", Script(Failure("COORDINATOR_NOT_AVAILABLE", "moved", False, True), late=True))
+    scene.look()
+
+    def silent(call: str) -> None:
+        if call == "states" and scene.target.calls["states"] == looks:
+            raise ClusterError("B does not answer.", "Try again.")
+
+    looks = scene.target.calls["states"] + 2  # those of the pass itself
+    scene.target.on_call = silent
+    with pytest.raises(ClusterError):
+        scene.look()
+    scene.target.on_call = lambda call: None
+    own = read_memory(scene.journal.path).of("g").own[T0]
+    assert (own.certain, own.doubtful) == (Commit(55), (Commit(70),))
+    (row,) = [row for row in scene.undo().rows if row.group == "g" and row.partition == 0]
+    assert row.needs_acknowledgement
+    assert scene.rollback().exit_code == 0
+    assert scene.target.unseen["g"] == [], "written over, so that it cannot show any more"
+    assert scene.on_b("g") == {("A.t", 0): 55}
+
+
+def test_a_group_that_has_no_commit_on_the_source_any_more_is_named_and_never_left_out_in_silence(scene):
+    scene.look()
+    scene.source.offsets.pop("h")
+    assert reasons(scene.look()) == {"h": WhyNot.GONE} and scene.on_b("h") == H
+
+
+def test_another_cluster_under_the_same_name_is_neither_read_for_nor_written(scene):
+    scene.look()
+    scene.source.commit("g", "t", 0, 70)
+    scene.target.cluster_id = "another"
+    with pytest.raises(ClusterError, match="B is cluster another now, and the mandate is for id-b"):
+        scene.look()
+    assert scene.on_b("g") == G
+    scene.target.cluster_id = "id-b"
+    assert scene.look().refused == {} and scene.on_b("g")["A.t", 0] == 70
+
+
+def test_groups_with_metadata_anywhere_are_read_byte_for_byte_before_they_are_written(scene):
+    asked = []
+    scene.source.commit("g", "t", 0, 55, "m")
+    scene.look()
+    scene.source.commit("g", "t", 1, 61)
+    follower = scene._follower
+    edges = follower._edges
+    follower._edges = replace(edges, writing=lambda lock, groups: asked.append(groups) or edges.writing(lock, groups))
+    assert scene.look().rows_set == 1 and asked == [["g"]], "only the partition without metadata has moved"
 
 
 def test_a_rollback_leaves_what_somebody_else_put_there(scene):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from migrate.apply.follow_undo import groups_in_doubt, has_metadata
+from migrate.apply.follow_undo import groups_in_doubt
 from migrate.model import UNACKNOWLEDGED, Commit, Decision, Failure
 from tests.fakes import Crash, Script
 from tests.unit.followscene import T0, T1, FollowScene
@@ -52,7 +52,7 @@ def test_only_a_group_in_doubt_or_with_metadata_needs_to_be_looked_at(tmp_path):
     scene.target.commit("h", "A.u", 0, 3, "m")
     scene.look()
     memory = scene._writer.memory
-    assert groups_in_doubt(memory) == () and has_metadata(memory.of("h")) and not has_metadata(memory.of("g"))
+    assert groups_in_doubt(memory) == () and memory.of("h").has_metadata and not memory.of("g").has_metadata
     scene._writer.expect({"g": {T0: Commit(70)}})
     scene._writer.intend({"g": {T0: 70}})
     assert groups_in_doubt(memory) == ("g",)

@@ -180,6 +180,53 @@ def test_another_cluster_than_that_of_the_mandate_is_refused(night):
     assert ran.exit_code == 3 and "another" in ran.output and night.scene.target.writes == 0
 
 
+def test_other_names_than_those_that_were_approved_are_refused(night, monkeypatch):
+    plan = night.mandate()
+    monkeypatch.setenv("MM2_MIGRATE_REPLICATION_POLICY", "identity")
+    ran = night.follow(plan=plan)
+    assert ran.exit_code == 3 and night.scene.target.writes == 0
+    assert "approved with replication_policy default, and here it is identity" in " ".join(ran.output.split())
+
+
+def test_a_rollback_that_ran_while_it_was_starting_is_not_forgotten(night, monkeypatch):
+    plan = night.mandate()
+    night.follow(plan=plan)
+    undo = ("--approve", plan.fingerprint, "--execute")
+    began = follow_module.follow_edges_of
+
+    @contextmanager
+    def rolled_back_meanwhile(*arguments):
+        with began(*arguments) as edges:
+            assert run("rollback", str(night.path), *night.words, *undo).exit_code == 0
+            yield edges
+
+    monkeypatch.setattr(follow_module, "follow_edges_of", rolled_back_meanwhile)
+    ran = night.follow(plan=plan)
+    assert ran.exit_code == 3 and "Another run worked on" in ran.output
+    monkeypatch.setattr(follow_module, "follow_edges_of", began)
+    assert "is spent" in night.follow(plan=plan).output and night.scene.on_b("g") == {}
+
+
+def test_what_an_undo_plan_has_restored_is_a_later_plans_by_now_and_stays(night):
+    plan = night.mandate()
+    night.follow(plan=plan)
+    saved = night.folder / "undo.plan"
+    assert run("rollback", str(night.path), *night.words, "--out", str(saved)).exit_code == 0
+    undo = read_plan(saved)
+    approved = ("--approve", undo.fingerprint, "--execute")
+    assert run("apply", str(saved), *night.words, *approved).exit_code == 0 and night.scene.on_b("g") == {}
+    for partition, offset in ((0, 55), (1, 60)):
+        night.scene.target.commit("g", "A.t", partition, offset)
+    rolled = run("rollback", str(night.path), *night.words, "--approve", plan.fingerprint, "--execute")
+    assert night.scene.on_b("g") == G and "NOTHING TO UNDO" in rolled.stdout
+
+
+def test_an_option_that_a_mandate_cannot_have_is_named_as_it_is_written(night, tmp_path):
+    (tmp_path / "p.csv").write_text("holder,topic,partition,offset\n")
+    assert "--standing and --no-groups exclude" in night.plan("--no-groups").output
+    assert "--standing and --positions exclude" in night.plan("--positions", str(tmp_path / "p.csv")).output
+
+
 def test_a_plan_of_rows_is_not_followed_and_no_mandate_no_rehearsal(night):
     night.mandate()
     assert run("status", *night.words, "--rehearsal", str(night.path)).exit_code == 2

@@ -32,7 +32,7 @@ def undone(scene):
     scene.die()
     journal = Journal(scene.journal.path, scene.plan.fingerprint, scene.clock.now_ms)
     options = {"moved": "refuse"}
-    return undo_of_mandate(scene.plan, journal, journal.read(), scene.flow, NoProgress(), options)
+    return undo_of_mandate(scene.plan, journal, journal.read(), (), scene.flow, NoProgress(), options)
 
 
 def killed_amid_a_write(scene):

@@ -58,6 +58,13 @@ def test_what_has_not_moved_is_not_read_again_and_what_has_is():
     assert flow.place_of(60).target_offset == 65 and flow.reads > before
 
 
+def test_what_could_not_be_read_is_asked_for_again():
+    flow = Flow(unreadable={TopicPartition("t", 0): "TOPIC_AUTHORIZATION_FAILED"})
+    assert "TOPIC_AUTHORIZATION_FAILED" in flow.place_of().reason
+    flow.reader = {}
+    assert flow.place_of().target_offset == 62
+
+
 def test_what_was_forgotten_is_read_anew():
     flow = Flow()
     flow.place_of()
