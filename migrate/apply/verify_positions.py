@@ -5,7 +5,7 @@ The folder is read by `migrate.survey.positions.PositionReader`; what it says is
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, MigrateError, UsageError
@@ -18,24 +18,36 @@ from migrate.text import many, name, some
 class PositionStanding(StrEnum):
     """Where a checkpoint stands against the plan: at its offset, beyond it, before it, or without the partition.
 
-    `LEFT_OUT` is what the plan gives no offset to set, so that nothing can be said of it.
+    What is beyond has `MOVED_ON` only from the plan's offset or one before it: a query that began later (`SKIPPED`)
+    never reads what lies between. Where the folder no longer says where it began, that is not visible. `LEFT_OUT` is
+    what the plan gives no offset to set, so that nothing can be said of it.
     """
 
     EQUAL = "equal"
     MOVED_ON = "moved-on"
+    SKIPPED = "skipped"
     BEHIND = "behind"
     ABSENT = "absent"
+    NOT_VISIBLE = "not-visible"
     LEFT_OUT = "left-out"
+
+
+NOT_AS_PLANNED = (PositionStanding.SKIPPED, PositionStanding.BEHIND, PositionStanding.ABSENT)
+NOT_KNOWN = (PositionStanding.NOT_VISIBLE, PositionStanding.LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True)
 class PositionFinding:
-    """One planned position and what a folder has in its place; `seen` is None where it has none."""
+    """One planned position and what a folder has in its place; `seen` is None where it has none.
+
+    `began` is where the query went on from on the target, None where the folder does not say.
+    """
 
     row: Row
     origin: str
     batch: int | None
     seen: int | None
+    began: int | None = None
 
     @property
     def standing(self) -> PositionStanding:
@@ -44,10 +56,12 @@ class PositionFinding:
             return PositionStanding.LEFT_OUT
         if self.seen is None:
             return PositionStanding.ABSENT
-        planned = self.row.target_offset or 0
-        if self.seen == planned:
-            return PositionStanding.EQUAL
-        return PositionStanding.MOVED_ON if self.seen > planned else PositionStanding.BEHIND
+        planned = self.row.target_offset
+        if self.seen <= planned:
+            return PositionStanding.EQUAL if self.seen == planned else PositionStanding.BEHIND
+        if self.began is None:
+            return PositionStanding.NOT_VISIBLE
+        return PositionStanding.MOVED_ON if self.began <= planned else PositionStanding.SKIPPED
 
     @property
     def sentence(self) -> str:
@@ -58,6 +72,18 @@ class PositionFinding:
                 return f"{where} has next offset {planned}, as planned"
             case PositionStanding.MOVED_ON:
                 return f"{where} has next offset {self.seen}, moved on by {many((self.seen or 0) - planned, 'offset')}"
+            case PositionStanding.SKIPPED:
+                began = self.began or 0
+                return (
+                    f"{where} has next offset {self.seen}, and the query began at {began}: it never reads the "
+                    f"{many(began - planned, 'offset')} from the planned {planned} on"
+                )
+            case PositionStanding.NOT_VISIBLE:
+                beyond = many((self.seen or 0) - planned, "offset")
+                return (
+                    f"{where} has next offset {self.seen}, {beyond} beyond the planned {planned}; where the query "
+                    "began is not visible any more"
+                )
             case PositionStanding.BEHIND:
                 return f"{where} has next offset {self.seen}, {planned - (self.seen or 0)} before the planned {planned}"
             case PositionStanding.LEFT_OUT:
@@ -87,13 +113,17 @@ class PositionVerification:
     findings: tuple[PositionFinding, ...] = ()
     unread: tuple[UnreadCheckpoint, ...] = ()
 
+    def holders(self) -> set[str]:
+        """Return those of which a folder was named."""
+        return {finding.row.group for finding in self.findings} | {unread.holder for unread in self.unread}
+
     @property
     def exit_code(self) -> int:
-        """1 if a position is behind or absent, or a folder was not read; 4 if the plan gave some no offset; else 0."""
+        """1 if a position is not as planned, or a folder was not read; 4 if one cannot be told; else 0."""
         standings = counted(self.findings)
-        if self.unread or standings[PositionStanding.BEHIND] or standings[PositionStanding.ABSENT]:
+        if self.unread or any(standings[standing] for standing in NOT_AS_PLANNED):
             return EXIT_FAILED
-        return EXIT_PARTLY if standings[PositionStanding.LEFT_OUT] else EXIT_DONE
+        return EXIT_PARTLY if any(standings[standing] for standing in NOT_KNOWN) else EXIT_DONE
 
 
 def read_checkpoints(
@@ -122,12 +152,48 @@ def verify_positions(plan: Plan, reads: Iterable[PositionsRead | UnreadCheckpoin
         if isinstance(read, UnreadCheckpoint):
             unread.append(read)
             continue
-        seen = {(p.topic, p.partition): p.source_next for p in read.positions}
-        found += [
-            PositionFinding(row, read.origin, read.batch, seen.get((row.target_topic, row.partition)))
-            for row in plan.holders()[read.holder]
-        ]
+        seen, began, copied = (
+            {(p.topic, p.partition): p.source_next for p in positions}
+            for positions in (read.positions, read.began, read.asked_batch)
+        )
+        for row in plan.holders()[read.holder]:
+            place = row.target_topic, row.partition
+            start = _start(row, began.get(place), copied.get(place))
+            found.append(PositionFinding(row, read.origin, read.batch, seen.get(place), start))
     return PositionVerification(tuple(found), tuple(unread))
+
+
+def _start(row: Row, began: int | None, copied: int | None) -> int | None:
+    """Return where a query went on from on the target, None where that cannot be told.
+
+    `began` is where a new checkpoint begins, `copied` what the planned batch has in a folder that is a copy.
+    """
+    if copied is not None and copied == row.target_offset:
+        return copied
+    if row.source_topic == row.target_topic and copied == row.source_committed:
+        # A copy of the source's own folder, whose batch was not replaced by the rewritten one.
+        return copied
+    return began
+
+
+def asked_of(plan: Plan, checkpoints: Iterable[CheckpointAsked]) -> list[CheckpointAsked]:
+    """Return the folders with the batch that the plan translated, which a copy has at the planned offsets.
+
+    Raises `UsageError` for a name that no holder of the plan has, and for the folder that was translated itself.
+    """
+    origins = {origin.holder: origin for origin in plan.header.positions if origin.holder}
+    asked = []
+    for checkpoint in checkpoints:
+        refuse_unknown_holders(plan, [checkpoint.holder])
+        origin = origins.get(checkpoint.holder)
+        if origin is not None and origin.origin == checkpoint.url:
+            raise UsageError(
+                f"--spark-checkpoint {name(checkpoint.holder)}: {checkpoint.url} is the folder of the query on the "
+                "source, which was translated.",
+                "Name the folder of the query on the target.",
+            )
+        asked.append(replace(checkpoint, batch=None if origin is None else origin.batch))
+    return asked
 
 
 def refuse_unknown_holders(plan: Plan, holders: Iterable[str]) -> None:
@@ -138,6 +204,12 @@ def refuse_unknown_holders(plan: Plan, holders: Iterable[str]) -> None:
                 f"--spark-checkpoint {name(holder)}: the plan has no holder of that name.",
                 f"Holders: {some(map(name, plan.holders()), 5) or 'none'}.",
             )
+
+
+def not_looked_at(plan: Plan, verified: PositionVerification | None) -> tuple[str, ...]:
+    """Return the holders of the plan that no folder was named of, in its order."""
+    named = set() if verified is None else verified.holders()
+    return tuple(holder for holder in plan.holders() if holder not in named)
 
 
 def counted(findings: Iterable[PositionFinding]) -> Counter[PositionStanding]:

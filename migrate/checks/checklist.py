@@ -47,16 +47,17 @@ def run_on_positions(
 ) -> tuple[CheckResult, ...]:
     """Return what the checks say of positions, beside what they have said of groups; `facts` are of these alone.
 
-    What is known already of a topic or a cluster is not said again.
+    What is said already of a topic or a cluster is not said again, unless another thing is seen of these: their rows
+    may be others.
     """
-    said = {(c.check, c.scope, c.subject) for c in of_groups if c.level is not Level.PASS}
+    said = {(c.check, c.scope, c.subject, c.seen) for c in of_groups if c.level is not Level.PASS}
     results = []
     of_positions = (judged for judged in JUDGES if all(check.holds_for_positions for check in judged.checks))
     for judged in of_positions if held else ():
         for result in judged.judge(facts, held, policies):
             if result.level is Level.PASS and result.scope is not Scope.HOLDER:
                 results.append(replace(result, subject=f"{result.subject} of positions"))
-            elif (result.check, result.scope, result.subject) not in said:
+            elif (result.check, result.scope, result.subject, result.seen) not in said:
                 results.append(_waived(result, policies))
     return tuple(results)
 

@@ -20,8 +20,8 @@ from migrate.apply.undo import undo_plan
 from migrate.apply.verify import Known, joint_exit_code, verify, with_members
 from migrate.apply.verify_positions import (
     PositionVerification,
+    asked_of,
     read_checkpoints,
-    refuse_unknown_holders,
     unread,
     verify_positions,
 )
@@ -44,7 +44,7 @@ from migrate.row_table import PlanRows
 from migrate.show.apply import Typed, apply_lines, elsewhere_lines
 from migrate.show.formats import select
 from migrate.show.verify import proof_lines, verify_document, verify_lines
-from migrate.show.verify_positions import position_lines
+from migrate.show.verify_positions import left_out_lines, position_lines
 from migrate.survey.positions import CheckpointAsked
 from migrate.survey.renamed import TargetNames, renamed_facts
 from migrate.text import many, shell_word
@@ -227,8 +227,7 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
     refuse_standing(plan, "verify")
     if plan.header.kind == UNDO and options["records"]:
         raise UsageError(f"{path} is an undo: it restores what was there, and translates nothing.", "Omit --records.")
-    checkpoints = checkpoints_of(options["spark_checkpoints"])
-    refuse_unknown_holders(plan, [asked.holder for asked in checkpoints])
+    checkpoints = asked_of(plan, checkpoints_of(options["spark_checkpoints"]))
     if checkpoints:
         parse_spark_conf(options["spark_conf"])  # wrong use is said before the target is read
     flow = _roles(flow, plan)
@@ -269,7 +268,7 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
         lines += ["", *proof_lines(proof, plan, options["width"], options["colour"])]
     if held is not None:
         lines += ["", *position_lines(held, options["width"], options["colour"])]
-    return lines, code
+    return [*lines, *left_out_lines(plan, held, options["width"])], code
 
 
 def _verified_positions(

@@ -17,9 +17,11 @@ from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
 from migrate.plan.standing import refuse_standing
 from migrate.show.positions import (
+    EVERY_PARTITION,
     FORMATS_OF_POSITIONS,
     OF_ONE_HOLDER,
     SPARK_CHECKPOINT,
+    HolderPositions,
     beside,
     by_holder,
     csv_of_positions,
@@ -53,10 +55,11 @@ def positions(plan: Path, holders: tuple[str, ...], form: str, side: str, out: P
     refuse_standing(made, "positions")
     chosen = _matching(made, holders)
     rows = selected(made, chosen)
+    held = by_holder(rows, Side(side), chosen or made.holders())
     if form == SPARK_CHECKPOINT:
-        _write_checkpoints(made, rows, Side(side), out)
+        _write_checkpoints(made, rows, [one.holder for one in held], Side(side), out)
     else:
-        _print(made, rows, form, Side(side), out)
+        _print(made, rows, held, form, Side(side), out)
     for line in beside(made, form, rows, chosen):
         click.echo(line, err=True)
     return 0
@@ -78,9 +81,10 @@ def _matching(plan: Plan, patterns: Sequence[str]) -> list[str]:
     return [holder for holder in plan.holders() if holder in chosen]
 
 
-def _print(plan: Plan, rows: Sequence[Row], form: str, side: Side, out: Path | None) -> None:
-    held = by_holder(rows, side)
-    if form == "spark" and side is Side.TARGET:
+def _print(
+    plan: Plan, rows: Sequence[Row], held: list[HolderPositions], form: str, side: Side, out: Path | None
+) -> None:
+    if form in EVERY_PARTITION and side is Side.TARGET:
         held = [on_every_partition(plan, one) for one in held]
     if form in OF_ONE_HOLDER and len(held) > 1:
         if out is None:
@@ -94,7 +98,7 @@ def _print(plan: Plan, rows: Sequence[Row], form: str, side: Side, out: Path | N
                 file.writelines(f"{line}\n" for line in OF_ONE_HOLDER[form](one))
         return
     if form in OF_ONE_HOLDER:
-        lines = list(OF_ONE_HOLDER[form](held[0])) if held else []
+        lines = list(OF_ONE_HOLDER[form](held[0]))
     elif form == "kcg":
         lines = [line for one in held for line in kcg(one)]
     else:
@@ -107,13 +111,12 @@ def _print(plan: Plan, rows: Sequence[Row], form: str, side: Side, out: Path | N
         file.writelines(f"{line}\n" for line in lines)
 
 
-def _write_checkpoints(plan: Plan, rows: Sequence[Row], side: Side, out: Path | None) -> None:
+def _write_checkpoints(plan: Plan, rows: Sequence[Row], holders: Sequence[str], side: Side, out: Path | None) -> None:
     if out is None or side is not Side.TARGET:
         raise UsageError(
             f"--format {SPARK_CHECKPOINT} writes files for the target: it needs --out FOLDER, and no --side.",
             "Name a folder that does not exist yet; the query's own folder is never written.",
         )
-    holders = list(dict.fromkeys(row.group for row in rows))
     batches = {holder: rewritten_batch(plan, holder, [r for r in rows if r.group == holder]) for holder in holders}
     _make_folder(out)
     for holder, (number, content) in batches.items():

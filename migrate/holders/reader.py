@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from migrate.errors import ClusterError, UsageError
 from migrate.model import HolderKind
 from migrate.survey.positions import CheckpointAsked, HeldPosition, PositionsRead, parse_csv, parse_json_lines
-from migrate.survey.spark_offsets import batches, kafka_offsets
+from migrate.survey.spark_offsets import batches, kafka_began, kafka_offsets
 from migrate.text import name
 
 if TYPE_CHECKING:
@@ -68,15 +68,38 @@ class HolderReader:
                 where = f"{asked.url}/offsets/{found.begun}"
                 ends = _positions_of(asked.holder, _decoded(self._content(where), where), where)
             stateful = bool(self._names(f"{asked.url}/state"))
+            began = self._began(asked)
+            earlier: tuple[HeldPosition, ...] = ()
+            if str(asked.batch) in begun:
+                where = f"{asked.url}/offsets/{asked.batch}"
+                earlier = _positions_of(asked.holder, _decoded(self._content(where), where), where)
         digest = hashlib.sha256(f"{found.finished} {found.begun}\n{content}".encode()).hexdigest()
         return PositionsRead(
             asked.url, HolderKind.SPARK_CHECKPOINT, positions, digest, asked.holder, found.finished, content,
-            found.begun, stateful, ends,
+            found.begun, stateful, ends, began, earlier,
         )  # fmt: skip
 
+    def _began(self, asked: CheckpointAsked) -> tuple[HeldPosition, ...]:
+        """Return what the sources of a query began at: the furthest where two have a partition."""
+        began: dict[tuple[str, int], int] = {}
+        for source in self._names(f"{asked.url}/sources"):
+            if "0" in self._names(f"{asked.url}/sources/{source}"):
+                content = self._content(f"{asked.url}/sources/{source}/0").decode("utf-8", "replace")
+                for topic, partitions in kafka_began(content).items():
+                    for partition, offset in partitions.items():
+                        began[topic, partition] = max(offset, began.get((topic, partition), offset))
+        return tuple(HeldPosition(asked.holder, *place, offset) for place, offset in sorted(began.items()))
+
     def remembers_batches(self, sink: str) -> bool:
-        """Return whether Spark's file sink keeps its log of batches in a folder; one that is not there has none."""
+        """Return whether Spark's file sink keeps its log of batches in a folder; raises `UsageError` for no folder."""
         with self._reporting(sink):
+            with self._at(sink) as (files, path):
+                if not files.exists(path):
+                    raise UsageError(
+                        f"--sink {name(sink)}: there is no such folder, so nothing is known of where the query writes "
+                        "to.",
+                        "Name the folder that the query writes to.",
+                    )
             return bool(self._names(f"{sink}/{SINK_LOG}"))
 
     def _text(self, origin: str) -> tuple[tuple[HeldPosition, ...], str]:

@@ -65,7 +65,9 @@ def _with_open_batch(row: Row, batch: int, end: Row | None) -> Row:
 def origins(held: HeldPositions) -> tuple[PositionOrigin, ...]:
     """Return where positions were read, as the header has it."""
     return tuple(
-        PositionOrigin(r.origin, str(r.kind), r.holder, r.sha256, r.batch, len(r.positions), r.content)
+        PositionOrigin(
+            r.origin, str(r.kind), r.holder, r.sha256, r.batch, len(r.positions), r.content, r.holder in held.stateful
+        )
         for r in held.reads
     )
 
@@ -145,8 +147,11 @@ def _moved(held: HeldPositions) -> dict[str, str]:
 def _differing(held: HeldPositions, survey: Survey) -> dict[str, tuple[str, ...]]:
     """Return, by holder, where the group of its name has committed something else, or nothing."""
     differing = {}
+    selected = survey.selected
+    # Filters choose which groups move; what a holder is compared with is there all the same.
+    live = selected.unfiltered if selected.as_of is None else selected.live
     for holder, table in held.commits.groups().items():
-        commits = survey.selected.live.get(holder)
+        commits = live.get(holder)
         if commits is not None and (places := _differences(table, commits)):
             differing[holder] = places
     return differing

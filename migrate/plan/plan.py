@@ -58,7 +58,8 @@ class PositionOrigin:
 
     `kind` is a `HolderKind`. `holder` is "" for a file, which may be of several. `sha256` is over what was read.
     `batch` is that of a Spark checkpoint that was translated, None for a file; `content` is the text of that batch's
-    file, which a rewritten one is made from, "" for a file. `rows` counts the positions.
+    file, which a rewritten one is made from, "" for a file. `rows` counts the positions. `is_stateful` is True for a
+    query that keeps a state.
     """
 
     origin: str
@@ -68,6 +69,7 @@ class PositionOrigin:
     batch: int | None
     rows: int
     content: str = ""
+    is_stateful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,11 +314,15 @@ def _blocked(tables: Mapping[str, GroupRows]) -> frozenset[str]:
 def header_document(header: Header) -> dict[str, Any]:
     """Return the header as plain JSON-able values, with the fields of its format: what the fingerprint is made of.
 
-    A plan that is no mandate has no such field.
+    A plan that is no mandate has no such field, nor has a holder without a state one that says so.
     """
     document = {n: value for n, value in asdict(header).items() if ADDED_IN.get(n, 0) <= header.format_version}
     if header.mandate is None:
         document.pop("mandate", None)
+    for origin in document.get("positions", ()):
+        # Plans of this format were made before there was the field.
+        if not origin["is_stateful"]:
+            del origin["is_stateful"]
     return document
 
 

@@ -245,6 +245,8 @@ def _compared(row: Row, header: Header) -> str:
 
 
 def _beside_mm2(row: Row, header: Header) -> str:
+    if row.holder_kind != GROUP_KIND:
+        return "It makes no checkpoints for jobs that keep their own offsets."
     if header.failback:
         return "It makes no checkpoints for the way back."
     if row.checkpoint_target_offset is None:
@@ -266,6 +268,8 @@ def _beside_mm2(row: Row, header: Header) -> str:
 
 
 def _applying(row: Row, header: Header) -> str:
+    if row.holder_kind != GROUP_KIND:
+        return _setting(row)
     target = name(header.target_alias)
     offset_now = "has no offset" if row.target_prior is None else f"is at {row.target_prior}"
     nothing = f"Writes nothing: the group {offset_now} on {target}"
@@ -275,8 +279,6 @@ def _applying(row: Row, header: Header) -> str:
             if row.target_log_start is not None and row.target_log_end is not None:
                 text += f" and the log was [{row.target_log_start}, {row.target_log_end})"
             return f"{text}. {_rereads(row)}"
-        case Decision.MANUAL:
-            return f"Writes nothing: the holder's owner sets {row.target_offset}, see `positions`. {_rereads(row)}"
         case Decision.REMOVE:
             return f"Deletes the offset on {target}: the group had none there before."
         case Decision.KEEP:
@@ -285,6 +287,15 @@ def _applying(row: Row, header: Header) -> str:
             return f"{nothing}{', so auto.offset.reset decides there' if row.target_prior is None else ''}."
         case _:
             return f"Writes nothing for any partition of this group: it {offset_now} on {target}, and stays so."
+
+
+def _setting(row: Row) -> str:
+    """Return what becomes of a holder's position: no command writes it."""
+    if row.decision is Decision.MANUAL:
+        return f"Writes nothing: the holder's owner sets {row.target_offset}, see `positions`. {_rereads(row)}"
+    if row.decision is Decision.BLOCK:
+        return "Writes nothing, and `positions` prints nothing of this holder."
+    return "Writes nothing: there is no offset to set, and the holder's own settings say where it starts."
 
 
 def _rereads(row: Row) -> str:

@@ -6,12 +6,12 @@ holder's own meaning. What is printed beside a form says which setting has to ch
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from migrate.errors import Refused, UsageError
-from migrate.model import Decision, HolderKind, Meaning, Row, Side
+from migrate.model import CheckResult, Decision, HolderKind, Meaning, Row, Side
 from migrate.plan.held import partitions_without_place
 from migrate.plan.plan import Plan, PositionOrigin
 from migrate.row_table import GroupRows
@@ -25,6 +25,8 @@ NONE = "none"
 SPARK_CHECKPOINT = "spark-checkpoint"
 # Spark's word for the beginning of a partition.
 EARLIEST = -2
+# Forms that have to name every partition of a topic, and how they say that one is to be read from its beginning.
+EVERY_PARTITION = {"spark": f"{EARLIEST}, which is earliest", "routine-load": "0, where the log begins or before"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +73,27 @@ def _why(rows: Sequence[Row]) -> str:
     return next((reason for reason in reasons if reason != "holder-blocked"), reasons[0])
 
 
-def by_holder(rows: Sequence[Row], side: Side) -> list[HolderPositions]:
-    """Return the positions of each holder, as they are on the source or are to be on the target."""
-    return [
-        HolderPositions(holder, tuple(sorted(_place(row, side) for row in of_holder)))
-        for holder, of_holder in groupby(rows, key=lambda row: row.group)
-    ]
+def by_holder(rows: Sequence[Row], side: Side, holders: Iterable[str] = ()) -> list[HolderPositions]:
+    """Return the positions of each holder, as they are on the source or are to be on the target.
+
+    `holders` are named also where they have no place at all.
+    """
+    places: dict[str, list[tuple[str, int, int]]] = {holder: [] for holder in holders}
+    for row in rows:
+        places.setdefault(row.group, []).append(_place(row, side))
+    return [HolderPositions(holder, tuple(sorted(found))) for holder, found in places.items()]
+
+
+def _left_open(plan: Plan, holders: Collection[str]) -> list[CheckResult]:
+    """Return what is said of batches that were begun and not finished, and accepted as such."""
+    return [c for c in plan.header.checks if c.check == "spark-batch-open" and c.accepted and c.subject in holders]
 
 
 def on_every_partition(plan: Plan, of: HolderPositions) -> HolderPositions:
     """Return the positions with `EARLIEST` on the partitions of their topics on the target that have none.
 
-    Spark refuses `startingOffsets` that do not name every partition; from the beginning, nothing is skipped.
+    Spark refuses `startingOffsets` that do not name every partition, and Doris starts at the end of what is not named;
+    from the beginning, nothing is skipped.
     """
     others = ((topic, partition, EARLIEST) for topic, partition in partitions_without_place(plan, of.holder))
     return replace(of, places=tuple(sorted((*of.places, *others))))
@@ -133,13 +144,19 @@ def druid(of: HolderPositions) -> Iterator[str]:
 
 
 def routine_load(of: HolderPositions) -> Iterator[str]:
-    """Yield the statement that sets a Routine Load job of Doris or StarRocks, for each topic."""
+    """Yield the statement that sets a Routine Load job of Doris, for each topic.
+
+    It names the topic: Doris forgets where a job is when its topic changes, and starts at the log's end where nothing
+    else is said (`KafkaRoutineLoadJob.modifyPropertiesInternal`).
+    """
     # A plain name may be one of a database's; what is none is quoted whole.
     job = of.holder if re.fullmatch(r"[A-Za-z_][\w.]*", of.holder) else "`" + of.holder.replace("`", "``") + "`"
-    for _, offsets in of.by_topic():
-        listed = ",".join(map(str, offsets)), ",".join(map(str, offsets.values()))
+    for topic, offsets in of.by_topic():
+        # Its own word for the beginning is looked up in the topic that the job had before.
+        listed = ",".join(map(str, offsets)), ",".join(str(max(0, offset)) for offset in offsets.values())
         yield (
-            f'ALTER ROUTINE LOAD FOR {job} FROM KAFKA("kafka_partitions"="{listed[0]}","kafka_offsets"="{listed[1]}");'
+            f'ALTER ROUTINE LOAD FOR {job} FROM KAFKA("kafka_topic"="{topic}",'
+            f'"kafka_partitions"="{listed[0]}","kafka_offsets"="{listed[1]}");'
         )
 
 
@@ -176,9 +193,18 @@ FORMATS_OF_POSITIONS = ("csv", "jsonl", "spark", SPARK_CHECKPOINT, *list(OF_ONE_
 def rewritten_batch(plan: Plan, holder: str, rows: Sequence[Row]) -> tuple[int, str]:
     """Return the number of a checkpoint's batch, and its file as it is on the target: Kafka's lines alone are others.
 
-    Raises `UsageError` for a holder that is no Spark checkpoint, `Refused` for a position without a place.
+    Raises `UsageError` for a holder that is no Spark checkpoint, `Refused` for a position without a place, and for a
+    batch that was begun and not finished.
     """
     origin = _checkpoint_of(plan, holder)
+    for check in _left_open(plan, [holder]):
+        # On the target a batch of its number would hold other records, and a sink that has had it would drop them all.
+        raise Refused(
+            f"{name(holder)}: {safe(check.seen)}. A copy of the folder would run a batch of that number again, with "
+            "other records, and a sink that has had it drops them.",
+            "Let the query finish that batch on the source and plan again; or use --format spark, with a new "
+            "checkpoint and a new output folder.",
+        )
     places = {(row.source_topic, row.partition): row for row in rows}
     lines = lines_of(origin.content, name(origin.origin))
     written = lines[:2]
@@ -246,10 +272,9 @@ BESIDE: Mapping[str, str] = {
         "--format spark-checkpoint. For stateless queries."
     ),
     SPARK_CHECKPOINT: (
-        "Copy the query's checkpoint folder, replace offsets/N in the copy by the one written here (and "
-        "delete offsets/N+1, if there is one, with the file .N.crc), let `subscribe` name the target's topics "
-        "and its brokers, and start the query from the copy: it keeps its state, its other sources and its "
-        "batch numbers."
+        "Copy the query's checkpoint folder, replace offsets/N in the copy by the one written here (and delete the "
+        "file .N.crc beside it), let `subscribe` name the target's topics and its brokers, and start the query from "
+        "the copy: it keeps its state, its other sources and its batch numbers."
     ),
     "flink": (
         "Stop the job with a savepoint; give the source OffsetsInitializer.offsets(this map), the target's "
@@ -265,13 +290,15 @@ BESIDE: Mapping[str, str] = {
         "topic for each streamer."
     ),
     "druid": (
-        "POST it to /druid/indexer/v1/supervisor/ID/resetOffsets. Where the topic's name changes, submit the "
-        "supervisor's spec with the new topic and brokers first; it forgets offsets of another stream."
+        "Suspend and terminate the supervisor: Druid refuses another topic for one that runs, and keeps its offsets "
+        "until a hard reset. Submit the spec with the target's topic and brokers, `suspended` and with "
+        "useEarliestOffset: true (partitions that are not in this body would start at the end without it), POST this "
+        "to /druid/indexer/v1/supervisor/ID/resetOffsets, and resume."
     ),
     "routine-load": (
-        "PAUSE ROUTINE LOAD first, RESUME afterwards. Where the topic's name or the brokers change, alter "
-        "kafka_topic and kafka_broker_list before (Doris), or make the job anew with these partitions and "
-        "offsets (StarRocks)."
+        "Doris: PAUSE ROUTINE LOAD, alter kafka_broker_list to the target's, then this in one statement, RESUME. A "
+        "partition that it does not name starts at the log's end. StarRocks, or where it is refused: make the job anew "
+        "with this FROM KAFKA clause and the brokers."
     ),
     "connect": (
         "PATCH it to /connectors/NAME/offsets while the connector is STOPPED, with `topics` changed to the "
@@ -300,17 +327,25 @@ def beside(plan: Plan, form: str, rows: Sequence[Row], holders: Sequence[str] = 
     # Of all that were chosen: a holder without a single place has no row that could name it.
     if left := sum(offset is None for table in chosen.values() for offset in table.whole("target_offset")):
         lines.append(f"LEFT OUT: {many(left, 'position')} without a place on the target, as --untranslatable says.")
-    left_open = [c for c in plan.header.checks if c.check == "spark-batch-open" and c.accepted and c.subject in chosen]
+    left_open = _left_open(plan, chosen)
     lines += [f"WARNING: {name(c.subject)}: {safe(c.seen)}. {OPEN_BATCH}" for c in left_open]
     missing = [c for c in plan.header.checks if c.check == "holder-partitions" and c.subject in chosen]
     lines += [f"{name(c.subject)}: no position on some partitions ({safe(c.seen)})." for c in missing]
-    if form == "spark" and (others := [place for h in chosen for place in partitions_without_place(plan, h)]):
+    others = [place for h in chosen for place in partitions_without_place(plan, h)] if form in EVERY_PARTITION else []
+    if others:
         lines.append(
-            f"{many(len(others), 'partition')} at {EARLIEST}, which is earliest: "
-            f"{some([f'{topic}-{partition}' for topic, partition in others], 5)}. Spark wants every partition of its "
-            "topics named, and nothing is known of these: from the beginning, no record is skipped. What the query "
-            "has read of them already, it reads again."
+            f"{many(len(others), 'partition')} at {EVERY_PARTITION[form]}: "
+            f"{some([f'{topic}-{partition}' for topic, partition in others], 5)}. Every partition has to be named, and "
+            "nothing is known of these: from the beginning, no record is skipped. What has been read of them already "
+            "is read again."
         )
+    if form == "spark":
+        lines += [
+            f"WARNING: {name(o.holder)} keeps a state, and a new checkpoint begins without it: what it counts starts "
+            f"anew. --format {SPARK_CHECKPOINT} keeps it."
+            for o in plan.header.positions
+            if o.is_stateful and o.holder in chosen
+        ]
     inexact = [row for row in rows if row.rereads_at_most != 0]
     if inexact:
         lines.append(

@@ -10,7 +10,7 @@ from typing import Any
 from migrate.apply.not_written import NotWritten, WhyNotWritten
 from migrate.apply.record_proof import FAILED, Next, RecordProof, RecordVerdict, RowProof
 from migrate.apply.verify import Standing, Verification, VerifyFinding, joint_exit_code
-from migrate.apply.verify_positions import PositionVerification
+from migrate.apply.verify_positions import PositionVerification, not_looked_at
 from migrate.clock import iso
 from migrate.match.equality import Part
 from migrate.match.next_record import NextRecord
@@ -195,6 +195,8 @@ def verify_document(
     if proof is not None:
         head |= {"record_counts": proof.counts(), "record_rows_left_out": proof.left_out}
         lists["records"] = map(_document, proof.rows)
+    if plan.positions:
+        head["holders_not_looked_at"] = list(not_looked_at(plan, positions))
     if positions is not None:
         lists["positions"] = map(position_document, positions.findings)
         lists["checkpoints_not_read"] = map(unread_document, positions.unread)

@@ -4,14 +4,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from migrate.apply.verify_positions import (
+    NOT_AS_PLANNED,
     PositionFinding,
     PositionStanding,
     PositionVerification,
     UnreadCheckpoint,
     counted,
+    not_looked_at,
 )
+from migrate.plan.plan import Plan
 from migrate.show.table import at_most, wrapped
-from migrate.text import Colour, many, name, paint
+from migrate.text import Colour, many, name, paint, some
 
 SHOWN = 200
 
@@ -24,7 +27,7 @@ def position_lines(verified: PositionVerification, width: int, colour: bool) -> 
     if not findings and verified.unread:
         return
     bad = [finding for finding in findings if not finding.is_good]
-    wrong = [finding for finding in bad if finding.standing is not PositionStanding.LEFT_OUT]
+    wrong = [finding for finding in bad if finding.standing in NOT_AS_PLANNED]
     good, total = len(findings) - len(bad), many(len(findings), "position")
     if wrong:
         text, tone = f"POSITIONS NOT AS PLANNED: {len(wrong)} of {total}", Colour.RED
@@ -39,6 +42,14 @@ def position_lines(verified: PositionVerification, width: int, colour: bool) -> 
     yield from at_most(
         [_told(finding) for finding in (*bad, *moved)], SHOWN, width, "more; --format json has every one"
     )
+
+
+def left_out_lines(plan: Plan, verified: PositionVerification | None, width: int) -> Iterator[str]:
+    """Yield a sentence on the positions of holders that were not looked at."""
+    if holders := not_looked_at(plan, verified):
+        count = many(sum(len(plan.holders()[holder]) for holder in holders), "position")
+        told = f"{count} of {many(len(holders), 'holder')} not looked at: {some(map(name, holders), 5)}."
+        yield from wrapped(f"{told} --spark-checkpoint NAME=URL names the folder of a query on the target.", width)
 
 
 def unread_document(unread: UnreadCheckpoint) -> dict[str, str]:
@@ -57,6 +68,7 @@ def position_document(finding: PositionFinding) -> dict[str, Any]:
         "partition": row.partition,
         "expected": row.target_offset,
         "seen": finding.seen,
+        "began": finding.began,
         "standing": str(finding.standing),
         "sentence": finding.sentence,
     }

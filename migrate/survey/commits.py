@@ -83,7 +83,8 @@ def within_filters(
         else:
             kept[group] = of_group
     read = sum(map(len, commits.values()))
-    return SelectedCommits(GroupCommits(kept), read, filtered, unstable, groups_seen, witness)
+    unfiltered = commits if request.positions else {}
+    return SelectedCommits(GroupCommits(kept), read, filtered, unstable, groups_seen, witness, unfiltered=unfiltered)
 
 
 def read_priors(

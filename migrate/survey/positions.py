@@ -39,10 +39,14 @@ class HeldPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointAsked:
-    """A Spark checkpoint folder, and the name that its holder goes by."""
+    """A Spark checkpoint folder, and the name that its holder goes by.
+
+    `batch` is the number of an earlier batch whose offsets are wanted too; None for none.
+    """
 
     holder: str
     url: str
+    batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,9 @@ class PositionsRead:
     number of the batch whose offsets these are, and `content` the text of its file; None and "" for a file.
     `open_batch` is the number of a batch that was begun after it and not finished, None where there is none, and
     `open_ends` where it would have ended.
-    `is_stateful` is True where the folder holds a state.
+    `is_stateful` is True where the folder holds a state. `began` are the offsets that the query's sources began at when
+    its checkpoint was new, as far as the folder says, and `asked_batch` those of the earlier batch that was asked for,
+    if it is still there.
     """
 
     origin: str
@@ -79,6 +85,8 @@ class PositionsRead:
     open_batch: int | None = None
     is_stateful: bool = False
     open_ends: tuple[HeldPosition, ...] = ()
+    began: tuple[HeldPosition, ...] = ()
+    asked_batch: tuple[HeldPosition, ...] = ()
 
 
 class PositionReader(Protocol):
@@ -129,10 +137,6 @@ class HeldPositions:
     def meaning(self, holder: str, topic: str, partition: int) -> Meaning:
         """Return what a holder means by the number that it keeps of a partition."""
         return Meaning.LAST if (holder, topic, partition) in self.last_meant else Meaning.NEXT
-
-    def origin_of(self, holder: str) -> PositionsRead | None:
-        """Return the checkpoint folder of a holder; None for one from a file."""
-        return next((read for read in self.reads if read.holder == holder), None)
 
 
 def held(reads: Sequence[PositionsRead], asked: PositionsAsked, sinks: Mapping[str, bool]) -> HeldPositions:

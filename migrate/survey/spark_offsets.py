@@ -1,7 +1,8 @@
 """What a Structured Streaming checkpoint says of a batch, in the words of Spark's OffsetSeqLog and CommitLog. Pure.
 
 A file `offsets/<N>` of format v1 is: `v1`, a line of JSON (watermark, time, settings), then a line for each source of
-the query in its order, `-` for none yet. That of a Kafka source is `{"topic":{"partition":next offset}}`.
+the query in its order, `-` for none yet. That of a Kafka source is `{"topic":{"partition":next offset}}`. What a Kafka
+source began at is in `sources/<number>/0`: a zero byte, `v1`, and such a line.
 """
 
 import json
@@ -78,6 +79,12 @@ def kafka_offsets(content: str, origin: str) -> KafkaOffsets:
             "Leave it out: it has no position to move.",
         )
     return merged
+
+
+def kafka_began(content: str) -> KafkaOffsets:
+    """Return what a source began at by its file `sources/<number>/0`; nothing where it is none of Kafka's."""
+    version, _, line = content.removeprefix("\0").partition("\n")
+    return (kafka_line(line) or {}) if version.strip() == FORMAT else {}
 
 
 def lines_of(content: str, origin: str) -> list[str]:

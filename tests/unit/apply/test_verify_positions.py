@@ -2,9 +2,18 @@
 
 import pytest
 
-from migrate.apply.verify_positions import PositionStanding, counted, read_checkpoints, verify_positions
+from migrate.apply.verify_positions import (
+    PositionStanding,
+    asked_of,
+    counted,
+    not_looked_at,
+    read_checkpoints,
+    verify_positions,
+)
 from migrate.errors import UsageError
-from migrate.survey.positions import CheckpointAsked
+from migrate.plan.plan import PositionOrigin
+from migrate.show.verify_positions import left_out_lines
+from migrate.survey.positions import CheckpointAsked, HeldPosition
 from tests.builders import make_plan, make_position
 from tests.unit.heldscene import FakePositions, checkpoint
 
@@ -24,8 +33,15 @@ def standings(verified):
     return [finding.standing for finding in verified.findings]
 
 
+def began(holder, *offsets):
+    return tuple(HeldPosition(holder, *of) for of in offsets)
+
+
 def test_a_query_that_moved_on_is_as_planned_and_one_behind_or_without_a_partition_is_not():
-    fine = found(("A.t", 0, 100), ("A.t", 1, 107))
+    folder = checkpoint(
+        "query", (("A.t", 0, 100), ("A.t", 1, 107)), began=began("query", ("A.t", 0, 0), ("A.t", 1, 100))
+    )
+    fine = verify_positions(PLAN, [folder])
     assert standings(fine) == [PositionStanding.EQUAL, PositionStanding.MOVED_ON]
     assert fine.exit_code == 0 and "moved on by 7 offsets" in fine.findings[1].sentence
     wrong = found(("A.t", 0, 99))
@@ -33,6 +49,48 @@ def test_a_query_that_moved_on_is_as_planned_and_one_behind_or_without_a_partiti
     assert wrong.exit_code == 1 and counted(wrong.findings)[PositionStanding.ABSENT] == 1
     behind, absent = (finding.sentence for finding in wrong.findings)
     assert "1 before the planned 100" in behind and "from its beginning" in absent
+
+
+def test_a_query_that_began_beyond_the_plan_has_skipped_what_lies_between():
+    """As one that was started without startingOffsets, at the end of the log."""
+    folder = checkpoint("query", (("A.t", 0, 5000), ("A.t", 1, 100)), began=began("query", ("A.t", 0, 4900)))
+    seen = verify_positions(PLAN, [folder])
+    assert standings(seen) == [PositionStanding.SKIPPED, PositionStanding.EQUAL]
+    assert seen.exit_code == 1 and "never reads the 4800 offsets from the planned 100 on" in seen.findings[0].sentence
+
+
+def test_where_a_query_began_is_not_visible_once_its_folder_has_lost_it():
+    seen = found(("A.t", 0, 100), ("A.t", 1, 107))
+    assert standings(seen) == [PositionStanding.EQUAL, PositionStanding.NOT_VISIBLE]
+    assert seen.exit_code == 4 and "not visible" in seen.findings[1].sentence
+
+
+@pytest.mark.parametrize(
+    ("batch", "standing"), [(100, PositionStanding.MOVED_ON), (400, PositionStanding.SKIPPED)], ids=["put in", "not"]
+)
+def test_a_copied_folder_went_on_from_the_batch_that_was_rewritten_if_it_was_put_in(batch, standing):
+    """Both sides have one name: what the source's query began at, long ago, says nothing."""
+    row = make_position("query", "t", 0, target_topic="t", source_committed=400, target_offset=100,
+                        holder_kind="spark-checkpoint")  # fmt: skip
+    folder = checkpoint("query", [("t", 0, 500)], began=began("query", ("t", 0, 0)),
+                        asked_batch=began("query", ("t", 0, batch)))  # fmt: skip
+    assert standings(verify_positions(make_plan([row]), [folder])) == [standing]
+
+
+def test_the_folder_that_was_translated_is_no_folder_on_the_target():
+    origin = PositionOrigin("file:///a", "spark-checkpoint", "query", "a" * 64, 17, 2, "v1")
+    plan = make_plan(PLAN.positions, positions=(origin,))
+    with pytest.raises(UsageError, match="is the folder of the query on the source"):
+        asked_of(plan, [CheckpointAsked("query", "file:///a")])
+    assert asked_of(plan, [CheckpointAsked("query", "file:///b")]) == [CheckpointAsked("query", "file:///b", 17)]
+
+
+def test_holders_of_which_no_folder_was_named_are_said_not_to_be_looked_at():
+    plan = make_plan([*PLAN.positions, make_position("other", "t", 0)])
+    seen = verify_positions(plan, [checkpoint("query", [("A.t", 0, 100), ("A.t", 1, 100)])])
+    assert not_looked_at(plan, seen) == ("other",) and not_looked_at(plan, None) == ("other", "query")
+    assert "1 position of 1 holder not looked at: other." in " ".join(left_out_lines(plan, seen, 80))
+    assert not list(left_out_lines(PLAN, seen, 80))
 
 
 def test_the_names_of_the_source_are_no_positions_on_the_target():

@@ -8,7 +8,7 @@ from migrate.model import Decision
 from migrate.plan.file import write_plan
 from migrate.plan.plan import PositionOrigin
 from migrate.show.positions import FORMATS_OF_POSITIONS
-from tests.builders import make_plan, make_position, make_row
+from tests.builders import make_plan, make_position, make_row, make_untranslated
 from tests.unit.commands import clusters, run
 
 BATCH = 'v1\n{}\n{"orders":{"0":700}}\n7'
@@ -93,6 +93,35 @@ def test_wrong_use_is_said_and_writes_nothing(plan, tmp_path, monkeypatch, optio
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.fixture
+def unplaced(tmp_path):
+    """A query of which nothing has a place on the target, beside one that has."""
+    origins = tuple(
+        PositionOrigin(str(tmp_path / holder), "spark-checkpoint", holder, "a" * 64, 17, 1, BATCH)
+        for holder in ("gone", "job")
+    )
+    rows = [
+        make_untranslated(Decision.SKIP, "target-topic-missing", "gone", "orders", 0, holder_kind="spark-checkpoint"),
+        make_position("job", "orders", 0, target_offset=6, holder_kind="spark-checkpoint"),
+    ]
+    counts = {"target-partitions:A.orders": 2}
+    write_plan(make_plan(rows, positions=origins, counts=counts), tmp_path / "c.plan")
+    return tmp_path / "c.plan"
+
+
+@pytest.mark.parametrize("holder", ["gone", ".*"])
+def test_a_checkpoint_without_any_place_is_refused_and_never_left_out(unplaced, tmp_path, holder):
+    out = tmp_path / "moved"
+    shown = positions(unplaced, "--format", "spark-checkpoint", "--holder", holder, "--out", str(out))
+    assert shown.exit_code == 3 and "gone has no place" in " ".join(shown.stderr.split()) and not out.exists()
+
+
+def test_what_is_said_beside_a_text_is_of_the_text_that_was_printed(unplaced):
+    shown = positions(unplaced, "--format", "spark", "--holder", "gone")
+    assert json.loads(shown.stdout) == {"A.orders": {"0": -2, "1": -2}}
+    assert "2 partitions at -2" in " ".join(shown.stderr.split())
+
+
 def test_a_file_that_exists_is_not_overwritten(plan, tmp_path):
     out = tmp_path / "jobs.csv"
     assert positions(plan, "--out", str(out)).exit_code == 0
@@ -104,6 +133,12 @@ def test_a_blocked_holder_is_refused(tmp_path):
     write_plan(make_plan([make_position(decision=Decision.BLOCK, reason="spark-batch-open")]), tmp_path / "c.plan")
     shown = positions(tmp_path / "c.plan")
     assert shown.exit_code == 3 and "spark-batch-open" in shown.stderr and not shown.stdout
+
+
+def test_verify_refuses_the_folder_that_was_translated(plan, tmp_path):
+    folder = tmp_path / "jobs/query"
+    made = run("verify", str(plan), *clusters(tmp_path), "--spark-checkpoint", f"a/query={folder}")
+    assert made.exit_code == 2 and "is the folder of the query on the source" in " ".join(made.stderr.split())
 
 
 @pytest.mark.parametrize(("given", "said"), [("oops", "expected NAME=URL"), ("other=jobs/x", "no holder of that name")])

@@ -74,6 +74,21 @@ def test_a_holder_that_differs_from_the_group_of_its_name_is_blocked_and_one_tha
     assert not blocking(plan_with(read(("g", "t", 0, 55), ("g", "t", 1, 60))))
 
 
+@pytest.mark.parametrize(
+    "filters", [Filters(no_groups=True), Filters.from_options(exclude_groups=["g"]), Filters.from_options(topics=["u"])]
+)
+def test_a_holder_is_compared_with_the_group_of_its_name_also_where_filters_take_that(filters):
+    differing = plan_with(read(("g", "t", 0, 54), ("g", "t", 1, 60)), filters=filters)
+    assert blocking(differing) == {("positions-differ", "g")}
+    (seen,) = (c.seen for c in differing.blocks())
+    assert seen == "t-0: 54, the group has 55"
+
+
+def test_a_file_that_is_the_same_twice_is_no_proof_that_its_job_stands():
+    (moves,) = [c for c in plan_with(read(("job", "t", 0, 55))).header.checks if c.check == "position-moves"]
+    assert moves.level is Level.NOT_VISIBLE and moves.counts_as is Level.PASS and "cannot be seen" in moves.seen
+
+
 def test_a_blocked_holder_keeps_no_group_from_being_applied():
     plan = plan_with(read(("g", "t", 0, 54), ("g", "t", 1, 60)))
     assert plan.is_clean_to_apply() and not plan.is_clean() and not plan.blocks_without_rows()

@@ -3,12 +3,13 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from io import StringIO
 
 import pytest
 
 from migrate.errors import Refused, UsageError
-from migrate.model import Decision, Side
+from migrate.model import Decision, Level, Scope, Side
 from migrate.plan.plan import PositionOrigin
 from migrate.show.positions import (
     BESIDE,
@@ -71,8 +72,10 @@ def checkpointed(*rows, content: str = BATCH, batch: int = 17):
         (
             "routine-load",
             [
-                'ALTER ROUTINE LOAD FOR job FROM KAFKA("kafka_partitions"="0,1","kafka_offsets"="1112,4720");',
-                'ALTER ROUTINE LOAD FOR job FROM KAFKA("kafka_partitions"="0","kafka_offsets"="5");',
+                'ALTER ROUTINE LOAD FOR job FROM KAFKA("kafka_topic"="A.orders",'
+                '"kafka_partitions"="0,1","kafka_offsets"="1112,4720");',
+                'ALTER ROUTINE LOAD FOR job FROM KAFKA("kafka_topic"="A.views",'
+                '"kafka_partitions"="0","kafka_offsets"="5");',
             ],
         ),
         (
@@ -103,6 +106,18 @@ def test_a_group_takes_the_holders_name_for_kafkas_own_tool():
 def test_a_job_with_a_name_that_is_no_identifier_is_quoted():
     rows = [make_position("my `job`; drop", "orders", 0, target_offset=1)]
     assert printed("routine-load", *rows)[0].startswith("ALTER ROUTINE LOAD FOR `my ``job``; drop` FROM KAFKA(")
+
+
+def test_a_routine_load_job_is_told_every_partition_since_it_starts_at_the_end_of_the_others():
+    plan = with_copies(JOB, orders=3)
+    (of,) = by_holder(JOB, Side.TARGET)
+    assert list(OF_ONE_HOLDER["routine-load"](on_every_partition(plan, of))) == [
+        'ALTER ROUTINE LOAD FOR job FROM KAFKA("kafka_topic"="A.orders",'
+        '"kafka_partitions"="0,1,2","kafka_offsets"="1112,4720,0");'
+    ]
+    assert "1 partition at 0, where the log begins or before: A.orders-2." in "\n".join(
+        beside(plan, "routine-load", JOB)
+    )
 
 
 def test_the_sources_side_has_its_own_names_and_numbers():
@@ -171,6 +186,25 @@ def test_a_rewritten_batch_is_the_old_one_but_for_kafkas_lines():
     number, content = rewritten_batch(checkpointed(*JOB), "job", JOB)
     assert number == 17
     assert content == BATCH.replace('{"orders":{"1":700,"0":700}}', '{"A.orders":{"1":4720,"0":1112}}')
+
+
+def test_a_batch_is_not_rewritten_under_one_that_was_begun_after_it():
+    """The sink may have batch 18: it would drop the one of that number on the target, which has other records."""
+    seen = "batch 18 was begun and not finished: its rows stand where batch 17 ended"
+    opened = make_check("spark-batch-open", "job", scope=Scope.HOLDER, level=Level.BLOCK, seen=seen, accepted=True)
+    plan = checkpointed(*JOB)
+    plan = make_plan(plan.positions, positions=plan.header.positions, checks=(opened,))
+    with pytest.raises(Refused, match="batch 18 was begun and not finished") as refused:
+        rewritten_batch(plan, "job", JOB)
+    assert "new output folder" in refused.value.todo
+
+
+def test_a_new_checkpoint_of_a_query_with_a_state_is_said_to_begin_without_it():
+    (origin,) = checkpointed(*JOB).header.positions
+    stateful = make_plan(JOB, positions=(replace(origin, is_stateful=True),))
+    assert any("job keeps a state" in line for line in beside(stateful, "spark", JOB))
+    assert not any("keeps a state" in line for line in beside(stateful, "spark-checkpoint", JOB))
+    assert not any("keeps a state" in line for line in beside(checkpointed(*JOB), "spark", JOB))
 
 
 def test_two_kafka_sources_of_a_query_are_rewritten_each_in_its_line():
