@@ -118,6 +118,12 @@ def missing_on_target(facts: CheckFacts, rows: PlanRows, policies: Policies) -> 
         )  # fmt: skip
     if compared and not lacking:
         yield checks.MISSING_ON_TARGET.passes(many(compared, "row"), expected, "none is missing")
+    if unread := rows.tally("why")[Why.NOT_ALL_READ]:
+        yield checks.MISSING_ON_TARGET.on_cluster.unseen(
+            Level.WARN, facts.target.alias, expected,
+            f"not all that is owed was read of {many(unread, 'row')} (why: {Why.NOT_ALL_READ})",
+            "Let more be read (--match-limit, --max-fetch), or let these groups read on the source first.",
+        )  # fmt: skip
 
 
 @judges(checks.UNREAD_ON_TARGET_ONLY)

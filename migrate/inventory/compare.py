@@ -310,6 +310,9 @@ def _remaining_loss(row: Row) -> tuple[Loss, str, str]:
     if row.grade is Grade.ESTIMATED:
         why = " The translation rests on MM2's syncs alone: it loses nothing only while they tell the truth."
         return Loss.POSSIBLE, "not-proven", why
+    if row.missing_on_target is None:
+        why = " Not all records that it is owed were compared: whether each has a copy on the target is not known."
+        return Loss.POSSIBLE, "not-all-compared", why
     return Loss.NONE, "", ""
 
 

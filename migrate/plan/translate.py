@@ -95,7 +95,7 @@ class Place(NamedTuple):
     """A target offset and how it was found; `why` is the code of what comparing said, "" where nothing did.
 
     `rereads_at_most` is a proven bound, `rereads_estimate` bounds nothing; a place has one of them at most.
-    `missing` counts owed records without a copy, None where records were not compared.
+    `missing` counts owed records without a copy, None where records were not compared, or not all.
     """
 
     target_offset: int
@@ -192,9 +192,14 @@ def _by_records(answer: Matched, source_committed: int, target_log: LogRange) ->
         answer.lower,
         answer.upper,
         rereads_at_most=answer.rereads_at_most,
-        missing=answer.missing_on_target,
+        missing=known_missing(answer.why, answer.missing_on_target),
         why=str(answer.why),
     )
+
+
+def known_missing(why: Why, missing: int) -> int | None:
+    """Return how many owed records have no copy; None where not all were read, so that none was looked for."""
+    return None if why is Why.NOT_ALL_READ else missing
 
 
 def _by_timestamp(answer: Matched) -> Place:

@@ -18,7 +18,7 @@ from migrate.match.protocol import Why
 from migrate.mm2.checkpoint_table import checkpoint_offsets
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import PROVEN_SYNC, Commit, Commits, Decision, Grade, LogRange, Method, Row, TopicPartition
-from migrate.plan.translate import PartitionFacts, matched_sentence
+from migrate.plan.translate import PartitionFacts, known_missing, matched_sentence
 from migrate.row_table import GroupRows, Known
 
 # Groups of that many applications at once; each takes about 100 bytes for a partition.
@@ -163,7 +163,7 @@ def _placed(places: MatchedColumns, target_ends: Sequence[int]) -> dict[str, Seq
         ],
         "grade": [Grade.EXACT if each else Grade.BOUNDED for each in exact],
         "rereads_at_most": rereads,
-        "missing_on_target": missing,
+        "missing_on_target": _known_missing(whys, missing),
         "reason": texts,
         "why": texts,
         "sentence": list(starmap(matched_sentence, zip(*told, strict=True))),
@@ -173,6 +173,15 @@ def _placed(places: MatchedColumns, target_ends: Sequence[int]) -> dict[str, Seq
         "upper_source_offset": _or_none(places.upper_source),
         "upper_target_offset": _or_none(places.upper_target),
     }  # fmt: skip
+
+
+def _known_missing(whys: Sequence[Why], missing: Sequence[int]) -> Sequence[int | None]:
+    # Most are the same in every row, and stand once.
+    if Why.NOT_ALL_READ not in whys:
+        return missing
+    count = max(len(whys), len(missing))
+    each = (column if len(column) == count else column * count for column in (list(whys), list(missing)))
+    return list(starmap(known_missing, zip(*each, strict=True)))
 
 
 def _once(column: Sequence[int]) -> Sequence[int]:

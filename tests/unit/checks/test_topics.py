@@ -107,6 +107,14 @@ def test_rows_of_which_nothing_is_missing_pass_and_rows_that_were_not_compared_a
     assert [(r.level, r.subject) for r in found("missing-on-target", (compared, ROWS[1]))] == [(Level.PASS, "1 row")]
 
 
+def test_of_rows_that_were_not_read_to_the_end_nobody_says_that_nothing_is_missing():
+    limited = row("g", "t", answer=Matched(57, Why.NOT_ALL_READ, 9, lower=(40, 40)))
+    (unread,) = found("missing-on-target", (limited,))
+    assert (unread.level, unread.counts_as) == (Level.NOT_VISIBLE, Level.WARN) and "of 1 row" in unread.seen
+    compared = row("g", "t", 1, answer=Matched(57, Why.PROVEN, 0))
+    assert [r.level for r in found("missing-on-target", (limited, compared))] == [Level.PASS, Level.NOT_VISIBLE]
+
+
 @pytest.mark.parametrize("equality", [Equality.WITHOUT_TIMESTAMP, Equality.KEY_AND_VALUE])
 def test_under_log_append_time_a_row_on_an_unproven_sync_is_blocked(equality):
     unguarded = row("g", "t", answer=Unmatched("match-limit"), equality=equality)

@@ -137,6 +137,16 @@ def test_records_that_mm2_has_not_brought_over_are_lost_wherever_the_commit_is(c
     assert "7 owed records without a copy" in row.sentence and "none is lost" not in row.sentence
 
 
+@pytest.mark.parametrize("why", [Why.NOT_ALL_READ, Why.LEAST_TIMESTAMP])
+@pytest.mark.parametrize("committed", [45, 40])
+def test_where_not_all_was_compared_a_commit_at_the_translation_is_no_proof_that_nothing_is_missing(
+    clusters, committed, why
+):
+    row = of_g(committed, clusters, Matched(45, why, 9, lower=(40, 40)))
+    assert (row.loss, row.reason) == (Loss.POSSIBLE, "not-all-compared") and not row.is_within(1000)
+    assert "none is lost" not in row.sentence
+
+
 def test_where_syncs_are_stale_an_estimate_that_agrees_with_the_target_is_no_proof(clusters):
     clusters[1].commit("g", "A.t", 0, 51)
     comparison = compared(*clusters, no_match=True)

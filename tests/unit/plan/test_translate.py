@@ -49,6 +49,11 @@ def test_a_proven_row_that_rereads_nothing_does_not_speak_of_re_reads():
     assert found.grade is Grade.EXACT and "twice" not in found.sentence
 
 
+def test_a_row_of_which_not_all_was_read_does_not_say_that_nothing_is_missing():
+    assert placed(Matched(160, Why.NOT_ALL_READ, 7)).missing is None
+    assert placed(Matched(160, Why.LOOK_ALIKES, 7)).missing == 0
+
+
 def test_records_without_a_copy_are_told_in_the_sentence():
     assert "1 record of those owed has no copy" in placed(Matched(160, Why.PROVEN, 0, missing_on_target=1)).sentence
 
