@@ -130,7 +130,8 @@ class EveryKindReader(Protocol):
     def told_groups(self) -> Mapping[str, ListedGroup] | Failure:
         """Return share groups, streams groups, those of Connect workers and the like, or why nobody lists them.
 
-        With them are the consumer groups of which the same listing says all; the others are to be described.
+        With them are the consumer groups of which the same listing says all; the others are to be described. Where only
+        a group's own records tell its kind, few are read, and of more the kind is a `Failure`.
         """
 
 

@@ -78,14 +78,16 @@ def activity_of(
     record = records.get(group)
     if record is not None and record.kind is GroupKind.SHARE:
         return Failure("NO_CLIENT", "share groups commit nothing")
-    if record is None and commits and not isinstance(commits, Failure):
-        return Failure("NOT_TOLD", "its records were not to be seen: an open transaction may hide them")
+    if record is None:
+        # A group that is listed has records, be they those of its commits alone, once it has formed.
+        why = "an open transaction hides them, or none was written yet"
+        return Failure("NOT_TOLD", f"its records were not to be seen: {why}")
     return GroupActivity(
-        record.last_commit_ms if record else None,
-        record.empty_since_ms if record else None,
+        record.last_commit_ms,
+        record.empty_since_ms,
         _expires_ms(group, description, commits, clocks),
-        record.seconds_between_commits if record else None,
-        record.records_between_commits if record else None,
+        record.seconds_between_commits,
+        record.records_between_commits,
     )
 
 

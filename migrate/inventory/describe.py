@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from migrate.described_group import GroupMember, ListedGroup
 from migrate.inventory.listing import GroupLag, lag_of
-from migrate.inventory.read import ClusterGroups
+from migrate.inventory.read import ClusterGroups, not_shown
 from migrate.model import Commits, Failure, TopicPartition
 
 
@@ -61,6 +61,9 @@ def _described(read: ClusterGroups, name: str) -> DescribedGroup:
     lines = tuple(_lines(read, group, commits))
     if isinstance(answer, Failure):
         return DescribedGroup(name, group, answer, answer, lines)
+    # Part of a lag would be taken for the whole.
+    if (hidden := not_shown(read, name)) is not None:
+        return DescribedGroup(name, group, None, hidden, lines)
     return DescribedGroup(name, group, None, lag_of(commits, read.log_ends), lines)
 
 

@@ -192,7 +192,9 @@ def streams_applications(groups: Iterable[str], topics: Iterable[str]) -> frozen
         # By the topic's name and not by the group's: thousands of groups times thousands of topics take minutes.
         if topic.endswith(INTERNAL):
             ends = (place for place, character in enumerate(topic) if character == "-")
-            found |= {topic[:end] for end in ends} & named
+            # The longest: `orders` is no part of the application `orders-enricher`.
+            longest = max((end for end in ends if topic[:end] in named), default=0)
+            found |= {topic[:longest]} & named
     return frozenset(found)
 
 

@@ -4,6 +4,8 @@ Every answer is looked at twice: a call that succeeds as a whole may carry an er
 or an offset of -1001, and each of them reads as "fine" to code that does not ask.
 """
 
+import math
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from operator import attrgetter
@@ -46,6 +48,8 @@ NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 READ_COMMITTED, READ_UNCOMMITTED = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 3.0
+# How long the partition counts of topics are believed.
+COUNTS_SECONDS = 5.0
 K = TypeVar("K", str, TopicPartition)
 V = TypeVar("V")
 _COMMIT = attrgetter("topic", "partition", "offset", "leader_epoch")
@@ -77,6 +81,7 @@ class ConfluentReader:
         # For many small requests; the others are made when they are first asked.
         beside = (Connection(settings, deadline_seconds) for _ in range(SIDE_BY_SIDE - 1))
         self._connections = (self._connection, *beside)
+        self._counts: tuple[float, Mapping[str, int]] = (-math.inf, {})
 
     def facts(self) -> ClusterFacts:
         """Return the cluster's id, its number of brokers, and whether we may DESCRIBE it."""
@@ -196,12 +201,21 @@ class ConfluentReader:
         partitions: Collection[TopicPartition],
         ask: Callable[[Sequence[TopicPartition]], dict[TopicPartition, V | Failure]],
     ) -> dict[TopicPartition, V | Failure]:
-        counts = self.topics() if partitions else {}
+        counts = self._partition_counts(partitions)
         known = [p for p in partitions if p.partition < counts.get(p.topic, 0)]
         # Not asked of the cluster: a request that names an absent topic might create it.
         absent = Failure("UNKNOWN_TOPIC_OR_PARTITION", "not there, or the principal lacks DESCRIBE on the topic")
         answers: dict[TopicPartition, V | Failure] = dict.fromkeys(partitions, absent)
         return answers | self._persistently(known, ask, LOG_RANGE_BATCH)
+
+    def _partition_counts(self, partitions: Collection[TopicPartition]) -> Mapping[str, int]:
+        """Return how many partitions topics have; the cluster is not asked for each few thousand logs of many."""
+        made_at, counts = self._counts
+        is_old = time.monotonic() - made_at > COUNTS_SECONDS
+        if partitions and (is_old or any(p.partition >= counts.get(p.topic, 0) for p in partitions)):
+            counts = self.topics()
+            self._counts = time.monotonic(), counts
+        return counts
 
     def _persistently(
         self, keys: Collection[K], ask: Callable[[Sequence[K]], dict[K, V | Failure]], size: int

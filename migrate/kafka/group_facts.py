@@ -65,6 +65,8 @@ class ConfluentGroupFacts:
         self._config = settings.config
         self._deadline_seconds = deadline_seconds
         self._connection = Connection(settings, deadline_seconds)
+        # What the records of groups said whose kind nothing else tells: a group's kind never changes.
+        self._kinds_read: dict[str, GroupRecord] = {}
 
     def group_kinds(self) -> Mapping[str, str] | Failure:
         """Return the kind of every group, from the old listing of all kinds beside that of consumer groups."""
@@ -81,15 +83,16 @@ class ConfluentGroupFacts:
 
     def told_groups(self) -> Mapping[str, ListedGroup] | Failure:
         """Return what the old listing says of groups of any kind, without consumer groups that it cannot describe."""
-        found = self._every_group()
+        # Nobody has asked for records to be read, and `--watch` comes here at every look.
+        found = self._every_group(MOST_RECORDS)
         return found if isinstance(found, Failure) else {**found.told, **found.others}
 
-    def _every_group(self) -> "_EveryGroup | Failure":
+    def _every_group(self, most_records: int | None = None) -> "_EveryGroup | Failure":
         """List all groups, twice.
 
         librdkafka's `list_consumer_groups` shows protocol types "consumer" and "" only; its older `list_groups` shows
         every group there is, and describes it as a classic one, so that a kind it cannot tell is asked of the
-        group's own records.
+        group's own records, of which at most so many are read.
         """
         try:
             consumers = self._connection.answer("list its groups", lambda c: c.list_consumer_groups(**LONGEST))
@@ -104,7 +107,7 @@ class ConfluentGroupFacts:
         others = {str(group.id): group for group in listed if str(group.id) not in known}
         untold = tuple(name for name, group in others.items() if not group.protocol_type)
         # Where applications commit in transactions, one is open most of the time: it must not hide what a group is.
-        records = self._records(untold, with_gaps=False, any_will_do=True) if untold else {}
+        records = self._kinds_in_records(untold, most_records)
         described = {str(group.id): classic_group(group) for group in listed if str(group.id) in known}
         return _EveryGroup(
             known,
@@ -112,6 +115,14 @@ class ConfluentGroupFacts:
             {name: _other_group(name, group, records) for name, group in others.items()},
             untold,
         )
+
+    def _kinds_in_records(self, groups: Collection[str], most: int | None) -> Mapping[str, GroupRecord] | Failure:
+        asked = [group for group in groups if group not in self._kinds_read]
+        found = self._records(asked, with_gaps=False, any_will_do=True, most=most) if asked else {}
+        if isinstance(found, Failure):
+            return found
+        self._kinds_read |= found
+        return {group: self._kinds_read[group] for group in groups if group in self._kinds_read}
 
     def _listed(self) -> Collection[Any]:
         with warnings.catch_warnings(), self._connection.in_use():

@@ -45,10 +45,15 @@ def needing_machine() -> Iterator[None]:
 
 
 def _may_be_its_end(error: BaseException) -> bool:
-    """True if a broken connection is in the chain, or an error of py4j's that Java has not raised."""
+    """True if a broken connection is in the chain, or an error of py4j's that Java has not raised.
+
+    PySpark's own stream of rows ends with `EOFError`.
+    """
     from py4j.protocol import Py4JError, Py4JJavaError
 
-    if isinstance(error, ConnectionError) or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)):
+    if isinstance(error, ConnectionError | EOFError):
+        return True
+    if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
         return True
     return error.__cause__ is not None and _may_be_its_end(error.__cause__)
 

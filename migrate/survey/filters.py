@@ -14,6 +14,7 @@ from migrate.mm2.settings import java_pattern
 
 # A dot is in many names, and so says nothing.
 _NAME = re.compile(r"[\w.-]+")
+_ESCAPED = re.compile(r"\\([.-])")
 # The verdicts on groups that are not to move at all; the others choose which move now.
 EXCLUDED = frozenset({"exclude-group", "default-exclude"})
 _DEFAULT_EXCLUDES = re.compile("__.*|console-consumer-.*")
@@ -70,7 +71,7 @@ class Filters:
         if _matches(self.exclude_groups, group):
             return "exclude-group"
         listed = self.groups_file is not None and group in self.groups_file
-        literal = any(pattern.pattern == group for pattern in self.groups)
+        literal = any(group in (pattern.pattern, name_of(pattern)) for pattern in self.groups)
         if _DEFAULT_EXCLUDES.fullmatch(group) and not (literal or listed):
             return "default-exclude"
         if self.groups_file is not None and not listed:
@@ -84,7 +85,8 @@ class Filters:
 
         They are those of the groups file, and the `--group` patterns that read like a name, not like a pattern.
         """
-        names = {p.pattern for p in self.groups if _NAME.fullmatch(p.pattern) and not any(map(p.fullmatch, existing))}
+        named = ((name_of(pattern), pattern) for pattern in self.groups)
+        names = {name for name, p in named if name is not None and not any(map(p.fullmatch, existing))}
         return tuple(sorted(names | (self.groups_file or frozenset()).difference(existing)))
 
     def topic_verdict(self, topic: str) -> str | None:
@@ -94,6 +96,17 @@ class Filters:
         if self.topics and not _matches(self.topics, topic):
             return "topic"
         return None
+
+
+def name_of(pattern: re.Pattern[str]) -> str | None:
+    """Return the name that a pattern reads like, with its dots escaped or not; None for what reads like a pattern."""
+    name = _ESCAPED.sub(r"\1", pattern.pattern)
+    return name if _NAME.fullmatch(name) else None
+
+
+def is_one_name(pattern: re.Pattern[str]) -> bool:
+    """True if a pattern matches a single name: every dot in it is escaped."""
+    return name_of(pattern) is not None and "." not in _ESCAPED.sub("", pattern.pattern)
 
 
 def read_groups_file(path: Path) -> frozenset[str]:

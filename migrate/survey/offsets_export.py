@@ -3,7 +3,6 @@
 Every record that was read is counted once: as written, or as left out for one reason.
 """
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -13,7 +12,7 @@ from migrate.clock import Backoff, Clock
 from migrate.errors import ClusterError, Refused
 from migrate.model import Failure, LogRange, TopicPartition
 from migrate.ports import ClusterAdmin
-from migrate.survey.filters import Filters
+from migrate.survey.filters import Filters, is_one_name, name_of
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
 from migrate.text import bytes_text
 
@@ -24,7 +23,6 @@ PASSES = 2
 # Applications that commit in transactions have one open at any moment, and end it within a second or two.
 PATIENCE_SECONDS = 5.0
 _PAUSE_SECONDS = (0.1, 1.0)
-_LITERAL = re.compile(r"[\w-]+")
 T = TypeVar("T", LogRange, int)
 
 # Why a record is not written. Filters have names of their own, and what is not decoded its label.
@@ -128,8 +126,9 @@ def named_groups(filters: Filters) -> frozenset[str] | None:
     """Return the only groups that filters can let through, None where only the groups themselves tell."""
     if filters.groups_file is not None:
         return filters.groups_file
-    patterns = [pattern.pattern for pattern in filters.groups]
-    return frozenset(patterns) if patterns and all(map(_LITERAL.fullmatch, patterns)) else None
+    if not filters.groups or not all(map(is_one_name, filters.groups)):
+        return None
+    return frozenset(name for pattern in filters.groups if (name := name_of(pattern)) is not None)
 
 
 def pin_offsets_topic(admin: ClusterAdmin, groups: Collection[str] | None) -> OffsetsPin:
@@ -182,7 +181,8 @@ def refuse_beyond(max_fetch: int | None, fetched_bytes: int, alias: str) -> None
         raise Refused(
             f"About {bytes_text(fetched_bytes)} of {alias} would be fetched, and --max-fetch allows "
             f"{bytes_text(max_fetch)}.",
-            "Name groups with --group or --groups-file, whose partitions alone are read, or allow more.",
+            "Name groups with --group (a dot in a name as \\.) or --groups-file, whose partitions alone are read, or "
+            "allow more.",
         )
 
 

@@ -279,10 +279,14 @@ def from_offsets_topic(
         timer.run("spark", "waiting for Spark", clusters.records_ready)
     filters, alias = request.filters, source.alias
 
+    fetched_bytes = 0
+
     def read_once() -> tuple[OffsetsPin, TopicCommits]:
+        nonlocal fetched_bytes
         text = f"pinning {OFFSETS_TOPIC} of {alias}"
         pin = timer.run("commits", text, lambda: pin_offsets_topic(source, named_groups(filters)))
-        _refuse_beyond(pin, request.limits.fetch_bytes)
+        fetched_bytes += pin.fetched_bytes
+        _refuse_beyond(pin, fetched_bytes, request.limits.fetch_bytes)
         text = (
             f"reading commits of {many(len(listed), 'group')} in {OFFSETS_TOPIC} of {alias}: "
             f"{len(pin.logs)} of {many(pin.partitions, 'partition')}, {many(pin.offsets, 'offset')}, "
@@ -370,10 +374,11 @@ def _naming_the_other_way() -> Iterator[None]:
         raise ClusterError(error.problem, f"{error.todo} {BY_ADMIN}") from error
 
 
-def _refuse_beyond(pin: OffsetsPin, most: int | None) -> None:
-    if most is not None and pin.fetched_bytes > most:
+def _refuse_beyond(pin: OffsetsPin, fetched_bytes: int, most: int | None) -> None:
+    if most is not None and fetched_bytes > most:
         raise Refused(
-            f"About {bytes_text(pin.fetched_bytes)} of {OFFSETS_TOPIC} on {pin.alias} would be fetched, and "
+            f"About {bytes_text(fetched_bytes)} of {OFFSETS_TOPIC} on {pin.alias} would be fetched, and "
             f"--max-fetch allows {bytes_text(most)}.",
-            f"Name groups with --group or --groups-file, whose partitions alone are read, or allow more. {BY_ADMIN}",
+            "Name groups with --group (a dot in a name as \\.) or --groups-file, whose partitions alone are read, or "
+            f"allow more. {BY_ADMIN}",
         )

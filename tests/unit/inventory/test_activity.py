@@ -32,7 +32,6 @@ def activity(record=SIMPLE, described=None, commits=COMMITS, settings=BROKERS):
 def test_the_last_commit_is_the_newest_of_any_partition():
     assert activity().last_commit_ms == NOW_MS - 5_000
     assert activity(replace(SIMPLE, committed_ms={})).last_commit_ms is None
-    assert activity(None, commits={}).last_commit_ms is None
 
 
 def test_records_that_could_not_be_read_tell_nothing():
@@ -81,7 +80,6 @@ def test_commits_whose_records_were_not_seen_and_share_groups_have_no_activity()
 def test_a_group_is_unused_since_its_last_commit_or_its_last_member_whichever_is_later():
     assert activity().unused_ms(NOW_MS) == 5_000
     assert activity(CLASSIC).unused_ms(NOW_MS) == 1_000
-    assert activity(None, commits={}).unused_ms(NOW_MS) is None
     # The brokers' clock may be ahead of ours.
     assert activity().unused_ms(NOW_MS - 60_000) == 0
 

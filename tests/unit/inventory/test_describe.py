@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from migrate.described_group import ListedGroup
 from migrate.inventory.describe import describe_groups
-from migrate.model import Commit, TopicPartition
+from migrate.model import Commit, Failure, TopicPartition
 from migrate.show.describe import description_lines
 from tests.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, group, member, read
 
@@ -52,8 +52,14 @@ def test_commits_on_a_topic_that_the_cluster_does_not_show_are_not_none():
     cluster = FakeGroups({"g": group(member(secret=(0,)))})
     found = read(cluster)
     text = "\n".join(description_lines(found, describe_groups(found), 200, False))
-    assert "lag not known" in text and "nothing committed" not in text
+    assert "lag not visible" in text and "nothing committed" not in text
     assert ["g", "secret", "0", "?", "?", "?"] in [line.split()[:6] for line in text.splitlines()]
+
+
+def test_a_lag_of_which_part_is_hidden_is_no_lag():
+    found = described(group(member(orders=(0,), secret=(0,))), commits(orders_0=5))
+    assert isinstance(found.lag, Failure) and "secret" in found.lag.message and not found.is_whole
+    assert [line.lag for line in found.lines] == [95, None]
 
 
 def test_a_group_whose_commits_or_members_are_not_visible_is_not_whole():

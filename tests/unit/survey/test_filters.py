@@ -46,6 +46,13 @@ def test_a_literal_group_is_meant_even_where_it_reads_as_another_expression():
     assert Filters.from_options(groups=["a+b"]).verdict("a+b", "t") is None
 
 
+def test_a_name_whose_dots_are_escaped_is_a_name(tmp_path):
+    filters = Filters.from_options(groups=[r"com\.acme\.biling", r"__my\.own", "x|y"])
+    assert filters.unknown_names({"com.acme.billing", "__my.own"}) == ("com.acme.biling",)
+    assert filters.unknown_names({"com.acme.biling"}) == ("__my.own",)
+    assert filters.verdict("__my.own", "t") is None and filters.verdict("comXacme.biling", "t") == "group"
+
+
 def test_a_groups_file_narrows_and_names_what_the_cluster_lacks(tmp_path):
     wave = tmp_path / "wave.txt"
     wave.write_bytes("# wave 1\r\n\r\n  orders \r\npaymënts\r\na#b\r\n".encode())

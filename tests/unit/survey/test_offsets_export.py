@@ -100,6 +100,7 @@ def test_an_end_that_is_not_told_is_an_error():
         (Filters(), None),
         (Filters.from_options(groups=["a-b", "c_1"]), {"a-b", "c_1"}),
         (Filters.from_options(groups=["a.b"]), None),
+        (Filters.from_options(groups=[r"a\.b", "c-1"]), {"a.b", "c-1"}),
         (Filters.from_options(groups=["a-b", "c.*"]), None),
         (Filters(groups_file=frozenset({"x.y"})), {"x.y"}),
     ],
