@@ -36,6 +36,22 @@ COMPARING = (
         ("tests/unit/inventory/test_compare.py",),
     ),
     Mutant(
+        "unread-records-pass-as-equal",
+        "Where not all was compared, records may be missing that no commit can give to the group.",
+        "migrate/inventory/compare.py",
+        "    if row.missing_on_target is None:\n        why",
+        "    if row.missing_on_target is False:\n        why",
+        ("tests/unit/inventory/test_compare.py",),
+    ),
+    Mutant(
+        "unread-records-counted-as-there",
+        "Where not all was read, nobody knows whether a record is missing.",
+        "migrate/plan/translate.py",
+        "    return None if why is Why.NOT_ALL_READ else missing\n",
+        "    return missing\n",
+        ("tests/unit/plan/test_translate.py", "tests/unit/checks/test_topics.py"),
+    ),
+    Mutant(
         "pending-offsets-pass-as-equal",
         "An open transaction may move an offset a second later.",
         "migrate/inventory/compared.py",

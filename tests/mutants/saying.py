@@ -61,10 +61,10 @@ SAYING = (
     ),
     Mutant(
         "commits-that-a-transaction-hides-taken-for-none",
-        "A group with commits whose records were not seen has not been left by everybody.",
+        "A group whose records were not seen has not been left by everybody.",
         "migrate/inventory/activity.py",
-        "    if record is None and commits and not isinstance(commits, Failure):\n",
-        "    if commits is None:\n",
+        '        return Failure("NOT_TOLD", f"its records were not to be seen: {why}")\n',
+        "        return GroupActivity(None, None, None, None, None)\n",
         ("tests/unit/inventory/test_activity.py",),
     ),
     Mutant(
