@@ -75,8 +75,8 @@ class PositionFinding:
             case PositionStanding.SKIPPED:
                 began = self.began or 0
                 return (
-                    f"{where} has next offset {self.seen}, and the query began at {began}: it never reads the "
-                    f"{many(began - planned, 'offset')} from the planned {planned} on"
+                    f"{where} has next offset {self.seen}, and the query began at {began}, "
+                    f"{many(began - planned, 'offset')} beyond the planned {planned}: what lies between is never read"
                 )
             case PositionStanding.NOT_VISIBLE:
                 beyond = many((self.seen or 0) - planned, "offset")

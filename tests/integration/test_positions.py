@@ -267,10 +267,13 @@ def test_a_query_with_a_new_checkpoint_and_a_new_folder_reads_every_owed_record_
     verified = planned.commands.verify("held.plan", "--spark-checkpoint", f"copying={planned.folder('copying-on-b')}")
     verified.expect(0)
     assert f"POSITIONS VERIFIED: {len(planned.at)} positions" in verified.stdout and "moved on by" in verified.stdout
+    own = planned.commands.verify("held.plan", "--spark-checkpoint", f"copying={planned.folder('copying')}").expect(2)
+    assert "is the folder of the query on the source" in " ".join(own.stderr.split())
     if planned.copied != planned.topics:
-        folders = (f"copying={planned.folder('copying')}", f"counting={planned.folder('gone')}")
+        shutil.copytree(planned.folder("copying"), planned.folder("copy-of-a"))
+        folders = (f"copying={planned.folder('copy-of-a')}", f"counting={planned.folder('gone')}")
         behind = planned.commands.verify("held.plan", *(w for f in folders for w in ("--spark-checkpoint", f)))
-        assert f"POSITIONS NOT AS PLANNED: {len(planned.at)} of" in behind.expect(1).stdout, "that is A's own folder"
+        assert f"POSITIONS NOT AS PLANNED: {len(planned.at)} of" in behind.expect(1).stdout, "it has A's names"
         assert "CHECKPOINT NOT READ: counting: " in behind.stdout and "NOTHING TO VERIFY" in behind.stdout, "of groups"
     assert counted["exact, once each"] > 0.5 * counted["owed"] > 0
 
@@ -292,8 +295,18 @@ def test_a_new_checkpoint_with_the_old_folder_drops_batches_in_silence_and_the_r
     shutil.copytree(folder / "copying", folder / "continued")
     overlay(folder / "rewritten", folder / "continued")
     queries.copy(queries.source(lab.target_bootstrap, planned.copied), "continued", "kept")
+    verified = planned.commands.verify("held.plan", "--spark-checkpoint", f"copying={folder / 'continued'}").expect(0)
+    assert "POSITIONS VERIFIED:" in verified.stdout and "moved on by" in verified.stdout, "its rewritten batch tells"
     on_b = Counter(queries.written("kept")) - Counter(queries.written("out"))
     counted = judge(planned, "copying", by_place(planned, list(on_b.elements())))
+    (topic, partition), _ = Counter((row["topic"], row["partition"]) for row in on_b).most_common(1)[0]
+    later = json.loads(starting)
+    later[topic][str(partition)] += 1
+    source = queries.source(lab.target_bootstrap, planned.copied, startingOffsets=json.dumps(later))
+    queries.copy(source, "later", "out-of-later")
+    late = planned.commands.verify("held.plan", "--spark-checkpoint", f"copying={folder / 'later'}").expect(1)
+    assert f"POSITIONS NOT AS PLANNED: 1 of {len(planned.at)} positions" in late.stdout
+    assert "1 offset beyond the planned" in " ".join(late.stdout.split()) and "never read" in late.stdout
     assert trapped < counted["owed"], "the sink should have dropped what it takes for batches that it has had"
     print(f"trap: {trapped} of {counted['owed']} owed records written with a new checkpoint and the old folder")
 
