@@ -173,6 +173,8 @@ def _sync_not_seen(plan: Plan) -> str:
     if len(results) > 1:
         then = f"{many(len(results), 'group')} were named"
     why = "no MM2 configuration was given (--mm2-config, --connect-url or --strimzi)"
+    if not plan.header.by_mm2:
+        why = "nothing of MM2's is asked for with --replicator any"
     if plan.header.failback:
         way = f"{plan.header.source_alias} to {plan.header.target_alias}"
         why = f"the settings of an MM2 that copies {way} are not known"

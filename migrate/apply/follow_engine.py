@@ -204,11 +204,7 @@ class Follower:
                     "" if accepted else ", ".join(moving[:3]),
                 )
             )  # fmt: skip
-        refused = without_rows(results, laid)
-        for group, memory in self._memory.groups.items():
-            if group not in laid.groups() and group not in refused and memory.written():
-                refused[group] = Refusal(memory.left or WhyNot.GONE, _GONE)
-        return sights, refused
+        return sights, gone_from_source(self._memory, laid.groups().keys()) | without_rows(results, laid)
 
     def _written(self, sights: Collection[GroupSight], verdicts: Collection[GroupVerdict]) -> _Writing:
         """Write, and read back."""
@@ -319,15 +315,22 @@ def _refuse_other(alias: str, planned_id: str, cluster_id: str) -> None:
         )
 
 
-_GONE = "It has no commit on the source any more: nothing keeps what stands on the target from expiring."
-
-
 def allowed_by(survey: Survey, grades: frozenset[Grade]) -> Allowed:
     """Return what may be written, and when it has to be written again."""
     settings = survey.group_facts.target_settings
     retention_ms = settings.retention_ms if isinstance(settings, BrokerSettings) else None
     refresh_ms = REFRESH_MS if retention_ms is None else retention_ms // REFRESHES_PER_RETENTION
     return Allowed(grades, retention_ms, refresh_ms)
+
+
+def gone_from_source(memory: FollowMemory, there: Collection[str]) -> dict[str, Refusal]:
+    """Return the groups that were written and have no row any more; `there` are those that have."""
+    told = "It has no commit on the source any more: nothing keeps what stands on the target from expiring."
+    return {
+        group: Refusal(of_group.left or WhyNot.GONE, told)
+        for group, of_group in memory.groups.items()
+        if group not in there and of_group.written()
+    }
 
 
 def without_rows(results: Collection[CheckResult], rows: PlanRows) -> dict[str, Refusal]:

@@ -3,13 +3,13 @@
 Only our own writes are taken back: a place where something else stands by now is drift, as after an apply.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from migrate.apply.drift import UNDO
 from migrate.apply.follow_memory import FollowMemory, GroupMemory, OwnWrites
-from migrate.apply.history import GroupTrace, JournalState
-from migrate.apply.undo import digest_of, groups_restored
+from migrate.apply.history import JournalState
+from migrate.apply.undo import digest_of
 from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row, TopicPartition
 from migrate.plan.plan import FORMAT_VERSION, Plan
 from migrate.row_table import PlanRows
@@ -24,18 +24,16 @@ def groups_in_doubt(memory: FollowMemory) -> tuple[str, ...]:
 
 def undo_of_follow(
     plan: Plan, memory: FollowMemory, state: JournalState, standing: Mapping[str, Commits], names: SourceTopicOf,
-    now_ms: int, moved: str, restored: Iterable[Mapping[str, GroupTrace]] = (),
+    now_ms: int, moved: str,
 ) -> Plan:  # fmt: skip
     """Return the undo of all that was, or may have been, written under a mandate; without rows if nothing was.
 
     `standing` is what the groups in doubt have committed now. `names` gives the source topic that a topic is the copy
-    of. `moved` is what to do with offsets that consumers have moved since: "refuse" or "restore". `restored` are what
-    undos of this mandate did, as in `undo_plan`: what stands there now is a later plan's, though it may look like ours.
+    of. `moved` is what to do with offsets that consumers have moved since: "refuse" or "restore".
     """
-    done = groups_restored(restored)
     rows = [
         _row(group, place, own, memory.of(group), standing.get(group, {}), names)
-        for group in sorted(memory.groups.keys() - done)
+        for group in sorted(memory.groups)
         for place, own in sorted(memory.of(group).written().items())
     ]
     rows.sort(key=lambda row: row.key)

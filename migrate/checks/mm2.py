@@ -48,7 +48,16 @@ def group_sync(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterabl
             "Look there yourself: MM2's default is false.",
         )  # fmt: skip
     elif facts.mm2.group_sync:
-        for group in sorted(set(groups) - set(facts.mm2.left_out_groups)):
+        for group in sorted(facts.mm2.synced_names.keys() & set(groups)):
+            name = facts.mm2.synced_names[group]
+            yield checks.GROUP_SYNC.blocks(
+                group, expected,
+                f"sync.group.offsets.enabled is true, and {facts.source.alias} has a group {name} as well, which MM2's "
+                f"group filter takes: MM2 writes that one's offsets to {name} on {facts.target.alias}, which is this "
+                "group's name there",
+                "Set it to false for this flow and restart MM2, or stop its checkpoint connector, then plan again.",
+            )  # fmt: skip
+        for group in sorted(set(groups) - set(facts.mm2.left_out_groups) - facts.mm2.synced_names.keys()):
             yield checks.GROUP_SYNC.blocks(
                 group, expected,
                 "sync.group.offsets.enabled is true, and MM2's group filter takes this group (KAFKA-19794)"

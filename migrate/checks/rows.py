@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, judges
+from migrate.match.protocol import Why
 from migrate.model import (
     LONGEST_METADATA,
     CheckResult,
@@ -160,11 +161,26 @@ def target_retention(facts: CheckFacts, rows: PlanRows, policies: Policies) -> I
 def estimated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Count the rows whose offset rests on unproven syncs, and say under which premise they hold."""
     reasons = Counter(row.why or "not-compared" for row in rows.where("grade", lambda grade: grade is Grade.ESTIMATED))
-    if reasons:
-        why = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items()))
+    assumed = reasons.pop(str(Why.TIMESTAMPS_ASSUMED), 0)
+    expected, target = "rows proven by their records", facts.target.alias
+    if assumed:
         yield checks.ESTIMATED_ROWS.warns(
-            facts.target.alias, "rows proven by their records",
-            f"{many(reasons.total(), 'row')} rest on MM2's syncs alone: {why}",
+            target, expected,
+            f"{many(assumed, 'row')} rest on timestamps alone, and no record shows that copies keep theirs",
+            "Loss-free while they do: look at message.timestamp.type of the target's topics.",
+        )  # fmt: skip
+    if not reasons:
+        return
+    why = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items()))
+    rest = f"{many(reasons.total(), 'row')} rest on"
+    if facts.mm2.copies:
+        yield checks.ESTIMATED_ROWS.warns(
+            target, expected, f"{rest} MM2's syncs alone: {why}",
             "Loss-free while those syncs tell the truth: not after a target topic was re-created without MM2 having "
             "written a sync since.",
+        )  # fmt: skip
+    else:
+        yield checks.ESTIMATED_ROWS.warns(
+            target, expected, f"{rest} no record: {why}",
+            "They stand at the target's log start, or by timestamps: much is read twice. Let records be compared.",
         )  # fmt: skip

@@ -163,18 +163,22 @@ def run_model(path: Path, out_dir: Path, context: click.Context, progress: LineP
         out_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"--out-dir {out_dir} cannot be made: {error.strerror}.", "Name another folder.") from error
-    for each in asked:
-        refuse_out(each.out)
+    flows = [each for each in asked if isinstance(each, _Asked)]
+    for flow in flows:
+        refuse_out(flow.out)
+    if not flows:
+        return [each for each in asked if isinstance(each, MadePlan)]
     made = []
-    with edges_of_several_plans([each.request.flow for each in asked], progress, run) as edges_of:
+    with edges_of_several_plans([flow.request.flow for flow in flows], progress, run) as edges_of:
         for number, each in enumerate(asked, 1):
-            progress.say(f"flow {number} of {len(asked)}: {each.flow.name}")
-            made.append(_made(each, edges_of, progress))
-            progress.say(f"{each.flow.name}: {made[-1].verdict}")
+            name = each.flow.name if isinstance(each, _Asked) else each.flow
+            progress.say(f"flow {number} of {len(asked)}: {name}")
+            made.append(_made(each, edges_of, progress) if isinstance(each, _Asked) else each)
+            progress.say(f"{name}: {made[-1].verdict}")
     return made
 
 
-def _asked(flow: ModelFlow, path: Path, out_dir: Path, context: click.Context) -> _Asked:
+def _asked(flow: ModelFlow, path: Path, out_dir: Path, context: click.Context) -> "_Asked | MadePlan":
     command = context.command
     try:
         options = dict(command.make_context(str(command.name), list(flow.words), parent=context.parent).params)
@@ -188,6 +192,14 @@ def _asked(flow: ModelFlow, path: Path, out_dir: Path, context: click.Context) -
         return _Asked(flow, request_of(resolve_flow(given), policies, options), options, out_dir / f"{flow.name}.plan")
     except UsageError as error:
         raise UsageError(f"{path}: flow {flow.name}: {error.problem}", error.todo) from error
+    except MigrateError as error:
+        # A Connect worker that does not answer, say: it is asked for the flow's names.
+        return _failed(flow.name, error)
+
+
+def _failed(name: str, error: MigrateError) -> MadePlan:
+    # Whatever kept it: 2 or 3 would say that the model is wrong, or that there is a plan.
+    return MadePlan(name, f"FAILED: {error}", EXIT_FAILED)
 
 
 def _made(asked: _Asked, edges_of: EdgesOf, progress: LineProgress) -> MadePlan:
@@ -196,7 +208,7 @@ def _made(asked: _Asked, edges_of: EdgesOf, progress: LineProgress) -> MadePlan:
         with edges_of(request.flow, request.source_down, asked.options) as edges:
             plan = made_plan(request, edges, asked.out, progress)
     except MigrateError as error:
-        return MadePlan(name, f"FAILED: {error}", error.exit_code)
+        return _failed(name, error)
     text, _ = verdict(plan, totals(plan))
     code = EXIT_DONE if plan.is_clean() else EXIT_REFUSED
     return MadePlan(name, text, code, str(asked.out), plan.short_fingerprint)

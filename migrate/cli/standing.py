@@ -10,6 +10,7 @@ from migrate.apply.follow_undo import groups_in_doubt, undo_of_follow
 from migrate.apply.history import GroupTrace, JournalState
 from migrate.apply.journal import Journal
 from migrate.apply.signatures import REQUIRED_SETTING
+from migrate.apply.undo import groups_restored
 from migrate.cli.export import time_of
 from migrate.cli.options import filters_of
 from migrate.cli.wiring import apply_edges, endpoints
@@ -130,6 +131,9 @@ def undo_of_mandate(
     Of a write that never got its answer the target is asked; raises `ClusterError` where it does not tell.
     """
     memory = read_memory(journal.path)
+    for group in groups_restored(restored):
+        # What stands there now is a later plan's, though it may look like ours.
+        memory.groups.pop(group, None)
     standing: dict[str, Commits] = {}
     if doubts := groups_in_doubt(memory):
         exact = [group for group in doubts if memory.of(group).has_metadata]
@@ -141,4 +145,4 @@ def undo_of_mandate(
                     raise ClusterError(f"The commits of group {group!r} could not be read: {answer}.", "Try again.")
                 standing[group] = answer
     names, now_ms = flow.policy.source_topic, SystemClock().now_ms()
-    return undo_of_follow(plan, memory, state, standing, names, now_ms, options["moved"], restored)
+    return undo_of_follow(plan, memory, state, standing, names, now_ms, options["moved"])

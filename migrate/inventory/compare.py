@@ -20,6 +20,7 @@ from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts
 from migrate.inventory.compared import ComparedRow, CompareVerdict, GroupComparison, Loss, Stretch
 from migrate.inventory.only_on_target import committed_after, only_on_target
+from migrate.match.protocol import Why
 from migrate.model import CheckResult, Failure, Grade, GroupPartition, GroupState, Level, Row, Scope
 from migrate.plan.build import judged
 from migrate.plan.decide import HERE, RowDecider
@@ -308,7 +309,8 @@ def _remaining_loss(row: Row) -> tuple[Loss, str, str]:
         missing = many(row.missing_on_target, "owed record")
         return Loss.POSSIBLE, checks.MISSING_ON_TARGET.name, f" {missing} without a copy on the target."
     if row.grade is Grade.ESTIMATED:
-        why = " The translation rests on MM2's syncs alone: it loses nothing only while they tell the truth."
+        rests_on = "timestamps" if row.why == Why.TIMESTAMPS_ASSUMED else "MM2's syncs"
+        why = f" The translation rests on {rests_on} alone: it loses nothing only while they tell the truth."
         return Loss.POSSIBLE, "not-proven", why
     if row.missing_on_target is None:
         why = " Not all records that it is owed were compared: whether each has a copy on the target is not known."

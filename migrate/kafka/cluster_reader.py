@@ -62,6 +62,22 @@ _STATES = {
 }
 
 
+class _PartitionCounts:
+    """How many partitions topics have: the cluster is not asked anew for each few thousand logs of very many."""
+
+    def __init__(self, ask: Callable[[], Mapping[str, int]]) -> None:
+        self._ask = ask
+        self._counts: Mapping[str, int] = {}
+        self._made_at = -math.inf
+
+    def covering(self, partitions: Collection[TopicPartition]) -> Mapping[str, int]:
+        """Return the counts; those of a moment ago where they have all of these partitions."""
+        is_old = time.monotonic() - self._made_at > COUNTS_SECONDS
+        if partitions and (is_old or any(p.partition >= self._counts.get(p.topic, 0) for p in partitions)):
+            self._counts, self._made_at = self._ask(), time.monotonic()
+        return self._counts
+
+
 class ConfluentReader:
     """Lists and describes one cluster through librdkafka, and writes nothing.
 
@@ -81,7 +97,7 @@ class ConfluentReader:
         # For many small requests; the others are made when they are first asked.
         beside = (Connection(settings, deadline_seconds) for _ in range(SIDE_BY_SIDE - 1))
         self._connections = (self._connection, *beside)
-        self._counts: tuple[float, Mapping[str, int]] = (-math.inf, {})
+        self._counts = _PartitionCounts(lambda: self.topics())
 
     def facts(self) -> ClusterFacts:
         """Return the cluster's id, its number of brokers, and whether we may DESCRIBE it."""
@@ -201,21 +217,12 @@ class ConfluentReader:
         partitions: Collection[TopicPartition],
         ask: Callable[[Sequence[TopicPartition]], dict[TopicPartition, V | Failure]],
     ) -> dict[TopicPartition, V | Failure]:
-        counts = self._partition_counts(partitions)
+        counts = self._counts.covering(partitions)
         known = [p for p in partitions if p.partition < counts.get(p.topic, 0)]
         # Not asked of the cluster: a request that names an absent topic might create it.
         absent = Failure("UNKNOWN_TOPIC_OR_PARTITION", "not there, or the principal lacks DESCRIBE on the topic")
         answers: dict[TopicPartition, V | Failure] = dict.fromkeys(partitions, absent)
         return answers | self._persistently(known, ask, LOG_RANGE_BATCH)
-
-    def _partition_counts(self, partitions: Collection[TopicPartition]) -> Mapping[str, int]:
-        """Return how many partitions topics have; the cluster is not asked for each few thousand logs of many."""
-        made_at, counts = self._counts
-        is_old = time.monotonic() - made_at > COUNTS_SECONDS
-        if partitions and (is_old or any(p.partition >= counts.get(p.topic, 0) for p in partitions)):
-            counts = self.topics()
-            self._counts = time.monotonic(), counts
-        return counts
 
     def _persistently(
         self, keys: Collection[K], ask: Callable[[Sequence[K]], dict[K, V | Failure]], size: int

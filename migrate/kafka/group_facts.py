@@ -216,17 +216,7 @@ class ConfluentGroupFacts:
             return Failure("_FAIL", error.problem)
         except KafkaException as error:
             return failure_of(error)
-        held = 0
-        for partition, start in starts.items():
-            end = ends.get(partition, UNTOLD)
-            if isinstance(start, Failure):
-                return start
-            if isinstance(end, Failure):
-                return end
-            held += end - start
-        if held <= most:
-            return None
-        return Failure(TOO_MANY_RECORDS, f"up to {held:,} records to read: groups list --records reads them all")
+        return too_many(starts, ends, most)
 
     def _ends(
         self, places: Collection[KafkaPartition], level: IsolationLevel, spec: OffsetSpec | None = None
@@ -284,6 +274,21 @@ def open_partitions(
         if reached < end:
             behind.add(partition)
     return frozenset(behind)
+
+
+def too_many(starts: Mapping[int, int | Failure], ends: Mapping[int, int | Failure], most: int) -> Failure | None:
+    """Return why partitions of the offsets topic are not to be read: more records than `most`, or nobody told."""
+    held = 0
+    for partition, start in starts.items():
+        end = ends.get(partition, UNTOLD)
+        if isinstance(start, Failure):
+            return start
+        if isinstance(end, Failure):
+            return end
+        held += end - start
+    if held <= most:
+        return None
+    return Failure(TOO_MANY_RECORDS, f"up to {held:,} records to read: groups list --records reads them all")
 
 
 def _other_group(name: str, group: Any, records: Mapping[str, GroupRecord] | Failure) -> ListedGroup:

@@ -139,6 +139,7 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
             newest_checkpoint_ms=newest_ms(survey.mm2.checkpoints.latest),
             tasks=survey.mm2.tasks,
             left_out_groups=flow.left_out(survey.groups),
+            synced_names=_synced_names(flow, survey),
             positions_unknown=survey.mm2.positions.unknown,
         ),
         group_facts=survey.group_facts,
@@ -180,6 +181,14 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
         under_old_names=survey.under_old_names,
         shared_names=_shared_names(request, survey),
     )
+
+
+def _synced_names(flow: Flow, survey: Survey) -> dict[str, str]:
+    """Return, by group, the target's name of it that a group of the source has as well which MM2 checkpoints."""
+    there = survey.selected.groups_seen | survey.source.listed
+    renamed = survey.target_names.renamed
+    left_out = set(flow.left_out(renamed.values()))
+    return {group: name for group, name in renamed.items() if name in there and name not in left_out}
 
 
 def _shared_names(request: PlanRequest, survey: Survey) -> dict[str, str]:

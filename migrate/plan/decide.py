@@ -19,7 +19,7 @@ from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Commit, Commits, GroupPartition, Row, TopicPartition
 from migrate.plan.rows import build_row, uncommitted_row
 from migrate.plan.translate import PartitionFacts, RowFacts
-from migrate.plan.usual_rows import Commonplace, usual_rows
+from migrate.plan.usual_rows import CaseNames, Commonplace, usual_rows
 from migrate.row_table import GroupRows, Known
 from migrate.survey.policies import Policies
 from migrate.survey.survey import PlanRequest, Survey, copy_of, window_questions
@@ -39,7 +39,8 @@ class GroupCase:
     """One group whose rows are to be decided; `commits` has an item for each row, None where nothing is committed.
 
     `priors` are its commits on the target. In a plan of commits as of an earlier time, `live` are those of now, None
-    in any other; `missing` says why there is no commit of then. `target_group` is as in a row.
+    in any other; `missing` says why there is no commit of then. `target_group` is as in a row; `shares_name` is True
+    where a group of the source has that name too.
     """
 
     group: str
@@ -48,12 +49,14 @@ class GroupCase:
     live: Commits | None = None
     missing: Mapping[TopicPartition, str] = field(default_factory=dict)
     target_group: str = ""
+    shares_name: bool = False
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def checkpointed_as(self) -> tuple[str, ...]:
         """The names under which MM2 may have checkpointed the group: that on its source before that on its target."""
-        # As KIP-1378 has it, checkpoints of a renamed group bear the target's name. No released MM2 does so.
-        return (self.group, self.target_group) if self.target_group else (self.group,)
+        # As KIP-1378 has it, checkpoints of a renamed group bear the target's name. No released MM2 does so, and what
+        # bears the name of a group of the source is that group's: this one may stand far behind it.
+        return (self.group, self.target_group) if self.target_group and not self.shares_name else (self.group,)
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Undecided:
             for place, offset in _offsets(case.commits):
                 committed.setdefault(place, set()).update(() if offset is None else (offset,))
             copies = {place.topic: self.partitions[place].target.topic for place in case.commits}
-            topics.update((name, copy) for copy in copies.values() for name in case.names)
+            topics.update((name, copy) for copy in copies.values() for name in case.checkpointed_as)
         parts = {
             place: replace(
                 facts,
@@ -137,7 +140,8 @@ def deciding_by_columns(asked: Undecided, known: Known) -> Callable[[GroupCase],
     def rows(case: GroupCase) -> GroupRows | None:
         if source_down or case.live is not None:
             return None
-        return usual_rows(case.names, case.commits, case.priors, commonplace, known)
+        called = CaseNames(case.group, case.target_group, case.checkpointed_as)
+        return usual_rows(called, case.commits, case.priors, commonplace, known)
 
     return rows
 
@@ -176,7 +180,7 @@ def _row(asked: Undecided, case: GroupCase, source: TopicPartition, commit: Comm
 
 
 def _checkpoint(asked: Undecided, case: GroupCase, target: TopicPartition) -> CheckpointRecord | None:
-    found = (asked.checkpoints.get(CheckpointKey(name, *target)) for name in case.names)
+    found = (asked.checkpoints.get(CheckpointKey(name, *target)) for name in case.checkpointed_as)
     return next((record for record in found if record is not None), None)
 
 
@@ -213,7 +217,8 @@ def _cases(survey: Survey) -> Iterator[GroupCase]:
     for group, commits in _commits_by_group(survey.keys):
         live = None if as_of is None else as_of.live.get(group, {})
         name = survey.target_names.renamed.get(group, "")
-        yield GroupCase(group, commits, survey.priors.get(group, {}), live, missing.get(group, {}), name)
+        is_others = name in survey.selected.groups_seen or name in survey.target_names.renamed
+        yield GroupCase(group, commits, survey.priors.get(group, {}), live, missing.get(group, {}), name, is_others)
 
 
 def _commits_by_group(

@@ -246,7 +246,7 @@ _WHY = {
     Why.NOT_ALL_READ: "Not all records around the commit were read (limits, or a log that could not be read): the "
     "row is where nothing can have been skipped.",
     Why.LEAST_TIMESTAMP: "Placed by timestamps (--by timestamp): nothing that the group is owed is older than what the "
-    "target has from this offset on.",
+    "target has from this offset on. What is copied there later comes on top.",
     Why.TIMESTAMPS_ASSUMED: "Placed by timestamps (--by timestamp), although no record was found on both sides that "
     "shows that copies keep theirs.",
 }

@@ -42,6 +42,14 @@ class _Application(NamedTuple):
     places: Sequence[Sequence[Sequence[int]]]  # of each of `MatchedColumns`, that of every partition
 
 
+class CaseNames(NamedTuple):
+    """A group's names, as `GroupCase` has them."""
+
+    group: str
+    target_group: str
+    checkpointed_as: tuple[str, ...]
+
+
 class Commonplace:
     """What makes groups usual: what is known of their partitions, and MM2's checkpoints."""
 
@@ -79,7 +87,7 @@ def _is_usual(source: TopicPartition, facts: PartitionFacts) -> bool:
 
 
 def usual_rows(
-    names: tuple[str, ...],
+    called: CaseNames,
     commits: Mapping[TopicPartition, Commit | None],
     priors: Commits,
     commonplace: Commonplace,
@@ -87,7 +95,7 @@ def usual_rows(
 ) -> GroupRows | None:
     """Return the rows of a group of which all is usual, with the source up; None for any other.
 
-    `names` are the group's, and that on the target where it is another.
+    `called` is what the group is.
     """
     if not isinstance(commits, CommitTable):
         return None
@@ -112,11 +120,11 @@ def usual_rows(
         and (prior == [None] or all(p is None or p.offset < t for p, t in zip(prior, targets, strict=True)))
     ):
         return None
-    found = [_checkpoint_offsets(commonplace.checkpoints, names, run) for run in application.runs]
+    found = [_checkpoint_offsets(commonplace.checkpoints, called.checkpointed_as, run) for run in application.runs]
     return application.rows.replaced(
         {
-            "group": names[:1],
-            "target_group": names[1:] or ("",),
+            "group": (called.group,),
+            "target_group": (called.target_group,),
             "source_committed": offsets,
             "source_metadata": commits.metadata or ("",),
             "target_metadata": commits.metadata or ("",),

@@ -7,11 +7,10 @@ from functools import cache
 from migrate.commit_table import GroupCommits
 from migrate.errors import ClusterError
 from migrate.mm2.checkpoint_table import topics_with_checkpoints
-from migrate.mm2.name_map import NameMap
 from migrate.mm2.topics import CheckpointReading
 from migrate.model import Commit, Commits, Failure, GroupPartition, TopicPartition
 from migrate.ports import CommitReader
-from migrate.survey.filters import Filters
+from migrate.survey.filters import EXCLUDED, Filters
 from migrate.survey.groups import NO_ANSWER
 from migrate.survey.policies import Uncommitted
 from migrate.survey.survey import Clusters, PlanRequest, SelectedCommits, Timer, TopicWitness
@@ -40,7 +39,7 @@ def from_checkpoints(reading: CheckpointReading, request: PlanRequest) -> Select
     """Stand in for live commits while the source is down: the newest checkpoints' upstream offsets."""
     source_topic = cache(request.flow.policy.source_topic)
     commits: dict[str, dict[TopicPartition, Commit]] = {}
-    originals = _names_on_source(reading, request.group_map)
+    originals = _names_on_source(reading, request)
     for key, record in reading.latest.items():
         place = TopicPartition(source_topic(key.target_topic) or key.target_topic, key.partition)
         group = originals.get(key.group, key.group)
@@ -48,11 +47,13 @@ def from_checkpoints(reading: CheckpointReading, request: PlanRequest) -> Select
     return within_filters(commits, request, frozenset(), frozenset(commits))
 
 
-def _names_on_source(reading: CheckpointReading, group_map: NameMap) -> dict[str, str]:
+def _names_on_source(reading: CheckpointReading, request: PlanRequest) -> dict[str, str]:
     """Return the source's names of groups that have checkpoints under the target's alone, as KIP-1378 has them.
 
-    Only a line with both names tells; an expression cannot be read backwards.
+    Only a line with both names tells; an expression cannot be read backwards. A name that the filters exclude is that
+    of a group which stays, and so are its checkpoints.
     """
+    group_map = request.group_map
     if not group_map.names:
         return {}
     named = {group for group, _ in topics_with_checkpoints(reading.latest)}
@@ -61,7 +62,9 @@ def _names_on_source(reading: CheckpointReading, group_map: NameMap) -> dict[str
     return {
         line.target: line.source
         for line in lines
-        if sources_of[line.target] == 1 and group_map.line_of(line.target) is None
+        if sources_of[line.target] == 1
+        and group_map.line_of(line.target) is None
+        and request.filters.group_verdict(line.target) not in EXCLUDED
     }
 
 

@@ -19,7 +19,8 @@ def with_names(request: PlanRequest, clusters: Clusters) -> PlanRequest:
 
     def is_asked_for(topic: str) -> bool:
         source_topic = flow.policy.source_topic(topic) if flow.failback else topic
-        return source_topic is not None and request.filters.topic_verdict(source_topic) is None
+        # Only what is excluded stays behind: what --topic does not name moves with another wave, to the same log.
+        return source_topic is not None and request.filters.topic_verdict(source_topic) != "exclude-topic"
 
     topics = list(filter(is_asked_for, copied_from.topics()))
     return replace(request, flow=flow.knowing(topics))

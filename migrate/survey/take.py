@@ -282,9 +282,11 @@ def _read_records(by: _Surveyor, first: _FirstLook, pinned: _Pinned) -> tuple[Mm
     syncs, syncs_topic = read_syncs_topic(clusters, flow, (), listed.topics, by.timer)
     comparison = _compare(by, pinned)
     answers, question_of = comparison.answers if comparison else {}, window_questions(flow, logs)
-    questions = _of_unmatched(pinned.keys, answers, question_of)
-    for positions in pinned.held.every:
-        questions |= _of_unmatched(positions, answers, question_of)
+    questions: frozenset[WindowQuestion] = frozenset()
+    if not by.request.limits.by_timestamp:
+        # By timestamps no sync is a place: nothing would guard it (Law 2b).
+        for keys in (pinned.keys, *pinned.held.every):
+            questions |= _of_unmatched(keys, answers, question_of)
     if syncs_topic.pinned is not None and questions:
         text = f"finding the syncs around {many(len(questions), 'commit')} that no records place"
         side, topic, log = syncs_topic.side, syncs_topic.topic, syncs_topic.pinned

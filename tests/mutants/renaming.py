@@ -4,6 +4,22 @@ from tests.mutants.mutant import Mutant
 
 RENAMING = (
     Mutant(
+        "checkpoints-of-whoever-has-the-name",
+        "A checkpoint under the target's name is another group's where the source has a group of that name.",
+        "migrate/plan/decide.py",
+        "if self.target_group and not self.shares_name else",
+        "if self.target_group else",
+        ("tests/unit/plan/test_group_map.py",),
+    ),
+    Mutant(
+        "names-shared-with-another-wave",
+        "A topic that another wave moves shares its name with this one's all the same.",
+        "migrate/survey/names.py",
+        'request.filters.topic_verdict(source_topic) != "exclude-topic"',
+        "request.filters.topic_verdict(source_topic) is None",
+        ("tests/unit/survey/test_names.py",),
+    ),
+    Mutant(
         "written-under-the-old-name",
         "What is set on the target is set under the name that the group has there.",
         "migrate/survey/renamed.py",

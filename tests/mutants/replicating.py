@@ -6,6 +6,14 @@ LAW_2B = "tests/unit/match/test_least_timestamp.py"
 
 REPLICATING = (
     Mutant(
+        "unread-commits-at-a-sync-by-timestamp",
+        "By timestamps nothing guards a sync: what was not read stands at the log's start.",
+        "migrate/survey/take.py",
+        "    if not by.request.limits.by_timestamp:\n",
+        "    if True:\n",
+        ("tests/unit/plan/test_translate.py",),
+    ),
+    Mutant(
         "time-of-the-nearest-records-only",
         "Where timestamps fall, no record that comes later with an earlier time is skipped.",
         "migrate/match/least_timestamp.py",

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from migrate.match.comparison import Limits
 from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import client_flow
+from migrate.mm2.flow import Flow
 from migrate.mm2.name_map import NameMap
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
 from migrate.model import Decision, LogRange, OffsetSync, Side, TopicPartition
@@ -69,6 +71,11 @@ def world() -> tuple[FakeCluster, FakeCluster, FakeMirror]:
     return source, target, mirror
 
 
+def planned_flow() -> Flow:
+    properties = {"bootstrap.servers": "x:1"}
+    return client_flow(properties, properties, "A", "B")
+
+
 def planned(
     source,
     target,
@@ -86,10 +93,11 @@ def planned(
     held=None,
     positions=None,
     group_map=None,
+    flow=None,
+    limits=None,
 ) -> Plan:
-    properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(
-        flow=client_flow(properties, properties, "A", "B"),
+        flow=flow or planned_flow(),
         filters=filters or Filters(),
         policies=policies or Policies(),
         source_down=down,
@@ -97,6 +105,7 @@ def planned(
         settings={},
         positions=positions or PositionsAsked(),
         group_map=group_map or NameMap(),
+        limits=limits or Limits(1_000_000, None),
     )
     reader = None if down else source
     clusters = Clusters(

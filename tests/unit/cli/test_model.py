@@ -11,7 +11,7 @@ from migrate.cli.main import cli
 from migrate.cli.main import plan as plan_command
 from migrate.cli.model import ModelFlow, read_model
 from migrate.cli.plan_wiring import PlanEdges
-from migrate.errors import ClusterError, ConfigError
+from migrate.errors import ClusterError, ConfigError, Refused
 from migrate.plan.decide import HERE
 from migrate.plan.file import read_plan
 from migrate.survey.survey import Clusters
@@ -141,6 +141,30 @@ def test_a_flow_that_fails_keeps_no_other_from_being_planned_and_the_worst_code_
     ran = run(tmp_path, f"flows: [{{name: lost, {lost}}}, {{name: good, {FLOW}}}]")
     assert ran.exit_code == 1 and "FAILED: X did not answer." in ran.stdout
     assert read_plan(tmp_path / "plans" / "good.plan").rows and not (tmp_path / "plans" / "lost.plan").exists()
+
+
+def test_a_flow_that_is_refused_before_it_has_a_plan_failed_and_says_nothing_of_blocks(tmp_path, clusters, monkeypatch):
+    def refused(*_):
+        raise Refused("Too much would be fetched.", "Allow more.")
+
+    monkeypatch.setattr(command, "made_plan", refused)
+    ran = run(tmp_path, f"flows: [{{name: one, {FLOW}}}]")
+    assert ran.exit_code == 1 and "FAILED: Too much would be fetched." in ran.stdout
+
+
+def test_a_connect_worker_that_does_not_answer_fails_its_flow_alone(tmp_path, clusters, monkeypatch):
+    resolve = command.resolve_flow
+
+    def silent(given):
+        if given.connect_url:
+            raise ClusterError("The worker did not answer.", "Start it.")
+        return resolve(given)
+
+    monkeypatch.setattr(command, "resolve_flow", silent)
+    rest = "source: A, target: B, connect_url: 'http://127.0.0.1:1', source_config: a.properties"
+    ran = run(tmp_path, f"flows: [{{name: lost, {rest}, target_config: b.properties}}, {{name: good, {FLOW}}}]")
+    assert ran.exit_code == 1 and "FAILED: The worker did not answer." in ran.stdout
+    assert read_plan(tmp_path / "plans" / "good.plan").rows
 
 
 def test_an_option_that_belongs_into_the_model_is_refused_beside_it(tmp_path, clusters):

@@ -15,6 +15,7 @@ from migrate.kafka.cluster_reader import (
     ConfluentReader,
     _commits,
     _listed_group,
+    _PartitionCounts,
 )
 from migrate.kafka.errors import failure_of
 from migrate.kafka.settings import ClientSettings
@@ -37,20 +38,18 @@ def test_metadata_that_librdkafka_can_not_read_is_some_and_no_fault():
 
 
 def test_the_partition_counts_of_topics_are_asked_for_once_and_again_for_what_they_do_not_have(monkeypatch):
-    reader, asked = ConfluentReader(ClientSettings(Side.SOURCE, "A", "source A", {})), []
-    counts = {"t": 2}
+    asked, counts = [], {"t": 2}
 
     def topics():
         asked.append(dict(counts))
         return dict(counts)
 
-    monkeypatch.setattr(reader, "topics", topics)
-    places = [TopicPartition("t", 0), TopicPartition("t", 1)]
-    assert reader._partition_counts(places) == reader._partition_counts(places) == {"t": 2} and len(asked) == 1
+    kept, places = _PartitionCounts(topics), [TopicPartition("t", 0), TopicPartition("t", 1)]
+    assert kept.covering(places) == kept.covering(places) == {"t": 2} and len(asked) == 1
     counts["u"] = 1
-    assert reader._partition_counts([TopicPartition("u", 0)])["u"] == 1 and len(asked) == 2
+    assert kept.covering([TopicPartition("u", 0)])["u"] == 1 and len(asked) == 2
     monkeypatch.setattr("migrate.kafka.cluster_reader.COUNTS_SECONDS", -1.0)
-    assert reader._partition_counts(places)["t"] == 2 and len(asked) == 3, "what is old is asked for anew"
+    assert kept.covering(places)["t"] == 2 and len(asked) == 3, "what is old is asked for anew"
 
 
 def described(**changes):

@@ -1,5 +1,7 @@
 """Groups that are called otherwise on the target: every fact of the target is that of the group with the new name."""
 
+from dataclasses import replace
+
 import pytest
 
 from migrate.errors import UsageError
@@ -11,7 +13,7 @@ from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Waiver
 from tests.builders import make_plan, make_position, make_row
 from tests.fakes import ALIVE, EMPTY, FakeGroupFacts
-from tests.unit.planscene import checks_of, planned, rows_of, world
+from tests.unit.planscene import checks_of, planned, planned_flow, rows_of, world
 
 HEADING = "source_group,target_group"
 
@@ -148,6 +150,38 @@ def test_checkpoints_are_looked_up_by_the_sources_name_and_by_the_targets_where_
     plan = planned(source, target, mirror, group_map=TO_EU)
     assert [row.checkpoint_target_offset for row in plan.groups()["g"]] == [40, 42]
     assert not checks_of(plan, "checkpointed-groups-listed")
+
+
+@pytest.mark.parametrize("lines", [["g,h", "h,k"], ["g,h", "h,g"]])
+def test_a_checkpoint_of_a_group_whose_name_another_one_gets_is_never_the_other_ones(lines):
+    """By h's checkpoint on t-1 g would be set to where h stood, and pass over all that it is owed before."""
+    source, target, mirror = world()
+    mirror.latest = {CheckpointKey("g", "A.t", 0): checkpoint(40), CheckpointKey("h", "A.t", 0): checkpoint(90),
+                     CheckpointKey("h", "A.t", 1): checkpoint(95)}  # fmt: skip
+    for down in (True, False):
+        plan = planned(source, target, mirror, down=down, group_map=map_of(HEADING, *lines))
+        shown = {row.partition: row.checkpoint_target_offset for row in plan.groups()["g"]}
+        assert shown[0] == 40 and shown.get(1) is None
+    assert {row.partition: row.reason for row in planned(
+        source, target, mirror, down=True, group_map=map_of(HEADING, *lines)
+    ).groups()["g"]}[1] == "source-gone-without-checkpoint"  # fmt: skip
+
+
+def test_checkpoints_of_a_group_that_is_excluded_are_nobody_elses():
+    source, target, mirror = world()
+    mirror.latest = {CheckpointKey("h", "A.t", 0): checkpoint(90)}
+    without_h = Filters.from_options(exclude_groups=["h"])
+    plan = planned(source, target, mirror, down=True, group_map=map_of(HEADING, "g,h"), filters=without_h)
+    assert not plan.rows
+
+
+def test_mm2s_group_sync_of_a_group_with_the_new_name_writes_this_ones_offsets():
+    source, target, mirror = world()
+    flow = replace(planned_flow(), group_sync=True)
+    plan = planned(source, target, mirror, flow=flow, group_map=map_of(HEADING, "g,h"),
+                   filters=Filters.from_options(exclude_groups=["h"]))  # fmt: skip
+    (block,) = [c for c in plan.blocks() if c.check == "group-sync"]
+    assert block.subject == "g" and "A has a group h as well" in block.seen
 
 
 def test_with_the_source_down_groups_are_those_of_the_checkpoints_under_either_name():

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrate.match.comparison import Limits
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Unmatched, Why
 from migrate.mm2.chain import Window
@@ -11,6 +12,8 @@ from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, Of
 from migrate.plan.rows import build_row
 from migrate.plan.translate import Place, place
 from migrate.survey.policies import Policies, Rewind
+from tests.fakes import FakeComparer
+from tests.unit.planscene import planned, world
 from tests.unit.rowfacts import FACTS
 
 BOUNDED = [why for why in Why if why not in (Why.PROVEN, Why.TIMESTAMPS_ASSUMED)]
@@ -52,6 +55,14 @@ def test_a_proven_row_that_rereads_nothing_does_not_speak_of_re_reads():
 def test_a_row_of_which_not_all_was_read_does_not_say_that_nothing_is_missing():
     assert placed(Matched(160, Why.NOT_ALL_READ, 7)).missing is None
     assert placed(Matched(160, Why.LOOK_ALIKES, 7)).missing == 0
+
+
+@pytest.mark.parametrize(("by_timestamp", "stands"), [(True, 0), (False, 51)])
+def test_by_timestamps_no_sync_places_what_was_not_read_for_nothing_would_guard_it(by_timestamp, stands):
+    comparer = FakeComparer({("t", 0, 55): Unmatched("match-limit")})
+    plan = planned(*world(), comparer=comparer, limits=Limits(1_000_000, None, by_timestamp))
+    (row,) = [row for row in plan.rows if row.key == ("g", "t", 0)]
+    assert (row.target_offset, row.lower_kind) == (stands, "log-start" if by_timestamp else "sync")
 
 
 def test_records_without_a_copy_are_told_in_the_sentence():

@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.plan.decide import DecidedHere, Undecided, rows_by_rules, undecided
-from migrate.plan.usual_rows import Commonplace, usual_rows
+from migrate.plan.usual_rows import CaseNames, Commonplace, usual_rows
 from tests.randomsurveys import KINDS, random_survey
 
 
@@ -11,7 +11,16 @@ def by_columns(asked: Undecided) -> list[tuple]:
     """Each group of which all is usual: its rows by columns, and by the rules."""
     commonplace = Commonplace(asked.partitions, asked.checkpoints)
     pairs = [
-        (usual_rows(case.names, case.commits, case.priors, commonplace, {}), rows_by_rules(asked, case, {}))
+        (
+            usual_rows(
+                CaseNames(case.group, case.target_group, case.checkpointed_as),
+                case.commits,
+                case.priors,
+                commonplace,
+                {},
+            ),
+            rows_by_rules(asked, case, {}),
+        )
         for case in asked.groups
     ]
     return [(rows, by_rules) for rows, by_rules in pairs if rows is not None]

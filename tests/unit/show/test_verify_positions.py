@@ -4,14 +4,16 @@ import json
 
 from migrate.apply.verify_positions import UnreadCheckpoint, verify_positions
 from migrate.show.verify_positions import position_document, position_lines, unread_document
+from migrate.survey.positions import HeldPosition
 from tests.builders import make_plan, make_position
 from tests.unit.heldscene import checkpoint
 
 PLAN = make_plan([make_position("query", "t", p, target_topic="A.t", target_offset=100) for p in range(3)])
 
 
-def told(*offsets):
-    return list(position_lines(verify_positions(PLAN, [checkpoint("query", offsets)]), 100, False))
+def told(*offsets, began=()):
+    start = tuple(HeldPosition("query", *of) for of in began)
+    return list(position_lines(verify_positions(PLAN, [checkpoint("query", offsets, began=start)]), 100, False))
 
 
 def test_the_verdict_comes_first_and_what_is_wrong_next():
@@ -23,8 +25,15 @@ def test_the_verdict_comes_first_and_what_is_wrong_next():
 
 
 def test_what_moved_on_is_named_and_is_no_trouble():
-    lines = told(("A.t", 0, 100), ("A.t", 1, 100), ("A.t", 2, 130))
+    lines = told(("A.t", 0, 100), ("A.t", 1, 100), ("A.t", 2, 130), began=[("A.t", 2, 100)])
     assert lines[0] == "POSITIONS VERIFIED: 3 positions" and "moved on by 30 offsets" in "\n".join(lines)
+
+
+def test_where_it_began_is_what_tells_moving_on_from_skipping():
+    skipped = told(("A.t", 0, 100), ("A.t", 1, 100), ("A.t", 2, 130), began=[("A.t", 2, 110)])
+    assert skipped[:2] == ["POSITIONS NOT AS PLANNED: 1 of 3 positions", "2 equal, 1 skipped"]
+    unseen = told(("A.t", 0, 100), ("A.t", 1, 100), ("A.t", 2, 130))
+    assert unseen[:2] == ["POSITIONS VERIFIED IN PART: 2 of 3 positions", "2 equal, 1 not-visible"]
 
 
 def test_what_the_plan_blocks_is_no_success():
