@@ -16,13 +16,12 @@ from migrate.apply.drift import is_committed_as_planned
 from migrate.apply.follow_decision import Allowed, GroupSight, GroupVerdict, Refusal, WhyNot, judge
 from migrate.apply.follow_delay import Delay, DelayWatch
 from migrate.apply.follow_journal import FollowWriter
-from migrate.apply.follow_memory import FollowMemory, same
+from migrate.apply.follow_memory import FollowMemory, carries_metadata, same
 from migrate.apply.pending import PendingRows
 from migrate.apply.write import GroupWriter, read_commits
 from migrate.checks import checklist
 from migrate.checks.check import is_without_members
 from migrate.clock import Clock
-from migrate.commit_table import has_metadata
 from migrate.errors import ClusterError
 from migrate.model import CheckResult, Commits, Decision, Failure, Grade, GroupState, Level, Row, Scope
 from migrate.plan.build import judged
@@ -183,9 +182,14 @@ class Follower:
     def _look(self) -> Survey:
         survey = take_survey(self._choices.request, self._edges.clusters(), self._clock, self._progress)
         flow, planned = self._choices.request.flow, self._choices.cluster_ids
-        for alias, cluster_id, read in zip((flow.source.alias, flow.target.alias), planned,
-                                           (survey.source, survey.target), strict=True):  # fmt: skip
-            _refuse_other(alias, cluster_id, read.facts.cluster_id)
+        try:
+            for alias, cluster_id, read in zip((flow.source.alias, flow.target.alias), planned,
+                                               (survey.source, survey.target), strict=True):  # fmt: skip
+                _refuse_other(alias, cluster_id, read.facts.cluster_id)
+        except ClusterError:
+            # What was read there is nothing of ours.
+            self._edges.forget()
+            raise
         return survey
 
     def _sights(self, survey: Survey) -> tuple[list[GroupSight], dict[str, Refusal]]:
@@ -226,7 +230,7 @@ class Follower:
             group
             for group, of_group in rows.items()
             if any(row.target_metadata for row in of_group)
-            or has_metadata(seen[group].standing)
+            or any(map(carries_metadata, seen[group].standing.values()))
             or self._memory.of(group).has_metadata
         ]
         target = self._edges.writing(journal.lock, with_metadata)
@@ -324,12 +328,15 @@ def allowed_by(survey: Survey, grades: frozenset[Grade]) -> Allowed:
 
 
 def gone_from_source(memory: FollowMemory, there: Collection[str]) -> dict[str, Refusal]:
-    """Return the groups that were written and have no row any more; `there` are those that have."""
-    told = "It has no commit on the source any more: nothing keeps what stands on the target from expiring."
+    """Return the groups that were written and have no row now; `there` are those that have.
+
+    One that is left alone is done: what it has on the target is its consumers' affair.
+    """
+    told = "No commit of it was seen on the source: nothing keeps what stands on the target from expiring."
     return {
-        group: Refusal(of_group.left or WhyNot.GONE, told)
+        group: Refusal(WhyNot.GONE, told)
         for group, of_group in memory.groups.items()
-        if group not in there and of_group.written()
+        if group not in there and of_group.written() and not of_group.left
     }
 
 

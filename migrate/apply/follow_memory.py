@@ -24,10 +24,15 @@ from migrate.apply.history import (
 )
 from migrate.apply.history import backed_up as commits_of
 from migrate.clock import iso, ms_of
-from migrate.model import Commit, Commits, TopicPartition
+from migrate.model import UNREAD_METADATA, Commit, Commits, TopicPartition
 from migrate.write_outcome import may_be_written
 
 Event = dict[str, Any]
+
+
+def carries_metadata(commit: Commit) -> bool:
+    """True if a commit has metadata that was read: what could not be read is no reason to ask Java again."""
+    return commit.metadata not in ("", UNREAD_METADATA)
 
 
 def same(standing: Commit | None, other: Commit | None) -> bool:
@@ -101,7 +106,7 @@ class GroupMemory:
     def has_metadata(self) -> bool:
         """True if something that we wrote, or that stood there first, carries metadata."""
         first = (commit for commit in self.prior.values() if commit is not None)
-        return any(commit.metadata for commit in (*first, *(c for own in self.own.values() for c in own.all)))
+        return any(map(carries_metadata, (*first, *(c for own in self.own.values() for c in own.all))))
 
     def written(self) -> dict[TopicPartition, OwnWrites]:
         """Return the places that were, or may have been, written."""

@@ -146,6 +146,7 @@ def unread(asked: CheckpointAsked, error: Exception) -> UnreadCheckpoint:
 def verify_positions(plan: Plan, reads: Iterable[PositionsRead | UnreadCheckpoint]) -> PositionVerification:
     """Compare folders with the positions of the holders of their names; raises `UsageError` for a name of no holder."""
     found: list[PositionFinding] = []
+    translated = {origin.holder for origin in plan.header.positions if origin.batch is not None}
     unread: list[UnreadCheckpoint] = []
     for read in reads:
         refuse_unknown_holders(plan, [read.holder])
@@ -158,21 +159,23 @@ def verify_positions(plan: Plan, reads: Iterable[PositionsRead | UnreadCheckpoin
         )
         for row in plan.holders()[read.holder]:
             place = row.target_topic, row.partition
-            start = _start(row, began.get(place), copied.get(place))
+            start = _start(row, began.get(place), copied.get(place), read.holder in translated)
             found.append(PositionFinding(row, read.origin, read.batch, seen.get(place), start))
     return PositionVerification(tuple(found), tuple(unread))
 
 
-def _start(row: Row, began: int | None, copied: int | None) -> int | None:
+def _start(row: Row, began: int | None, copied: int | None, may_be_copied: bool) -> int | None:
     """Return where a query went on from on the target, None where that cannot be told.
 
-    `began` is where a new checkpoint begins, `copied` what the planned batch has in a folder that is a copy.
+    `began` is where a new checkpoint begins, `copied` what the planned batch has in a folder that is a copy, if the
+    batch is still there; `may_be_copied` is False for a holder that has no folder on the source.
     """
     if copied is not None and copied == row.target_offset:
         return copied
-    if row.source_topic == row.target_topic and copied == row.source_committed:
-        # A copy of the source's own folder, whose batch was not replaced by the rewritten one.
-        return copied
+    if may_be_copied and row.source_topic == row.target_topic:
+        # Both sides have one name: in a copy, what it began at are the source's offsets. One whose batch was not
+        # replaced by the rewritten one went on from the source's.
+        return copied if copied == row.source_committed else None
     return began
 
 

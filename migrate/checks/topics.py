@@ -1,5 +1,6 @@
 """Checks on the records of the plan's topics: copied in full, none missing, and timestamps that can be trusted."""
 
+from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
 
@@ -98,6 +99,10 @@ def producers_stopped(facts: CheckFacts, rows: PlanRows, policies: Policies) -> 
         yield checks.PRODUCERS_STOPPED.passes(many(fine, "topic"), expected, "none was")
 
 
+# Rows of which nobody has looked for a copy of each owed record.
+UNREAD = frozenset({str(Why.NOT_ALL_READ), str(Why.LEAST_TIMESTAMP)})
+
+
 @judges(checks.MISSING_ON_TARGET)
 def missing_on_target(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block rows that are owed records of which the target has no copy: no offset can bring them."""
@@ -118,11 +123,15 @@ def missing_on_target(facts: CheckFacts, rows: PlanRows, policies: Policies) -> 
         )  # fmt: skip
     if compared and not lacking:
         yield checks.MISSING_ON_TARGET.passes(many(compared, "row"), expected, "none is missing")
-    if unread := rows.tally("why")[Why.NOT_ALL_READ]:
+    # What is owed nothing lacks nothing.
+    unread = Counter(row.why for row in rows.where("why", UNREAD.__contains__) if lag(row) != 0)
+    if unread:
+        whys = ", ".join(f"{count} {why}" for why, count in sorted(unread.items()))
         yield checks.MISSING_ON_TARGET.on_cluster.unseen(
             Level.WARN, facts.target.alias, expected,
-            f"not all that is owed was read of {many(unread, 'row')} (why: {Why.NOT_ALL_READ})",
-            "Let more be read (--match-limit, --max-fetch), or let these groups read on the source first.",
+            f"not all that is owed was compared of {many(unread.total(), 'row')}: {whys}",
+            "Let more be read (--match-limit, --max-fetch; not --by timestamp), or let these groups read on the source "
+            "first.",
         )  # fmt: skip
 
 

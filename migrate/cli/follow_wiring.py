@@ -36,8 +36,12 @@ class RenewedMirror:
     def of_this_pass(self) -> ConsumedMm2Topics:
         """Return what the next pass reads through."""
         if self._clock.monotonic() - self._made_at >= RENEWED_SECONDS:
-            self._made_at, self._mirror = self._clock.monotonic(), self._make()
+            self.renew()
         return self._mirror
+
+    def renew(self) -> None:
+        """Read them anew in the next pass."""
+        self._made_at, self._mirror = self._clock.monotonic(), self._make()
 
     def sync_pairs(self, place: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
         """Return the chain of one partition, as far as its syncs were read in this pass."""
@@ -78,4 +82,8 @@ def follow_edges(flow: Flow, clock: Clock, progress: Progress, options: Mapping[
         def writing(lock: int, with_metadata: Collection[str]) -> ClusterAdmin:
             return ExactAdmin(target.admin(options["concurrency"]), exact[Side.TARGET], with_metadata).holding(lock)
 
-        yield FollowEdges(clusters, writing, comparer.forget)
+        def forget() -> None:
+            comparer.forget()
+            mirror.renew()
+
+        yield FollowEdges(clusters, writing, forget)

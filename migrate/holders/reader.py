@@ -96,8 +96,7 @@ class HolderReader:
             with self._at(sink) as (files, path):
                 if not files.exists(path):
                     raise UsageError(
-                        f"--sink {name(sink)}: there is no such folder, so nothing is known of where the query writes "
-                        "to.",
+                        f"--sink {name(sink)}: there is no such folder, so where the query writes is not known.",
                         "Name the folder that the query writes to.",
                     )
             return bool(self._names(f"{sink}/{SINK_LOG}"))

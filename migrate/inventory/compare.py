@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts
-from migrate.inventory.compared import ComparedRow, CompareVerdict, GroupComparison, Loss, Stretch
+from migrate.inventory.compared import NOT_ALL_COMPARED, ComparedRow, CompareVerdict, GroupComparison, Loss, Stretch
 from migrate.inventory.only_on_target import committed_after, only_on_target
 from migrate.match.protocol import Why
-from migrate.model import CheckResult, Failure, Grade, GroupPartition, GroupState, Level, Row, Scope
+from migrate.model import CheckResult, Failure, Grade, GroupPartition, GroupState, Level, Row, Scope, lag
 from migrate.plan.build import judged
 from migrate.plan.decide import HERE, RowDecider
 from migrate.row_table import PlanRows
@@ -312,9 +312,9 @@ def _remaining_loss(row: Row) -> tuple[Loss, str, str]:
         rests_on = "timestamps" if row.why == Why.TIMESTAMPS_ASSUMED else "MM2's syncs"
         why = f" The translation rests on {rests_on} alone: it loses nothing only while they tell the truth."
         return Loss.POSSIBLE, "not-proven", why
-    if row.missing_on_target is None:
+    if row.missing_on_target is None and lag(row) != 0:
         why = " Not all records that it is owed were compared: whether each has a copy on the target is not known."
-        return Loss.POSSIBLE, "not-all-compared", why
+        return Loss.POSSIBLE, NOT_ALL_COMPARED, why
     return Loss.NONE, "", ""
 
 

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from migrate.model import CheckResult, Grade, Level, TopicPartition
 
+# Why a row may lose records although it is equal or behind: of what it is owed not all was compared.
+NOT_ALL_COMPARED = "not-all-compared"
+
 
 class CompareVerdict(StrEnum):
     """How a target commit stands to the translation of the source's, the worst first."""

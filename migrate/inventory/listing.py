@@ -17,7 +17,7 @@ from migrate.inventory.read import ClusterGroups, assigned_to, not_shown
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.survey.connect_topics import SINK_PREFIX
 from migrate.survey.group_facts import NOT_ASKED
-from migrate.survey.streams import ASSIGNORS, INTERNAL, is_metadata
+from migrate.survey.streams import ASSIGNORS, applications_of, is_metadata
 
 CONNECT, STREAMS = "connect", "streams"
 
@@ -154,7 +154,7 @@ def inventory_of(read: ClusterGroups, idle_ms: int | None = None) -> Inventory:
 
     With `idle_ms` only groups that nobody has used for so long, and those of which that is not visible.
     """
-    streams = streams_applications(read.groups, read.topics)
+    streams = applications_of(read.topics, read.groups).keys()
     footprints = _Footprints(read.topics)
     limit_ms = IDLE_AFTER_MS if idle_ms is None else idle_ms
     groups = tuple(_summary(read, group, group in streams, footprints, limit_ms) for group in read.groups)
@@ -183,19 +183,6 @@ def lag_of(commits: Commits, ends: Mapping[TopicPartition, int | Failure]) -> Gr
         else:
             unread[f"{partition.topic}: {end}" if isinstance(end, Failure) else f"{partition.topic}: no answer"] = None
     return GroupLag(records if known else None, len(partitions) - known, beyond, tuple(unread))
-
-
-def streams_applications(groups: Iterable[str], topics: Iterable[str]) -> frozenset[str]:
-    """Return the groups after which a changelog or repartition topic is named, as Kafka Streams names its own."""
-    named, found = frozenset(groups), set()
-    for topic in topics:
-        # By the topic's name and not by the group's: thousands of groups times thousands of topics take minutes.
-        if topic.endswith(INTERNAL):
-            ends = (place for place, character in enumerate(topic) if character == "-")
-            # The longest: `orders` is no part of the application `orders-enricher`.
-            longest = max((end for end in ends if topic[:end] in named), default=0)
-            found |= {topic[:longest]} & named
-    return frozenset(found)
 
 
 class _Footprints:

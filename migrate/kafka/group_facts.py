@@ -120,6 +120,9 @@ class ConfluentGroupFacts:
         asked = [group for group in groups if group not in self._kinds_read]
         found = self._records(asked, with_gaps=False, any_will_do=True, most=most) if asked else {}
         if isinstance(found, Failure):
+            if found.code == TOO_MANY_RECORDS:
+                # For its own records a group can be read at any length; its kind alone is not worth that.
+                return Failure(found.code, f"it would take more than {most:,} records")
             return found
         self._kinds_read |= found
         return {group: self._kinds_read[group] for group in groups if group in self._kinds_read}
@@ -299,7 +302,7 @@ def _other_group(name: str, group: Any, records: Mapping[str, GroupRecord] | Fai
             return ListedGroup(_KINDS[protocol_type], protocol_type, unread)
         return classic_group(group) or ListedGroup("classic", protocol_type, unread)
     if isinstance(records, Failure):
-        why = Failure(records.code, f"its kind is not told, and {OFFSETS_TOPIC} could not be read")
+        why = Failure(records.code, f"its kind is not told, and {OFFSETS_TOPIC} was not read: {records.message}")
         return ListedGroup.unseen(why)
     record = records.get(name)
     if record is None:

@@ -111,7 +111,8 @@ class HereComparer:
 
 def _holds(answer: PartitionAnswer) -> bool:
     """True if another reading of the same logs would say the same: what was not readable may be by then."""
-    return all(isinstance(place, Matched) or place.reason == MATCH_LIMIT for place in answer.places.values())
+    unplaced = (place.reason for place in answer.places.values() if not isinstance(place, Matched))
+    return all(reason in (MATCH_LIMIT, RECORDS_CHANGED) for reason in unplaced)
 
 
 def _equality(calibration: Calibration | None) -> Equality | None:

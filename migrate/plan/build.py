@@ -34,7 +34,7 @@ from migrate.survey.drain import Drained, DrainFacts, drained
 from migrate.survey.filters import EXCLUDED
 from migrate.survey.groups import other_kinds
 from migrate.survey.other_log import LogProofs, log_proofs, other_log
-from migrate.survey.streams import INTERNAL, Application, application, internal_topics
+from migrate.survey.streams import Application, application, applications_of, internal_topics
 from migrate.survey.survey import ClusterSurvey, Mm2Records, PlanRequest, Survey, copy_of
 
 
@@ -275,12 +275,12 @@ def _applications(flow: Flow, survey: Survey) -> dict[str, Application]:
     for key, commit in keys.items() if has_some else ():
         if commit is not None and commit.metadata:
             metadata.setdefault(key.group, set()).add(commit.metadata)
-    candidates = [topic for topic in survey.source.topics if topic.endswith(INTERNAL)]
+    topics_of = applications_of(survey.source.topics, survey.source.listed.union(survey.groups))
     applications = {}
     for group in survey.groups:
         state = survey.source.states.get(group)
         assignor = state.assignor if isinstance(state, GroupState) else ""
-        internal = internal_topics(group, candidates, survey.target.topics, flow.policy)
+        internal = internal_topics(topics_of.get(group, ()), survey.target.topics, flow.policy)
         app = application(assignor, metadata.get(group, ()), internal)
         if app is not None:
             applications[group] = app

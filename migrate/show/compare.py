@@ -10,13 +10,14 @@ from typing import Any
 
 from migrate.checks import registry as checks
 from migrate.clock import iso
-from migrate.inventory.compared import ComparedRow, CompareVerdict, GroupComparison, Loss
+from migrate.inventory.compared import NOT_ALL_COMPARED, ComparedRow, CompareVerdict, GroupComparison, Loss
 from migrate.show.plan_export import csv_line, harmless
 from migrate.show.streamed_json import document_lines, fields_of
 from migrate.show.table import Layout, aligned, at_most, columns, layout, names, number, wrapped
 from migrate.text import Colour, both_names, many, name, paint, safe
 
 MISSING_ON_TARGET = checks.MISSING_ON_TARGET.name
+LOSING_THOUGH_EQUAL = (MISSING_ON_TARGET, NOT_ALL_COMPARED)
 FIELDS = (
     "group", "source_topic", "target_topic", "partition", "source_committed", "target_committed", "translated",
     "difference", "difference_is_records", "verdict", "grade", "loss", "rereads_at_most", "source_moved_to", "reason",
@@ -82,6 +83,8 @@ def verdict_text(comparison: GroupComparison, within: int) -> tuple[str, Colour]
         ends = [f"{lost} LOSE RECORDS, unless consumers have run there"] * bool(lost)
         ends += [f"{may} may lose records"] * bool(may)
         ends += [f"{missing} whose records MM2 has not all brought over"] * bool(missing)
+        unread = sum(row.reason == NOT_ALL_COMPARED for row in beyond)
+        ends += [f"{unread} whose records were not all compared (--match-limit, --max-fetch)"] * bool(unread)
         first = f"NOT EQUAL: {len(beyond)} of {of_all}"
         if all(row.verdict is CompareVerdict.EQUAL for row in beyond):
             first = f"NOT PROVEN: {len(beyond)} of {of_all} equal, and may lose records all the same"
@@ -166,7 +169,7 @@ def doubts(comparison: GroupComparison, view: CompareView) -> list[str]:
 
 def _rows(comparison: GroupComparison, width: int, colour: bool) -> Iterator[str]:
     order = {verdict: place for place, verdict in enumerate(CompareVerdict)}
-    unequal = [r for r in comparison.rows if r.verdict is not CompareVerdict.EQUAL or r.reason == MISSING_ON_TARGET]
+    unequal = [r for r in comparison.rows if r.verdict is not CompareVerdict.EQUAL or r.reason in LOSING_THOUGH_EQUAL]
     unequal.sort(key=lambda row: (row.loss is not Loss.LIKELY, order[row.verdict]))  # stable: names stay in order
     shown = unequal[:ROWS_SHOWN]
     if not shown:

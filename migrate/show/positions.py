@@ -26,7 +26,7 @@ SPARK_CHECKPOINT = "spark-checkpoint"
 # Spark's word for the beginning of a partition.
 EARLIEST = -2
 # Forms that have to name every partition of a topic, and how they say that one is to be read from its beginning.
-EVERY_PARTITION = {"spark": f"{EARLIEST}, which is earliest", "routine-load": "0, where the log begins or before"}
+EVERY_PARTITION = {"spark": f"{EARLIEST}, which is earliest", "routine-load": "0, or where its log starts"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +297,8 @@ BESIDE: Mapping[str, str] = {
     ),
     "routine-load": (
         "Doris: PAUSE ROUTINE LOAD, alter kafka_broker_list to the target's, then this in one statement, RESUME. A "
-        "partition that it does not name starts at the log's end. StarRocks, or where it is refused: make the job anew "
+        "partition that it does not name starts at the log's end, and a 0 before the log's start is refused: write its "
+        "start there. StarRocks, or where it is refused: make the job anew "
         "with this FROM KAFKA clause and the brokers."
     ),
     "connect": (

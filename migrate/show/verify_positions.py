@@ -12,6 +12,7 @@ from migrate.apply.verify_positions import (
     counted,
     not_looked_at,
 )
+from migrate.model import HolderKind
 from migrate.plan.plan import Plan
 from migrate.show.table import at_most, wrapped
 from migrate.text import Colour, many, name, paint, some
@@ -49,7 +50,9 @@ def left_out_lines(plan: Plan, verified: PositionVerification | None, width: int
     if holders := not_looked_at(plan, verified):
         count = many(sum(len(plan.holders()[holder]) for holder in holders), "position")
         told = f"{count} of {many(len(holders), 'holder')} not looked at: {some(map(name, holders), 5)}."
-        yield from wrapped(f"{told} --spark-checkpoint NAME=URL names the folder of a query on the target.", width)
+        if any(plan.holders()[holder][0].holder_kind == HolderKind.SPARK_CHECKPOINT for holder in holders):
+            told += " --spark-checkpoint NAME=URL names the folder of a Spark query on the target."
+        yield from wrapped(told, width)
 
 
 def unread_document(unread: UnreadCheckpoint) -> dict[str, str]:

@@ -78,7 +78,9 @@ def decided_in_tasks(
         # A Spark that has failed is not asked again: each time it may take minutes to say so.
         is_lost = is_lost or (before is not None and before.has_failed())
         wave = _Wave([rows for _, rows in groups], parts, failed, None if is_lost else spark)
-        yield from before.rows(known) if before else ()
+        if before is not None:
+            yield from before.rows(known)
+            is_lost = is_lost or before.has_failed()
         before = wave
     yield from before.rows(known) if before else ()
 
@@ -135,8 +137,16 @@ class _Wave:
         if self._decided is not None:
             if (error := self._decided.exception()) is None:
                 return chain.from_iterable(self._decided.result())
-            self._failed(last_line(error))
+            self._failed(_reason(error))
         return chain.from_iterable(map(_by_rules, self._parts))
+
+
+def _reason(error: BaseException) -> str:
+    try:
+        return last_line(error)
+    except Exception:
+        # It asks the JVM, which may have gone since.
+        return type(error).__name__
 
 
 def _by_rules(part: Undecided) -> list[GroupRows]:

@@ -6,7 +6,7 @@ internal topics named after the application, and the metadata of its commits (`T
 
 import struct
 from base64 import b64decode
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from migrate.mm2.naming import ReversedPolicy, TopicNames
@@ -40,15 +40,27 @@ class Application:
     internal_topics: tuple[InternalTopic, ...]
 
 
+def applications_of(topics: Iterable[str], groups: Collection[str]) -> dict[str, list[str]]:
+    """Return the internal topics among these by the group after which each is named, as Kafka Streams names its own.
+
+    The longest name counts: `orders` is no part of the application `orders-enricher`.
+    """
+    found: dict[str, list[str]] = {}
+    for topic in topics:
+        # By the topic's name and not by the group's: thousands of groups times thousands of topics take minutes.
+        if topic.endswith(INTERNAL):
+            ends = (place for place, character in enumerate(topic) if character == "-")
+            longest = max((end for end in ends if topic[:end] in groups), default=0)
+            if longest:
+                found.setdefault(topic[:longest], []).append(topic)
+    return found
+
+
 def internal_topics(
-    group: str,
-    source_topics: Iterable[str],
-    target_topics: Mapping[str, int],
-    policy: TopicNames | ReversedPolicy,
+    topics: Iterable[str], target_topics: Mapping[str, int], policy: TopicNames | ReversedPolicy
 ) -> tuple[InternalTopic, ...]:
-    """Return the internal topics on the source that carry the application's name."""
-    named = (topic for topic in sorted(source_topics) if topic.startswith(f"{group}-") and topic.endswith(INTERNAL))
-    copies = ((topic, policy.target_topic(topic)) for topic in named)
+    """Return the internal topics of an application on the source with their copies, sorted."""
+    copies = ((topic, policy.target_topic(topic)) for topic in sorted(topics))
     return tuple(InternalTopic(topic, copy, copy in target_topics) for topic, copy in copies)
 
 

@@ -42,7 +42,7 @@ FOLLOWING = (
         "gone-from-the-source-in-silence",
         "A group that was written and has no commit on the source any more is named.",
         "migrate/apply/follow_engine.py",
-        "        if group not in there and of_group.written()\n",
+        "        if group not in there and of_group.written() and not of_group.left\n",
         "        if False\n",
         _ENGINE,
     ),

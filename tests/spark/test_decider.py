@@ -4,6 +4,7 @@ import os
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Lock
 from types import SimpleNamespace
 
 import pytest
@@ -78,10 +79,10 @@ def test_rows_are_the_same_where_a_worker_dies_and_where_all_that_try_do(spark, 
 
 
 class LostSpark:
-    """A context whose jobs fail at once; counts them."""
+    """A context whose jobs fail one after another; counts them."""
 
     def __init__(self) -> None:
-        self.jobs, self.defaultParallelism, self.sparkContext = 0, 1, self
+        self.jobs, self.defaultParallelism, self.sparkContext, self.turn = 0, 1, self, Lock()
 
     def parallelize(self, parts, count):
         self.jobs += 1
@@ -91,7 +92,9 @@ class LostSpark:
         return self
 
     def collect(self):
-        raise ConnectionRefusedError("the JVM is gone")
+        with self.turn:
+            Event().wait(0.05)
+            raise ConnectionRefusedError("the JVM is gone")
 
 
 def test_a_spark_that_is_lost_is_not_asked_for_wave_after_wave(monkeypatch):

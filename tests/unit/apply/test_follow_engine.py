@@ -9,7 +9,7 @@ from migrate.apply.follow_decision import WhyNot
 from migrate.apply.follow_journal import read_memory
 from migrate.errors import ClusterError, Refused
 from migrate.match.protocol import Matched, Why
-from migrate.model import Commit, Failure, LogRange, TopicPartition
+from migrate.model import UNREAD_METADATA, Commit, Failure, LogRange, TopicPartition
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import CommitTopic, GroupKind, GroupRecord
 from tests.fakes import ALIVE, EMPTY, Crash, Script
@@ -229,13 +229,21 @@ def test_a_group_that_has_no_commit_on_the_source_any_more_is_named_and_never_le
     assert reasons(scene.look()) == {"h": WhyNot.GONE} and scene.on_b("h") == H
 
 
+def test_a_group_that_was_handed_over_and_is_gone_from_the_source_is_done(scene):
+    scene.look()
+    scene.target.states["h"] = ALIVE
+    assert reasons(scene.look()) == {"h": WhyNot.ALIVE}
+    scene.source.offsets.pop("h")
+    assert scene.look().refused == {}
+
+
 def test_another_cluster_under_the_same_name_is_neither_read_for_nor_written(scene):
     scene.look()
     scene.source.commit("g", "t", 0, 70)
     scene.target.cluster_id = "another"
     with pytest.raises(ClusterError, match="B is cluster another now, and the mandate is for id-b"):
         scene.look()
-    assert scene.on_b("g") == G
+    assert scene.on_b("g") == G and scene.forgotten == 1, "what was read of the other one is nobody's"
     scene.target.cluster_id = "id-b"
     assert scene.look().refused == {} and scene.on_b("g")["A.t", 0] == 70
 
@@ -249,6 +257,15 @@ def test_groups_with_metadata_anywhere_are_read_byte_for_byte_before_they_are_wr
     edges = follower._edges
     follower._edges = replace(edges, writing=lambda lock, groups: asked.append(groups) or edges.writing(lock, groups))
     assert scene.look().rows_set == 1 and asked == [["g"]], "only the partition without metadata has moved"
+
+
+def test_metadata_that_nobody_here_can_read_asks_for_java_only_where_it_matters(scene):
+    asked = []
+    scene.target.commit("g", "elsewhere", 0, 5, UNREAD_METADATA)
+    follower = scene._follower = scene.follower()
+    edges = follower._edges
+    follower._edges = replace(edges, writing=lambda lock, groups: asked.append(groups) or edges.writing(lock, groups))
+    assert scene.look().refused == {} and asked == [[]]
 
 
 def test_a_rollback_leaves_what_somebody_else_put_there(scene):

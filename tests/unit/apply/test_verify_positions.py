@@ -69,15 +69,19 @@ def test_where_a_query_began_is_not_visible_once_its_folder_has_lost_it():
 
 
 @pytest.mark.parametrize(
-    ("batch", "standing"), [(100, PositionStanding.MOVED_ON), (400, PositionStanding.SKIPPED)], ids=["put in", "not"]
+    ("batch", "standing"),
+    [(100, PositionStanding.MOVED_ON), (400, PositionStanding.SKIPPED), (None, PositionStanding.NOT_VISIBLE)],
+    ids=["put in", "not", "gone"],
 )
-def test_a_copied_folder_went_on_from_the_batch_that_was_rewritten_if_it_was_put_in(batch, standing):
+@pytest.mark.parametrize("began_at", [0, 300])
+def test_a_copied_folder_went_on_from_the_batch_that_was_rewritten_if_it_was_put_in(batch, standing, began_at):
     """Both sides have one name: what the source's query began at, long ago, says nothing."""
     row = make_position("query", "t", 0, target_topic="t", source_committed=400, target_offset=100,
                         holder_kind="spark-checkpoint")  # fmt: skip
-    folder = checkpoint("query", [("t", 0, 500)], began=began("query", ("t", 0, 0)),
-                        asked_batch=began("query", ("t", 0, batch)))  # fmt: skip
-    assert standings(verify_positions(make_plan([row]), [folder])) == [standing]
+    folder = checkpoint("query", [("t", 0, 500)], began=began("query", ("t", 0, began_at)),
+                        asked_batch=() if batch is None else began("query", ("t", 0, batch)))  # fmt: skip
+    origin = PositionOrigin("file:///a", "spark-checkpoint", "query", "a" * 64, 17, 1, "v1")
+    assert standings(verify_positions(make_plan([row], positions=(origin,)), [folder])) == [standing]
 
 
 def test_the_folder_that_was_translated_is_no_folder_on_the_target():

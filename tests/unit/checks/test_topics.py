@@ -110,7 +110,11 @@ def test_rows_of_which_nothing_is_missing_pass_and_rows_that_were_not_compared_a
 def test_of_rows_that_were_not_read_to_the_end_nobody_says_that_nothing_is_missing():
     limited = row("g", "t", answer=Matched(57, Why.NOT_ALL_READ, 9, lower=(40, 40)))
     (unread,) = found("missing-on-target", (limited,))
-    assert (unread.level, unread.counts_as) == (Level.NOT_VISIBLE, Level.WARN) and "of 1 row" in unread.seen
+    assert (unread.level, unread.counts_as) == (Level.NOT_VISIBLE, Level.WARN) and "of 1 row: 1 not-all" in unread.seen
+    by_time = row("g", "t", answer=Matched(57, Why.LEAST_TIMESTAMP, 9))
+    assert [r.level for r in found("missing-on-target", (by_time,))] == [Level.NOT_VISIBLE]
+    done = limited._replace(source_committed=limited.source_log_end)
+    assert not found("missing-on-target", (done,)), "it is owed nothing"
     compared = row("g", "t", 1, answer=Matched(57, Why.PROVEN, 0))
     assert [r.level for r in found("missing-on-target", (limited, compared))] == [Level.PASS, Level.NOT_VISIBLE]
 

@@ -147,6 +147,15 @@ def test_where_not_all_was_compared_a_commit_at_the_translation_is_no_proof_that
     assert "none is lost" not in row.sentence
 
 
+def test_a_group_that_is_owed_nothing_lacks_nothing_however_little_was_compared(clusters):
+    source, target, mirror = clusters
+    source.commit("g", "t", 0, 100)
+    target.commit("g", "A.t", 0, 100)
+    comparer = FakeComparer({("t", 0, 100): Matched(100, Why.LEAST_TIMESTAMP, 0)})
+    row = rows_of(compared(source, target, mirror, comparer))["g", "t", 0]
+    assert (row.verdict, row.loss) == (CompareVerdict.EQUAL, Loss.NONE)
+
+
 def test_where_syncs_are_stale_an_estimate_that_agrees_with_the_target_is_no_proof(clusters):
     clusters[1].commit("g", "A.t", 0, 51)
     comparison = compared(*clusters, no_match=True)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from migrate.commit_table import CommitTable
 from migrate.described_group import ListedGroup
-from migrate.inventory.listing import GroupNotice, Inventory, inventory_of, lag_of, streams_applications
+from migrate.inventory.listing import GroupNotice, Inventory, inventory_of, lag_of
 from migrate.model import Commit, Failure, TopicPartition
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from tests.fakes import FakeClock
@@ -133,8 +133,9 @@ def test_records_that_could_not_be_read_are_not_visible_and_those_nobody_asked_f
 def test_streams_applications_are_known_by_whole_names_of_groups_only():
     topics = ["shop-eu-store-changelog", "pay-x-repartition", "crm-changelog-old", "orders"]
     named = ["shop", "shop-eu", "sho", "pay", "crm", "orders"]
-    assert streams_applications(named, topics) == {"shop-eu", "pay"}, "shop-eu's topic is not shop's"
-    assert streams_applications(named, ["shop-store-changelog", *topics]) == {"shop", "shop-eu", "pay"}
+    found = listed(consumers=dict.fromkeys(named, group()), partitions=dict.fromkeys(topics, 1))
+    streams = {each.group for each in found.groups if GroupNotice.STREAMS in each.attention}
+    assert streams == {"shop-eu", "pay"}, "shop-eu's topic is not shop's"
 
 
 def test_what_is_not_visible_has_a_reason_and_never_a_number():

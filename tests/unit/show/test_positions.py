@@ -115,9 +115,7 @@ def test_a_routine_load_job_is_told_every_partition_since_it_starts_at_the_end_o
         'ALTER ROUTINE LOAD FOR job FROM KAFKA("kafka_topic"="A.orders",'
         '"kafka_partitions"="0,1,2","kafka_offsets"="1112,4720,0");'
     ]
-    assert "1 partition at 0, where the log begins or before: A.orders-2." in "\n".join(
-        beside(plan, "routine-load", JOB)
-    )
+    assert "1 partition at 0, or where its log starts: A.orders-2." in "\n".join(beside(plan, "routine-load", JOB))
 
 
 def test_the_sources_side_has_its_own_names_and_numbers():

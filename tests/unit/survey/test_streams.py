@@ -6,7 +6,7 @@ from base64 import b64encode
 import pytest
 
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
-from migrate.survey.streams import InternalTopic, application, internal_topics, is_metadata
+from migrate.survey.streams import InternalTopic, application, applications_of, internal_topics, is_metadata
 
 VERSION_1 = b64encode(struct.pack(">bq", 1, 1_700_000_000_000)).decode()
 VERSION_2 = b64encode(struct.pack(">bq", 2, -1) + struct.pack(">i", 0)).decode()
@@ -15,12 +15,18 @@ TOPICS = ("app-store-changelog", "app-by-key-repartition", "app-notes", "apple-s
 
 def test_internal_topics_carry_the_applications_name_and_their_copies_another_one_under_the_default_policy():
     policy = ReplicationPolicy(PolicyKind.DEFAULT, "A", "B")
-    found = internal_topics("app", TOPICS, {"A.app-store-changelog": 1}, policy)
+    of = applications_of(TOPICS, {"app", "ap", "apple"})
+    assert of.keys() == {"app", "apple"}
+    found = internal_topics(of["app"], {"A.app-store-changelog": 1}, policy)
     assert found == (
         InternalTopic("app-by-key-repartition", "A.app-by-key-repartition", False),
         InternalTopic("app-store-changelog", "A.app-store-changelog", True),
     )
-    assert internal_topics("ap", TOPICS, {}, policy) == ()
+
+
+def test_a_topic_is_of_the_application_with_the_longest_name():
+    assert applications_of(["a-b-x-changelog"], {"a", "a-b"}) == {"a-b": ["a-b-x-changelog"]}
+    assert applications_of(["a-b-x-changelog"], {"a"}) == {"a": ["a-b-x-changelog"]}
 
 
 @pytest.mark.parametrize("text", [VERSION_1, VERSION_2])
