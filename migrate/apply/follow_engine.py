@@ -181,14 +181,10 @@ class Follower:
 
     def _look(self) -> Survey:
         survey = take_survey(self._choices.request, self._edges.clusters(), self._clock, self._progress)
-        flow, planned = self._choices.request.flow, self._choices.cluster_ids
         try:
-            for alias, cluster_id, read in zip((flow.source.alias, flow.target.alias), planned,
-                                               (survey.source, survey.target), strict=True):  # fmt: skip
-                _refuse_other(alias, cluster_id, read.facts.cluster_id)
+            refuse_other_clusters(self._choices, survey)
         except ClusterError:
-            # What was read there is nothing of ours.
-            self._edges.forget()
+            self._edges.forget()  # what was read there is nothing of ours
             raise
         return survey
 
@@ -309,6 +305,13 @@ class Follower:
                 if moved:
                     refused[group] = Refusal(WhyNot.CHANGED, f"{moved[0]} changed while the pass was made.")
         return refused, before
+
+
+def refuse_other_clusters(choices: FollowChoices, survey: Survey) -> None:
+    """Raise `ClusterError` where a survey is of other clusters than the mandate."""
+    flow, read = choices.request.flow, (survey.source, survey.target)
+    for cluster, planned_id, seen in zip((flow.source, flow.target), choices.cluster_ids, read, strict=True):
+        _refuse_other(cluster.alias, planned_id, seen.facts.cluster_id)
 
 
 def _refuse_other(alias: str, planned_id: str, cluster_id: str) -> None:

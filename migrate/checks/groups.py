@@ -67,6 +67,18 @@ def under_old_name(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Ite
         yield checks.GROUP_UNDER_OLD_NAME.passes(many(fine, "renamed group"), expected, "none")
 
 
+@judges(checks.GROUP_NAME_TAKEN)
+def name_taken(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+    """Name renamed groups whose new name a group on the target has that reads something else: most likely another's."""
+    alias, names = facts.target.alias, facts.target.names
+    for group, places in sorted(facts.groups.taken_names.items()):
+        yield checks.GROUP_NAME_TAKEN.warns(
+            group, f"no other group {name(names[group])} on {alias}",
+            f"it has one that has committed on {some(places, 5)} as well, which the plan does not have",
+            f"If that is another application's, give {name(group)} another name: the two would be one group.",
+        )  # fmt: skip
+
+
 @judges(checks.CHECKPOINTED_TOPICS_LISTED)
 def checkpointed_topics_listed(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block groups that MM2 checkpointed on topics the source does not show: brokers hide such commits in silence.

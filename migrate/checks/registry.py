@@ -100,6 +100,7 @@ MM2_OFFSET_SYNCS_TOPIC = Check("mm2-offset-syncs-topic", Scope.CLUSTER, can_be_a
 NAMED_GROUPS_EXIST = Check("named-groups-exist", Scope.GROUP, can_be_accepted=True)
 GROUP_NAME_SHARED = Check("group-name-shared", Scope.GROUP, can_be_accepted=True)
 GROUP_UNDER_OLD_NAME = Check("group-under-old-name", Scope.GROUP)
+GROUP_NAME_TAKEN = Check("group-name-taken", Scope.GROUP)
 CHECKPOINTED_TOPICS_LISTED = Check("checkpointed-topics-listed", Scope.GROUP, can_be_accepted=True)
 SOURCE_DOWN = Check("source-down", Scope.GROUP, can_be_accepted=True)
 GROUPS_UNKNOWN = Check("groups-unknown", Scope.GROUP)

@@ -120,10 +120,7 @@ class ConfluentGroupFacts:
         asked = [group for group in groups if group not in self._kinds_read]
         found = self._records(asked, with_gaps=False, any_will_do=True, most=most) if asked else {}
         if isinstance(found, Failure):
-            if found.code == TOO_MANY_RECORDS:
-                # For its own records a group can be read at any length; its kind alone is not worth that.
-                return Failure(found.code, f"it would take more than {most:,} records")
-            return found
+            return kind_unread(found, most)
         self._kinds_read |= found
         return {group: self._kinds_read[group] for group in groups if group in self._kinds_read}
 
@@ -277,6 +274,11 @@ def open_partitions(
         if reached < end:
             behind.add(partition)
     return frozenset(behind)
+
+
+def kind_unread(why: Failure, most: int | None) -> Failure:
+    """Return why the kinds of groups could not be read: for these alone no more than `most` records are."""
+    return Failure(why.code, f"it would take more than {most:,} records") if why.code == TOO_MANY_RECORDS else why
 
 
 def too_many(starts: Mapping[int, int | Failure], ends: Mapping[int, int | Failure], most: int) -> Failure | None:

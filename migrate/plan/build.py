@@ -180,7 +180,24 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
         idle_map_lines=request.group_map.idle_lines(survey.selected.groups_seen),
         under_old_names=survey.under_old_names,
         shared_names=_shared_names(request, survey),
+        taken_names={} if flow.failback else _taken_names(flow, survey),
     )
+
+
+def _taken_names(flow: Flow, survey: Survey) -> dict[str, tuple[str, ...]]:
+    """Return, by renamed group, where the group with its new name has committed on topics that are none of its own."""
+    renamed = survey.target_names.renamed
+    own: dict[str, set[str]] = {}
+    for key in survey.keys if renamed else ():
+        if key.group in renamed:
+            own.setdefault(key.group, set()).add(flow.policy.target_topic(key.topic))
+    others = {
+        group: tuple(
+            str(place) for place in sorted(survey.priors.get(group, {})) if place.topic not in own.get(group, ())
+        )
+        for group in renamed
+    }
+    return {group: places for group, places in others.items() if places}
 
 
 def _synced_names(flow: Flow, survey: Survey) -> dict[str, str]:

@@ -117,6 +117,16 @@ def test_a_group_that_the_target_has_under_the_old_name_too_is_warned_of():
     assert "g-eu" in warning.expected and "B has a group g as well" in warning.seen
 
 
+def test_a_new_name_that_a_group_of_other_topics_has_on_the_target_is_warned_of():
+    source, target, mirror = world()
+    target.commit("g-eu", "A.t", 0, 3)
+    assert not checks_of(planned(source, target, mirror, group_map=TO_EU), "group-name-taken"), "as after an apply"
+    target.commit("g-eu", "local", 0, 7)
+    plan = planned(source, target, mirror, group_map=TO_EU)
+    (warning,) = [c for c in plan.header.checks if c.check == "group-name-taken"]
+    assert (warning.level, warning.subject) == (Level.WARN, "g") and "committed on local-0 as well" in warning.seen
+
+
 @pytest.mark.parametrize("lines", [["g,h"], ["g,x", "h,x"], ["h,g"]])
 def test_a_group_of_another_wave_that_would_have_the_same_name_blocks_until_accepted(lines):
     options = {"group_map": map_of(HEADING, *lines), "filters": Filters.from_options(groups=["g"])}
