@@ -83,6 +83,10 @@ def print_lines(lines: Iterable[str]) -> None:
         _unread.append(sys.stdout)
 
 
+class ReaderGone(Exception):
+    """Raised in a watch once nobody reads what it prints."""
+
+
 def reader_has_gone() -> bool:
     """Return whether results were dropped because nobody reads them any more: there is nothing left to watch for."""
     return any(stdout is sys.stdout for stdout in _unread)

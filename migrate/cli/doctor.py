@@ -55,6 +55,8 @@ def examine(
     given: ClusterOptions, progress: Progress, colour: bool, width: int, **options: Any
 ) -> tuple[list[str], int]:
     """Examine everything that the other commands need; return the report and the exit code."""
+    # Wrong use is said before anything is looked at: it is no finding.
+    parse_spark_conf(options["spark_conf"]), filters_of(options), group_map_of(options)
     lines: list[Examined] = []
     progress.step("looking for Java")
     lines += _try("Java", _java)

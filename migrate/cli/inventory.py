@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from migrate.cli.console import reader_has_gone
+from migrate.cli.console import ReaderGone, reader_has_gone
 from migrate.cli.inventory_wiring import InventoryEdges, inventory_edges
 from migrate.cli.options import filters_of
 from migrate.clock import SystemClock
@@ -169,10 +169,6 @@ def _look(
     return seen
 
 
-class _ReaderGone(Exception):
-    """Nobody reads what a watch prints any more."""
-
-
 @dataclass
 class Watcher(Generic[T]):
     """Shows what a watch sees: on a terminal's screen, else one look after the other; JSON is a document per line.
@@ -211,7 +207,7 @@ class Watcher(Generic[T]):
             whole = self.lines(glance.seen)
             self.show(["".join(whole)] if self.options["form"] == "json" else [*whole, ""])
             if reader_has_gone():
-                raise _ReaderGone
+                raise ReaderGone
 
     def unless_left(self, watch: Callable[[], T]) -> T:
         """Return what a watch returns, or its last look where somebody leaves it: with Ctrl-C, or by closing its pipe.
@@ -220,7 +216,7 @@ class Watcher(Generic[T]):
         """
         try:
             return watch()
-        except (KeyboardInterrupt, _ReaderGone):
+        except (KeyboardInterrupt, ReaderGone):
             last = self._last
             if last is None or last.seen is None or not last.sight.is_current:
                 raise

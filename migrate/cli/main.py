@@ -47,7 +47,7 @@ from migrate.cli.options import (
 )
 from migrate.cli.position_options import position_options, verified_checkpoint_option
 from migrate.cli.positions import positions
-from migrate.cli.utf8 import escape_what_output_lacks, take_utf8
+from migrate.cli.utf8 import escape_what_output_lacks, open_standard_streams, take_utf8
 from migrate.errors import EXIT_REFUSED
 from migrate.kafka.core_dumps import forbid_core_dumps
 
@@ -326,6 +326,7 @@ for each in (show, sign, explain, report, groups, positions):
 
 def main() -> None:
     """Run the command line; never returns."""
+    open_standard_streams()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     take_utf8()
     forbid_core_dumps()

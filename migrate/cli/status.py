@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from migrate.cli.console import ReaderGone, reader_has_gone
 from migrate.cli.followed import Followed
 from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of
@@ -76,7 +77,10 @@ def run_status(flow: Flow, policies: Policies, progress: LineProgress, show: Pri
             def begin(settle_seconds: float) -> BackgroundLook[Status]:
                 return BackgroundLook(lambda: lookout.look(settle_seconds), asking)
 
-            status = watch_until_ready(begin, options["settle"], options["timeout"], clock, teller)
+            try:
+                status = watch_until_ready(begin, options["settle"], options["timeout"], clock, teller)
+            except ReaderGone:
+                return EXIT_REFUSED
     else:
         with status_edges(flow, clock, options) as edges:
             status = Lookout(request, edges, progress, clock).look(options["settle"])
@@ -181,6 +185,8 @@ class Teller:
             watch = told.watch
             document = status_document(told.status, self.forecast, watch.bars, watch.time_left(), told.sight)
             self.show([json.dumps(document | self._of_follow() | {"note": told.note or None})])
+            if reader_has_gone():
+                raise ReaderGone
 
     def _drawn(self, told: Told) -> list[str]:
         if told.status is None:

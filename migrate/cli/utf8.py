@@ -12,6 +12,19 @@ C_LOCALES = frozenset({"C", "POSIX"})
 C_WITH_UTF8 = "C.UTF-8"
 
 
+def open_standard_streams() -> None:
+    """Have something behind stdin, stdout and stderr: what is closed would be the next file, or socket, that is opened.
+
+    Python has None for such a stream; what is written there is lost, as it would be.
+    """
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest that is free, which is this one
+            setattr(sys, name, os.fdopen(descriptor, "r" if name == "stdin" else "w", closefd=False))
+
+
 def take_utf8() -> None:
     """Have UTF-8 in the C locale, for this process and what it starts; begin this process anew where Python has not.
 

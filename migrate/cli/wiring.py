@@ -20,7 +20,7 @@ from migrate.kafka.settings import ClientSettings
 from migrate.match.next_record import NextRecordReader
 from migrate.match.tail_comparer import TailComparer
 from migrate.mm2.flow import Cluster, Flow
-from migrate.mm2.secrets import secret_values
+from migrate.mm2.secrets import is_secret_name, secret_values
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side
 from migrate.ports import ClusterAdmin, Progress
@@ -95,12 +95,20 @@ def mm2_worker_of(flow: Flow, deadline_seconds: float) -> "Mm2Worker | None":
 
 
 def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
-    """Read `--spark-conf KEY=VALUE` values; raises `UsageError` for one without `=`."""
+    """Read `--spark-conf KEY=VALUE` values; raises `UsageError` for one without `=`, and for a secret.
+
+    Spark's JVM is started with all of them on its command line, which the process list shows.
+    """
     conf = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"--spark-conf {pair}: expected KEY=VALUE.", "For example spark.driver.memory=2g.")
+        if is_secret_name(key):
+            raise UsageError(
+                f"--spark-conf {key.strip()} is a secret, which the process list would show.",
+                "Write it into spark-defaults.conf, in a folder that SPARK_CONF_DIR names.",
+            )
         conf[key.strip()] = value
     return conf
 

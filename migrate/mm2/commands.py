@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from migrate.mm2.flow import Mm2Home, RuntimeWord
 from migrate.model import Side, TopicPartition
-from migrate.text import name, shell_word
+from migrate.text import name, safe, shell_word
 
 COMMAND = "    "
 # Apache's own versions, also those that are not released yet. What a vendor adds behind may count otherwise.
@@ -93,7 +93,7 @@ def stopping(site: Mm2Site) -> Iterator[str]:
         case Mm2Home.DEDICATED:
             yield "A SIGTERM lets it write its last positions; the same start command takes up from there:"
             yield f"{COMMAND}kill $(pgrep -f org.apache.kafka.connect.mirror.MirrorMaker)"
-            flow = f"{site.source_alias}->{site.target_alias}"
+            flow = safe(f"{site.source_alias}->{site.target_alias}")
             yield f"Without its group sync only: {flow}.sync.group.offsets.enabled = false, and a restart."
         case _:
             yield (

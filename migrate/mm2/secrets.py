@@ -13,6 +13,11 @@ _QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"|\'([^\']*)\'')
 _SECRET_OPTION = re.compile(r"password|secret|token|key", re.IGNORECASE)
 
 
+def is_secret_name(key: str) -> bool:
+    """Return whether a property of this name holds a secret; one that names a file does not."""
+    return _SECRET_NAME.search(key) is not None and not key.endswith(".file")
+
+
 def secret_values(properties: Mapping[str, str]) -> frozenset[str]:
     """Return every value that must not be printed, in each form in which a library may quote it."""
     secrets: set[str] = set()

@@ -12,12 +12,16 @@ from migrate.model import CheckResult, Level, Row
 from migrate.plan.plan import Header, Plan
 
 Key = tuple[str, str, int]
-JUDGED = ("decision", "reason", "method", "grade", "equality", "target_topic", "target_group", "source_metadata")
+KEY = ("group", "source_topic", "partition")
 MOVING = (
     "source_committed", "source_log_start", "source_log_end", "target_log_start", "target_log_end", "target_prior",
     "target_offset", "rereads_at_most", "rereads_estimate", "checkpoint_source_offset", "checkpoint_target_offset",
-    "missing_on_target",
+    "missing_on_target", "live_source_offset", "lower_source_offset", "lower_target_offset", "upper_source_offset",
+    "upper_target_offset",
 )  # fmt: skip
+# What it says, the other fields say.
+TOLD = ("sentence",)
+JUDGED = tuple(name for name in Row._fields if name not in {*KEY, *MOVING, *TOLD})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class PlanDiff:
     """All that differs. `new` and `gone` are rows of one plan only; `found` and `mended` are checks' results.
 
     `found`: warnings and blocks that the earlier plan did not have, or had as something milder; `mended`: those
-    that are not in the later one. `same_rows` counts rows that are equal in every field.
+    that are not in the later one. `same_rows` counts rows that are equal in every field but their sentences.
     """
 
     before: Plan
@@ -74,7 +78,7 @@ class PlanDiff:
             moved=tuple(c for c in self.moved if c.now.key in keys),
             new=tuple(r for r in self.new if r.key in keys),
             gone=tuple(r for r in self.gone if r.key in keys),
-            same_rows=sum(before.get(key) == row for key, row in now.items()),
+            same_rows=sum(key in before and not _fields_of(before[key], row) for key, row in now.items()),
         )
 
 
@@ -103,6 +107,10 @@ def diff(before: Plan, now: Plan) -> PlanDiff:
         mended=tuple(c for key, c in earlier.items() if key not in later or _worse(c, later[key])),
         same_rows=len(changes) - len(judged) - len(moved),
     )
+
+
+def _fields_of(before: Row, now: Row) -> tuple[str, ...]:
+    return _differing((*JUDGED, *MOVING), before, now)
 
 
 def moved_by(change: RowChange, name: str) -> int | None:

@@ -14,7 +14,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from io import BytesIO
@@ -348,7 +348,15 @@ def _rows(content: bytes, version: int) -> tuple[PlanRows, PlanRows]:
         of_groups = [table for table in tables if set(table.column("holder_kind")) == {GROUP_KIND}]
         of_holders = [table for table in tables if set(table.column("holder_kind")) != {GROUP_KIND}]
         return PlanRows(of_groups), PlanRows(of_holders)
-    return PlanRows.of(row_of(record, known) for record in records), PlanRows(())
+    later = row_fields_after(version)
+    return PlanRows.of(row_of(_without(record, later, version), known) for record in records), PlanRows(())
+
+
+def _without(record: dict[str, Any], later: Collection[str], version: int) -> dict[str, Any]:
+    """Return a row's record; raises ValueError for a field of a later format, which its fingerprint does not cover."""
+    if added := sorted(record.keys() & later):
+        raise ValueError(f"a row of format {version} has no {', '.join(added)}")
+    return record
 
 
 def _stored(table: dict[str, Any]) -> dict[str, Any]:

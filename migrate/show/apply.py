@@ -198,10 +198,9 @@ def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     shown = sorted(rows, key=lambda r: r.status not in _BAD)
     if len(rows) > ROWS_SHOWN:
         shown = [r for r in rows if r.status in _BAD]
+        where = "the journal beside the plan has all" if result.executed else "mm2-migrate show PLAN has all"
         yield from wrapped(
-            f"{len(rows)} rows: only those that failed or are unknown are listed ({len(shown)}); "
-            "the journal beside the plan has all.",
-            width,
+            f"{len(rows)} rows: only those that failed or are unknown are listed ({len(shown)}); {where}.", width
         )
     keys = {row.key for row in shown}
     planned = {row.key: row for row in result.assessment.plan.rows if row.key in keys} if keys else {}

@@ -192,7 +192,7 @@ def _stood_then(row: Row, header: Header) -> str:
     source = name(header.source_alias)
     if row.source_committed is None:
         if row.reason in (AS_OF_GONE, AS_OF_NONE):
-            return row.sentence
+            return safe(row.sentence)
         if header.source_down:
             return f"{source} was down: where the group stood there is not known."
         return f"The group never committed this partition on {source}."

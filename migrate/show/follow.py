@@ -146,14 +146,14 @@ def mandate_facts(header: Header) -> Iterator[tuple[str, str]]:
     mandate = _mandate(header)
     yield (
         "Flow",
-        f"{name(header.source_alias)} ({header.source_cluster_id}) -> {name(header.target_alias)} "
-        f"({header.target_cluster_id})",
+        f"{name(header.source_alias)} ({safe(header.source_cluster_id)}) -> {name(header.target_alias)} "
+        f"({safe(header.target_cluster_id)})",
     )
     yield "Until", f"{minute(mandate.until_ms)}"
     yield "Groups", _selection(mandate)
     topics = [*mandate.topics, *(f"not {text}" for text in mandate.exclude_topics)]
     yield "Topics", safe(", ".join(topics)) or "all that are copied"
-    limits = f"grades {', '.join(mandate.grades)}; at most {mandate.max_rereads} records read twice by a group"
+    limits = f"grades {safe(', '.join(mandate.grades))}; at most {mandate.max_rereads} records read twice by a group"
     yield "Limits", limits
     budget = "" if mandate.max_fetch is None else f", {mandate.max_fetch} bytes from either cluster"
     yield "Reading", f"at most {mandate.match_limit} offsets of a partition{budget} in a pass"

@@ -73,7 +73,7 @@ def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
     writes, held = counted.decisions.get(Decision.SET, 0) + counted.decisions.get(Decision.REMOVE, 0), counted.positions
     if plan.cluster_blocks():
         checks = ", ".join(dict.fromkeys(c.check for c in plan.blocks() if c.scope is Scope.CLUSTER))
-        return f"{undo}BLOCKED: everything, by {checks}", Colour.RED
+        return f"{undo}BLOCKED: everything, by {safe(checks)}", Colour.RED
     if not plan.is_clean_to_apply():
         what, noun = f"{many(len(plan.blocks()), 'check')}, see below", "group"
         if counted.groups_blocked:

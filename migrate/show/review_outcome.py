@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from migrate.apply.history import REMOVED, SET
 from migrate.apply.journal import journal_to_read
 from migrate.apply.signatures import signatures_beside
 from migrate.apply.waves import GroupStanding, Wave, wave_of, wave_sum
@@ -29,7 +30,10 @@ def open_wave(path: str | Path, plan: Plan) -> Wave:
 
 
 def outcome_table(wave: Wave) -> "pd.DataFrame":
-    """Return one line per row that was to be written: what was planned, saved, answered and undone, by the journal."""
+    """Return one line per row that was to be written: what was planned, saved, answered and undone, by the journal.
+
+    `as_planned` is True where the group was read back as the plan has it, and nothing speaks against the row.
+    """
     standings, state = wave_sum(wave).groups, wave.journal
     lines = []
     for row in wave.plan.rows:
@@ -44,12 +48,13 @@ def outcome_table(wave: Wave) -> "pd.DataFrame":
                 "target_topic": row.target_topic,
                 "planned": row.target_offset,
                 "prior": None if prior is None else prior.offset,
-                "answer": trace.results.get(row.target_partition, "") if trace else "",
+                "answer": (answer := trace.results.get(row.target_partition, "") if trace else ""),
                 "undone": undo.results.get(row.target_partition, "") if undo else "",
                 "group_is": str(standings[row.group]),
+                "as_planned": trace is not None and trace.read_back is True and answer in ("", SET, REMOVED),
             }
         )
-    columns = [*PLACE, "target_topic", "planned", "prior", "answer", "undone", "group_is"]
+    columns = [*PLACE, "target_topic", "planned", "prior", "answer", "undone", "group_is", "as_planned"]
     return data_frame(lines, columns, ["planned", "prior"])
 
 

@@ -62,7 +62,9 @@ def verify_lines(verification: Verification, plan: Plan, width: int, colour: boo
         for (group, why, reason), count in rows.items()
     )
     yield from _section("Not written, so not verified:", those, width)
-    blocks = (f"{b.check} {name(b.subject)}: {safe(b.seen)}. {safe(b.todo)}".rstrip() for b in verification.blocks)
+    blocks = (
+        f"{safe(b.check)} {name(b.subject)}: {safe(b.seen)}. {safe(b.todo)}".rstrip() for b in verification.blocks
+    )
     yield from _section("Blocks of the plan that no row shows:", blocks, width, NAMED, "all")
 
 

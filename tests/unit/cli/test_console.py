@@ -57,6 +57,15 @@ def test_where_the_output_is_no_terminal_columns_says_how_wide_it_is(plan_file, 
     assert widest // 2 < max(map(len, told.stdout.splitlines())) <= widest
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_nobody_who_reads_and_no_fault(plan_file, closed):
+    told = subprocess.run(
+        ["sh", "-c", f'"$0" -m migrate show "$1" {closed}', sys.executable, str(plan_file)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert told.returncode == 0 and "Traceback" not in told.stderr, told.stderr
+
+
 def test_a_closed_pipe_hides_no_failure():
     command = f"set -o pipefail; {sys.executable} -m migrate doctor 2>&1 | true"
     environment = {**os.environ, "JAVA_HOME": "/nonexistent"}

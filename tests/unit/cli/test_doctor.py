@@ -8,7 +8,7 @@ from migrate.checks.rights import Seen
 from migrate.checks.rights_check import Examined, Health
 from migrate.cli import doctor
 from migrate.cli.wiring import Endpoint
-from migrate.errors import ClusterError, MigrateError
+from migrate.errors import ClusterError, MigrateError, UsageError
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from tests.facts import options as cluster_options
 from tests.fakes import FakeCluster, FakeGroupFacts, NoProgress
@@ -115,6 +115,12 @@ def test_sparks_executors_elsewhere_are_named_or_fail(clusters, properties, monk
     monkeypatch.setattr(doctor, "refuse_lacking", refuse)
     said, code = examined(properties)
     assert code == 1 and "FAIL  Spark's executors" in said and "/usr/python on h2" in said and "> Name another." in said
+
+
+@pytest.mark.parametrize("wrong", [{"spark_conf": ("oops",)}, {"groups": ("(",)}])
+def test_wrong_use_is_no_finding(clusters, wrong):
+    with pytest.raises(UsageError):
+        doctor.examine(cluster_options(), NoProgress(), False, 80, **(OPTIONS | wrong))
 
 
 def test_without_clusters_java_is_examined_all_the_same(clusters):

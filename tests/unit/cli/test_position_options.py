@@ -28,6 +28,8 @@ def refused(tmp_path, *options: str) -> str:
         (("--positions", "a.csv", "--source-down"), "--source-down and positions outside Kafka exclude each other"),
         (("--positions", "a.csv", "--no-groups", "--group", "g"), "--no-groups excludes --group"),
         (("--positions", "s3a://key:hidden@jobs/a.csv"), "--positions: a URL holds a password"),
+        (("--positions", "s3a://key:hid/hidden@jobs/a.csv"), "--positions: a URL holds a password"),
+        (("--positions", "a.csv", "--spark-conf", "spark.hadoop.fs.s3a.secret.key=hidden"), "is a secret"),
         (("--spark-checkpoint", "a=hdfs://me:hidden@host/jobs"), "--spark-checkpoint: a URL holds a password"),
         (("--positions", "a.csv", "--sink", "a=s3a://key:hidden@jobs/out"), "--sink: a URL holds a password"),
     ],

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from migrate.cli.main import cli
 from migrate.errors import UsageError
-from migrate.model import Decision, Grade, Level
-from migrate.plan.diff import diff
+from migrate.model import Decision, Grade, Level, Method, Row
+from migrate.plan.diff import KEY, TOLD, diff
 from migrate.plan.file import write_plan
 from migrate.row_table import row_document
 from migrate.show.diff import diff_document, diff_lines
@@ -90,6 +90,19 @@ keys = st.lists(
     ),
     max_size=8, unique_by=lambda row: row.key,
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in Row._fields if name not in (*KEY, *TOLD)])
+def test_no_field_of_a_row_changes_unseen(name):
+    row = make_row()
+    value = getattr(row, name)
+    other = {"decision": Decision.KEEP, "method": Method.END, "grade": Grade.EXACT, "holder_kind": "group",
+             "position_meaning": "last"}.get(name, "other" if isinstance(value, str) else 7)  # fmt: skip
+    if name == "holder_kind":
+        return  # a row of another kind is no row of a group
+    found = diff(make_plan([row]), make_plan([row._replace(**{name: other})]))
+    assert len(found.judged) + len(found.moved) == 1 and found.same_rows == 0
+    assert found.of([row]).same_rows == 0
 
 
 @given(keys, keys)

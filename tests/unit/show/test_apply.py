@@ -25,6 +25,13 @@ def test_a_dry_run_ends_with_the_command_that_writes(scene):
     assert told.endswith(f"  mm2-migrate apply 'my plan' --target 'a b' --approve {'f' * 64} --execute")
 
 
+def test_a_large_dry_run_says_that_the_plan_has_the_rows_and_a_large_apply_that_the_journal_has(scene, monkeypatch):
+    monkeypatch.setattr("migrate.show.apply.ROWS_SHOWN", 0)
+    dry, done = (" ".join(said(scene.apply(execute=execute)).split()) for execute in (False, True))
+    assert "mm2-migrate show PLAN has all" in dry and "journal beside the plan has all" not in dry
+    assert "the journal beside the plan has all" in done
+
+
 def test_what_was_written_is_a_row_each_and_is_verified_next(scene):
     result = scene.apply()
     told = said(result)

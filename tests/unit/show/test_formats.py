@@ -431,6 +431,13 @@ def test_a_hostile_name_reaches_no_terminal(form, width):
         assert line.isprintable(), line
 
 
+def test_the_name_of_a_check_reaches_no_terminal_either():
+    """Whoever makes a plan file writes it: the first line of `show` would repaint what reviewers compare."""
+    block = make_check(HOSTILE, scope=Scope.CLUSTER, level=Level.BLOCK, counts_as=Level.BLOCK)
+    for line in lines(make_plan([make_row()], checks=(block,)), "table", width=80):
+        assert line.isprintable(), line
+
+
 def test_a_hostile_name_is_exact_in_json_and_in_kcg():
     plan = hostile_plan()
     assert json.loads(text(plan, "json"))["rows"][0]["group"] == HOSTILE

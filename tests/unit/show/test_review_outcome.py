@@ -49,6 +49,7 @@ def test_the_second_notebook_tells_what_was_done_and_found(applied):
     assert any("Ada" in cell for rows in tables for r in rows for cell in r)
     rows = outcome.outcome_table(outcome.open_wave(path, made))
     assert list(rows["answer"]) == ["set", "set"] and list(rows["group_is"]) == ["moved", "moved"]
+    assert list(rows["as_planned"]) == [True, True] and rows[~rows["as_planned"]].empty
     unwritten = outcome.not_written_table(path.parent / "verification.json", made)
     assert list(zip(unwritten["group"], unwritten["why"], strict=True)) == [("crm", "blocked")]
     assert list(outcome.verification_table(path.parent / "verification.json", made)["standing"]) == ["equal", "equal"]
