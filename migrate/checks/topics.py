@@ -13,7 +13,7 @@ from migrate.row_table import PlanRows
 from migrate.survey.drain import Drained
 from migrate.survey.policies import Policies
 from migrate.survey.producers import LEAST_SECONDS, Growth, rate_text
-from migrate.text import many, some
+from migrate.text import many, safe, some
 
 NOT_JUDGED = Drained(None, "its logs were not told")
 NOT_READ_AGAIN = Failure("NOT_READ", "its end was not read a second time")
@@ -180,6 +180,18 @@ def dedicated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable
             "writes there",
             f"Consumers will read these, too. Find out who writes to that topic on {facts.target.alias}.",
         )  # fmt: skip
+
+
+@judges(checks.SYNC_UNGUARDED)
+def sync_unguarded(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+    """Block rows at a sync that is not proven, where no record could be read that guards it (Law 2)."""
+    for row in rows.where("why", "not-readable".__eq__):
+        if row.lower_kind == "sync" and row.grade is Grade.ESTIMATED:
+            yield checks.SYNC_UNGUARDED.blocks(
+                row.subject, "a proven sync, or a timestamp beside it", safe(row.sentence),
+                "Plan again; grant READ on the topic on both clusters if that is refused; or waive with --accept "
+                "sync-unguarded:GROUP/TOPIC/PARTITION, if MM2's syncs are known to be of these logs.",
+            )  # fmt: skip
 
 
 @judges(checks.TIMESTAMPS_NOT_KEPT)

@@ -40,7 +40,9 @@ PREMISES = frozenset(
     )
 )  # fmt: skip
 # Checks on rows whose block says that the translation is no translation.
-REFUTING = frozenset(check.name for check in (checks.INSIDE_TARGET_LOG, checks.TIMESTAMPS_NOT_KEPT))
+REFUTING = frozenset(
+    check.name for check in (checks.INSIDE_TARGET_LOG, checks.TIMESTAMPS_NOT_KEPT, checks.SYNC_UNGUARDED)
+)
 
 
 @dataclass(frozen=True)

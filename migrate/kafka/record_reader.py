@@ -36,6 +36,13 @@ FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 REFUSED = "TOPIC_AUTHORIZATION_FAILED"
+# While a partition gets another leader: mostly for less than a second.
+NO_LEADER_YET = frozenset(
+    {
+        "LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER", "REPLICA_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR",
+        "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE",
+    }
+)  # fmt: skip
 REFUSED_SECONDS = 60.0
 
 
@@ -145,7 +152,11 @@ class RecordReader:
 
     def _passes(self, problem: KafkaError, backoff: Backoff) -> bool:
         """True for what is over soon: librdkafka makes a new connection, but does not ask again by itself."""
-        return code_of(problem) in BROKEN_LINE and not self._clients.causes.keys() & HOPELESS and not backoff.is_over
+        return (
+            code_of(problem) in BROKEN_LINE | NO_LEADER_YET
+            and not self._clients.causes.keys() & HOPELESS
+            and not backoff.is_over
+        )
 
     def _fill(
         self, ranges: Mapping[TopicPartition, Sequence[OffsetRange]], shelves: Mapping[TopicPartition, Sequence[Shelf]]
@@ -194,7 +205,13 @@ class RecordReader:
         self, consumer: Consumer, place: TopicPartition, intake: RunIntake, problems: dict[TopicPartition, Unreadable]
     ) -> bool:
         """Move a run to where its log begins now; False if nothing of it is left to read."""
-        start = log_start(consumer, place, self._deadline_seconds)
+        try:
+            start = log_start(consumer, place, self._deadline_seconds)
+        except KafkaException as error:
+            if _is_of_cluster(error_of(error)):
+                raise
+            problems[place] = _unreadable(error_of(error))
+            return False
         if start <= intake.start:
             # Not its beginning was deleted: its end is gone.
             problems[place] = Unreadable(OUT_OF_RANGE)

@@ -32,6 +32,7 @@ class Anchors:
         self._source, self._target = logs.source, logs.target
         self._offsets = [source_offset for source_offset, _ in question.sync_pairs]
         self._proven: dict[OffsetPair, bool] = {}
+        self._refuted: set[OffsetPair] = set()
         self._sought: set[int] = set()
         self._same_shift_from = self._first_of_same_shift()
 
@@ -49,6 +50,10 @@ class Anchors:
         """Return the nearest pair at or below a source offset, compared or not."""
         at = bisect_right(self._offsets, committed) - 1
         return self.pairs[at] if at >= 0 else None
+
+    def is_refuted(self, pair: OffsetPair) -> bool:
+        """True if both records of a sync were compared, and differ: it is of another log."""
+        return pair in self._refuted
 
     def between(self, source_start: int, source_end: int) -> list[OffsetPair]:
         """Return the pairs in a range of source offsets, compared or not."""
@@ -141,7 +146,12 @@ class Anchors:
         if source_offset < source.start or target_offset < target.start:
             return False
         i, j = source.known_at(source_offset), target.known_at(target_offset)
-        return i is not None and j is not None and source.prints[i] == target.prints[j]
+        if i is None or j is None:
+            return False
+        if source.prints[i] != target.prints[j]:
+            self._refuted.add((source_offset, target_offset))
+            return False
+        return True
 
     def _first_of_same_shift(self) -> int:
         """Return the first pair from which on all keep the same distance: no replay, no gap lies between them."""

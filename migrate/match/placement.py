@@ -106,8 +106,14 @@ class Placement:
         return self._source.index(committed) - self._source.index(start)
 
     def _uncopied_from(self, first: int) -> int:
-        """Count the source records from an index on that are not copied yet, nor by an older run of MM2."""
-        return self._aligned.without_copy(self._first_uncopied(first))
+        """Count the source records from an index on that are still to come, and have no copy of an older run of MM2.
+
+        What MM2's own position has passed is not to come: the target has lost it, or it was left out on the way.
+        """
+        position, top, passed = self._question.last_copied_offset, self._aligned.source.top, 0
+        if position is not None and position < self._source.end:
+            passed = min(top, self._source.index(position + 1))
+        return self._aligned.without_copy(max(self._first_uncopied(first), passed))
 
     def _first_uncopied(self, first: int) -> int:
         """Return the index of the first source record from `first` on that is not copied yet; the top if none."""

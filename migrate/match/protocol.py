@@ -165,12 +165,13 @@ class Unmatched:
     `guard_offset` is the y of Law 2: the target's first offset whose timestamp is at or after that of the first source
     record at or after the commit; the target's pinned end where the source has no such record left, None where
     timestamps cannot tell (LogAppendTime, a log that cannot be read). `lower` is the nearest proven sync at or below
-    the commit, if any.
+    the commit, if any. `refuted` is True where there is none, and the records of the nearest one differ.
     """
 
     reason: str
     guard_offset: int | None = None
     lower: OffsetPair | None = None
+    refuted: bool = False
 
     @classmethod
     def not_readable(cls, code: str) -> "Unmatched":

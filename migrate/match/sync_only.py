@@ -53,7 +53,10 @@ def guarded(
     pair = anchors.below(committed)
     guard = _first_of_its_time(committed, logs) if logs.keeps_time else None
     if pair is None or guard is None or not is_bounded:
-        return Unmatched(reason, guard, pair)
+        nearest = anchors.unproven_below(committed)
+        # Records that are changed on the way differ, and refute nothing.
+        refuted = pair is None and nearest is not None and is_bounded and anchors.is_refuted(nearest)
+        return Unmatched(reason, guard, pair, refuted)
     lowest = pair[1] if pair[0] == committed else pair[1] + 1
     offset = min(lowest, guard)
     return Matched(offset, Why.NOT_ALL_READ, logs.target.end - offset, 0, pair, None)

@@ -288,7 +288,11 @@ def _by_guarded_window(facts: RowFacts, answer: Unmatched, source_committed: int
     around = facts.around
     if answer.lower is not None:
         around = Window(OffsetSync(0, *answer.lower), around.upper)
+    elif answer.refuted:
+        around = Window(None, around.upper)
     placed = _by_window(facts, around, source_committed, target_log)
+    if answer.refuted:
+        placed = placed._replace(sentence="The nearest sync names two records that differ: the target's log start.")
     code, _, detail = answer.reason.partition(": ")
     if answer.lower is not None and placed.lower_kind == "sync":
         placed = placed._replace(lower_kind=PROVEN_SYNC)

@@ -216,6 +216,22 @@ WORLDS = (
 
 MATCHING = (
     Mutant(
+        "lost-copies-still-to-come",
+        "What MM2's own position has passed is not to come any more: the target has lost it.",
+        "migrate/match/placement.py",
+        "            passed = min(top, self._source.index(position + 1))\n",
+        "            passed = 0\n",
+        ("tests/unit/match/test_placement.py",),
+    ),
+    Mutant(
+        "refuted-syncs-bound-a-row",
+        "A sync whose two records differ is of another log, and bounds nothing.",
+        "migrate/plan/translate.py",
+        "    elif answer.refuted:\n        around",
+        "    elif False:\n        around",
+        ("tests/unit/plan/test_translate.py",),
+    ),
+    Mutant(
         "one-record-too-far",
         "No group skips the record that its row stands at.",
         "migrate/match/placement.py",

@@ -141,6 +141,15 @@ def test_a_proven_sync_a_kept_timestamp_or_a_match_is_not_blocked_by_log_append_
     assert found("timestamps-not-kept", (row("g", "t", answer=answer, equality=equality),)) == []
 
 
+def test_a_row_at_an_unproven_sync_that_nothing_guards_is_blocked_until_it_is_accepted():
+    unread = row("g", "t", answer=Unmatched("not-readable: X"))
+    assert unread.lower_kind == "sync"
+    (result,) = found("sync-unguarded", (unread,))
+    assert (result.subject, result.level) == ("g/t/0", Level.BLOCK)
+    for guarded in (Unmatched("match-limit", guard_offset=30), Unmatched("not-readable: X", lower=(40, 40))):
+        assert not found("sync-unguarded", (row("g", "t", answer=guarded),))
+
+
 def test_where_timestamps_alone_should_place_a_row_and_are_not_kept_it_is_blocked_whatever_else_is_known():
     for equality in (Equality.KEY_AND_VALUE, None):
         by_time = row("g", "t", answer=Unmatched("timestamps-not-kept"), equality=equality)

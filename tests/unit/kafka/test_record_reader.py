@@ -11,7 +11,7 @@ from migrate.kafka.record_reader import RecordReader
 from migrate.match.equality import Equality
 from migrate.match.log_reader import Wanted
 from migrate.match.protocol import OffsetRange, Unreadable
-from tests.mockcluster import FETCH
+from tests.mockcluster import FETCH, LIST_OFFSETS
 from tests.unit.logscene import DEADLINE_SECONDS, LENGTH, NOWHERE, PLACES, REFUSED, config, settings
 
 
@@ -69,6 +69,13 @@ class Breaking:
         if broken == "one":
             answers[0] = Unanswered(answers[0].topic, answers[0].partition, KafkaError(KafkaError._TRANSPORT))
         return answers
+
+
+@pytest.mark.parametrize("code", [5, 6, 56, 78])
+def test_a_partition_that_gets_another_leader_is_asked_again(cluster, reader, code):
+    expected = reader.first_offsets({place: [0] for place in PLACES})
+    cluster.will_answer(LIST_OFFSETS, [code] * 3)
+    assert reader.first_offsets({place: [0] for place in PLACES}) == expected
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,14 @@ def test_a_group_ahead_of_mm2_reads_again_what_is_still_to_come():
     assert (row.target_offset, row.why, row.rereads_at_most) == (2, Why.NOT_COPIED_YET, 2)
 
 
+def test_copies_that_the_target_lost_at_its_end_are_missing_and_not_still_to_come():
+    """As after an unclean leader election: MM2 has passed them, and copies them no more."""
+    found = judged(hand("0..9", "0..6@0..6", [(0, 0)], commits=[2, 8, 10], reached=10, last_copied_offset=9))
+    assert [place(found, g).missing_on_target for g in (2, 8, 10)] == [3, 2, 0]
+    found = judged(hand("0..9", "0..6@0..6", [(0, 0)], commits=[2, 8, 10], reached=7, last_copied_offset=6))
+    assert [place(found, g).missing_on_target for g in (2, 8, 10)] == [0, 0, 0], "they will come"
+
+
 @pytest.mark.parametrize("on_source", [True, False])
 def test_a_row_whose_log_lost_its_beginning_while_it_was_read_is_not_exact(on_source):
     world = hand("0..5", "0..5@0..5", [(0, 0)], commits=[4], retention=[(1, on_source, 2)])

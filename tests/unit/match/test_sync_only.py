@@ -54,8 +54,13 @@ def test_a_copy_before_the_sync_pulls_the_row_down():
     assert answer(late, [(10, 11)], 50).places[50].target_offset == 0
 
 
+def test_a_sync_whose_record_is_gone_is_not_refuted_but_not_proven():
+    gone = {n: LOG[n] for n in range(20, 100)}
+    assert answer(gone, [(10, 10)], 50).places[50] == Unmatched("match-limit", 50, None, refuted=False)
+
+
 def test_a_sync_that_its_records_refute_bounds_nothing():
-    assert answer(LOG, [(10, 40)], 50).places[50] == Unmatched("match-limit", guard_offset=50, lower=None)
+    assert answer(LOG, [(10, 40)], 50).places[50] == Unmatched("match-limit", 50, None, refuted=True)
 
 
 def test_a_commit_at_the_end_has_the_targets_end_as_its_guard():

@@ -100,6 +100,13 @@ def test_a_guard_that_retention_has_passed_is_the_log_start():
     assert placed(Unmatched("match-limit", guard_offset=3), target_log=LogRange(20, 1100)).target_offset == 20
 
 
+@pytest.mark.parametrize(("guard", "stands"), [(None, 0), (90, 90)])
+def test_a_sync_whose_records_differ_bounds_nothing(guard, stands):
+    found = placed(Unmatched("match-limit", guard, refuted=True), target_log=LogRange(0, 1100))
+    assert found.target_offset == min(stands, 0) and found.lower_kind == "log-start"
+    assert "two records that differ" in found.sentence
+
+
 def test_without_a_guard_the_window_stands_and_the_sentence_says_what_could_not_be_read():
     found = placed(Unmatched("not-readable: TOPIC_AUTHORIZATION_FAILED"))
     assert (found.target_offset, found.reason) == (111, "not-readable")

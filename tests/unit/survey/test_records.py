@@ -91,11 +91,14 @@ def test_windows_are_asked_for_only_of_commits_that_no_records_place():
     assert [(q.source_topic, q.partition, q.source_committed) for q in mirror.asked] == [("t", 0, 55)]
 
 
-def test_topics_that_may_not_be_read_give_estimated_rows_and_no_failure():
+def test_topics_that_may_not_be_read_give_rows_that_nothing_guards_and_no_failure():
+    """Behind a target topic that was created anew, an unproven sync may lie beyond what the group is owed."""
     denied = Unmatched("not-readable: TOPIC_AUTHORIZATION_FAILED", guard_offset=None)
-    row = row_of(compared(FakeComparer({("t", 0, 55): denied})), "g", "t", 0)
-    assert (row.target_offset, row.grade, row.reason) == (51, Grade.ESTIMATED, "not-readable")
+    plan = compared(FakeComparer({("t", 0, 55): denied}))
+    row = row_of(plan, "g", "t", 0)
+    assert (row.target_offset, row.grade, row.reason) == (51, Grade.ESTIMATED, "sync-unguarded")
     assert "TOPIC_AUTHORIZATION_FAILED" in row.sentence and row.rereads_at_most is None
+    assert plan.blocked_groups() == {"g"}
 
 
 def test_a_comparer_that_can_not_reach_its_cluster_fails_the_plan():
