@@ -113,8 +113,7 @@ WORLDS = (
         "law-2-at-the-end",
         "A row of Law 2 stands at the smaller of a proven sync and a timestamp, not at the target's end.",
         "migrate/match/sync_only.py",
-        "    if pair is None or guard is None or not is_bounded:\n        return Unmatched(reason, guard, pair)\n",
-        "    if pair is None or guard is None or not is_bounded:\n"
+        "        return Unmatched(reason, guard, pair, refuted)\n",
         "        return Unmatched(reason, logs.target.end, (committed, logs.target.end))\n",
         (BUDGET, LITTLE, TINY),
     ),
@@ -122,8 +121,9 @@ WORLDS = (
         "law-2-always-at-the-end",
         "A row whose window is too long to read does not stand at the target's end.",
         "migrate/match/sync_only.py",
-        "    if pair is None or guard is None or not is_bounded:\n        return Unmatched(reason, guard, pair)\n",
-        "    return Unmatched(reason, logs.target.end, (committed, logs.target.end))\n",
+        "    if pair is None or guard is None or not is_bounded:\n",
+        "    if True:\n        return Unmatched(reason, logs.target.end, (committed, logs.target.end))\n"
+        "    if pair is None:\n",
         (BUDGET, LITTLE, TINY),
     ),
     Mutant(
@@ -269,8 +269,8 @@ MATCHING = (
         "syncs-believed-unread",
         "A sync closes a window only when its two records were read and are equal.",
         "migrate/match/anchors.py",
-        "        return i is not None and j is not None and source.prints[i] == target.prints[j]\n",
-        "        return i is not None and j is not None\n",
+        "        if source.prints[i] != target.prints[j]:\n",
+        "        if False:\n",
         (
             "tests/unit/match/test_matcher.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
         ),
