@@ -146,7 +146,7 @@ def unread(asked: CheckpointAsked, error: Exception) -> UnreadCheckpoint:
 def verify_positions(plan: Plan, reads: Iterable[PositionsRead | UnreadCheckpoint]) -> PositionVerification:
     """Compare folders with the positions of the holders of their names; raises `UsageError` for a name of no holder."""
     found: list[PositionFinding] = []
-    translated = {origin.holder for origin in plan.header.positions if origin.batch is not None}
+    batches = {origin.holder: origin.batch for origin in plan.header.positions if origin.batch is not None}
     unread: list[UnreadCheckpoint] = []
     for read in reads:
         refuse_unknown_holders(plan, [read.holder])
@@ -157,9 +157,12 @@ def verify_positions(plan: Plan, reads: Iterable[PositionsRead | UnreadCheckpoin
             {(p.topic, p.partition): p.source_next for p in positions}
             for positions in (read.positions, read.began, read.asked_batch)
         )
+        batch = batches.get(read.holder)
+        # A copy goes on from the batch that was translated; a new folder has come so far, too, one day.
+        may_be_copied = batch is not None and read.batch is not None and read.batch >= batch
         for row in plan.holders()[read.holder]:
             place = row.target_topic, row.partition
-            start = _start(row, began.get(place), copied.get(place), read.holder in translated)
+            start = _start(row, began.get(place), copied.get(place), may_be_copied)
             found.append(PositionFinding(row, read.origin, read.batch, seen.get(place), start))
     return PositionVerification(tuple(found), tuple(unread))
 
@@ -167,16 +170,18 @@ def verify_positions(plan: Plan, reads: Iterable[PositionsRead | UnreadCheckpoin
 def _start(row: Row, began: int | None, copied: int | None, may_be_copied: bool) -> int | None:
     """Return where a query went on from on the target, None where that cannot be told.
 
-    `began` is where a new checkpoint begins, `copied` what the planned batch has in a folder that is a copy, if the
-    batch is still there; `may_be_copied` is False for a holder that has no folder on the source.
+    `began` is where a new checkpoint begins, `copied` what the planned batch has in the folder, if it is still there;
+    `may_be_copied` is False for a folder that has not come so far.
     """
     if copied is not None and copied == row.target_offset:
         return copied
-    if may_be_copied and row.source_topic == row.target_topic:
-        # Both sides have one name: in a copy, what it began at are the source's offsets. One whose batch was not
-        # replaced by the rewritten one went on from the source's.
-        return copied if copied == row.source_committed else None
-    return began
+    if not may_be_copied or row.source_topic != row.target_topic:
+        return began
+    # Both sides have one name: what a copy began at are the source's offsets. One whose batch was not replaced by the
+    # rewritten one went on from the source's; a folder with another batch of that number is a new one.
+    if copied is not None:
+        return copied if copied == row.source_committed else began
+    return None
 
 
 def asked_of(plan: Plan, checkpoints: Iterable[CheckpointAsked]) -> list[CheckpointAsked]:

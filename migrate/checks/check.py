@@ -132,9 +132,10 @@ class Mm2Facts:
     """MirrorMaker 2. `group_sync` is its setting, None where unknown; `newest_checkpoint_ms` None where there is none.
 
     `tasks` is the state of its connectors, empty where no Connect worker was asked. `left_out_groups` are those of the
-    plan that its own filter leaves out. `synced_names` are the target's names of groups of the plan that a group of the
-    source has as well which that filter takes, by the plan's group. `positions_unknown` is why its own positions are
-    not known, "" where they are. `copies` is False behind another replicator: then nothing of MM2's was asked for.
+    plan that its own filter leaves out. `synced_names` are names that groups of the plan get on the target and that
+    another group of the source, which that filter takes, already has, by the plan's group. `positions_unknown` is why
+    its own positions are not known, "" where they are. `copies` is False behind another replicator: then nothing of
+    MM2's was asked for.
     """
 
     shapes: tuple[TopicShape, ...]

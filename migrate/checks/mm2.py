@@ -55,7 +55,8 @@ def group_sync(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterabl
                 f"sync.group.offsets.enabled is true, and {facts.source.alias} has a group {name} as well, which MM2's "
                 f"group filter takes: MM2 writes that one's offsets to {name} on {facts.target.alias}, which is this "
                 "group's name there",
-                "Set it to false for this flow and restart MM2, or stop its checkpoint connector, then plan again.",
+                "Set it to false for this flow and restart MM2, or stop its checkpoint connector, then plan again; or "
+                "waive with --accept group-sync:GROUP.",
             )  # fmt: skip
         for group in sorted(set(groups) - set(facts.mm2.left_out_groups) - facts.mm2.synced_names.keys()):
             yield checks.GROUP_SYNC.blocks(

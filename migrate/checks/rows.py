@@ -166,14 +166,16 @@ def estimated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable
     if assumed:
         yield checks.ESTIMATED_ROWS.warns(
             target, expected,
-            f"{many(assumed, 'row')} rest on timestamps alone, and no record shows that copies keep theirs",
+            f"{many(assumed, 'row')} by timestamps alone, and no record shows that copies keep theirs",
             "Loss-free while they do: look at message.timestamp.type of the target's topics.",
         )  # fmt: skip
     if not reasons:
         return
     why = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items()))
-    rest = f"{many(reasons.total(), 'row')} rest on"
-    if facts.mm2.copies:
+    rest = f"{many(reasons.total(), 'row')} {'rests' if reasons.total() == 1 else 'rest'} on"
+    if facts.mm2.copies and any(
+        row.lower_kind != "log-start" for row in rows.where("grade", lambda grade: grade is Grade.ESTIMATED)
+    ):
         yield checks.ESTIMATED_ROWS.warns(
             target, expected, f"{rest} MM2's syncs alone: {why}",
             "Loss-free while those syncs tell the truth: not after a target topic was re-created without MM2 having "

@@ -185,7 +185,7 @@ def dedicated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable
 @judges(checks.SYNC_UNGUARDED)
 def sync_unguarded(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block rows at a sync that is not proven, where no record could be read that guards it (Law 2)."""
-    for row in rows.where("why", "not-readable".__eq__):
+    for row in rows.where("why", lambda why: why == "not-readable"):
         if row.lower_kind == "sync" and row.grade is Grade.ESTIMATED:
             yield checks.SYNC_UNGUARDED.blocks(
                 row.subject, "a proven sync, or a timestamp beside it", safe(row.sentence),

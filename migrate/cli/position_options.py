@@ -82,7 +82,7 @@ def _pairs(option_name: str, given: Sequence[str], form: str) -> dict[str, str]:
 def _refuse_password(option_name: str, url: str) -> None:
     # A plan names its origins, and a process list shows its options.
     # Half of all secret keys have a slash.
-    if re.match(r"[a-zA-Z0-9.+-]+://[^/@:]*:[^@]*@", url):
+    if re.match(r"[a-zA-Z0-9.+-]+://[^/@:]*:(?!\d+/)[^@]*@", url):
         raise UsageError(
             f"{option_name}: a URL holds a password, which the plan would show to whoever reads it.",
             "Give it to Spark's file system in spark-defaults.conf, or by a provider of credentials.",

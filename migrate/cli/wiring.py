@@ -20,7 +20,7 @@ from migrate.kafka.settings import ClientSettings
 from migrate.match.next_record import NextRecordReader
 from migrate.match.tail_comparer import TailComparer
 from migrate.mm2.flow import Cluster, Flow
-from migrate.mm2.secrets import is_secret_name, secret_values
+from migrate.mm2.secrets import is_spark_secret, secret_values
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side
 from migrate.ports import ClusterAdmin, Progress
@@ -104,7 +104,7 @@ def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"--spark-conf {pair}: expected KEY=VALUE.", "For example spark.driver.memory=2g.")
-        if is_secret_name(key):
+        if is_spark_secret(key.strip()):
             raise UsageError(
                 f"--spark-conf {key.strip()} is a secret, which the process list would show.",
                 "Write it into spark-defaults.conf, in a folder that SPARK_CONF_DIR names.",

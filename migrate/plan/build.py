@@ -180,20 +180,27 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
         idle_map_lines=request.group_map.idle_lines(survey.selected.groups_seen),
         under_old_names=survey.under_old_names,
         shared_names=_shared_names(request, survey),
-        taken_names={} if flow.failback else _taken_names(flow, survey),
+        taken_names={} if flow.failback else _taken_names(request, survey),
     )
 
 
-def _taken_names(flow: Flow, survey: Survey) -> dict[str, tuple[str, ...]]:
+def _taken_names(request: PlanRequest, survey: Survey) -> dict[str, tuple[str, ...]]:
     """Return, by renamed group, where the group with its new name has committed on topics that are none of its own."""
-    renamed = survey.target_names.renamed
+    renamed, policy = survey.target_names.renamed, request.flow.policy
     own: dict[str, set[str]] = {}
     for key in survey.keys if renamed else ():
         if key.group in renamed:
-            own.setdefault(key.group, set()).add(flow.policy.target_topic(key.topic))
+            own.setdefault(key.group, set()).add(policy.target_topic(key.topic))
+
+    def is_of_another_wave(topic: str) -> bool:
+        source_topic = policy.source_topic(topic)
+        return source_topic is not None and request.filters.topic_verdict(source_topic) is not None
+
     others = {
         group: tuple(
-            str(place) for place in sorted(survey.priors.get(group, {})) if place.topic not in own.get(group, ())
+            str(place)
+            for place in sorted(survey.priors.get(group, {}))
+            if place.topic not in own.get(group, ()) and not is_of_another_wave(place.topic)
         )
         for group in renamed
     }
@@ -201,7 +208,7 @@ def _taken_names(flow: Flow, survey: Survey) -> dict[str, tuple[str, ...]]:
 
 
 def _synced_names(flow: Flow, survey: Survey) -> dict[str, str]:
-    """Return, by group, the target's name of it that a group of the source has as well which MM2 checkpoints."""
+    """Return, by group, its new name on the target where another group of the source has it, which MM2 checkpoints."""
     there = survey.selected.groups_seen | survey.source.listed
     renamed = survey.target_names.renamed
     left_out = set(flow.left_out(renamed.values()))

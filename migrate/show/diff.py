@@ -111,11 +111,18 @@ def _judged(changes: Sequence[RowChange]) -> Iterator[Entry]:
             parts.append(f"{before.grade or 'no grade'} -> {now.grade or 'no grade'}")
         parts += [
             f"{field.replace('_', ' ')} {_value(before, field)} -> {_value(now, field)}"
-            for field in ("reason", "method", "equality", "target_topic", "target_group")
+            for field in ("reason", "method", "equality", "target_topic", "target_group", "why", "lower_kind")
             if field in change.judged
         ]
-        if "source_metadata" in change.judged:
-            parts.append("other commit metadata")
+        parts += [
+            f"other metadata {where}"
+            for field, where in (
+                ("source_metadata", "on the source"),
+                ("target_metadata", "to be set"),
+                ("target_prior_metadata", "on the target before"),
+            )
+            if field in change.judged
+        ]
         if "source_committed" in change.moved:
             parts.append(f"committed {_value(before, 'source_committed')} -> {_value(now, 'source_committed')}")
         is_grave = now.decision is Decision.BLOCK and before.decision is not Decision.BLOCK
@@ -152,10 +159,14 @@ def _moved(changes: Sequence[RowChange]) -> Iterator[Entry]:
                 ("target_offset", "planned"),
                 ("target_log_end", "target log end"),
                 ("target_prior", "on the target before"),
+                ("live_source_offset", "committed by now"),
             )
             if (total := sum(moved_by(c, field) or 0 for c in rows))
         ]
-        yield f"{name(group)}  {many(len(rows), 'row')}: {', '.join(sums) or 're-reads or starts of logs'}", False
+        yield (
+            f"{name(group)}  {many(len(rows), 'row')}: {', '.join(sums) or 're-reads, windows or starts of logs'}",
+            False,
+        )
 
 
 def _place(row: Row) -> str:

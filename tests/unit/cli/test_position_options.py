@@ -38,3 +38,7 @@ def test_what_does_not_go_together_is_wrong_use_before_anything_is_read(tmp_path
     complaint = refused(tmp_path, *options)
     assert said in complaint
     assert "hidden" not in complaint
+
+
+def test_a_port_is_no_password(tmp_path):
+    assert "password" not in refused(tmp_path, "--spark-checkpoint", "q=hdfs://nn:8020/user/me@corp/q", "--source-down")

@@ -121,10 +121,16 @@ def test_a_new_name_that_a_group_of_other_topics_has_on_the_target_is_warned_of(
     source, target, mirror = world()
     target.commit("g-eu", "A.t", 0, 3)
     assert not checks_of(planned(source, target, mirror, group_map=TO_EU), "group-name-taken"), "as after an apply"
+    target.commit("g-eu", "A.u", 0, 7)
+    wave = planned(source, target, mirror, group_map=TO_EU, filters=Filters.from_options(topics=["t"]))
+    assert not checks_of(wave, "group-name-taken"), "that wave has set it"
     target.commit("g-eu", "local", 0, 7)
     plan = planned(source, target, mirror, group_map=TO_EU)
     (warning,) = [c for c in plan.header.checks if c.check == "group-name-taken"]
-    assert (warning.level, warning.subject) == (Level.WARN, "g") and "committed on local-0 as well" in warning.seen
+    assert (warning.level, warning.subject) == (
+        Level.WARN,
+        "g",
+    ) and "committed on A.u-0, local-0 as well" in warning.seen
 
 
 @pytest.mark.parametrize("lines", [["g,h"], ["g,x", "h,x"], ["h,g"]])
