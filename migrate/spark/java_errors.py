@@ -1,5 +1,6 @@
 """What a Java exception says, in one phrase: Spark wraps the cause in pages of stack trace."""
 
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -26,15 +27,21 @@ def last_line(error: BaseException) -> str:
 
     if not isinstance(error, Py4JJavaError):
         return root_cause(error)
-    lines = [line.strip() for line in str(innermost(error.java_exception).getMessage()).splitlines() if line.strip()]
-    return (lines or ["no reason was given"])[-1].rstrip(".")
+    # The end of a worker's stream has no message of its own: what it came from says that the worker is gone.
+    said = [text for throwable in causes(error.java_exception) if (text := str(throwable.getMessage() or "").strip())]
+    return (said or ["no reason was given"])[-1].splitlines()[-1].strip().rstrip(".")
+
+
+def causes(throwable: Any) -> Iterator[Any]:
+    """Yield a Java throwable, its cause, and so on, the innermost last."""
+    while throwable is not None:
+        yield throwable
+        throwable = throwable.getCause()
 
 
 def innermost(throwable: Any) -> Any:
     """Return the last cause of a Java throwable."""
-    while throwable.getCause() is not None:
-        throwable = throwable.getCause()
-    return throwable
+    return list(causes(throwable))[-1]
 
 
 def java_exception(error: BaseException) -> Any:

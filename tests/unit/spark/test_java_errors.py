@@ -3,8 +3,9 @@
 from types import SimpleNamespace
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
-from migrate.spark.java_errors import described, innermost, java_exception, root_cause
+from migrate.spark.java_errors import described, innermost, java_exception, last_line, root_cause
 
 
 class Throwable:
@@ -43,6 +44,23 @@ class OfPyspark(Exception):
 def test_an_error_is_its_innermost_cause_on_one_line(error):
     assert innermost(WRAPPED) is CAUSE
     assert root_cause(error) == "TimeoutException: timed out after 5 s"
+
+
+class Raised(Py4JJavaError):
+    """As py4j raises it, without a JVM to ask."""
+
+    def __init__(self, throwable):
+        self.java_exception = throwable
+
+
+def test_the_end_of_a_workers_stream_is_told_by_what_it_came_from():
+    gone = Throwable("SparkException", "Python worker exited unexpectedly (crashed).", Throwable("EOFException", None))
+    assert last_line(Raised(Throwable("SparkException", "Job aborted", gone))) == (
+        "Python worker exited unexpectedly (crashed)"
+    )
+    trace = Throwable("PythonException", "Traceback\n  File x\nModuleNotFoundError: No module named 'y'\n")
+    assert last_line(Raised(trace)) == "ModuleNotFoundError: No module named 'y'"
+    assert last_line(Raised(Throwable("EOFException", None))) == "no reason was given"
 
 
 @pytest.mark.parametrize("message", [None, "", " \n"])
