@@ -34,6 +34,7 @@ class WhyNot(StrEnum):
 
 # From then on the group is left alone: its consumers, or somebody, have taken it over.
 FINAL = frozenset({WhyNot.ALIVE, WhyNot.WRITTEN})
+_ONLY_JAVA = "Only Kafka's Java client reads and writes it byte for byte, and it could not be asked."
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +150,6 @@ def _unread(sight: GroupSight, memory: GroupMemory) -> Refusal | None:
         if standing is not None and standing.metadata == UNREAD_METADATA:
             return _refused(sight, WhyNot.JAVA, f"{place} carries metadata on the target. {_ONLY_JAVA}")
     return None
-
-
-_ONLY_JAVA = "Only Kafka's Java client reads and writes it byte for byte, and it could not be asked."
 
 
 def _foreign(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int) -> Refusal | None:

@@ -158,7 +158,7 @@ def verify_positions(plan: Plan, reads: Iterable[PositionsRead | UnreadCheckpoin
             for positions in (read.positions, read.began, read.asked_batch)
         )
         batch = batches.get(read.holder)
-        # A copy goes on from the batch that was translated; a new folder has come so far, too, one day.
+        # A copy goes on from the batch that was translated; in time, a new folder reaches that number too.
         may_be_copied = batch is not None and read.batch is not None and read.batch >= batch
         for row in plan.holders()[read.holder]:
             place = row.target_topic, row.partition

@@ -78,7 +78,9 @@ class PlanDiff:
             moved=tuple(c for c in self.moved if c.now.key in keys),
             new=tuple(r for r in self.new if r.key in keys),
             gone=tuple(r for r in self.gone if r.key in keys),
-            same_rows=sum(key in before and not _fields_of(before[key], row) for key, row in now.items()),
+            same_rows=sum(
+                key in before and not _differing((*JUDGED, *MOVING), before[key], row) for key, row in now.items()
+            ),
         )
 
 
@@ -107,10 +109,6 @@ def diff(before: Plan, now: Plan) -> PlanDiff:
         mended=tuple(c for key, c in earlier.items() if key not in later or _worse(c, later[key])),
         same_rows=len(changes) - len(judged) - len(moved),
     )
-
-
-def _fields_of(before: Row, now: Row) -> tuple[str, ...]:
-    return _differing((*JUDGED, *MOVING), before, now)
 
 
 def moved_by(change: RowChange, name: str) -> int | None:

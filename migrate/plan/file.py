@@ -349,11 +349,11 @@ def _rows(content: bytes, version: int) -> tuple[PlanRows, PlanRows]:
         of_holders = [table for table in tables if set(table.column("holder_kind")) != {GROUP_KIND}]
         return PlanRows(of_groups), PlanRows(of_holders)
     later = row_fields_after(version)
-    return PlanRows.of(row_of(_without(record, later, version), known) for record in records), PlanRows(())
+    return PlanRows.of(row_of(_of_format(record, later, version), known) for record in records), PlanRows(())
 
 
-def _without(record: dict[str, Any], later: Collection[str], version: int) -> dict[str, Any]:
-    """Return a row's record; raises ValueError for a field of a later format, which its fingerprint does not cover."""
+def _of_format(record: dict[str, Any], later: Collection[str], version: int) -> dict[str, Any]:
+    """Return a row's record as it is; raises ValueError for a field of a later format: no fingerprint covers it."""
     if added := sorted(record.keys() & later):
         raise ValueError(f"a row of format {version} has no {', '.join(added)}")
     return record

@@ -229,6 +229,11 @@ class Plan:
         """Return rows by group, in the plan's order."""
         return self.rows.groups()
 
+    def group_called(self, name: str) -> str:
+        """Return the source's name of the group with that name on either side, the source's first; else `name`."""
+        called = {target_name: group for group, target_name in self.rows.renamed().items()}
+        return name if name in self.groups() else called.get(name, name)
+
     def holders(self) -> Mapping[str, GroupRows]:
         """Return positions by holder, in the plan's order; no command writes them."""
         return self.positions.groups()

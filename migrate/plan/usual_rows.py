@@ -95,7 +95,7 @@ def usual_rows(
 ) -> GroupRows | None:
     """Return the rows of a group of which all is usual, with the source up; None for any other.
 
-    `called` is what the group is.
+    `called` are the group's names.
     """
     if not isinstance(commits, CommitTable):
         return None

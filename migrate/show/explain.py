@@ -99,8 +99,7 @@ def _paragraph(sentences: Iterable[Labelled], width: int, colour: bool) -> Itera
 def _chosen_rows(plan: Plan, group: str, place: str | None) -> Sequence[Row]:
     groups = plan.groups()
     # Of a name that a group and a holder share, the group is told; the holder's rows are in `positions`.
-    called = {target: own for own, target in plan.rows.renamed().items()}
-    rows = groups.get(group) or plan.holders().get(group) or groups.get(called.get(group, group))
+    rows = groups.get(group) or plan.holders().get(group) or groups.get(plan.group_called(group))
     if not rows:
         near = [g for g in groups if group.lower() in g.lower()][:5] or list(groups)[:5]
         raise UsageError(

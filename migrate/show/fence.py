@@ -42,8 +42,7 @@ def fence(
             raise UsageError(f"--principal {principal}: expected TYPE:NAME.", "For example User:app.")
     groups = list(plan.groups())
     if group is not None:
-        called = {target: own for own, target in plan.rows.renamed().items()}
-        group = group if group in groups else called.get(group, group)
+        group = plan.group_called(group)
         if group not in groups:
             raise UsageError(f"The plan has no group {name(group)}.", "`show` lists the groups that it has.")
         groups = [group]
