@@ -160,29 +160,38 @@ def target_retention(facts: CheckFacts, rows: PlanRows, policies: Policies) -> I
 @judges(checks.ESTIMATED_ROWS)
 def estimated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Count the rows whose offset rests on unproven syncs, and say under which premise they hold."""
-    reasons = Counter(row.why or "not-compared" for row in rows.where("grade", lambda grade: grade is Grade.ESTIMATED))
-    assumed = reasons.pop(str(Why.TIMESTAMPS_ASSUMED), 0)
+    assumed, on_syncs, on_nothing = 0, Counter[str](), Counter[str]()
+    for grade, why, lower_kind in rows.values("grade", "why", "lower_kind"):
+        if grade is not Grade.ESTIMATED:
+            continue
+        if why == Why.TIMESTAMPS_ASSUMED:
+            assumed += 1
+        elif facts.mm2.copies and lower_kind != "log-start":
+            on_syncs[why or "not-compared"] += 1
+        else:
+            on_nothing[why or "not-compared"] += 1
     expected, target = "rows proven by their records", facts.target.alias
     if assumed:
         yield checks.ESTIMATED_ROWS.warns(
             target, expected,
-            f"{many(assumed, 'row')} by timestamps alone, and no record shows that copies keep theirs",
+            f"{many(assumed, 'row')} {'is' if assumed == 1 else 'are'} placed by timestamps alone, and no record shows "
+            "that copies keep theirs",
             "Loss-free while they do: look at message.timestamp.type of the target's topics.",
         )  # fmt: skip
-    if not reasons:
-        return
-    why = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items()))
-    rest = f"{many(reasons.total(), 'row')} {'rests' if reasons.total() == 1 else 'rest'} on"
-    if facts.mm2.copies and any(
-        row.lower_kind != "log-start" for row in rows.where("grade", lambda grade: grade is Grade.ESTIMATED)
-    ):
+    if on_syncs:
         yield checks.ESTIMATED_ROWS.warns(
-            target, expected, f"{rest} MM2's syncs alone: {why}",
+            target, expected, _resting(on_syncs, "MM2's syncs alone"),
             "Loss-free while those syncs tell the truth: not after a target topic was re-created without MM2 having "
             "written a sync since.",
         )  # fmt: skip
-    else:
+    if on_nothing:
         yield checks.ESTIMATED_ROWS.warns(
-            target, expected, f"{rest} no record: {why}",
+            target, expected, _resting(on_nothing, "no record"),
             "They stand at the target's log start, or by timestamps: much is read twice. Let records be compared.",
         )  # fmt: skip
+
+
+def _resting(reasons: Counter[str], ground: str) -> str:
+    """Return how many rows rest on something, and for which reasons."""
+    why = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items()))
+    return f"{many(reasons.total(), 'row')} {'rests' if reasons.total() == 1 else 'rest'} on {ground}: {why}"

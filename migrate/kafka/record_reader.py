@@ -20,7 +20,7 @@ from migrate.kafka.errors import HOPELESS, code_of, error_of
 from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
 from migrate.kafka.read_pass import BROKEN_LINE, PASSING
 from migrate.kafka.reader_clients import Reach, ReaderClients
-from migrate.kafka.run_pass import RunPass, Silence, log_start
+from migrate.kafka.run_pass import RunPass, Silence, absent_from, log_start
 from migrate.kafka.settings import ClientSettings
 from migrate.kafka.turns import batches, in_turns
 from migrate.match.equality import Content
@@ -43,6 +43,8 @@ NO_LEADER_YET = frozenset(
         "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE",
     }
 )  # fmt: skip
+# By what librdkafka remembers, which it forgets with a connection: nothing that the cluster has said.
+NOT_KNOWN_HERE = frozenset({"_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"})
 REFUSED_SECONDS = 60.0
 
 
@@ -106,7 +108,7 @@ class RecordReader:
         offsets: dict[TopicPartition, dict[int, int | None]] = {place: {} for place in times}
         problems = self._known_refusals(times)
         # One call takes one timestamp per partition.
-        backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, self._deadline_seconds)
+        backoff = self._backoff()
         for turn in in_turns(((place, sorted(set(times[place]))) for place in times), TIMES_AT_ONCE):
             while turn := self._look_up(turn, offsets, problems, backoff):
                 backoff.pause()
@@ -128,7 +130,7 @@ class RecordReader:
             answers = self._clients.of(Reach.SHORT).offsets_for_times(places, timeout=self._deadline_seconds)
         except KafkaException as error:
             problem = error_of(error)
-            if self._passes(problem, backoff):
+            if self._passes(problem, [place for place, _ in asked], backoff):
                 return list(asked)
             if _is_of_cluster(problem):
                 raise self._clients.silent(problem) from None
@@ -142,7 +144,7 @@ class RecordReader:
             place = TopicPartition(answer.topic, answer.partition)
             if answer.error is None:
                 offsets[place][times[place]] = answer.offset if answer.offset >= 0 else None
-            elif self._passes(answer.error, backoff):
+            elif self._passes(answer.error, [place], backoff):
                 again.append((place, times[place]))
             elif _is_of_cluster(answer.error):
                 raise self._clients.silent(answer.error)
@@ -150,13 +152,19 @@ class RecordReader:
                 problems[place] = _unreadable(answer.error)
         return again
 
-    def _passes(self, problem: KafkaError, backoff: Backoff) -> bool:
+    def _backoff(self) -> Backoff:
+        return Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, self._deadline_seconds)
+
+    def _passes(self, problem: KafkaError, places: Collection[TopicPartition], backoff: Backoff) -> bool:
         """True for what is over soon: librdkafka makes a new connection, but does not ask again by itself."""
-        return (
-            code_of(problem) in BROKEN_LINE | NO_LEADER_YET
-            and not self._clients.causes.keys() & HOPELESS
-            and not backoff.is_over
-        )
+        if self._clients.causes.keys() & HOPELESS or backoff.is_over:
+            return False
+        if code_of(problem) in NOT_KNOWN_HERE:
+            try:
+                return not absent_from(self._clients.of(Reach.SHORT), places)
+            except KafkaException:
+                return True
+        return code_of(problem) in BROKEN_LINE | NO_LEADER_YET
 
     def _fill(
         self, ranges: Mapping[TopicPartition, Sequence[OffsetRange]], shelves: Mapping[TopicPartition, Sequence[Shelf]]
@@ -205,12 +213,9 @@ class RecordReader:
         self, consumer: Consumer, place: TopicPartition, intake: RunIntake, problems: dict[TopicPartition, Unreadable]
     ) -> bool:
         """Move a run to where its log begins now; False if nothing of it is left to read."""
-        try:
-            start = log_start(consumer, place, self._deadline_seconds)
-        except KafkaException as error:
-            if _is_of_cluster(error_of(error)):
-                raise
-            problems[place] = _unreadable(error_of(error))
+        start = self._log_start(consumer, place)
+        if isinstance(start, Unreadable):
+            problems[place] = start
             return False
         if start <= intake.start:
             # Not its beginning was deleted: its end is gone.
@@ -219,10 +224,25 @@ class RecordReader:
         intake.begin_at(start)
         return start < intake.run.end
 
+    def _log_start(self, consumer: Consumer, place: TopicPartition) -> int | Unreadable:
+        """Return where a log begins now; raises `KafkaException` if the cluster does not say so by the deadline."""
+        backoff = self._backoff()
+        while True:
+            try:
+                return log_start(consumer, place, self._deadline_seconds)
+            except KafkaException as error:
+                problem = error_of(error)
+                if self._passes(problem, [place], backoff):
+                    backoff.pause()
+                elif _is_of_cluster(problem):
+                    raise
+                else:
+                    return _unreadable(problem)
+
 
 def _unreadable(problem: KafkaError) -> Unreadable:
     code = code_of(problem)
-    return Unreadable("UNKNOWN_TOPIC_OR_PARTITION" if code in ("_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION") else code)
+    return Unreadable("UNKNOWN_TOPIC_OR_PARTITION" if code in NOT_KNOWN_HERE else code)
 
 
 def _is_of_cluster(problem: KafkaError) -> bool:

@@ -3,7 +3,7 @@
 A run ends with its last offset, with a record beyond it, or with the log's end.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
@@ -82,18 +82,30 @@ class RunPass(ReadPass[RunIntake]):
     def _ask_what_is_there(self) -> None:
         """Give up partitions that the cluster does not have, or does not show us; it may take long to answer."""
         try:
-            shown = self.consumer.list_topics(timeout=METADATA_SECONDS).topics
-            for name in {place.topic for place in self.waiting} - shown.keys():
-                # Left out of the listing: only who asks for it by name is told why.
-                shown |= self.consumer.list_topics(name, timeout=METADATA_SECONDS).topics
+            absent = absent_from(self.consumer, self.waiting)
         except KafkaException:
             return
-        for place in list(self.waiting):
-            topic = shown.get(place.topic)
-            if topic is None or (topic.error is None and place.partition not in topic.partitions):
-                self.give_up([place], KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
-            elif topic.error is not None and not topic.partitions and code_of(topic.error) not in PASSING:
-                self.give_up([place], topic.error)
+        for place, error in absent.items():
+            self.give_up([place], error)
+
+
+def absent_from(consumer: Consumer, places: Collection[TopicPartition]) -> dict[TopicPartition, KafkaError]:
+    """Return which partitions the cluster does not have, or does not show us, and its word on each.
+
+    Raises `KafkaException` where it does not answer.
+    """
+    shown = consumer.list_topics(timeout=METADATA_SECONDS).topics
+    for name in {place.topic for place in places} - shown.keys():
+        # Left out of the listing: only who asks for it by name is told why.
+        shown |= consumer.list_topics(name, timeout=METADATA_SECONDS).topics
+    absent: dict[TopicPartition, KafkaError] = {}
+    for place in places:
+        topic = shown.get(place.topic)
+        if topic is None or (topic.error is None and place.partition not in topic.partitions):
+            absent[place] = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+        elif topic.error is not None and not topic.partitions and code_of(topic.error) not in PASSING:
+            absent[place] = topic.error
+    return absent
 
 
 def log_start(consumer: Consumer, place: TopicPartition, timeout_seconds: float) -> int:

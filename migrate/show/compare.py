@@ -84,7 +84,7 @@ def verdict_text(comparison: GroupComparison, within: int) -> tuple[str, Colour]
         ends += [f"{may} may lose records"] * bool(may)
         ends += [f"{missing} whose records MM2 has not all brought over"] * bool(missing)
         unread = sum(row.reason == NOT_ALL_COMPARED for row in beyond)
-        ends += [f"{unread} whose records were not all compared (--match-limit, --max-fetch)"] * bool(unread)
+        ends += [f"{unread} whose records were not all compared"] * bool(unread)
         first = f"NOT EQUAL: {len(beyond)} of {of_all}"
         if all(row.verdict is CompareVerdict.EQUAL for row in beyond):
             first = f"NOT PROVEN: {len(beyond)} of {of_all} equal, and may lose records all the same"

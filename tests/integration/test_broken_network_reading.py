@@ -1,9 +1,8 @@
 """plan, status and verify --records over a network that is slow, stalls or breaks: the same answer, or a clear one."""
 
 import json
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +16,7 @@ from tests.integration.running import Running, started
 from tests.integration.scene import Scene
 from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
-from tests.lab.proxy import Network, ProxiedCluster
+from tests.lab.proxy import Network, ProxiedCluster, breaking
 from tests.lab.waiting import wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
@@ -102,25 +101,6 @@ def far(ground: Ground, tmp_path: Path) -> Iterator[Far]:
         network.flow()
 
 
-@contextmanager
-def breaking(networks: Sequence[Network]) -> Iterator[None]:
-    """Break all connections again and again."""
-    enough = threading.Event()
-
-    def keep_breaking() -> None:
-        while not enough.wait(RESET_EVERY_SECONDS):
-            for network in networks:
-                network.reset()
-
-    thread = threading.Thread(target=keep_breaking)
-    thread.start()
-    try:
-        yield
-    finally:
-        enough.set()
-        thread.join()
-
-
 def stalled(network: Network, running: Running) -> None:
     """Stall until something was held back."""
     before = network.held
@@ -173,7 +153,7 @@ def test_a_network_that_is_cut_for_good_ends_a_plan_with_the_name_of_the_cluster
 def test_connections_that_break_again_and_again_leave_the_same_plan_or_a_clear_end(far: Far) -> None:
     networks = far.ground.networks
     before = [network.resets for network in networks]
-    with breaking(networks), started(far.commands, *far.plan_words()) as running:
+    with breaking(networks, RESET_EVERY_SECONDS), started(far.commands, *far.plan_words()) as running:
         ran = running.result()
     assert all(network.resets > then for network, then in zip(networks, before, strict=True))
     if ran.exit_code == 0:
@@ -204,7 +184,7 @@ def test_status_waits_for_a_stall_to_end_and_does_not_call_a_cut_network_ready(f
 
 
 def test_over_connections_that_break_again_and_again_status_answers_or_says_what_is_wrong(far: Far) -> None:
-    with breaking(far.ground.networks), started(far.commands, *far.status_words()) as running:
+    with breaking(far.ground.networks, RESET_EVERY_SECONDS), started(far.commands, *far.status_words()) as running:
         ran = running.result()
     assert ran.exit_code in (0, 1, 3) and "Traceback" not in ran.stderr, str(ran)
     if ran.exit_code == 1:
@@ -220,7 +200,7 @@ def test_a_proof_over_a_network_that_breaks_is_whole_or_says_what_was_not_read(f
     words = ("verify", PLAN, *far.commands.clusters, "--records", "--format", "json")
     with ExitStack() as stack:
         stack.callback(lambda: far.commands.undo(PLAN).expect(0))
-        with breaking(far.ground.networks), started(far.commands, *words) as running:
+        with breaking(far.ground.networks, RESET_EVERY_SECONDS), started(far.commands, *words) as running:
             ran = running.result()
         assert ran.exit_code in (0, 1, 4) and "Traceback" not in ran.stderr, str(ran)
         if ran.stdout:

@@ -26,7 +26,8 @@ from migrate.match.protocol import LogSlice, OffsetRange, Unreadable
 from migrate.model import Side
 from migrate.model import TopicPartition as Partition
 from tests.integration.clusters import admin, create_topic
-from tests.lab.cluster import QUIET_CLIENT, Cluster, free_ports
+from tests.lab.cluster import QUIET_CLIENT, free_ports
+from tests.lab.proxy import ProxiedCluster, breaking
 from tests.lab.reading import bounds
 from tests.lab.waiting import wait_until
 from tests.prints import fingerprint
@@ -35,6 +36,8 @@ pytestmark = pytest.mark.kafka
 
 SECRET = "not-to-be-printed"
 DEADLINE_SECONDS = 30.0
+# Seldom enough for an answer to come through, and often enough to hit a question of every round.
+BROKEN_EVERY_SECONDS, ROUNDS = 0.15, 12
 TIME = 1_750_000_000_000
 KEPT = {"retention.ms": "-1"}
 COMPACTED = {
@@ -47,18 +50,23 @@ COMPACTED = {
 
 
 @pytest.fixture(scope="module")
-def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedCluster]:
     """A broker that refuses where an ACL says so, and allows everything else."""
     acls = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "true",
     }
-    cluster = Cluster("records", tmp_path_factory.mktemp("records"), overrides=acls)
+    cluster = ProxiedCluster("records", tmp_path_factory.mktemp("records"), overrides=acls)
     try:
         cluster.start()
-        yield cluster.bootstrap
+        yield cluster
     finally:
         cluster.kill()
+
+
+@pytest.fixture(scope="module")
+def bootstrap(cluster: ProxiedCluster) -> str:
+    return cluster.bootstrap
 
 
 def settings(name: str, config: dict[str, str]) -> ClientSettings:
@@ -342,6 +350,26 @@ def test_batches_larger_than_a_small_fetch_are_read_in_short_runs_as_well(bootst
         (stretch,) = found[place]
         assert offsets(stretch) == list(range(120, 150))
         assert stretch.prints[0] == fingerprint(written(place.partition, 120, 2000), Equality.ALL)
+
+
+def test_over_connections_that_break_again_and_again_all_that_is_there_is_read(cluster):
+    """Else rows would stand at a sync that nobody has looked at: librdkafka forgets partitions with a connection."""
+    name, asked = topic(cluster.bootstrap, 3), [TIME + 100, TIME + 2000]
+    write(cluster.bootstrap, name, dict.fromkeys(range(3), 250))
+    places = [Partition(name, p) for p in range(3)]
+    with breaking([cluster.network], BROKEN_EVERY_SECONDS):
+        for _ in range(ROUNDS):
+            one = RecordReader(settings("source A", {"bootstrap.servers": cluster.proxied_bootstrap}), DEADLINE_SECONDS)
+            try:
+                single = one.contents(dict.fromkeys(places, [1, 200]))
+                assert single == {p: {n: written(p.partition, n) for n in (1, 200)} for p in places}
+                assert one.first_offsets(dict.fromkeys(places, asked)) == dict.fromkeys(
+                    places, {asked[0]: 10, asked[1]: 200}
+                )
+                whole = one.scan(dict.fromkeys(places, OffsetRange(0, 250)))
+                assert [None if isinstance(found, Unreadable) else len(found) for found in whole.values()] == [250] * 3
+            finally:
+                one.close()
 
 
 def test_a_cluster_that_is_down_is_one_clear_error():

@@ -147,6 +147,11 @@ def test_where_not_all_was_compared_a_commit_at_the_translation_is_no_proof_that
     assert "none is lost" not in row.sentence
 
 
+def test_a_row_by_timestamps_says_so_and_names_no_limit_that_would_have_more_compared(clusters):
+    row = of_g(45, clusters, Matched(45, Why.LEAST_TIMESTAMP, 9, lower=(40, 40)))
+    assert "placed by timestamps" in row.sentence and "Not all records" not in row.sentence
+
+
 def test_a_group_that_is_owed_nothing_lacks_nothing_however_little_was_compared(clusters):
     source, target, mirror = clusters
     source.commit("g", "t", 0, 100)
