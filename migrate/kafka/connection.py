@@ -116,17 +116,23 @@ class Connection:
             self._held[:], self._causes, self._made_at = held, causes, time.monotonic()
 
     def metadata(self) -> Any:
-        """Return librdkafka's metadata of all topics and brokers."""
-        try:
-            with self.in_use():
-                return self.client().list_topics(timeout=self.deadline_seconds)
-        except KafkaException as error:
-            self.drop()
-            raise self._unreachable(code_of(error), error_of(error).str()) from None
+        """Return librdkafka's metadata of all topics and brokers; raises `ClusterError` if they are not to be had."""
+        backoff = self._backoff()
+        while True:
+            try:
+                with self.in_use():
+                    return self.client().list_topics(timeout=self.deadline_seconds)
+            except KafkaException as error:
+                self.drop()
+                failure = failure_of(error)
+                if not failure.retriable or failure.code == "_TIMED_OUT" or backoff.is_over:
+                    raise self._unreachable(failure.code, error_of(error).str()) from None
+            # A connection broke: what cannot be reached at all, the next client says.
+            backoff.pause()
 
     def answer(self, what: str, submit: Callable[[AdminClient], "Future[Any]"]) -> Any:
         """Return one call's result; raises `ClusterError` saying that `what` could not be done."""
-        backoff = Backoff(SystemClock(), _PAUSE_SECONDS, _PAUSE_SECONDS, self.deadline_seconds)
+        backoff = self._backoff()
         while True:
             answer = self.collect(lambda client: {what: submit(client)})[what]
             if not isinstance(answer, Failure):
@@ -209,6 +215,9 @@ class Connection:
                         waiting.clear()
                     answered = False
             return answers
+
+    def _backoff(self) -> Backoff:
+        return Backoff(SystemClock(), _PAUSE_SECONDS, _PAUSE_SECONDS, self.deadline_seconds)
 
     def _create(self) -> AdminClient:
         # Not a method of ours: the client would hold us, and we hold the client.

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from migrate.clock import Backoff, SystemClock
 from migrate.kafka.cluster_reader import told_offset
 from migrate.kafka.connection import LONGEST, Connection
+from migrate.kafka.errors import is_passing
 from migrate.kafka.settings import ClientSettings
 from migrate.kafka.turns import batches
 from migrate.model import Failure, TopicPartition
@@ -85,4 +86,4 @@ def _told_time(answer: Any) -> int | Failure:
 
 
 def _is_passing(answer: int | Failure) -> bool:
-    return isinstance(answer, Failure) and answer.retriable and answer.code != "_TIMED_OUT"
+    return isinstance(answer, Failure) and is_passing(answer) and answer.code != "_TIMED_OUT"

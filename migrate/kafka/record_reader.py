@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.clock import Backoff, SystemClock
-from migrate.kafka.errors import HOPELESS, code_of, error_of
+from migrate.kafka.errors import FORGOTTEN, HOPELESS, code_of, error_of
 from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
 from migrate.kafka.read_pass import BROKEN_LINE, PASSING
 from migrate.kafka.reader_clients import Reach, ReaderClients
@@ -43,8 +43,6 @@ NO_LEADER_YET = frozenset(
         "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE",
     }
 )  # fmt: skip
-# By what librdkafka remembers, which it forgets with a connection: nothing that the cluster has said.
-NOT_KNOWN_HERE = frozenset({"_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"})
 REFUSED_SECONDS = 60.0
 
 
@@ -159,7 +157,7 @@ class RecordReader:
         """True for what is over soon: librdkafka makes a new connection, but does not ask again by itself."""
         if self._clients.causes.keys() & HOPELESS or backoff.is_over:
             return False
-        if code_of(problem) in NOT_KNOWN_HERE:
+        if code_of(problem) in FORGOTTEN:
             try:
                 return not absent_from(self._clients.of(Reach.SHORT), places)
             except KafkaException:
@@ -242,7 +240,7 @@ class RecordReader:
 
 def _unreadable(problem: KafkaError) -> Unreadable:
     code = code_of(problem)
-    return Unreadable("UNKNOWN_TOPIC_OR_PARTITION" if code in NOT_KNOWN_HERE else code)
+    return Unreadable("UNKNOWN_TOPIC_OR_PARTITION" if code in FORGOTTEN else code)
 
 
 def _is_of_cluster(problem: KafkaError) -> bool:

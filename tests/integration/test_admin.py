@@ -12,11 +12,13 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.errors import ClusterError
+from migrate.kafka.cluster_reader import ConfluentReader
 from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.settings import ClientSettings
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Commit, Failure, GroupState, LogRange, Side, TopicPartition
-from tests.lab.cluster import QUIET_CLIENT, Cluster, free_ports
+from tests.lab.cluster import QUIET_CLIENT, free_ports
+from tests.lab.proxy import ProxiedCluster, breaking
 from tests.lab.waiting import wait_until
 
 pytestmark = pytest.mark.kafka
@@ -24,13 +26,15 @@ pytestmark = pytest.mark.kafka
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 PASSWORD = "the-right-one-4711"
 WRONG = "the-wrong-one-0815"
+# Seldom enough for an answer to come through, and often enough to hit some.
+BROKEN_EVERY_SECONDS, ROUNDS = 0.15, 60
 
 
 class Broker:
     """One broker that would create topics on request, with a second listener that wants a password."""
 
     def __init__(self, folder: Path) -> None:
-        self.cluster = Cluster("admin", folder)
+        self.cluster = ProxiedCluster("admin", folder)
         self.cluster.pick_ports()
         port = free_ports(1)[0]
         self.guarded = f"127.0.0.1:{port}"
@@ -212,6 +216,19 @@ def test_the_end_of_a_log_is_its_last_stable_offset(broker: Broker) -> None:
     assert admin.high_watermarks([here]) == {here: 8}
     absent = admin.high_watermarks([TopicPartition(topic, 7)])[TopicPartition(topic, 7)]
     assert isinstance(absent, Failure) and absent.code == "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+@pytest.mark.long
+def test_over_connections_that_break_again_and_again_the_end_of_every_log_is_told(broker: Broker) -> None:
+    """Else a log would be out of sight: librdkafka forgets who leads a partition along with a connection."""
+    topic = broker.topic(3)
+    broker.produce(topic, 5, partition=1)
+    ends = {TopicPartition(topic, p): 5 if p == 1 else 0 for p in range(3)}
+    settings = ClientSettings(Side.TARGET, "B", "B", {"bootstrap.servers": broker.cluster.proxied_bootstrap})
+    with breaking([broker.cluster.network], BROKEN_EVERY_SECONDS):
+        for _ in range(ROUNDS):
+            told = ConfluentReader(settings, 20.0).log_ranges(list(ends))
+            assert {p: answer.end if isinstance(answer, LogRange) else answer for p, answer in told.items()} == ends
 
 
 def test_a_pending_transactional_commit_is_a_failure_unless_asked_otherwise(broker: Broker, group: str) -> None:
