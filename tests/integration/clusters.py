@@ -146,6 +146,13 @@ def groups_on(bootstrap: str) -> frozenset[str]:
     return frozenset(group.group_id for group in answer.valid)
 
 
+def delete_groups(bootstrap: str, groups: Iterable[str]) -> None:
+    """Delete those of the groups that are there."""
+    there = sorted(groups_on(bootstrap).intersection(groups))
+    for future in admin(bootstrap).delete_consumer_groups(there).values() if there else ():
+        future.result(CALL_SECONDS)
+
+
 def topic_id(bootstrap: str, topic: str) -> str | None:
     """The topic's id, or None while there is no such topic."""
     client = admin(bootstrap)

@@ -12,7 +12,7 @@ import pytest
 from migrate.model import Side
 from migrate.plan.companions import journal_path
 from tests.integration.cli import CommandLine, Ran
-from tests.integration.clusters import CALL_SECONDS, Commits, admin, commits_on
+from tests.integration.clusters import Commits, commits_on, delete_groups
 from tests.integration.running import Running, started
 from tests.integration.securescene import (
     PASSWORD,
@@ -134,10 +134,7 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureScene]:
 
 def forget(secure: SecureScene) -> None:
     """Leave nothing of the scene's groups on the target."""
-    there = sorted(commits_on(secure.target.bootstrap, secure.scene.commits))
-    if there:
-        for future in admin(secure.target.bootstrap).delete_consumer_groups(there).values():
-            future.result(CALL_SECONDS)
+    delete_groups(secure.target.bootstrap, secure.scene.commits)
 
 
 @pytest.fixture

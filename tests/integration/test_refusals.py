@@ -27,6 +27,7 @@ from tests.integration.clusters import (
     commit,
     commits_on,
     create_topic,
+    delete_groups,
     groups_on,
     member,
     topic_id,
@@ -103,9 +104,7 @@ def refused(ran: Ran, *words: str) -> None:
 
 def forget(scene: Scene, *names: str) -> None:
     """Delete groups on the target."""
-    client = admin(scene.lab.target_bootstrap)
-    for future in client.delete_consumer_groups([scene.group(name) for name in names]).values():
-        future.result(CALL_SECONDS)
+    delete_groups(scene.lab.target_bootstrap, map(scene.group, names))
 
 
 # --- groups that are alive --------------------------------------------------------------------------------
