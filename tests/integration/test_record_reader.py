@@ -352,6 +352,7 @@ def test_batches_larger_than_a_small_fetch_are_read_in_short_runs_as_well(bootst
         assert stretch.prints[0] == fingerprint(written(place.partition, 120, 2000), Equality.ALL)
 
 
+@pytest.mark.long
 def test_over_connections_that_break_again_and_again_all_that_is_there_is_read(cluster):
     """Else rows would stand at a sync that nobody has looked at: librdkafka forgets partitions with a connection."""
     name, asked = topic(cluster.bootstrap, 3), [TIME + 100, TIME + 2000]

@@ -7,6 +7,7 @@ from migrate.kafka.errors import (
     code_of,
     error_of,
     failure_of,
+    is_passing,
     not_sent,
     note_cause,
     on_one_line,
@@ -84,3 +85,10 @@ def test_of_several_wordings_of_a_cause_the_longest_is_kept():
 
 def test_a_write_that_was_not_sent_is_known_not_to_be_made():
     assert not not_sent(5).outcome_unknown and timed_out(5, writing=True).outcome_unknown
+
+
+@pytest.mark.parametrize("code", [KafkaError._NOENT, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION])
+def test_what_the_client_has_forgotten_with_a_connection_is_read_again_and_is_no_word_of_the_clusters(code):
+    forgotten = failure_of(KafkaError(code))
+    assert is_passing(forgotten) and not forgotten.retriable
+    assert not is_passing(failure_of(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)))

@@ -11,6 +11,7 @@ from migrate.kafka.record_reader import RecordReader
 from migrate.match.equality import Equality
 from migrate.match.log_reader import Wanted
 from migrate.match.protocol import OffsetRange, Unreadable
+from migrate.model import TopicPartition
 from tests.mockcluster import FETCH, LIST_OFFSETS
 from tests.unit.logscene import DEADLINE_SECONDS, LENGTH, NOWHERE, PLACES, REFUSED, config, settings
 
@@ -52,7 +53,10 @@ def test_a_cluster_that_is_silent_is_an_error_with_its_cause():
 
 
 class Breaking:
-    """The client of a reader, whose line breaks under the first looks by time: as a whole, or of one partition."""
+    """The client of a reader, whose line breaks under the first looks by time: as a whole, or of one partition.
+
+    Or it has forgotten the partitions with the line before.
+    """
 
     def __init__(self, client, breaks):
         self._client = client
@@ -65,10 +69,19 @@ class Breaking:
         broken = self._breaks.pop(0) if self._breaks else None
         if broken == "all":
             raise KafkaException(KafkaError(KafkaError._DESTROY_BROKER))
+        if broken == "forgotten":
+            raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION))
         answers = self._client.offsets_for_times(places, timeout=timeout)
         if broken == "one":
             answers[0] = Unanswered(answers[0].topic, answers[0].partition, KafkaError(KafkaError._TRANSPORT))
         return answers
+
+    def get_watermark_offsets(self, place, **words):
+        broken = self._breaks.pop(0) if self._breaks else None
+        if broken is not None:
+            code = KafkaError._UNKNOWN_PARTITION if broken == "forgotten" else KafkaError._TRANSPORT
+            raise KafkaException(KafkaError(code))
+        return self._client.get_watermark_offsets(place, **words)
 
 
 @pytest.mark.parametrize("code", [5, 6, 56, 78])
@@ -88,7 +101,7 @@ class Unanswered:
 def test_a_line_that_breaks_under_a_look_by_time_is_no_partition_that_can_not_be_read(reader, monkeypatch):
     expected = reader.first_offsets({place: [0] for place in PLACES})
     assert all(isinstance(found, dict) for found in expected.values())
-    client = Breaking(reader._clients.of(Reach.SHORT), ["all", "one", "all"])
+    client = Breaking(reader._clients.of(Reach.SHORT), ["all", "one", "forgotten", "all"])
     monkeypatch.setattr(reader._clients, "of", lambda reach: client)
     assert reader.first_offsets({place: [0] for place in PLACES}) == expected
     assert not client._breaks
@@ -101,3 +114,23 @@ def test_a_line_that_breaks_until_the_deadline_is_the_clusters_silence(cluster, 
     with pytest.raises(ClusterError, match=r"source A did not answer within 0.5 s"):
         reader.first_offsets({PLACES[0]: [0]})
     reader.close()
+
+
+def test_a_partition_that_the_cluster_does_not_have_is_told_and_not_taken_for_forgotten(reader, monkeypatch):
+    client = Breaking(reader._clients.of(Reach.SHORT), ["forgotten"] * 1000)
+    monkeypatch.setattr(reader._clients, "of", lambda reach: client)
+    missing = TopicPartition("t", 77)
+    assert reader.first_offsets({missing: [0]}) == {missing: Unreadable("UNKNOWN_TOPIC_OR_PARTITION")}
+    assert len(client._breaks) == 999
+
+
+def test_where_a_log_begins_is_asked_again_when_a_line_breaks(reader):
+    client = Breaking(reader._clients.of(Reach.SHORT), ["all", "forgotten", "all"])
+    assert reader._log_start(client, PLACES[0]) == 0
+    assert not client._breaks
+
+
+def test_where_a_log_begins_that_the_cluster_does_not_have_is_not_asked_again(reader):
+    client = Breaking(reader._clients.of(Reach.SHORT), ["forgotten"] * 1000)
+    assert reader._log_start(client, TopicPartition("t", 77)) == Unreadable("UNKNOWN_TOPIC_OR_PARTITION")
+    assert len(client._breaks) == 999
