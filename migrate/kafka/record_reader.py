@@ -130,7 +130,7 @@ class RecordReader:
             problem = error_of(error)
             if self._passes(problem, [place for place, _ in asked], backoff):
                 return list(asked)
-            if _is_of_cluster(problem):
+            if _is_of_cluster(problem, backoff):
                 raise self._clients.silent(problem) from None
             if len(asked) == 1:
                 problems[asked[0][0]] = _unreadable(problem)
@@ -144,7 +144,7 @@ class RecordReader:
                 offsets[place][times[place]] = answer.offset if answer.offset >= 0 else None
             elif self._passes(answer.error, [place], backoff):
                 again.append((place, times[place]))
-            elif _is_of_cluster(answer.error):
+            elif _is_of_cluster(answer.error, backoff):
                 raise self._clients.silent(answer.error)
             else:
                 problems[place] = _unreadable(answer.error)
@@ -232,7 +232,7 @@ class RecordReader:
                 problem = error_of(error)
                 if self._passes(problem, [place], backoff):
                     backoff.pause()
-                elif _is_of_cluster(problem):
+                elif _is_of_cluster(problem, backoff):
                     raise
                 else:
                     return _unreadable(problem)
@@ -243,9 +243,14 @@ def _unreadable(problem: KafkaError) -> Unreadable:
     return Unreadable("UNKNOWN_TOPIC_OR_PARTITION" if code in FORGOTTEN else code)
 
 
-def _is_of_cluster(problem: KafkaError) -> bool:
-    """True if an error says nothing about a partition: the cluster did not answer, or does not let us in."""
+def _is_of_cluster(problem: KafkaError, backoff: Backoff) -> bool:
+    """True if an error says nothing about a partition: the cluster did not answer, or does not let us in.
+
+    What the client has forgotten until the deadline the cluster has not denied: it was not heard.
+    """
     code = code_of(problem)
+    if code in FORGOTTEN:
+        return backoff.is_over
     return code in HOPELESS or (code in PASSING and code != "GROUP_AUTHORIZATION_FAILED") or code == "_DESTROY"
 
 

@@ -107,9 +107,10 @@ def test_a_line_that_breaks_under_a_look_by_time_is_no_partition_that_can_not_be
     assert not client._breaks
 
 
-def test_a_line_that_breaks_until_the_deadline_is_the_clusters_silence(cluster, monkeypatch):
+@pytest.mark.parametrize("broken", ["all", "forgotten"])
+def test_a_line_that_breaks_until_the_deadline_is_the_clusters_silence(cluster, monkeypatch, broken):
     reader = RecordReader(settings(config(cluster)), 0.5)
-    client = Breaking(reader._clients.of(Reach.SHORT), ["all"] * 1000)
+    client = Breaking(reader._clients.of(Reach.SHORT), [broken] * 1000)
     monkeypatch.setattr(reader._clients, "of", lambda reach: client)
     with pytest.raises(ClusterError, match=r"source A did not answer within 0.5 s"):
         reader.first_offsets({PLACES[0]: [0]})
