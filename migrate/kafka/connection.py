@@ -41,7 +41,11 @@ from migrate.kafka.errors import (
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure
 
-LONGEST_SOCKET_TIMEOUT_MS = 300_000
+_SETTINGS: dict[str, Any] = {
+    # A socket that times out while a coordinator is looked up aborts the process, as a request does.
+    "socket.timeout.ms": 300_000,
+    "log_level": 0,
+}
 PREFLIGHT_SECONDS = 15.0
 # Of every request, in seconds.
 LONGEST: dict[str, Any] = {"request_timeout": 3600.0}
@@ -117,7 +121,7 @@ class Connection:
 
     def metadata(self) -> Any:
         """Return librdkafka's metadata of all topics and brokers; raises `ClusterError` if they are not to be had."""
-        backoff = self._backoff()
+        backoff = _backoff(self.deadline_seconds)
         while True:
             try:
                 with self.in_use():
@@ -132,7 +136,7 @@ class Connection:
 
     def answer(self, what: str, submit: Callable[[AdminClient], "Future[Any]"]) -> Any:
         """Return one call's result; raises `ClusterError` saying that `what` could not be done."""
-        backoff = self._backoff()
+        backoff = _backoff(self.deadline_seconds)
         while True:
             answer = self.collect(lambda client: {what: submit(client)})[what]
             if not isinstance(answer, Failure):
@@ -216,22 +220,12 @@ class Connection:
                     answered = False
             return answers
 
-    def _backoff(self) -> Backoff:
-        return Backoff(SystemClock(), _PAUSE_SECONDS, _PAUSE_SECONDS, self.deadline_seconds)
-
     def _create(self) -> AdminClient:
         # Not a method of ours: the client would hold us, and we hold the client.
         causes = self._causes = {}
-        settings: dict[str, Any] = {
-            "client.id": "mm2-migrate",
-            **self._config,
-            # A socket that times out while a coordinator is looked up aborts the process, as a request does.
-            "socket.timeout.ms": LONGEST_SOCKET_TIMEOUT_MS,
-            "log_level": 0,
-            "error_cb": partial(note_cause, causes),
-        }
+        ours = {**_SETTINGS, "error_cb": partial(note_cause, causes)}
         try:
-            return AdminClient(settings)
+            return AdminClient({"client.id": "mm2-migrate", **self._config, **ours})
         except (KafkaException, ValueError, TypeError) as error:
             raise ClusterError(
                 f"{self.name} cannot be used with these settings: {on_one_line(error_of(error).str(), self._secrets)}.",
@@ -264,6 +258,10 @@ class Connection:
                 code, text = cause, self._causes[cause]
         kind, todo = _EXPLANATIONS.get(code, ("no answer", _CHECK_BROKERS))
         return ClusterError(f"{self.name} cannot be reached: {kind}: {on_one_line(text, self._secrets)}.", todo)
+
+
+def _backoff(deadline_seconds: float) -> Backoff:
+    return Backoff(SystemClock(), _PAUSE_SECONDS, _PAUSE_SECONDS, deadline_seconds)
 
 
 def _let_go(held: "list[AdminClient]") -> None:
