@@ -149,7 +149,8 @@ def groups_on(bootstrap: str) -> frozenset[str]:
 def delete_groups(bootstrap: str, groups: Iterable[str]) -> None:
     """Delete those of the groups that are there."""
     there = sorted(groups_on(bootstrap).intersection(groups))
-    for future in admin(bootstrap).delete_consumer_groups(there).values() if there else ():
+    client = admin(bootstrap)  # it takes its calls along when it goes
+    for future in client.delete_consumer_groups(there).values() if there else ():
         future.result(CALL_SECONDS)
 
 
