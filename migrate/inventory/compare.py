@@ -315,11 +315,10 @@ def _remaining_loss(row: Row) -> tuple[Loss, str, str]:
         why = f" The translation rests on {rests_on} alone: it loses nothing only while they tell the truth."
         return Loss.POSSIBLE, "not-proven", why
     if row.missing_on_target is None and lag(row) != 0:
-        unknown = "has a copy on the target is not known."
-        why = f" Not all records that it is owed were compared (--match-limit, --max-fetch): whether each {unknown}"
+        whether = "Not all records that it is owed were compared (--match-limit, --max-fetch): whether each"
         if row.why == Why.LEAST_TIMESTAMP:
-            why = f" It is placed by timestamps: whether each record that it is owed {unknown}"
-        return Loss.POSSIBLE, NOT_ALL_COMPARED, why
+            whether = "It is placed by timestamps: whether each record that it is owed"
+        return Loss.POSSIBLE, NOT_ALL_COMPARED, f" {whether} has a copy on the target is not known."
     return Loss.NONE, "", ""
 
 

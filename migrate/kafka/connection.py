@@ -120,7 +120,7 @@ class Connection:
             self._held[:], self._causes, self._made_at = held, causes, time.monotonic()
 
     def metadata(self) -> Any:
-        """Return librdkafka's metadata of all topics and brokers; raises `ClusterError` if they are not to be had."""
+        """Return librdkafka's metadata of all topics and brokers; raises `ClusterError` if there is no answer."""
         backoff = _backoff(self.deadline_seconds)
         while True:
             try:
@@ -131,7 +131,7 @@ class Connection:
                 failure = failure_of(error)
                 if not failure.retriable or failure.code == "_TIMED_OUT" or backoff.is_over:
                     raise self._unreachable(failure.code, error_of(error).str()) from None
-            # A connection broke: what cannot be reached at all, the next client says.
+            # A connection broke. If the cluster cannot be reached at all, making the next client says so.
             backoff.pause()
 
     def answer(self, what: str, submit: Callable[[AdminClient], "Future[Any]"]) -> Any:

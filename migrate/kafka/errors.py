@@ -27,7 +27,7 @@ RETRIABLE = frozenset(
         "THROTTLING_QUOTA_EXCEEDED",
     }
 )  # fmt: skip
-# What librdkafka knew of a topic or a leader, and has forgotten with a connection: nothing that the cluster has said.
+# librdkafka no longer knows a topic or its leader, since a connection broke: the cluster has not said that it is gone.
 FORGOTTEN = frozenset({"_NOENT", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"})
 # No waiting helps: credentials and certificates do not change by themselves.
 HOPELESS = frozenset({"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
@@ -106,8 +106,8 @@ def is_passing(failure: Failure) -> bool:
     """Return whether a read that failed so is worth another try with a fresh client.
 
     A client in use was let in before: a login that is refused it later had a token that ended on the way. If more is
-    wrong than that, the fresh client is not let in at all, which is told as what it is. And only what the cluster shows
-    is asked about: a topic that the client does not know was forgotten.
+    wrong than that, the fresh client is not let in at all, which is told as what it is. Callers ask only about topics
+    that the cluster has listed, so one that the client does not know is one that it has forgotten.
     """
     return failure.retriable or failure.code == "_AUTHENTICATION" or failure.code in FORGOTTEN
 

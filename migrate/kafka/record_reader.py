@@ -246,7 +246,7 @@ def _unreadable(problem: KafkaError) -> Unreadable:
 def _is_of_cluster(problem: KafkaError, backoff: Backoff) -> bool:
     """True if an error says nothing about a partition: the cluster did not answer, or does not let us in.
 
-    What the client has forgotten until the deadline the cluster has not denied: it was not heard.
+    If the client still does not know a partition at the deadline, the cluster has not said that there is none.
     """
     code = code_of(problem)
     if code in FORGOTTEN:

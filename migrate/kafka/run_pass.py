@@ -90,7 +90,7 @@ class RunPass(ReadPass[RunIntake]):
 
 
 def absent_from(consumer: Consumer, places: Collection[TopicPartition]) -> dict[TopicPartition, KafkaError]:
-    """Return which partitions the cluster does not have, or does not show us, and its word on each.
+    """Return which partitions the cluster does not have, or does not show us, each with its error.
 
     Raises `KafkaException` where it does not answer.
     """

@@ -46,7 +46,11 @@ class Eve:
 
     @property
     def groups(self) -> list[str]:
-        return [f"group-{number:05}" for number in range(self.rows // self.partitions)]
+        return [f"group-{number:05}" for number in range(self._number_of_groups)]
+
+    @property
+    def _number_of_groups(self) -> int:
+        return self.rows // self.partitions
 
     @property
     def syncs(self) -> int:
@@ -58,7 +62,7 @@ class Eve:
     @property
     def workload(self) -> Workload:
         length = 1_000 if self.rows <= SMALL else 10_000
-        return Workload("orders", self.partitions, len(self.groups), length, recent=0.95, tail=length // 2)
+        return Workload("orders", self.partitions, self._number_of_groups, length, recent=0.95, tail=length // 2)
 
 
 @dataclass(frozen=True)

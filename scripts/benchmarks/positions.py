@@ -61,7 +61,6 @@ def _write(eve: Eve, file: Path) -> None:
 
 
 def _positions(eve: Eve) -> Iterator[tuple[str, str, int, int]]:
-    # Once: a workload counts its groups, and a million times ten thousand names took longer than all that is measured.
     topic = eve.workload.name
     for holder, offsets in zip(eve.groups, committed(eve), strict=True):
         for partition, offset in enumerate(offsets):

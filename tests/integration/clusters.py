@@ -149,9 +149,10 @@ def groups_on(bootstrap: str) -> frozenset[str]:
 def delete_groups(bootstrap: str, groups: Iterable[str]) -> None:
     """Delete those of the groups that are there."""
     there = sorted(groups_on(bootstrap).intersection(groups))
-    client = admin(bootstrap)  # it takes its calls along when it goes
-    for future in client.delete_consumer_groups(there).values() if there else ():
-        future.result(CALL_SECONDS)
+    if there:
+        client = admin(bootstrap)  # kept in a variable: the calls of a client that is destroyed never end
+        for future in client.delete_consumer_groups(there).values():
+            future.result(CALL_SECONDS)
 
 
 def topic_id(bootstrap: str, topic: str) -> str | None:

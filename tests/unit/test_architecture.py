@@ -29,8 +29,10 @@ PURE = ("match", "checks", "plan", "show")
 
 
 def parsed(path: Path) -> ast.Module:
-    """Parse a module without collecting garbage meanwhile: what a finalizer says of its trouble is parsed as well, and
-    Python 3.11 ends the outer parsing with a SystemError then."""
+    """Parse a module with the garbage collector off.
+
+    If a finalizer fails meanwhile, formatting its traceback parses too, and Python 3.11 raises SystemError here.
+    """
     gc.disable()
     try:
         return ast.parse(path.read_text())
