@@ -40,7 +40,11 @@ def named_groups_exist(facts: CheckFacts, rows: PlanRows, policies: Policies) ->
 
 @judges(checks.GROUP_NAME_SHARED)
 def name_shared(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
-    """Block groups that would share a name on the target with a group of another wave: it would overwrite them."""
+    """Block groups that would share a name on the target with a group of another wave: it would overwrite them.
+
+    Of a source that is down, a group that is known by checkpoints under its new name alone may be another of that name:
+    only KIP-1378, which no release has, writes the renamed group's own there.
+    """
     source, target = facts.source.alias, facts.target
     for group, other in sorted(facts.groups.shared_names.items()):
         called = target.names.get(group, group)
@@ -49,6 +53,14 @@ def name_shared(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterab
             f"{name(other)} would, which this plan leaves out",
             "Map one of the two to another name; or, where the other never moves, leave it out with --exclude-group or "
             "waive with --accept group-name-shared:GROUP.",
+        )  # fmt: skip
+    for group in facts.groups.checkpointed_as_named:
+        called = name(target.names[group])
+        yield checks.GROUP_NAME_SHARED.unseen(
+            Level.BLOCK, group, f"checkpoints under {name(group)}, its name on {source}",
+            f"its checkpoints are under {called}, and a group {called} of {source} may have made them",
+            f"If {source} never had a group {called}, waive with --accept group-name-shared:GROUP; else leave the "
+            "group out with --exclude-group.",
         )  # fmt: skip
 
 

@@ -180,6 +180,7 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
         idle_map_lines=request.group_map.idle_lines(survey.selected.groups_seen),
         under_old_names=survey.under_old_names,
         shared_names=_shared_names(request, survey),
+        checkpointed_as_named=_checkpointed_as_named(survey) if down else (),
         taken_names={} if flow.failback else _taken_names(request, survey),
     )
 
@@ -236,6 +237,13 @@ def _shared_names(request: PlanRequest, survey: Survey) -> dict[str, str]:
             if (group := planned.get(request.group_map.mapped(other))) is not None:
                 shared[group] = other
     return shared
+
+
+def _checkpointed_as_named(survey: Survey) -> tuple[str, ...]:
+    """Return the renamed groups that have checkpoints under the target's name and none under their own."""
+    checkpointed = {group for group, _ in topics_with_checkpoints(survey.mm2.checkpoints.latest)}
+    renamed = survey.target_names.renamed.items()
+    return tuple(sorted(group for group, name in renamed if name in checkpointed and group not in checkpointed))
 
 
 def _logs_on_source(survey: Survey) -> LogProofs:

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -478,6 +479,53 @@ def test_a_query_that_goes_on_from_a_bounded_row_reads_no_more_twice_than_the_ro
     twice = sum(count for identity, count in read.items() if identity in done)
     assert twice <= row["rereads_at_most"], row
     print(f"bounded ({row['reason']}): {twice} read twice of at most {row['rereads_at_most']}, lost 0")
+
+
+@pytest.mark.long
+def test_a_foreach_batch_that_skips_numbers_it_has_had_drops_those_of_a_new_checkpoint_and_none_of_a_rewritten_one(
+    flow_lab: AnyLab, spark: Any, tmp_path: Path
+) -> None:
+    """The usual way to write each batch once: its number and its records in one transaction, a known number skipped."""
+    scene, queries = Scene(flow_lab, "skipping", new_seed()), Queries(spark, tmp_path)
+    moved = Moved(scene, queries, CommandLine.of(flow_lab, tmp_path))
+    place = scene.create("plain", 1), 0
+
+    def run(bootstrap: str, topics: list[str], checkpoint: str, table: Path, **options: str) -> list[str]:
+        """Return the identities of all records in the table once the query has read all there is."""
+        with closing(sqlite3.connect(table)) as jobs:
+            jobs.executescript("CREATE TABLE IF NOT EXISTS batches (number PRIMARY KEY); "
+                               "CREATE TABLE IF NOT EXISTS records (id)")  # fmt: skip
+
+            def take(batch: Any, number: int) -> None:
+                identities = [(row["id"],) for row in batch.selectExpr(IDENTITY).collect()]
+                with closing(sqlite3.connect(table)) as mine, mine:
+                    if mine.execute("INSERT OR IGNORE INTO batches VALUES (?)", (number,)).rowcount:
+                        mine.executemany("INSERT INTO records VALUES (?)", identities)
+
+            queries.finish(queries.source(bootstrap, topics, **options).writeStream.foreachBatch(take), checkpoint)
+            return [identity for (identity,) in jobs.execute("SELECT id FROM records")]
+
+    scene.write([place], 2000)
+    on_a = run(flow_lab.source_bootstrap, moved.topics, "skipping", tmp_path / "rewritten.db")
+    scene.write([place], 2000)
+    scene.wait_replicated()
+    truth = scene.truth()[place]
+    every = Counter(record.identity for record in truth.written)
+    assert len(on_a) == 2000 and len(every) == 4000
+    shutil.copyfile(tmp_path / "rewritten.db", tmp_path / "new.db")
+    ran = moved.plan("held.plan", "--spark-checkpoint", f"skipping={moved.folder('skipping')}").expect(0)
+    assert "foreachBatch that skips batch numbers" in " ".join(ran.stdout.split()), "no folder tells"
+    told = moved.positions("held.plan", "spark").expect(0)
+    assert "a foreachBatch that skips batches which it has had" in " ".join(told.stderr.split())
+    target, starting = flow_lab.target_bootstrap, told.stdout.strip()
+    trapped = run(target, moved.copied, "new-on-b", tmp_path / "new.db", startingOffsets=starting)
+    lost = every - Counter(trapped)
+    assert lost, "batches 0 and 1 of the new checkpoint were had before"
+    moved.positions("held.plan", "spark-checkpoint", "--out", "rewritten").expect(0)
+    shutil.copytree(tmp_path / "skipping", tmp_path / "continued")
+    overlay(tmp_path / "rewritten", tmp_path / "continued")
+    assert Counter(run(target, moved.copied, "continued", tmp_path / "rewritten.db")) == every
+    print(f"foreachBatch: {lost.total()} of 2000 owed records dropped by a new checkpoint, 0 by the rewritten one")
 
 
 @pytest.mark.long

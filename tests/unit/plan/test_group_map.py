@@ -208,6 +208,21 @@ def test_with_the_source_down_groups_are_those_of_the_checkpoints_under_either_n
     assert plan.groups()["h"][0].checkpoint_target_offset == 50
 
 
+def test_with_the_source_down_checkpoints_under_the_new_name_alone_may_be_another_groups_and_wait_for_a_reviewer():
+    source, target, mirror = world()
+    mirror.latest = {CheckpointKey("g", "A.t", 0): checkpoint(40), CheckpointKey("h-eu", "A.u", 0): checkpoint(50)}
+    both = map_of(HEADING, "g,g-eu", "h,h-eu")
+    accepting_down = Policies(waivers=(Waiver("source-down"),))
+    plan = planned(source, target, mirror, down=True, group_map=both, policies=accepting_down)
+    (block,) = [c for c in plan.blocks() if c.check == "group-name-shared"]
+    assert (block.subject, block.level) == ("h", Level.NOT_VISIBLE)
+    assert "its checkpoints are under h-eu, and a group h-eu of A may have made them" in block.seen
+    assert {row.decision for row in plan.groups()["h"]} == {Decision.BLOCK}
+    accepted = replace(accepting_down, waivers=(*accepting_down.waivers, Waiver("group-name-shared", "h")))
+    plan = planned(source, target, mirror, down=True, group_map=both, policies=accepted)
+    assert not [c for c in plan.blocks() if c.check == "group-name-shared"]
+
+
 def test_with_the_source_down_a_name_that_two_lines_lead_to_is_nobodys_in_particular():
     source, target, mirror = world()
     mirror.latest = {CheckpointKey("x", "A.t", 0): checkpoint(40)}
