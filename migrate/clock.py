@@ -8,6 +8,8 @@ from typing import Protocol
 
 # Synchronised clocks differ by seconds. Beyond this, a time of one machine says nothing about the age by another's.
 CLOCKS_APART_MS = 5 * 60_000
+# Any client can write what is none: commits and records have the times that it sent.
+LATEST_DATE_MS = 253_402_300_799_999
 
 
 class Clock(Protocol):
@@ -59,8 +61,15 @@ class Backoff:
         self._pause_seconds = min(2 * self._pause_seconds, self._longest_seconds)
 
 
+def is_date(time_ms: int) -> bool:
+    """True if a time in ms since 1970 lies in the years 1970 to 9999."""
+    return 0 <= time_ms <= LATEST_DATE_MS
+
+
 def iso(time_ms: int) -> str:
-    """Return a time of day as "2026-11-21T06:39:24.123Z"."""
+    """Return a time of day as "2026-11-21T06:39:24.123Z"; what is no date of the years 1970 to 9999 as a number."""
+    if not is_date(time_ms):
+        return f"{time_ms} ms since 1970"
     return f"{_second(time_ms // 1000)}.{time_ms % 1000:03d}Z"
 
 
@@ -76,5 +85,10 @@ def _second(time_seconds: int) -> str:
 
 
 def minute(time_ms: int) -> str:
-    """Return a time of day for people: "2026-11-21 06:39 UTC"; seconds are cut off, so that it never comes late."""
+    """Return a time of day for people: "2026-11-21 06:39 UTC"; seconds are cut off, so that it never comes late.
+
+    What is no date of the years 1970 to 9999 is a number.
+    """
+    if not is_date(time_ms):
+        return f"{time_ms} ms since 1970"
     return f"{datetime.fromtimestamp(time_ms // 1000, UTC):%Y-%m-%d %H:%M} UTC"

@@ -186,7 +186,8 @@ def target_topics(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iter
             if source_topic in blocked_topics:
                 yield checks.TARGET_TOPIC_EXISTS.blocks(
                     source_topic, expected, "there is no such topic",
-                    "Check MM2's topics filter and the replication policy, or leave it out: --exclude-topic.",
+                    "Check MM2's topics filter and the replication policy. Or leave the topic out: --exclude-topic, or "
+                    "--untranslatable target-topic-missing=skip to set what the groups have elsewhere.",
                 )  # fmt: skip
         elif on_source is None:
             unknown.append(source_topic)

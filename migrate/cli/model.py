@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import click
 from migrate.cli.model_wiring import EdgesOf, edges_of_several_plans
 from migrate.cli.options import resolve_flow, resolve_policies, take_clusters
 from migrate.cli.plan import made_plan, request_of
+from migrate.cli.position_options import PathOrUrl
 from migrate.errors import (
     EXIT_DONE,
     EXIT_FAILED,
@@ -34,6 +36,7 @@ OF_THE_RUN = frozenset({"model", "out_dir", "master", "spark_conf", "log_format"
 _NOT_OF_A_FLOW = OF_THE_RUN | {"out", "help", "standing", "until", "grades", "moving_groups"}
 # As people write lists; the options themselves are repeated.
 _PLURALS = {"groups": "group", "exclude_groups": "exclude_group", "topics": "topic", "exclude_topics": "exclude_topic"}
+_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SHAPE = "Lay it out as docs/models.md shows: flows, a list, each with a name and the options of plan."
 _WORST_FIRST = (EXIT_FAILED, EXIT_USAGE, EXIT_REFUSED, EXIT_PARTLY, EXIT_DONE)
@@ -140,7 +143,17 @@ def _typed(key: str, value: Any, where: str, folder: Path, command: click.Comman
                 "Put it in quotes, if it is meant as text.",
             )
         # With its `=`: a value may begin with a dash.
-        yield f"{word}={folder / str(each) if isinstance(option.type, click.Path) else each}"
+        yield f"{word}={_beside(folder, str(each), option)}"
+
+
+def _beside(folder: Path, value: str, option: click.Option) -> str:
+    """Return a value; one that names a file or a folder as it is from the model's folder."""
+    if isinstance(option.type, click.Path):
+        return str(folder / value)
+    if not isinstance(option.type, PathOrUrl):
+        return value
+    holder, equals, path = value.partition("=") if option.type.of_holder else ("", "", value)
+    return value if _URL.match(path) or not path else f"{holder}{equals}{folder / path}"
 
 
 @dataclass(frozen=True)
@@ -179,7 +192,7 @@ def run_model(path: Path, out_dir: Path, context: click.Context, progress: LineP
 
 
 def _asked(flow: ModelFlow, path: Path, out_dir: Path, context: click.Context) -> "_Asked | MadePlan":
-    command = context.command
+    command = _apart_from_environment(context.command)
     try:
         options = dict(command.make_context(str(command.name), list(flow.words), parent=context.parent).params)
     except click.UsageError as error:
@@ -195,6 +208,15 @@ def _asked(flow: ModelFlow, path: Path, out_dir: Path, context: click.Context) -
     except MigrateError as error:
         # A Connect worker that does not answer, say: it is asked for the flow's names.
         return _failed(flow.name, error)
+
+
+def _apart_from_environment(command: click.Command) -> click.Command:
+    """Return the command without its environment variables: what was planned is to be read in the model alone."""
+    alone = copy(command)
+    alone.params = [copy(parameter) for parameter in command.params]
+    for parameter in alone.params:
+        parameter.envvar = None
+    return alone
 
 
 def _failed(name: str, error: MigrateError) -> MadePlan:

@@ -4,18 +4,28 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import click
+
 from migrate.cli.options import option, together
 from migrate.errors import UsageError
 from migrate.survey.positions import CheckpointAsked, PositionsAsked
 
+
+class PathOrUrl(click.types.StringParamType):
+    """A file or folder that Spark reads, by its path or a URL; `of_holder` where HOLDER= stands before it."""
+
+    def __init__(self, of_holder: bool) -> None:
+        self.of_holder = of_holder
+
+
 # Positions that are kept outside Kafka, to be translated beside the groups' commits.
 position_options = together(
-    option("--positions", "position_files", multiple=True, metavar="FILE",
+    option("--positions", "position_files", multiple=True, type=PathOrUrl(False), metavar="FILE",
            help="Translate the positions in this file too (holder,topic,partition,offset[,meaning]): a path or URL "
                 "that ends in .csv, .jsonl or .parquet, read through Spark; repeatable."),
-    option("--spark-checkpoint", "spark_checkpoints", multiple=True, metavar="NAME=URL",
+    option("--spark-checkpoint", "spark_checkpoints", multiple=True, type=PathOrUrl(True), metavar="NAME=URL",
            help="Translate the positions in this checkpoint folder of a Structured Streaming query; repeatable."),
-    option("--sink", "sinks", multiple=True, metavar="HOLDER=URL",
+    option("--sink", "sinks", multiple=True, type=PathOrUrl(True), metavar="HOLDER=URL",
            help="The folder that a query writes to: does it remember batch numbers? Repeatable."),
     option("--stateful", "stateful", multiple=True, metavar="HOLDER",
            help="This holder keeps a state (sums, joins), so that nothing may be read twice; repeatable."),

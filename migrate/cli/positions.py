@@ -38,7 +38,8 @@ from migrate.text import many, name, some
 @click.argument("plan", type=FILE)
 @option("--holder", "holders", multiple=True, metavar="REGEX", help="Only holders that match in full; repeatable.")
 @option("--format", "form", type=click.Choice(FORMATS_OF_POSITIONS), default="csv", show_default=True,
-        help="What the job takes. csv and jsonl have every holder, the others are for one each.")  # fmt: skip
+        help="What the job takes. csv, jsonl and kcg have every holder; the others are for one each, or for several "
+             "with --out FOLDER.")  # fmt: skip
 @option("--side", type=click.Choice([str(s) for s in Side]), default=str(Side.TARGET), show_default=True,
         help="Where they are to be on the target, or where they were on the source, to compare.")  # fmt: skip
 @option("--out", type=FILE, metavar="FILE|FOLDER",

@@ -10,10 +10,10 @@ from migrate.errors import ClusterError, EnvironmentLacks
 from migrate.inventory.read import GroupRecordsReader
 from migrate.model import Failure
 from migrate.ports import ClusterAdmin, Progress
+from migrate.survey.compacted import persistently
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_export import OffsetsPin, past_open_transactions, pin_offsets_topic, refuse_beyond
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord, partition_of
-from migrate.survey.topic_commits import persistently
 from migrate.text import bytes_text, many
 
 # Some seconds of a plain consumer, which is when Spark has started.

@@ -10,7 +10,10 @@ from migrate.mm2.java_properties import content_of
 
 
 class _Strict(yaml.SafeLoader):  # type: ignore[misc]
-    """Refuses a key that is there twice, of which YAML's own loader silently keeps the last."""
+    """Refuses a key that is there twice, of which YAML's own loader silently keeps the last; takes numbers as text.
+
+    A group may be called 0042 or 1.10: YAML would make 34 and 1.1 of these.
+    """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -23,6 +26,10 @@ class _Strict(yaml.SafeLoader):  # type: ignore[misc]
         return held
 
 
+for _kind in ("int", "float", "timestamp"):
+    _Strict.add_constructor(f"tag:yaml.org,2002:{_kind}", yaml.SafeLoader.construct_scalar)
+
+
 class _DoubledKeyError(Exception):
     def __init__(self, key: Any, line: int) -> None:
         super().__init__(key)
@@ -32,7 +39,8 @@ class _DoubledKeyError(Exception):
 def yaml_documents(path: Path, expected: str, is_strict: bool = False) -> list[Any]:
     """Return the documents in a file; `expected` is what to do where they are none.
 
-    Raises `ConfigError` if it cannot be read, or is no YAML; with `is_strict` also for a key that is there twice.
+    With `is_strict` numbers and times are texts as they stand there. Raises `ConfigError` if it cannot be read, or is
+    no YAML; with `is_strict` also for a key that is there twice.
     """
     try:
         return list(yaml.load_all(content_of(path).decode(), _Strict if is_strict else yaml.SafeLoader))

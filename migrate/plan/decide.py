@@ -27,11 +27,15 @@ from migrate.survey.survey import PlanRequest, Survey, copy_of, window_questions
 
 @dataclass(frozen=True)
 class Rules:
-    """What holds for every row of a plan. `syncs_read` is False where no offset sync could be read."""
+    """What holds for every row of a plan. `syncs_read` is False where no offset sync could be read.
+
+    With `by_timestamp` no sync was asked for, whatever was read.
+    """
 
     policies: Policies
     source_down: bool
     syncs_read: bool
+    by_timestamp: bool
 
 
 @dataclass(frozen=True)
@@ -165,6 +169,7 @@ def _row(asked: Undecided, case: GroupCase, source: TopicPartition, commit: Comm
         around=NO_WINDOW if commit is None else shared.window_at(commit.offset),
         checkpoint=_checkpoint(asked, case, shared.target),
         syncs_read=rules.syncs_read,
+        by_timestamp=rules.by_timestamp,
         answer=shared.places.get(commit.offset) if commit else None,
         equality=shared.equality,
         target_group=case.target_group,
@@ -204,7 +209,8 @@ def _undecided(
     checkpoints: Mapping[CheckpointKey, CheckpointRecord],
     cases: Iterable[GroupCase],
 ) -> Undecided:
-    rules = Rules(request.policies, request.source_down, survey.mm2.syncs.counts.get("offset-sync", 0) > 0)
+    syncs_read = survey.mm2.syncs.counts.get("offset-sync", 0) > 0
+    rules = Rules(request.policies, request.source_down, syncs_read, request.limits.by_timestamp)
     facts_of = _facts_of_partitions(request.flow, survey)
     return Undecided(rules, {place: facts_of(place) for place in partitions}, checkpoints, cases)
 

@@ -51,7 +51,8 @@ class RowFacts(NamedTuple):
     `answer` is what comparing the records gave, None where nothing was compared; `equality` is what their
     topic's records had to agree in, None where that is not known. In a plan of commits as of an earlier time,
     `live_source_offset` is what is committed now, and `missing_then` why there is no commit of then, as a code of
-    `UNTRANSLATABLE_REASONS`, "" where there is one. `target_group` is as in a row.
+    `UNTRANSLATABLE_REASONS`, "" where there is one. `target_group` is as in a row. With `by_timestamp` no sync was
+    asked for.
     """
 
     key: GroupPartition
@@ -66,6 +67,7 @@ class RowFacts(NamedTuple):
     checkpoint: CheckpointRecord | None
     # False where no offset syncs could be read at all: then, with the source down, only the checkpoint says where.
     syncs_read: bool = True
+    by_timestamp: bool = False
     answer: Matched | Unmatched | None = None
     equality: Equality | None = None
     live_source_offset: int | None = None
@@ -257,6 +259,8 @@ def _by_window(facts: RowFacts, around: Window, source_committed: int, target_lo
     target_offset = lower_end(around, source_committed, target_log)
     if around.lower is None:
         none = "no sync lies at or below the committed offset" if facts.syncs_read else "there is no offset sync"
+        if facts.by_timestamp:
+            none = "by timestamps no sync is a place"
         kind, why = "log-start", f"{none}: the target's log start"
     elif around.lower.target_offset < target_log.start:
         kind, why = "log-start", "the target's retention has passed the nearest sync: the target's log start"

@@ -11,7 +11,7 @@ from migrate.apply.not_written import NotWritten, WhyNotWritten
 from migrate.apply.record_proof import FAILED, Next, RecordProof, RecordVerdict, RowProof
 from migrate.apply.verify import Standing, Verification, VerifyFinding, joint_exit_code
 from migrate.apply.verify_positions import PositionVerification, not_looked_at
-from migrate.clock import iso
+from migrate.clock import is_date, iso
 from migrate.match.equality import Part
 from migrate.match.next_record import NextRecord
 from migrate.model import Failure
@@ -244,10 +244,7 @@ def _side(proof: RowProof, answer: Next | Failure) -> dict[str, Any]:
 
 def _time(record: NextRecord) -> str | None:
     """Return the record's timestamp in UTC, as ISO 8601 has it; None where it has none, or none that is a date."""
-    try:
-        return None if record.timestamp < 0 else iso(record.timestamp)
-    except (ValueError, OverflowError, OSError):
-        return None
+    return iso(record.timestamp) if record.timestamp >= 0 and is_date(record.timestamp) else None
 
 
 def _wide(proofs: Iterable[RowProof], aliases: tuple[str, str], width: int) -> Layout:

@@ -11,18 +11,16 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from migrate.errors import ClusterError
 from migrate.mm2.checkpoint_table import CheckpointTable, WrittenCheckpoints
 from migrate.mm2.topics import CheckpointReading
 from migrate.mm2.wire import RecordKind
 from migrate.model import LogRange
 from migrate.spark import columns
 from migrate.spark.dataframes import read_topic
+from migrate.survey.compacted import CompactedMeanwhileError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-ATTEMPTS = 3
 
 
 def read_checkpoints(
@@ -30,7 +28,7 @@ def read_checkpoints(
 ) -> CheckpointReading:
     """Read a checkpoints topic (one partition, as MM2 makes it) between two pinned offsets.
 
-    Raises `ClusterError` if the topic is compacted between the two passes, time and again.
+    Raises `CompactedMeanwhileError` if the topic is compacted between the two passes.
     """
     if pinned.start >= pinned.end:
         return CheckpointReading({}, {})
@@ -38,18 +36,11 @@ def read_checkpoints(
 
 
 def newest_checkpoints(records: Callable[[LogRange], "DataFrame"], pinned: LogRange) -> CheckpointReading:
-    """Return what the records in a range say; `records` reads a part of it, with the source's columns."""
-    for _ in range(ATTEMPTS):
-        reading = _two_passes(records, pinned)
-        if reading is not None:
-            return reading
-    raise ClusterError(
-        f"The checkpoints topic was compacted {ATTEMPTS} times while it was read.", "Run the command again."
-    )
+    """Return what the records in a range say; `records` reads a part of it, with the source's columns.
 
-
-def _two_passes(records: Callable[[LogRange], "DataFrame"], pinned: LogRange) -> CheckpointReading | None:
-    """Return None if a record that the first pass saw was gone in the second: a newer one, beyond the pin, won."""
+    Raises `CompactedMeanwhileError` if a record that the first pass saw was gone in the second: a newer one, beyond
+    the pin, won.
+    """
     newest = _newest_positions(records(pinned)).persist()
     try:
         counts: dict[str, int] = {}
@@ -67,7 +58,9 @@ def _two_passes(records: Callable[[LogRange], "DataFrame"], pinned: LogRange) ->
     finally:
         newest.unpersist()
     found = sum(len(each.positions) for each in written)
-    return CheckpointReading(CheckpointTable(written), counts) if found == expected else None
+    if found != expected:
+        raise CompactedMeanwhileError("MM2's checkpoints topic")
+    return CheckpointReading(CheckpointTable(written), counts)
 
 
 def _newest_positions(records: "DataFrame") -> "DataFrame":

@@ -21,13 +21,13 @@ from migrate.spark.session import with_newer_sources
 from migrate.spark.session_settings import SQL_SETTINGS
 from migrate.survey import offsets_export as export
 from migrate.survey import offsets_wire as wire
+from migrate.survey.compacted import ATTEMPTS
 from migrate.survey.offsets_export import Exported, ExportKinds, ExportRequest, OffsetsPin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ATTEMPTS = 3
 # The Admin-based listing leaves out topics that brokers call internal, and then finds ours lacking (Spark 4.0's
 # ConsumerStrategy.retrieveAllPartitions); the older one asks for the ends of what is assigned.
 _OLDER_LISTING = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"

@@ -15,9 +15,9 @@ from migrate.spark.consumer_offsets import Read, offsets_session, topic_reader
 from migrate.spark.dataframes import into_spark, out_of_spark
 from migrate.spark.java_settings import JavaSettings
 from migrate.spark.scanner import reading_topic
+from migrate.survey.compacted import CompactedMeanwhileError
 from migrate.survey.offsets_export import OffsetsPin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, PACE_COMMITS, PACE_PARTITIONS, GroupLog, GroupRecord, key_part
-from migrate.survey.topic_commits import CompactedMeanwhileError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -68,7 +68,7 @@ def records_in(read: Read, logs: Mapping[int, LogRange], groups: Collection[str]
     finally:
         places.unpersist()
     if len(found) != sum(count for *_, count in ends):
-        raise CompactedMeanwhileError
+        raise CompactedMeanwhileError(OFFSETS_TOPIC)
     log = GroupLog(groups, with_gaps=True)
     log.take((bytes(row[2]) for row in found), (None if row[4] else bytes(row[3]) for row in found))
     return log.groups()

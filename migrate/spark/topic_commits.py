@@ -13,11 +13,11 @@ from migrate.spark.background import Session
 from migrate.spark.consumer_offsets import Read, offsets_session, topic_reader
 from migrate.spark.java_settings import JavaSettings
 from migrate.spark.scanner import as_bytes, reading_topic
+from migrate.survey.compacted import CompactedMeanwhileError
 from migrate.survey.offsets_export import OffsetsPin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from migrate.survey.topic_commits import (
     GONE,
-    CompactedMeanwhileError,
     NewestOf,
     NewestOfTopic,
     NewestRecord,
@@ -85,7 +85,7 @@ def newest_commits(
     if sum(count for *_, count in answers) == sum(count for *_, count in ends):
         found = (_decoded(*answer) for answer in answers)
         return commits_of(chain.from_iterable(found), partitions, as_of_ms is not None)
-    raise CompactedMeanwhileError
+    raise CompactedMeanwhileError(OFFSETS_TOPIC)
 
 
 def _kept(records: "DataFrame", newest: "DataFrame") -> "DataFrame":

@@ -1,6 +1,7 @@
 """MM2's checkpoints and offset syncs, each read up to an end that is pinned once."""
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 
 from migrate.errors import ClusterError
 from migrate.mm2.flow import Flow
@@ -8,6 +9,7 @@ from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin
 from migrate.progress import in_background
+from migrate.survey.compacted import CompactedMeanwhileError, persistently
 from migrate.survey.survey import Clusters, Mm2Topic, Timer
 
 NO_LOG = Failure("NO_ANSWER", "no answer")
@@ -25,8 +27,12 @@ def read_checkpoints_topic(
         return CheckpointReading({}, {}), Mm2Topic(Side.SOURCE, topic, None, None)
     if topic not in topics:
         return CheckpointReading({}, {}), Mm2Topic(Side.TARGET, topic, _not_found(flow), None)
-    pinned = _pin(clusters.target, topic, timer)
-    return read_checkpoints(clusters, topic, pinned, timer), Mm2Topic(Side.TARGET, topic, True, pinned)
+
+    def read_once() -> tuple[CheckpointReading, Mm2Topic]:
+        pinned = _pin(clusters.target, topic, timer)
+        return read_checkpoints(clusters, topic, pinned, timer), Mm2Topic(Side.TARGET, topic, True, pinned)
+
+    return persistently(read_once)
 
 
 def checkpoints_ahead(
@@ -34,17 +40,23 @@ def checkpoints_ahead(
 ) -> Callable[[], tuple[CheckpointReading, Mm2Topic]]:
     """Return what gives the checkpoints, as `read_checkpoints_topic` does: a short topic is read beside all else."""
     topic = flow.checkpoints_topic
+
+    def read() -> tuple[CheckpointReading, Mm2Topic]:
+        return read_checkpoints_topic(clusters, flow, topics, timer)
+
     if flow.failback or topic not in topics:
-        return lambda: read_checkpoints_topic(clusters, flow, topics, timer)
+        return read
     pinned = _pin(clusters.target, topic, timer)
     if pinned.end - pinned.start > MOST_AHEAD:
-        return lambda: (read_checkpoints(clusters, topic, pinned, timer), Mm2Topic(Side.TARGET, topic, True, pinned))
+        return read
     # Where something else fails, nobody waits for it.
     reading = in_background(lambda: clusters.mirror.checkpoints(topic, pinned), "checkpoints")
 
     def awaited() -> tuple[CheckpointReading, Mm2Topic]:
-        read = timer.run("checkpoints", _checkpoints_text(clusters, topic, pinned), reading.result)
-        return read, Mm2Topic(Side.TARGET, topic, True, pinned)
+        with suppress(CompactedMeanwhileError):
+            told = timer.run("checkpoints", _checkpoints_text(clusters, topic, pinned), reading.result)
+            return told, Mm2Topic(Side.TARGET, topic, True, pinned)
+        return read()
 
     return awaited
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from migrate.clock import is_date
 from migrate.model import Failure, TopicPartition
 from migrate.survey.offsets_wire import (
     CLASSIC_TYPE,
@@ -105,9 +106,13 @@ class GroupRecord:
 
 
 def newest_ms(records: Mapping[str, GroupRecord] | Failure) -> int:
-    """Return the newest time in these records, which the brokers' clock has passed; 0 without any, or if not read."""
+    """Return the newest time in these records, which the brokers' clock has passed; 0 without any, or if not read.
+
+    A client's own time that is no date says nothing of that clock (OffsetCommit 1 sends one with each commit).
+    """
     listed = () if isinstance(records, Failure) else records.values()
-    return max((time for r in listed for time in (r.empty_since_ms or 0, *r.committed_ms.values())), default=0)
+    times = (time for r in listed for time in (r.empty_since_ms or 0, *r.committed_ms.values()))
+    return max(filter(is_date, times), default=0)
 
 
 class GroupLog:

@@ -6,21 +6,22 @@ tells of groups that no listing shows.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache, partial
 from itertools import chain
 from struct import Struct
 from sys import intern
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from migrate.commit_table import CommitTable
 from migrate.errors import ClusterError, Refused
 from migrate.model import Commit, Commits, GroupPartition, TopicPartition, partitions_of
 from migrate.survey import offsets_wire as wire
 from migrate.survey.commits import within_filters
+from migrate.survey.compacted import persistently
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_export import OffsetsPin, named_groups, pin_offsets_topic
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
@@ -32,8 +33,6 @@ NO_EPOCH = -1
 # What stands for a value that is not there, among values in hex.
 GONE = "-"
 _INT32 = Struct(">i")
-ATTEMPTS = 3
-T = TypeVar("T")
 BY_ADMIN = "Or ask the groups' coordinators instead: --commits-from admin."
 
 
@@ -53,16 +52,6 @@ class TopicCommits:
     then: Mapping[str, Commits] = field(default_factory=dict)
     gone: frozenset[GroupPartition] = frozenset()
     none_then: frozenset[GroupPartition] = frozenset()
-
-
-class CompactedMeanwhileError(ClusterError):
-    """Records of the topic were compacted away between two passes over it.
-
-    Not to be read again up to the same ends: what was taken away has given place to a record beyond them.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(f"{OFFSETS_TOPIC} was compacted while it was read.", "Run the command again.")
 
 
 class NewestOf(IntEnum):
@@ -306,14 +295,6 @@ def from_offsets_topic(
         return replace(selected, as_of=_as_of(told, listed, filters))
     commits = {group: told.commits[group] for group in sorted(listed & told.commits.keys())}
     return within_filters(commits, request, _unstable(pin, listed, filters), seen, witness)
-
-
-def persistently(read: Callable[[], T]) -> T:
-    """Read anew, each time up to later ends, while the topic is compacted in between; the last failure is told."""
-    for _ in range(ATTEMPTS - 1):
-        with suppress(CompactedMeanwhileError):
-            return read()
-    return read()
 
 
 def with_missing(

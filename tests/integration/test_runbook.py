@@ -157,7 +157,7 @@ def test_a_dry_run_without_signatures_says_so_first_and_shows_everything_else(ni
 
 
 def test_the_second_signature_is_the_one_that_was_needed_and_both_stand_in_the_journal(night: Night) -> None:
-    first, second = [ran for ran in night.ran if ran.command.startswith("mm2-migrate sign")]
+    first, second = [ran for ran in night.ran if ran.command.startswith("mm2-migrate sign wave1.plan")]
     assert "1 of 2 (Ada Byron)" in first.stdout
     assert "2 of 2 (Ada Byron, Grace Hopper)" in second.stdout
     (journal,) = night.folder.glob("wave1.plan.*.journal.jsonl")

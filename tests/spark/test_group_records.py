@@ -7,9 +7,9 @@ import pytest
 from migrate.model import LogRange
 from migrate.spark.consumer_offsets import offsets_session
 from migrate.spark.group_records import records_in
+from migrate.survey.compacted import CompactedMeanwhileError
 from migrate.survey.offsets_topic import PACE_COMMITS, PACE_PARTITIONS, GroupLog
 from migrate.survey.offsets_wire import CommitValue, GroupValue
-from migrate.survey.topic_commits import CompactedMeanwhileError
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
 from tests.spark.offsetstopic import EPOCH_MS, topic_of
 

@@ -1,9 +1,10 @@
 """Time: pauses that grow and end with their deadline, and times of day as they are written."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.clock import Backoff, SystemClock, iso, minute
+from migrate.clock import LATEST_DATE_MS, Backoff, SystemClock, iso, minute
 
 
 class Waits:
@@ -41,6 +42,12 @@ def test_the_last_pause_ends_with_the_deadline_and_then_there_is_no_other_try():
 def test_times_of_day_are_written_in_utc_and_a_minute_never_comes_late():
     assert iso(1_785_553_259_999) == "2026-08-01T03:00:59.999Z"
     assert minute(1_785_553_259_999) == "2026-08-01 03:00 UTC"
+    assert (iso(LATEST_DATE_MS), minute(0)) == ("9999-12-31T23:59:59.999Z", "1970-01-01 00:00 UTC")
+
+
+@pytest.mark.parametrize("time_ms", [2**62, 1_785_553_259_999_000, LATEST_DATE_MS + 1, -(10**15), -1])
+def test_a_time_that_is_no_date_is_a_number(time_ms):
+    assert iso(time_ms) == minute(time_ms) == f"{time_ms} ms since 1970"
 
 
 @given(st.integers(0, 2**42), st.integers(0, 2**42))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click import Group
 
+from migrate.checks.registry import CHECKS, NEVER_ACCEPTABLE
 from migrate.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
@@ -102,3 +103,11 @@ def test_a_link_an_option_and_a_command_that_are_wrong_would_be_seen():
         assert not set(OPTION.findall(piece)) <= known_options("README.md", piece)
     assert sum(len(pieces(page)) for page in PAGES) > 100
     assert OPTION.findall("`--max-fetch BYTES` or scripts/test --long, never a--b") == ["--max-fetch", "--long"]
+
+
+def test_every_check_is_named_and_so_are_those_that_nobody_can_accept():
+    named = set(CODE.findall(PAGES["docs/checks.md"].read_text()))
+    reasons = set(CODE.findall(PAGES["docs/translation.md"].read_text()))
+    assert not {check.name for check in CHECKS} - named - reasons
+    never = re.search(r"Never accepted are (.*?)\.", PAGES["docs/checks.md"].read_text(), re.S)
+    assert never and set(CODE.findall(never[1])) - {"log-not-visible"} == NEVER_ACCEPTABLE

@@ -8,8 +8,8 @@ import pytest
 from migrate.errors import ClusterError, EnvironmentLacks, Refused
 from migrate.inventory.group_records import RecordsOfAnyLength
 from migrate.model import Failure, LogRange, TopicPartition
+from migrate.survey.compacted import ATTEMPTS, CompactedMeanwhileError
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupKind, GroupRecord, partition_of
-from migrate.survey.topic_commits import ATTEMPTS, CompactedMeanwhileError
 from tests.fakes import FakeClock, FakeCluster, NoProgress
 
 GROUPS = ["billing", "stock"]
@@ -75,9 +75,9 @@ def test_a_topic_that_is_not_shown_is_told_as_the_consumer_tells_it():
 
 
 def test_a_topic_that_was_compacted_meanwhile_is_pinned_and_read_anew():
-    long = FakeLong([CompactedMeanwhileError(), LONG])
+    long = FakeLong([CompactedMeanwhileError(OFFSETS_TOPIC), LONG])
     assert told(long, most=0) == LONG and len(long.pins) == 2
-    failure = told(FakeLong([CompactedMeanwhileError() for _ in range(ATTEMPTS)]), most=0)
+    failure = told(FakeLong([CompactedMeanwhileError(OFFSETS_TOPIC) for _ in range(ATTEMPTS)]), most=0)
     assert isinstance(failure, Failure) and "compacted while it was read" in failure.message
 
 

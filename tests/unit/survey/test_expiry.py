@@ -183,3 +183,9 @@ def test_records_are_only_read_where_they_decide():
 @pytest.mark.parametrize(("minutes", "text"), [(10080, "7 days"), (1440, "1 day"), (90, "90 minutes"), (1, "1 minute")])
 def test_lengths_are_told_in_the_largest_whole_unit(minutes, text):
     assert span(minutes * 60_000) == text
+
+
+def test_an_end_that_is_no_date_is_told_as_a_number_and_ends_no_command():
+    far = GroupRecord(GroupKind.SIMPLE, committed_ms={PLACE: NOW}, expires_ms={PLACE: 2**53})
+    found = expiry(records={"g": far}, kept={PLACE})
+    assert f"by {2**53} ms since 1970" in found.sentence and found.back_by_ms == 2**53

@@ -5,7 +5,16 @@ import pytest
 from migrate.errors import ClusterError
 from migrate.mm2.topics import WindowQuestion
 from migrate.model import Failure, LogRange, Side, TopicPartition
-from migrate.survey.mm2_topics import NO_LOG, pinned_log, read_checkpoints_topic, read_syncs_topic, syncs_admin
+from migrate.survey.compacted import ATTEMPTS, CompactedMeanwhileError
+from migrate.survey.mm2_topics import (
+    MOST_AHEAD,
+    NO_LOG,
+    checkpoints_ahead,
+    pinned_log,
+    read_checkpoints_topic,
+    read_syncs_topic,
+    syncs_admin,
+)
 from migrate.survey.survey import Clusters, Mm2Topic, Timer
 from tests.fakes import FakeClock, NoProgress
 from tests.unit.planscene import CHECKPOINTS, SYNCS, world
@@ -38,6 +47,41 @@ def test_a_topic_that_is_not_there_is_not_read_and_is_said_to_be_missing():
     reading, checkpoints = read_checkpoints_topic(edges, FLOW, {}, timer())
     assert checkpoints == Mm2Topic(Side.TARGET, CHECKPOINTS, False, None) and not reading.latest
     assert read_syncs_topic(edges, FLOW, [QUESTION], {}, timer())[1] == Mm2Topic(Side.SOURCE, SYNCS, False, None)
+
+
+@pytest.mark.parametrize("read", [read_checkpoints_topic, lambda *asked: checkpoints_ahead(*asked)()])
+@pytest.mark.parametrize("length", [5, MOST_AHEAD + 5])
+def test_checkpoints_that_are_compacted_meanwhile_are_read_up_to_a_later_end(read, length):
+    source, target, mirror = world()
+    place = TopicPartition(CHECKPOINTS, 0)
+    target.ranges[place] = LogRange(0, length)
+    mirror.checkpoints, pins = compacted_once(mirror.checkpoints, target.ranges, place)
+    _, checkpoints = read(clusters(source, target, mirror), FLOW, target.topics(), timer())
+    assert pins == [LogRange(0, length), LogRange(0, length + 1)]
+    assert checkpoints == Mm2Topic(Side.TARGET, CHECKPOINTS, True, LogRange(0, length + 1))
+
+
+def test_checkpoints_that_are_compacted_each_time_are_an_error():
+    source, target, mirror = world()
+    place = TopicPartition(CHECKPOINTS, 0)
+    for _ in range(ATTEMPTS):
+        mirror.checkpoints, _ = compacted_once(mirror.checkpoints, target.ranges, place)
+    with pytest.raises(CompactedMeanwhileError):
+        read_checkpoints_topic(clusters(source, target, mirror), FLOW, target.topics(), timer())
+
+
+def compacted_once(checkpoints, ranges, place):
+    """A reader whose topic is compacted under the first reading, and where each reading ended."""
+    pins = []
+
+    def read(topic, pinned):
+        pins.append(pinned)
+        if len(pins) > 1:
+            return checkpoints(topic, pinned)
+        ranges[place] = LogRange(ranges[place].start, ranges[place].end + 1)
+        raise CompactedMeanwhileError(topic)
+
+    return read, pins
 
 
 def test_while_the_source_is_down_nobody_knows_whether_it_has_syncs():

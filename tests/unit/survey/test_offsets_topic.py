@@ -15,6 +15,7 @@ from migrate.survey.offsets_topic import (
     GroupKind,
     GroupLog,
     GroupRecord,
+    newest_ms,
     partition_of,
 )
 
@@ -210,3 +211,12 @@ def test_how_often_a_group_commits_is_a_median_and_a_step_back_is_nobodys_pace()
     assert (record.seconds_between_commits, record.records_between_commits) == (3.0, 12)
     none = GroupRecord(GroupKind.SIMPLE, gaps=(CommitGap(9_000, -500),))
     assert (none.seconds_between_commits, none.records_between_commits, none.last_commit_ms) == (None, None, None)
+
+
+def test_a_commits_time_that_is_no_date_does_not_make_the_clock_run_on():
+    place, later = TopicPartition("t", 0), TopicPartition("t", 1)
+    in_microseconds = GroupRecord(
+        GroupKind.SIMPLE, committed_ms={place: 1_785_553_259_999_000, later: 1_785_553_259_999}
+    )
+    assert newest_ms({"g": in_microseconds}) == 1_785_553_259_999
+    assert newest_ms({"g": GroupRecord(GroupKind.SIMPLE, committed_ms={place: 2**62})}) == 0

@@ -11,6 +11,7 @@ from migrate.match.comparison import Limits
 from migrate.model import Commit, Commits, Decision, GroupPartition, Level, LogRange, Scope, TopicPartition
 from migrate.plan.build import plan_of
 from migrate.plan.plan import Plan
+from migrate.survey.compacted import ATTEMPTS, CompactedMeanwhileError
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_export import OffsetsPin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
@@ -19,10 +20,8 @@ from migrate.survey.policies import Policies, Untranslatable, Waiver
 from migrate.survey.survey import Clusters
 from migrate.survey.take import take_survey
 from migrate.survey.topic_commits import (
-    ATTEMPTS,
     GONE,
     NO_EPOCH,
-    CompactedMeanwhileError,
     NewestOf,
     NewestRecord,
     TopicCommits,
@@ -63,7 +62,7 @@ class FakeTopic:
             ranges = self.cluster.ranges
             for place in [p for p in ranges if p.topic == OFFSETS_TOPIC]:
                 ranges[place] = LogRange(ranges[place].start, ranges[place].end + 1)
-            raise CompactedMeanwhileError
+            raise CompactedMeanwhileError(OFFSETS_TOPIC)
         everything = {**self.cluster.offsets, **self.others}
         read = {g: dict(c) for g, c in everything.items() if partition_of(g, pin.partitions) in pin.logs}
         for group, places in self.undecodable.items():
