@@ -66,7 +66,8 @@ class Assessment:
 
     `refusals` concern everything (another cluster, a source that does not answer); `open_blocks` are the plan's blocks
     that were not accepted and that no row shows. `source_unseen` is why the source was not compared where that was
-    chosen, "" otherwise; `notes` are what else could not be looked at.
+    chosen, "" otherwise; `notes` are what else could not be looked at. `looked_at` is the monotonic second at which the
+    reading of the clusters began.
     """
 
     plan: Plan
@@ -77,6 +78,7 @@ class Assessment:
     journal: JournalState
     open_blocks: tuple[CheckResult, ...] = ()
     source_unseen: str = ""
+    looked_at: float = 0.0
 
     @property
     def refused(self) -> tuple[GroupAssessment, ...]:

@@ -75,7 +75,8 @@ def apply_plan(
     watch = None
     if clusters.target_groups is not None:
         watch = ExpiryWatch(clusters.target_groups, target.alias, Timer(clock, progress), clock.now_ms())
-    assessment = assess(plan, clusters, state, progress, options, watch)
+    looked_at = clock.monotonic()
+    assessment = replace(assess(plan, clusters, state, progress, options, watch), looked_at=looked_at)
     proceed = _may_write(assessment, options.allow_partial)
     done = _found_done(assessment, traces)
     if not options.execute or not proceed or not (assessment.writable or done):
@@ -199,7 +200,9 @@ def _execute(
         progress.advance(done, total)
 
     timeout = options.group_timeout_seconds
-    written = GroupWriter(target, journal, clock, timeout, concurrency, tell).write(rows, assessment.target_commits)
+    written = GroupWriter(target, journal, clock, timeout, concurrency, tell).write(
+        rows, assessment.target_commits, assessment.looked_at
+    )
     # Those that the journal confirms already were read just now.
     others = _unconfirmed(assessment, traces) if not assessment.journal.events else []
     read_again = [*written.answers, *others]

@@ -71,6 +71,8 @@ PAUSE_SECONDS = (0.25, 5.0)
 # A chunk wider than the window of calls in flight: the window runs dry only at its end.
 WINDOWS_PER_CHUNK = 5
 READ_CHUNK = 1000
+# A look at the commits that is older when a chunk of groups is written is made again: somebody may have reset one.
+FRESH_SECONDS = 10.0
 
 Answer = str | Failure
 Answers = dict[str, dict[TopicPartition, Answer]]
@@ -119,14 +121,20 @@ class GroupWriter:
         self._whole: frozenset[str] = frozenset()
         # Groups of which a row is worth another try.
         self._passing: set[str] = set()
+        self._looked_at = clock.monotonic()
 
-    def write(self, groups: Mapping[str, Sequence[Row]], before: Mapping[str, Commits]) -> Written:
+    def write(
+        self, groups: Mapping[str, Sequence[Row]], before: Mapping[str, Commits], looked_at: float | None = None
+    ) -> Written:
         """Write the rows of each group.
 
-        `before` are the commits that the rows to remove were judged by: a group is deleted only if it still
-        holds nothing else.
+        `before` are the commits that the rows were judged by, and `looked_at` the monotonic second at which they were
+        read, None for just now: what is neither there any more nor as planned is somebody else's, and stays. A group is
+        deleted only if it still holds nothing else.
         """
         written = Written()
+        if looked_at is not None:
+            self._looked_at = looked_at
         self._whole = frozenset(g for g, rows in groups.items() if goes_whole(rows, before.get(g, {})))
         try:
             with Interruption() as self._interrupted, ThreadPoolExecutor(1, "writing") as pool:
@@ -209,6 +217,9 @@ class GroupWriter:
             for group, commits in wanted.items()
             if (rest := {p: c for p, c in commits.items() if p not in results[group]} if group in results else commits)
         }
+        if offsets and (moved := self._moved(offsets, left, before)):
+            results |= moved
+            offsets = {group: commits for group, commits in offsets.items() if group not in moved}
         if offsets:
             try:
                 altered = self._admin.alter(offsets)
@@ -219,6 +230,29 @@ class GroupWriter:
             for group, commits in offsets.items():
                 results.setdefault(group, {}).update(_answered(altered.get(group, {}), commits, SET))
         return results
+
+    def _moved(self, offsets: Collection[str], left: Left, before: Mapping[str, Commits]) -> Answers:
+        """Answer for groups that somebody has committed for since they were judged, or that cannot be read any more.
+
+        Nothing where that look is fresh.
+        """
+        if self._clock.monotonic() - self._looked_at <= FRESH_SECONDS:
+            return {}
+        try:
+            current = self._admin.commits(list(offsets))
+        except Exception as error:
+            unread = replace(_no_answer(error), outcome_unknown=False)
+            return {group: dict.fromkeys(left[group], unread) for group in offsets}
+        moved: Answers = {}
+        for group, now in current.items():
+            judged = before.get(group, {})
+            if isinstance(now, Failure):
+                moved[group] = dict.fromkeys(left[group], Failure(now.code, now.message, now.retriable))
+            elif not has_same_offsets(now, judged) and not all(
+                _is_ours(row, now, judged) for row in left[group].by_partition().values()
+            ):
+                moved[group] = dict.fromkeys(left[group], _MOVED)
+        return moved
 
     def _removals(self, removed: Left, left: Left, before: Mapping[str, Commits]) -> Answers:
         """Delete groups, or single offsets of those that keep others, if what goes is what was there when judged.
@@ -267,11 +301,13 @@ class GroupWriter:
         Of rows that need an acknowledgement no reading is proof. `before` are the commits that the rows were judged
         by: what is neither there nor as planned is not ours to overwrite, whatever the last try was answered.
         """
+        looked_at = self._clock.monotonic()
         try:
             current = self._admin.commits(list(left))
         except Exception:
             # Nothing is settled then; the next try, or the reading at the end, says more.
             return {}
+        self._looked_at = looked_at
         settled: Answers = {}
         for group, commits in current.items():
             if isinstance(commits, Failure):
@@ -282,11 +318,16 @@ class GroupWriter:
                 if is_committed_as_planned(row, commits):
                     if isinstance(answer, Failure) and answer.outcome_unknown and not row.needs_acknowledgement:
                         results[p] = REMOVED if row.target_commit is None else SET
-                elif committed(row, commits) not in (committed(row, before.get(group, {})), row.target_prior):
+                elif not _is_ours(row, commits, before.get(group, {})):
                     results[p] = _MOVED
             if results:
                 settled[group] = results
         return settled
+
+
+def _is_ours(row: Row, now: Commits, judged: Commits) -> bool:
+    """True if what is committed is what the row was judged by, was there before it, or is what it sets."""
+    return is_committed_as_planned(row, now) or committed(row, now) in (committed(row, judged), row.target_prior)
 
 
 def goes_whole(rows: Collection[Row], commits: Commits) -> bool:

@@ -168,6 +168,7 @@ class LogPair:
     """
 
     def __init__(self, question: PartitionQuestion) -> None:
+        self.question = question
         self.source = PartialLog(Side.SOURCE, question.source_log, question.match_limit)
         self.target = PartialLog(Side.TARGET, question.target_log, question.match_limit)
         self.keeps_time = question.equality.keeps_time

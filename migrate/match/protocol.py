@@ -83,6 +83,15 @@ class PartitionQuestion(Work):
     match_limit: int = 1_000_000
     failback: bool = False
 
+    def still_to_copy_below(self, committed: int) -> int:
+        """Return how many source offsets below a commit MM2's own position has not passed: it copies them yet.
+
+        0 where that position is unknown, and on a failback, where nothing more is copied.
+        """
+        if self.failback or self.last_copied_offset is None:
+            return 0
+        return max(0, committed - max(self.last_copied_offset + 1, self.source_log.start))
+
 
 @dataclass(frozen=True, slots=True)
 class Needs:

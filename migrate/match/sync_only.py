@@ -59,7 +59,9 @@ def guarded(
         return Unmatched(reason, guard, pair, refuted)
     lowest = pair[1] if pair[0] == committed else pair[1] + 1
     offset = min(lowest, guard)
-    return Matched(offset, Why.NOT_ALL_READ, logs.target.end - offset, 0, pair, None)
+    # Copies of consumed records that still come stand behind the row, and are read again.
+    at_most = logs.target.end - offset + logs.question.still_to_copy_below(committed)
+    return Matched(offset, Why.NOT_ALL_READ, at_most, 0, pair, None)
 
 
 def _first_of_its_time(committed: int, logs: LogPair) -> int:

@@ -266,7 +266,9 @@ WRITING = (
         progress.advance(done, total)
 
     timeout = options.group_timeout_seconds
-    written = GroupWriter(target, journal, clock, timeout, concurrency, tell).write(rows, assessment.target_commits)
+    written = GroupWriter(target, journal, clock, timeout, concurrency, tell).write(
+        rows, assessment.target_commits, assessment.looked_at
+    )
 """,
         """    progress.step(f"writing {len(groups)} groups on {target.side} {target.alias}")
     total, concurrency = len(groups), max(1, min(options.concurrency, MAX_CONCURRENCY))
@@ -275,7 +277,9 @@ WRITING = (
         progress.advance(done, total)
 
     timeout = options.group_timeout_seconds
-    written = GroupWriter(target, journal, clock, timeout, concurrency, tell).write(rows, assessment.target_commits)
+    written = GroupWriter(target, journal, clock, timeout, concurrency, tell).write(
+        rows, assessment.target_commits, assessment.looked_at
+    )
     try:
         journal.backup(
             {group: assessment.target_commits[group] for group in rows},

@@ -13,10 +13,12 @@ SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
 LOG: Log = {n: record(n) for n in range(100)}
 
 
-def answer(target: Log, sync_pairs, *committed: int, reason="match-limit", bounded=True, equality=Equality.ALL):
+def answer(
+    target: Log, sync_pairs, *committed: int, reason="match-limit", bounded=True, equality=Equality.ALL, **known
+):
     question = PartitionQuestion(
         SOURCE, TARGET, log_range(LOG), log_range(target), tuple(sorted(committed)), sync_pairs=tuple(sync_pairs),
-        equality=equality,
+        equality=equality, **known,
     )  # fmt: skip
     reader = MemoryReader({SOURCE: LOG, TARGET: target})
     conversation = guarding(question, reason, bounded)
@@ -47,6 +49,15 @@ def test_behind_a_proven_sync_it_stands_where_the_first_owed_records_time_begins
     assert found.places[40] == Matched(16, Why.NOT_ALL_READ, 89, 0, (10, 15), None)
     replayed = {n: LOG[n] for n in range(10)} | {n + 10: LOG[n] for n in range(100)}
     assert answer(replayed, [(10, 20)], 10).places[10].target_offset == 20
+
+
+@pytest.mark.parametrize(
+    ("failback", "position", "more"), [(False, 49, 40), (False, 95, 0), (False, None, 0), (True, 49, 0)]
+)
+def test_what_mm2_still_has_to_copy_below_the_commit_is_read_again_too(failback, position, more):
+    half = {n: LOG[n] for n in range(50)}
+    found = answer(half, [(40, 40)], 90, failback=failback, last_copied_offset=position).places[90]
+    assert (found.target_offset, found.rereads_at_most) == (41, 9 + more)
 
 
 def test_a_copy_before_the_sync_pulls_the_row_down():
